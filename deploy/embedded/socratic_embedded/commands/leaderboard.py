@@ -1,0 +1,50 @@
+"""`socratic-bench leaderboard`: the models, best first."""
+
+from __future__ import annotations
+
+import asyncio
+
+import click
+
+from socratic_bench.reporting.comparison import ModelComparison, model_comparison
+from socratic_embedded.commands.store_option import prepared_store, store_option
+from socratic_embedded.comparison_table import comparison_csv, comparison_table
+from socratic_embedded.terminal import standard_error, standard_output
+
+
+@click.command()
+@store_option
+@click.option(
+    "--format",
+    "output",
+    type=click.Choice(["table", "json", "csv"]),
+    default="table",
+    show_default=True,
+)
+@click.option("--detail", is_flag=True, help="Show every dimension and vector of each model.")
+@click.option(
+    "--experiment",
+    metavar="ID",
+    help="One experiment, or `all`. Without it: each model's newest experiment.",
+)
+def leaderboard(store_url: str, output: str, detail: bool, experiment: str | None) -> None:
+    """Show the models, best first, with intervals and coverage."""
+    comparison = asyncio.run(_load(store_url, experiment))
+    show_comparison(comparison, output=output, detail=detail)
+
+
+async def _load(store_url: str, experiment: str | None) -> ModelComparison:
+    async with prepared_store(store_url, must_exist=True) as store:
+        return await model_comparison(store, experiment)
+
+
+def show_comparison(comparison: ModelComparison, *, output: str, detail: bool) -> None:
+    """Print a leaderboard on standard output."""
+    if output == "json":
+        click.echo(comparison.model_dump_json())
+    elif output == "csv":
+        click.echo(comparison_csv(comparison), nl=False)
+    elif comparison.models:
+        standard_output().print(comparison_table(comparison, detail=detail))
+    else:
+        standard_error().print("Nothing was benchmarked yet: socratic-bench run CONFIG")

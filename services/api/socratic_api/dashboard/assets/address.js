@@ -1,0 +1,22 @@
+// What is shown stands in the address, so that every view can be linked.
+
+export function readAddress() {
+  const query = new URLSearchParams(location.search);
+  return {
+    experiment: query.get("experiment") ?? "",
+    filter: query.get("q") ?? "",
+    open: new Set(query.getAll("open")),
+  };
+}
+
+/** Writes the view into the address; `step` makes it one that the back button returns from. */
+export function writeAddress(view, { step = false } = {}) {
+  const query = new URLSearchParams();
+  if (view.experiment) query.set("experiment", view.experiment);
+  if (view.filter) query.set("q", view.filter);
+  for (const model of view.open) query.append("open", model);
+  const text = query.toString();
+  const address = `${location.pathname}${text ? `?${text}` : ""}${location.hash}`;
+  if (step) history.pushState(null, "", address);
+  else history.replaceState(null, "", address);
+}

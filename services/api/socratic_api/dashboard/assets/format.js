@@ -1,0 +1,60 @@
+// Figures and names as people read them. Unknown is a dash, never a zero.
+
+export const UNKNOWN = "–";
+const GROUPED = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
+
+export function score(value) {
+  return value === null || value === undefined ? UNKNOWN : value.toFixed(2);
+}
+
+export function interval(bounds) {
+  return bounds ? `${score(bounds[0])} to ${score(bounds[1])}` : UNKNOWN;
+}
+
+export function percent(share) {
+  if (share === null || share === undefined) return UNKNOWN;
+  // 99.6 % is not all: round towards the middle at the ends.
+  const whole = Math.round(share * 100);
+  if (whole === 100 && share < 1) return "99 %";
+  if (whole === 0 && share > 0) return "1 %";
+  return `${whole} %`;
+}
+
+export function count(number) {
+  return GROUPED.format(number);
+}
+
+export function counted(number, singular, plural = `${singular}s`) {
+  return `${count(number)} ${number === 1 ? singular : plural}`;
+}
+
+export function amount(value, unit) {
+  return value === null ? "unknown" : `${count(value)} ${unit}`;
+}
+
+export function dollars(value) {
+  if (value === null) return "unknown";
+  if (value === 0) return "$0";
+  return value >= 0.01 ? `$${value.toFixed(2)}` : `$${value.toPrecision(2)}`;
+}
+
+/** The words in one phrase: "a, b and c". */
+export function listed(words) {
+  return words.length < 2 ? words.join("") : `${words.slice(0, -1).join(", ")} and ${words.at(-1)}`;
+}
+
+/** A long text without its middle: its ends tell names apart. */
+export function shortened(text, limit = 34) {
+  const letters = Array.from(text);
+  if (letters.length <= limit) return text;
+  const head = Math.ceil((limit - 1) / 2);
+  return `${letters.slice(0, head).join("")}…${letters.slice(head + 1 - limit).join("")}`;
+}
+
+export function clockTime(date) {
+  return date.toLocaleTimeString(undefined, { hour: "2-digit", minute: "2-digit", second: "2-digit" });
+}
+
+export function day(iso) {
+  return new Date(iso).toLocaleDateString(undefined, { day: "numeric", month: "short", year: "numeric" });
+}

@@ -1,0 +1,47 @@
+"""What an endpoint is: a route together with what OpenAPI says about it."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from pydantic import BaseModel
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+JSON = "application/json"
+
+
+@dataclass(frozen=True, slots=True)
+class QueryParameter:
+    """A parameter in the query of an address."""
+
+    name: str
+    description: str
+    schema: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """One method of one path."""
+
+    path: str
+    handler: Callable[[Request], Awaitable[Response]]
+    summary: str
+    answer: type[BaseModel] | str
+    """The model of a good answer, or the media type of one that is no JSON."""
+
+    method: str = "GET"
+    description: str = ""
+    parameters: tuple[QueryParameter, ...] = ()
+    accepts: type[BaseModel] | None = None
+    """The model of the request's body."""
+
+    problems: Mapping[int, str] = field(default_factory=dict)
+    """Which problems it answers with, and when."""
+
+    def route(self) -> Route:
+        """The endpoint as a route of the application."""
+        return Route(self.path, self.handler, methods=[self.method])

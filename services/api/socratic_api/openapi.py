@@ -1,0 +1,105 @@
+"""The OpenAPI 3.1 document, built from the endpoints and their pydantic models."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from importlib.metadata import version
+from typing import Any, Literal
+
+from pydantic import BaseModel
+from pydantic.json_schema import models_json_schema
+
+from socratic_api.endpoints import JSON, Endpoint
+from socratic_api.problems import MEDIA_TYPE as PROBLEM_JSON
+from socratic_api.problems import Problem
+
+Model = type[BaseModel]
+Mode = Literal["validation", "serialization"]
+References = Mapping[tuple[Model, Mode], Mapping[str, Any]]
+_DISTRIBUTION = "socratic-ai-bench-api"
+_PATH_PARAMETER = re.compile(r"{(\w+)}")
+
+
+def openapi_document(endpoints: Sequence[Endpoint]) -> dict[str, Any]:
+    """The document as JSON data; every endpoint is in it."""
+    references, schemas = _schemas(endpoints)
+    paths: dict[str, dict[str, Any]] = {}
+    for endpoint in endpoints:
+        operation = _operation(endpoint, references)
+        paths.setdefault(endpoint.path, {})[endpoint.method.lower()] = operation
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Socratic Bench",
+            "version": version(_DISTRIBUTION),
+            "description": "How Socratic are language models as tutors? Scores run from 0.0 to "
+            "1.0, unrounded; null is unknown or unscored, which is never zero.",
+        },
+        "paths": paths,
+        "components": {"schemas": schemas},
+    }
+
+
+def _schemas(
+    endpoints: Iterable[Endpoint],
+) -> tuple[References, dict[str, Any]]:
+    wanted: dict[tuple[Model, Mode], None] = {(Problem, "serialization"): None}
+    for endpoint in endpoints:
+        if not isinstance(endpoint.answer, str):
+            wanted[endpoint.answer, "serialization"] = None
+        if endpoint.accepts is not None:
+            wanted[endpoint.accepts, "validation"] = None
+    references, definitions = models_json_schema(
+        list(wanted), ref_template="#/components/schemas/{model}"
+    )
+    by_model = {(model, mode): references[model, mode] for model, mode in wanted}
+    return by_model, definitions.get("$defs", {})
+
+
+def _operation(endpoint: Endpoint, references: References) -> dict[str, Any]:
+    operation: dict[str, Any] = {
+        "operationId": endpoint.handler.__name__,
+        "summary": endpoint.summary,
+        "responses": {
+            "200": {"description": endpoint.summary, "content": _content(endpoint, references)}
+        },
+    }
+    if endpoint.description:
+        operation["description"] = endpoint.description
+    if parameters := _parameters(endpoint):
+        operation["parameters"] = parameters
+    if endpoint.accepts is not None:
+        schema = references[endpoint.accepts, "validation"]
+        operation["requestBody"] = {"required": True, "content": {JSON: {"schema": schema}}}
+    schema = references[Problem, "serialization"]
+    for status, when in endpoint.problems.items():
+        operation["responses"][str(status)] = {
+            "description": when,
+            "content": {PROBLEM_JSON: {"schema": schema}},
+        }
+    return operation
+
+
+def _content(endpoint: Endpoint, references: References) -> dict[str, Any]:
+    if isinstance(endpoint.answer, str):
+        return {endpoint.answer: {"schema": {}}}
+    return {JSON: {"schema": references[endpoint.answer, "serialization"]}}
+
+
+def _parameters(endpoint: Endpoint) -> list[dict[str, Any]]:
+    in_path = [
+        {"name": name, "in": "path", "required": True, "schema": {"type": "string"}}
+        for name in _PATH_PARAMETER.findall(endpoint.path)
+    ]
+    in_query = [
+        {
+            "name": parameter.name,
+            "in": "query",
+            "required": False,
+            "description": parameter.description,
+            "schema": dict(parameter.schema),
+        }
+        for parameter in endpoint.parameters
+    ]
+    return in_path + in_query

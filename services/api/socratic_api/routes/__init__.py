@@ -1,0 +1,1 @@
+"""One file per resource: each gives its endpoints, given what they need."""

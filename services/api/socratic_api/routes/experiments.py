@@ -1,0 +1,88 @@
+"""`/api/experiments`: what was planned, when, and how far it is."""
+
+from __future__ import annotations
+
+from pydantic import BaseModel, ConfigDict
+from pydantic_core import to_json
+from starlette.requests import Request
+from starlette.responses import Response
+
+from socratic_api.endpoints import Endpoint, QueryParameter
+from socratic_api.ready_bytes import ReadyBytes, ready_response
+from socratic_bench.errors import InvalidInput
+from socratic_bench.ports.store import Store
+from socratic_bench.reporting.comparison import ExperimentSummary
+
+_PAGE = 100
+_PAGE_LIMIT = 500
+_OFFSET_LIMIT = 1_000_000
+_PARAMETERS = (
+    QueryParameter(
+        "offset",
+        "How many to pass over.",
+        {"type": "integer", "minimum": 0, "maximum": _OFFSET_LIMIT, "default": 0},
+    ),
+    QueryParameter(
+        "limit",
+        "How many to return.",
+        {"type": "integer", "minimum": 1, "maximum": _PAGE_LIMIT, "default": _PAGE},
+    ),
+)
+
+
+class ExperimentPage(BaseModel):
+    """Experiments, newest first."""
+
+    model_config = ConfigDict(frozen=True)
+
+    experiments: tuple[ExperimentSummary, ...]
+    total: int
+    """How many there are in all."""
+
+    offset: int
+
+
+def endpoints(store: Store, ready: ReadyBytes) -> list[Endpoint]:
+    """The experiments, a page at a time."""
+
+    async def list_experiments(request: Request) -> Response:
+        offset = _whole_number(request, "offset", default=0, low=0, high=_OFFSET_LIMIT)
+        limit = _whole_number(request, "limit", default=_PAGE, low=1, high=_PAGE_LIMIT)
+
+        async def encode() -> bytes:
+            return to_json(await _page(store, offset, limit))
+
+        return ready_response(request, await ready.get(f"experiments {offset} {limit}", encode))
+
+    return [
+        Endpoint(
+            "/api/experiments",
+            list_experiments,
+            "Experiments, newest first, and how far each is",
+            ExperimentPage,
+            parameters=_PARAMETERS,
+            problems={
+                422: "`offset` or `limit` is out of bounds",
+                503: "The store does not answer",
+            },
+        )
+    ]
+
+
+async def _page(store: Store, offset: int, limit: int) -> ExperimentPage:
+    every = await store.experiments()
+    summaries = []
+    for experiment in every[offset : offset + limit]:
+        progress = await store.progress(experiment.experiment_id)
+        summaries.append(ExperimentSummary.of(experiment, done=progress.done))
+    return ExperimentPage(experiments=tuple(summaries), total=len(every), offset=offset)
+
+
+def _whole_number(request: Request, name: str, *, default: int, low: int, high: int) -> int:
+    text = request.query_params.get(name)
+    if text is None:
+        return default
+    number = int(text) if text.isascii() and text.isdigit() and len(text) < 10 else -1
+    if not low <= number <= high:
+        raise InvalidInput(f"{name}: must be a whole number from {low} to {high:,}")
+    return number

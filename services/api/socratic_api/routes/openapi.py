@@ -1,0 +1,31 @@
+"""`/openapi.json`: what this API takes and gives."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from pydantic import RootModel
+from pydantic_core import to_json
+from starlette.requests import Request
+from starlette.responses import Response
+
+from socratic_api.endpoints import JSON, Endpoint
+from socratic_api.openapi import openapi_document
+from socratic_api.ready_bytes import make_ready, ready_response
+
+
+class OpenApiDocument(RootModel[dict[str, Any]]):
+    """An OpenAPI 3.1 document."""
+
+
+def with_openapi(endpoints: Sequence[Endpoint]) -> list[Endpoint]:
+    """These endpoints and the one that describes them all, itself included."""
+
+    async def openapi(request: Request) -> Response:
+        return ready_response(request, ready)
+
+    itself = Endpoint("/openapi.json", openapi, "This description", OpenApiDocument)
+    described = [*endpoints, itself]
+    ready = make_ready(to_json(openapi_document(described)), JSON)
+    return described

@@ -1,0 +1,116 @@
+"""`/api/profiles`: how scores are made, as the scorer that makes them describes itself."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from pydantic import BaseModel, ConfigDict
+from pydantic_core import to_json
+from starlette.requests import Request
+from starlette.responses import Response
+
+from socratic_api.endpoints import JSON, Endpoint
+from socratic_api.ready_bytes import make_ready, ready_response
+from socratic_bench.scoring.profile import Profile, VectorDescription
+from socratic_bench.scoring.profiles import CANONICAL, PROFILES
+from socratic_bench.scoring.score import score
+
+
+class WorkedExample(BaseModel):
+    """A response and what the running scorer makes of it."""
+
+    model_config = ConfigDict(frozen=True)
+
+    text: str
+    output_tokens: float | None
+    """None: counted by words x 1.3."""
+
+    score: float | None
+    """Of the vector it is an example of."""
+
+    arithmetic: str | None
+    """The calculation written out."""
+
+
+class DescribedVector(BaseModel):
+    """A vector in words."""
+
+    model_config = ConfigDict(frozen=True)
+
+    name: str
+    meaning: str
+    formula: str
+    examples: tuple[WorkedExample, ...]
+
+
+class DescribedProfile(BaseModel):
+    """A scorer profile, as it describes itself."""
+
+    model_config = ConfigDict(frozen=True)
+
+    name: str
+    canonical: bool
+    """Whether it is the one used where none is named."""
+
+    vectors: tuple[DescribedVector, ...]
+    weights: dict[str, dict[str, float]]
+    """Per dimension, the weight of each vector in `overall`; all count equally elsewhere."""
+
+
+class ProfileList(BaseModel):
+    """The scorer profiles of this version."""
+
+    model_config = ConfigDict(frozen=True)
+
+    profiles: tuple[DescribedProfile, ...]
+
+
+def endpoints(profiles: Mapping[str, Profile] = PROFILES) -> list[Endpoint]:
+    """The scorer profiles of this version, described."""
+    described = ProfileList(profiles=tuple(map(_describe, profiles.values())))
+    ready = make_ready(to_json(described), JSON)
+
+    async def list_profiles(request: Request) -> Response:
+        return ready_response(request, ready)
+
+    return [
+        Endpoint(
+            "/api/profiles",
+            list_profiles,
+            "The scorer profiles: vectors, formulas, worked examples, weights",
+            ProfileList,
+        )
+    ]
+
+
+def _describe(profile: Profile) -> DescribedProfile:
+    return DescribedProfile(
+        name=profile.name,
+        canonical=profile.name == CANONICAL,
+        vectors=tuple(_describe_vector(profile, vector) for vector in profile.describe()),
+        weights={
+            dimension: {vector: float(given.get(vector, 0.0)) for vector in profile.vectors}
+            for dimension, given in profile.weights.by_dimension.items()
+        },
+    )
+
+
+def _describe_vector(profile: Profile, vector: VectorDescription) -> DescribedVector:
+    return DescribedVector(
+        name=vector.name,
+        meaning=vector.meaning,
+        formula=vector.formula,
+        examples=tuple(
+            _work_out(profile, vector.name, text, tokens) for text, tokens in vector.examples
+        ),
+    )
+
+
+def _work_out(profile: Profile, vector: str, text: str, tokens: float | None) -> WorkedExample:
+    scored = score(text, output_tokens=tokens, profile=profile)
+    return WorkedExample(
+        text=text,
+        output_tokens=tokens,
+        score=scored[vector],
+        arithmetic=scored.evidence.arithmetic.get(vector),
+    )

@@ -1,0 +1,1 @@
+"""The curator: folds scores and failures into cells, each exactly once."""

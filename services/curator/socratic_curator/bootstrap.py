@@ -1,0 +1,32 @@
+"""Where the curator's parts meet."""
+
+from __future__ import annotations
+
+from socratic_bench.consuming.dispatch import Dispatcher
+from socratic_bench.consuming.queues import CURATOR_RESPONSE_SCORED, CURATOR_RUN_FAILED
+from socratic_bench.consuming.worker import Intake, Worker
+from socratic_bench.events.response_scored import ResponseScored
+from socratic_bench.events.run_failed import RunFailed
+from socratic_bench.ports.broker import Broker
+from socratic_bench.ports.clock import Clock
+from socratic_bench.ports.store import Store
+from socratic_curator.handlers import FactCurator
+from socratic_curator.settings import CuratorSettings
+
+
+def curator_workers(
+    broker: Broker, store: Store, clock: Clock, settings: CuratorSettings
+) -> tuple[Worker, Worker]:
+    """The workers that fold scores and failures."""
+    curator = FactCurator(store, clock)
+    batch = settings.curator_batch
+    intake = Intake(batch=batch, prefetch=2 * batch)
+    return (
+        Worker(
+            broker,
+            CURATOR_RESPONSE_SCORED,
+            Dispatcher(curator, ResponseScored, broker.publish),
+            intake,
+        ),
+        Worker(broker, CURATOR_RUN_FAILED, Dispatcher(curator, RunFailed, broker.publish), intake),
+    )

@@ -1,0 +1,73 @@
+"""What the curator does with scores and failures."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import AsyncGenerator, Sequence
+
+from socratic_bench.consuming.outcomes import Handled, Outcome, Work
+from socratic_bench.domain.cell import Cell
+from socratic_bench.events.aggregate_updated import AggregateUpdated, AggregateUpdatedData
+from socratic_bench.events.codec import Event
+from socratic_bench.events.experiment_completed import ExperimentCompleted, ExperimentCompletedData
+from socratic_bench.events.response_scored import ResponseScored
+from socratic_bench.events.run_failed import RunFailed
+from socratic_bench.ports.clock import Clock
+from socratic_bench.ports.store import Store
+
+SOURCE = "socratic-curator"
+
+
+class FactCurator:
+    """Handles `response.scored` and `run.failed`: folds them and says how far the experiment is.
+
+    A redelivered fact changes no cell, and is announced again: whatever a crash kept from being
+    published is published then.
+    """
+
+    def __init__(self, store: Store, clock: Clock) -> None:
+        self._store = store
+        self._clock = clock
+
+    async def __call__(
+        self, batch: Sequence[Work[ResponseScored | RunFailed]]
+    ) -> AsyncGenerator[Sequence[Outcome], None]:
+        """Fold a batch in one transaction, then announce what it changed."""
+        events = [work.event for work in batch]
+        cells = await self._store.fold(
+            [event.data for event in events if isinstance(event, ResponseScored)],
+            [event.data for event in events if isinstance(event, RunFailed)],
+        )
+        announcements = await self._announcements(cells)
+        *others, last = batch
+        yield [*(Handled(work) for work in others), Handled(last, announcements)]
+
+    async def _announcements(self, cells: Sequence[Cell]) -> tuple[Event, ...]:
+        touched: defaultdict[str, set[str]] = defaultdict(set)
+        for cell in cells:
+            touched[cell.key.experiment_id].add(cell.key.model_id)
+        announcements: list[Event] = []
+        for experiment_id, models in touched.items():
+            announcements += await self._announce(experiment_id, models)
+        return tuple(announcements)
+
+    async def _announce(self, experiment_id: str, models: set[str]) -> list[Event]:
+        progress = await self._store.progress(experiment_id)
+        now = self._clock.now()
+        updated = AggregateUpdatedData(
+            experiment_id=experiment_id,
+            planned=progress.planned,
+            done=progress.done,
+            failed=progress.failed,
+            models=tuple(sorted(models)),
+        )
+        announcements: list[Event] = [AggregateUpdated.of(updated, source=SOURCE, time=now)]
+        if progress.done >= progress.planned:
+            # Published by whoever finds it so, always under the same id; the store's mark is set
+            # by exactly one.
+            await self._store.complete(experiment_id, now)
+            completed = ExperimentCompletedData(
+                experiment_id=experiment_id, planned=progress.planned, failed=progress.failed
+            )
+            announcements.append(ExperimentCompleted.of(completed, source=SOURCE, time=now))
+        return announcements

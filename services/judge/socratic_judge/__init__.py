@@ -1,0 +1,1 @@
+"""The judge: scores recorded responses. Pure: an event in, an event out, no store."""

@@ -1,0 +1,66 @@
+"""What the judge does with a recorded response."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Sequence
+
+from socratic_bench.consuming.outcomes import Handled, Outcome, Reject, Work
+from socratic_bench.domain.response import Response
+from socratic_bench.domain.score import ScoredResponse
+from socratic_bench.errors import UnknownProfile
+from socratic_bench.events.response_recorded import ResponseRecorded
+from socratic_bench.events.response_scored import ResponseScored
+from socratic_bench.ports.clock import Clock
+from socratic_bench.scoring.score import score
+
+SOURCE = "socratic-judge"
+
+
+class ResponseJudge:
+    """Handles `response.recorded`: scores it and publishes `response.scored`."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+
+    async def __call__(
+        self, batch: Sequence[Work[ResponseRecorded]]
+    ) -> AsyncGenerator[Sequence[Outcome], None]:
+        """Score a batch. An unknown profile rejects its response: this version cannot score it."""
+        yield [self._outcome(work) for work in batch]
+
+    def _outcome(self, work: Work[ResponseRecorded]) -> Outcome:
+        recorded = work.event
+        try:
+            scored = judge(recorded.data)
+        except UnknownProfile as error:
+            return Reject(work, str(error))
+        event = ResponseScored.of(scored, source=SOURCE, time=self._clock.now(), cause=recorded.id)
+        return Handled(work, (event,))
+
+
+def judge(response: Response) -> ScoredResponse:
+    """The score of a response under its profile; none where its status has none.
+
+    Raises UnknownProfile.
+    """
+    figures = score(
+        response.text,
+        output_tokens=response.usage.visible_output_tokens,
+        status=response.status,
+        dimension=response.run.dimension,
+        student_message=response.student_message,
+        earlier_turns=response.earlier_turns,
+        profile=response.profile,
+    )
+    return ScoredResponse(
+        run=response.run,
+        turn=response.turn,
+        last_turn=response.last_turn,
+        profile=response.profile,
+        status=figures.status,
+        vectors=figures.vectors,
+        overall=figures.overall,
+        usage=response.usage,
+        latency_ms=response.latency_ms,
+        cost_nanodollars=response.cost_nanodollars,
+    )

@@ -1,0 +1,1 @@
+"""The runner: puts scenarios to models and records what they answer."""

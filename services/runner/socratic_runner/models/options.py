@@ -1,0 +1,58 @@
+"""Reading what a configuration says about a model, with errors that name the place."""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from socratic_bench.domain.manifest import TutorModel
+from socratic_bench.errors import InvalidInput
+
+
+class Options(BaseModel):
+    """The options of one provider: a field each, taken as it is, never converted."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+
+OptionsT = TypeVar("OptionsT", bound=Options)
+
+
+def read_options(model: TutorModel, kind: type[OptionsT]) -> OptionsT:
+    """The options of `model`.
+
+    Raises InvalidInput naming the model, the option, and what is right.
+    """
+    try:
+        return kind.model_validate(model.options)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        option = ".".join(str(step) for step in first["loc"])
+        if first["type"] == "extra_forbidden":
+            known = ", ".join(sorted(kind.model_fields)) or "none"
+            problem = f"there is no option {option!r} here; there is {known}"
+        else:
+            problem = f"option {option}: {first['msg']}, not {first['input']!r}"
+        raise InvalidInput(f"model {model.id}: {problem}") from None
+
+
+def refuse_base_url(model: TutorModel) -> None:
+    """Raise InvalidInput if `model`, which is not reached by network, has a base_url."""
+    if model.base_url is not None:
+        raise InvalidInput(
+            f"model {model.id}: {model.provider} models are not reached by network; "
+            "remove its base_url"
+        )
+
+
+def known_name(model: TutorModel, names: tuple[str, ...]) -> str:
+    """The part of the model's id after its provider.
+
+    Raises InvalidInput if it is none of `names`.
+    """
+    name = model.id.partition("/")[2]
+    if name not in names:
+        known = ", ".join(f"{model.provider}/{other}" for other in names)
+        raise InvalidInput(f"there is no model {model.id}; there is {known}")
+    return name

@@ -1,0 +1,126 @@
+"""The reference tutors: five archetypes of tutoring, deterministic, each labelled as no model.
+
+They need no key and no network, cost nothing and answer at once, so that a benchmark can be tried,
+tested and measured with them. What they say is a function of scenario, repeat and turn alone.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from functools import lru_cache, partial
+from pathlib import Path
+from typing import Annotated, Final, Protocol
+
+from pydantic import Field
+
+from socratic_bench.domain.manifest import TutorModel
+from socratic_bench.domain.response import Usage
+from socratic_bench.ports.models import ModelClient, Question, Reply
+from socratic_bench.scoring.statuses import Status
+from socratic_runner.models.archetypes import drifter, hedger, lecturer, socratic
+from socratic_runner.models.archetypes.counting import input_tokens_of, tokens_of
+from socratic_runner.models.archetypes.faulty import FaultyTutor
+from socratic_runner.models.archetypes.moment import Moment
+from socratic_runner.models.options import Options, known_name, read_options, refuse_base_url
+
+MODEL_VERSION: Final = "reference-1"
+VARIANTS: Final = 32
+"""How many different repeats of a turn there are: repeat 33 says what repeat 1 said."""
+
+_KEPT_ANSWERS = 2048
+
+
+class ReferenceOptions(Options):
+    """The options of a reference tutor."""
+
+    latency_ms: Annotated[int, Field(ge=0, le=600_000)] = 0
+    """How long a call pretends to take; reported exactly so."""
+
+
+class Archetype(Protocol):
+    """What the client needs of one: a reply, or ModelCallFailed."""
+
+    def reply(self, question: Question) -> Reply: ...
+
+
+class WritingTutor:
+    """An archetype that answers everything with a text of its own; no model."""
+
+    def __init__(self, name: str, write: Callable[[Moment], str], latency_ms: int) -> None:
+        self._name = name
+        self._write = write
+        self._latency_ms = latency_ms
+        self._answer = lru_cache(maxsize=_KEPT_ANSWERS)(self._compose)
+
+    def reply(self, question: Question) -> Reply:
+        run = question.run
+        text, tokens = self._answer(
+            run.scenario_id,
+            run.dimension,
+            question.student_message,
+            question.turn,
+            run.repeat % VARIANTS,
+        )
+        return Reply(
+            text=text,
+            status=Status.OK,
+            usage=Usage(visible_output_tokens=tokens, input_tokens=input_tokens_of(question)),
+            latency_ms=self._latency_ms,
+            stop_reason="stop",
+            model_version=MODEL_VERSION,
+        )
+
+    def _compose(
+        self, scenario_id: str, dimension: str, message: str, turn: int, variant: int
+    ) -> tuple[str, int]:
+        text = self._write(Moment(self._name, scenario_id, dimension, message, turn, variant))
+        return text, tokens_of(text)
+
+
+class ReferenceClient:
+    """Asks an archetype, after the latency it pretends to have."""
+
+    concurrency: int | None = None
+
+    def __init__(self, archetype: Archetype, latency_ms: int) -> None:
+        self._archetype = archetype
+        self._latency_ms = latency_ms
+        self.answers_at_once = latency_ms == 0 and isinstance(archetype, WritingTutor)
+
+    async def ask(self, question: Question) -> Reply:
+        if self._latency_ms:
+            await asyncio.sleep(self._latency_ms / 1000)
+        return self._archetype.reply(question)
+
+    async def close(self) -> None:
+        """There is nothing to free."""
+
+
+ARCHETYPES: Final[dict[str, Callable[[int], Archetype]]] = {
+    "socratic": partial(WritingTutor, "socratic", socratic.answer),
+    "lecturer": partial(WritingTutor, "lecturer", lecturer.answer),
+    "hedger": partial(WritingTutor, "hedger", hedger.answer),
+    "drifter": partial(WritingTutor, "drifter", drifter.answer),
+    "faulty": FaultyTutor,
+}
+
+
+def check_model(model: TutorModel, base_folder: Path | None) -> None:
+    """Raise InvalidInput for a reference tutor there is not, or an option it does not have."""
+    known_name(model, tuple(ARCHETYPES))
+    refuse_base_url(model)
+    read_options(model, ReferenceOptions)
+
+
+def open_client(model: TutorModel, base_folder: Path | None) -> ModelClient:
+    """A client for a reference tutor."""
+    check_model(model, base_folder)
+    latency_ms = read_options(model, ReferenceOptions).latency_ms
+    archetype = ARCHETYPES[known_name(model, tuple(ARCHETYPES))]
+    return ReferenceClient(archetype(latency_ms), latency_ms)
+
+
+def fingerprint(model: TutorModel, base_folder: Path | None) -> str | None:
+    """None: no file of the configuration decides about these responses."""
+    return None

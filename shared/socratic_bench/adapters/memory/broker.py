@@ -1,0 +1,196 @@
+"""The broker in this process: embedded mode and unit tests use this one class.
+
+It promises what a broker with a server promises, except that nothing outlives the process: it
+holds encoded messages only, bounds what waits, and delivers again what was not settled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from itertools import count, groupby
+from operator import attrgetter
+
+from socratic_bench.adapters.memory.consumer import MemoryConsumer
+from socratic_bench.adapters.memory.listener import MemoryListener
+from socratic_bench.adapters.memory.queue import MemoryQueue
+from socratic_bench.adapters.memory.waiting_line import WaitingLine
+from socratic_bench.errors import BrokerClosed, BrokerError, UnroutableMessage
+from socratic_bench.ports.broker import DeadLetter, Message, WorkQueue
+
+
+@dataclass(slots=True)
+class _Route:
+    """Where messages of one type go, and who waits for room there."""
+
+    queues: list[MemoryQueue] = field(default_factory=list)
+    listeners: list[MemoryListener] = field(default_factory=list)
+    publishers: WaitingLine = field(default_factory=WaitingLine)
+    is_broadcast: bool = False
+
+    def room(self, wanted: int) -> int:
+        """How many of `wanted` messages all of its queues have room for."""
+        return min((queue.room for queue in self.queues), default=wanted)
+
+    def put(self, messages: Sequence[Message]) -> None:
+        for queue in self.queues:
+            queue.put(messages)
+        for listener in self.listeners:
+            listener.hear(messages)
+
+
+class MemoryBroker:
+    """Carries messages within this process and one event loop. Keeps the port's promises.
+
+    A queue holds at most `max_waiting` messages, besides those that came back to it; one that was
+    delivered `delivery_limit` times is dead-lettered instead of being delivered again. A listener
+    keeps the newest `listener_buffer` messages it has not yet been asked for.
+    """
+
+    def __init__(
+        self,
+        *,
+        max_waiting: int = 10_000,
+        delivery_limit: int = 20,
+        listener_buffer: int = 1_000,
+    ) -> None:
+        self._max_waiting = max_waiting
+        self._delivery_limit = delivery_limit
+        self._listener_buffer = listener_buffer
+        self._routes: dict[str, _Route] = {}
+        self._queues: dict[str, MemoryQueue] = {}
+        self._declared: dict[str, WorkQueue] = {}
+        self._consumers: set[MemoryConsumer] = set()
+        self._receipts = count(1)
+        self._closed = False
+
+    @property
+    def outstanding(self) -> int:
+        """How many messages wait, are delayed, or are in a consumer's hand, in all work queues."""
+        waiting = sum(queue.depth for queue in self._queues.values())
+        return waiting + sum(consumer.in_hand for consumer in self._consumers)
+
+    async def declare(self, queues: Iterable[WorkQueue], broadcasts: Iterable[str] = ()) -> None:
+        self._check_open()
+        for queue in queues:
+            self._declare_queue(queue)
+        for event_type in broadcasts:
+            self._routes.setdefault(event_type, _Route()).is_broadcast = True
+
+    async def publish(self, messages: Sequence[Message]) -> None:
+        self._check_open()
+        for message in messages:
+            if message.type not in self._routes:
+                raise UnroutableMessage(
+                    f"message {message.id!r}: no queue takes type {message.type!r} and it is not "
+                    "a broadcast; declare one or the other before publishing"
+                )
+        for event_type, run in groupby(messages, key=attrgetter("type")):
+            await self._publish_to(self._routes[event_type], list(run))
+
+    @asynccontextmanager
+    async def consume(
+        self, queue: str, *, prefetch: int, prefetch_per_group: int | None = None
+    ) -> AsyncIterator[MemoryConsumer]:
+        consumer = MemoryConsumer(
+            self._queue(queue),
+            self._receipts,
+            prefetch=prefetch,
+            prefetch_per_group=prefetch_per_group,
+        )
+        self._consumers.add(consumer)
+        try:
+            yield consumer
+        finally:
+            self._consumers.discard(consumer)
+            consumer.end(BrokerError)
+
+    @asynccontextmanager
+    async def listen(self, *event_types: str) -> AsyncIterator[MemoryListener]:
+        self._check_open()
+        routes = [self._broadcast_route(event_type) for event_type in dict.fromkeys(event_types)]
+        listener = MemoryListener(self._listener_buffer)
+        for route in routes:
+            route.listeners.append(listener)
+        try:
+            yield listener
+        finally:
+            for route in routes:
+                route.listeners.remove(listener)
+            listener.end(closed=False)
+
+    async def depth(self, queue: str) -> int:
+        return self._queue(queue).depth
+
+    async def dead_letters(self, queue: str, limit: int = 100) -> Sequence[DeadLetter]:
+        return self._queue(queue).dead_letters(limit)
+
+    async def redrive(self, queue: str, limit: int | None = None) -> int:
+        return self._queue(queue).redrive(limit)
+
+    async def purge_dead_letters(self, queue: str) -> int:
+        return self._queue(queue).purge_dead_letters()
+
+    async def close(self) -> None:
+        self._closed = True
+        for consumer in self._consumers:
+            consumer.end(BrokerClosed)
+        for queue in self._queues.values():
+            queue.close()
+        for route in self._routes.values():
+            route.publishers.wake_all()
+            for listener in route.listeners:
+                listener.end(closed=True)
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise BrokerClosed("the broker was closed; nothing can be asked of it any more")
+
+    def _declare_queue(self, queue: WorkQueue) -> None:
+        declared = self._declared.setdefault(queue.name, queue)
+        if declared != queue:
+            raise BrokerError(
+                f"queue {queue.name!r} takes type {declared.event_type!r} and cannot be declared "
+                f"for {queue.event_type!r} too; give one of them another name"
+            )
+        if queue.name not in self._queues:
+            route = self._routes.setdefault(queue.event_type, _Route())
+            self._queues[queue.name] = MemoryQueue(
+                queue.name,
+                max_waiting=self._max_waiting,
+                delivery_limit=self._delivery_limit,
+                publishers=route.publishers,
+            )
+            route.queues.append(self._queues[queue.name])
+
+    async def _publish_to(self, route: _Route, messages: Sequence[Message]) -> None:
+        """Put messages into all queues of a route at once, as many at a time as there is room."""
+        position = 0
+        must_wait = len(route.publishers) > 0
+        while position < len(messages):
+            room = route.room(len(messages) - position)
+            if must_wait or room == 0:
+                must_wait = False
+                await route.publishers.wait()
+                self._check_open()
+                continue
+            route.put(messages[position : position + room])
+            position += room
+        if route.room(1):
+            route.publishers.wake_one()
+
+    def _queue(self, name: str) -> MemoryQueue:
+        self._check_open()
+        try:
+            return self._queues[name]
+        except KeyError:
+            raise BrokerError(f"queue {name!r} is not declared; declare it first") from None
+
+    def _broadcast_route(self, event_type: str) -> _Route:
+        route = self._routes.get(event_type)
+        if route is None or not route.is_broadcast:
+            raise BrokerError(
+                f"type {event_type!r} is not a broadcast; declare it as one before listening to it"
+            )
+        return route

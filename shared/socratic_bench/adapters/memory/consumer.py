@@ -1,0 +1,121 @@
+"""One consumer of a queue in memory: what it holds, and what became of it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Iterator, Sequence
+
+from socratic_bench.adapters.memory.queue import MemoryQueue
+from socratic_bench.adapters.memory.turns import Turns
+from socratic_bench.errors import BrokerError, InvalidInput
+from socratic_bench.ports.broker import Delivery
+
+
+class MemoryConsumer:
+    """Holds at most `prefetch` deliveries, and `prefetch_per_group` of one group."""
+
+    def __init__(
+        self,
+        queue: MemoryQueue,
+        receipts: Iterator[int],
+        *,
+        prefetch: int,
+        prefetch_per_group: int | None,
+    ) -> None:
+        if prefetch < 1 or (prefetch_per_group is not None and prefetch_per_group < 1):
+            raise InvalidInput(
+                f"consumer of queue {queue.name!r}: a prefetch of {prefetch}, {prefetch_per_group} "
+                "per group, would never receive anything; give 1 or more"
+            )
+        self._queue = queue
+        self._receipts = receipts
+        self._prefetch = prefetch
+        self._turns = Turns(prefetch_per_group)
+        self._in_hand: dict[int, Delivery] = {}
+        self._draining = False
+        self._ended: type[BrokerError] | None = None
+        queue.join(self._turns)
+
+    @property
+    def in_hand(self) -> int:
+        """How many deliveries are not settled yet."""
+        return len(self._in_hand)
+
+    async def receive(self, limit: int) -> Sequence[Delivery]:
+        # A queue that is never empty must not keep everything else off the event loop.
+        await asyncio.sleep(0)
+        while True:
+            if self._ended:
+                raise self._ended(
+                    f"queue {self._queue.name!r}: this consumer has ended, or its broker was "
+                    "closed; open another one"
+                )
+            if self._draining:
+                return []
+            if taken := self._take(limit):
+                return taken
+            await self._turns.receivers.wait()
+
+    async def ack(self, deliveries: Iterable[Delivery]) -> None:
+        stale = [delivery for delivery in deliveries if not self._release(delivery)]
+        self._wake_receiver()
+        if stale:
+            raise self._not_in_hand(stale)
+
+    async def retry(self, delivery: Delivery, delay: float, reason: str) -> None:
+        self._settle(delivery)
+        self._queue.deliver_again(delivery, reason, delay)
+
+    async def reject(self, delivery: Delivery, reason: str) -> None:
+        self._settle(delivery)
+        self._queue.dead_letter(delivery, reason)
+
+    def drain(self) -> None:
+        self._draining = True
+        self._turns.receivers.wake_all()
+
+    def end(self, error: type[BrokerError]) -> None:
+        """Give back what is in hand; whoever asks for more gets an `error`."""
+        if self._ended:
+            return
+        self._ended = error
+        self._queue.leave(self._turns)
+        for delivery in reversed(self._in_hand.values()):
+            self._queue.deliver_again(
+                delivery, f"delivery {delivery.attempt}: its consumer ended without settling it"
+            )
+        self._in_hand.clear()
+        self._turns.receivers.wake_all()
+
+    def _take(self, limit: int) -> list[Delivery]:
+        free = self._prefetch - len(self._in_hand)
+        deliveries = [
+            Delivery(waiting.message, waiting.attempts + 1, next(self._receipts))
+            for waiting in self._queue.take(self._turns, min(limit, free))
+        ]
+        self._in_hand.update((delivery.receipt, delivery) for delivery in deliveries)
+        self._wake_receiver()
+        return deliveries
+
+    def _release(self, delivery: Delivery) -> bool:
+        if self._in_hand.pop(delivery.receipt, None) is None:
+            return False
+        self._queue.settled(self._turns, delivery.message.group)
+        return True
+
+    def _settle(self, delivery: Delivery) -> None:
+        if not self._release(delivery):
+            raise self._not_in_hand([delivery])
+        self._wake_receiver()
+
+    def _wake_receiver(self) -> None:
+        if self._turns and len(self._in_hand) < self._prefetch:
+            self._turns.receivers.wake_one()
+
+    def _not_in_hand(self, stale: Sequence[Delivery]) -> BrokerError:
+        error = self._ended or BrokerError
+        return error(
+            f"queue {self._queue.name!r}: message {stale[0].message.id!r} "
+            f"({len(stale)} of this call) is not in this consumer's hand: it was settled before, "
+            "or it went back to the queue when the consumer ended and is delivered again"
+        )

@@ -1,0 +1,43 @@
+"""One listener to broadcasts in memory."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable
+
+from socratic_bench.adapters.memory.waiting_line import WaitingLine
+from socratic_bench.errors import BrokerClosed
+from socratic_bench.ports.broker import Message
+
+
+class MemoryListener:
+    """Keeps the newest `buffer` messages until they are asked for."""
+
+    def __init__(self, buffer: int) -> None:
+        self._heard: deque[Message] = deque(maxlen=buffer)
+        self._waiting = WaitingLine()
+        self._ended = False
+        self._closed = False
+
+    def __aiter__(self) -> MemoryListener:
+        return self
+
+    async def __anext__(self) -> Message:
+        while not self._heard:
+            if self._closed:
+                raise BrokerClosed("the broker this listener belongs to was closed")
+            if self._ended:
+                raise StopAsyncIteration
+            await self._waiting.wait()
+        return self._heard.popleft()
+
+    def hear(self, messages: Iterable[Message]) -> None:
+        """Take these in; never waits."""
+        self._heard.extend(messages)
+        self._waiting.wake_all()
+
+    def end(self, *, closed: bool) -> None:
+        """Hear no more, because the context ended or because the broker was closed."""
+        self._ended = True
+        self._closed = self._closed or closed
+        self._waiting.wake_all()

@@ -1,0 +1,148 @@
+"""One work queue in memory: what waits, what is delayed, what is dead."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Iterable, Sequence
+from itertools import islice
+
+from socratic_bench.adapters.memory.turns import Group, Turns, Waiting
+from socratic_bench.adapters.memory.waiting_line import WaitingLine
+from socratic_bench.ports.broker import DeadLetter, Delivery, Message
+
+
+class MemoryQueue:
+    """The messages of one work queue that no consumer holds.
+
+    A group exists while it has messages. Its first message adds it to the turns of every consumer
+    and its last one removes it: each step takes the same time however many messages and groups
+    there are.
+    """
+
+    def __init__(
+        self, name: str, *, max_waiting: int, delivery_limit: int, publishers: WaitingLine
+    ) -> None:
+        self.name = name
+        self._max_waiting = max_waiting
+        self._delivery_limit = delivery_limit
+        self._publishers = publishers
+        self._groups: dict[str, Group] = {}
+        self._ready = 0
+        self._delayed: dict[int, asyncio.TimerHandle] = {}
+        self._dead: deque[DeadLetter] = deque()
+        self._turns: list[Turns] = []
+
+    @property
+    def depth(self) -> int:
+        """How many messages wait, delayed ones included."""
+        return self._ready + len(self._delayed)
+
+    @property
+    def room(self) -> int:
+        """How many messages may still be published to it."""
+        return max(0, self._max_waiting - self.depth)
+
+    def join(self, turns: Turns) -> None:
+        """Let a consumer take part."""
+        self._turns.append(turns)
+        for name, group in self._groups.items():
+            turns.offer(name, group)
+
+    def leave(self, turns: Turns) -> None:
+        """Forget a consumer."""
+        self._turns.remove(turns)
+
+    def put(self, messages: Iterable[Message]) -> None:
+        """Add new messages, each as the last of its group."""
+        for message in messages:
+            self._put_last(Waiting(message, 0))
+
+    def take(self, turns: Turns, limit: int) -> list[Waiting]:
+        """Up to `limit` messages for a consumer, from its groups in turn."""
+        taken: list[Waiting] = []
+        while len(taken) < limit and turns:
+            name, group, waiting = turns.take()
+            taken.append(waiting)
+            if not group:
+                self._remove_group(name)
+        self._ready -= len(taken)
+        if taken and self.room:
+            self._publishers.wake_one()
+        return taken
+
+    def settled(self, turns: Turns, group: str) -> None:
+        """A consumer no longer holds one message of a group."""
+        turns.settled(group, self._groups.get(group))
+
+    def deliver_again(self, delivery: Delivery, reason: str, delay: float = 0.0) -> None:
+        """Put a message back as the first of its group, after `delay` seconds.
+
+        One that was delivered as often as the queue allows is dead-lettered.
+        """
+        if delivery.attempt >= self._delivery_limit:
+            self.dead_letter(delivery, reason)
+        elif delay > 0:
+            timer = asyncio.get_running_loop().call_later(delay, self._due, delivery)
+            self._delayed[delivery.receipt] = timer
+        else:
+            self._put_first(delivery)
+
+    def dead_letter(self, delivery: Delivery, reason: str) -> None:
+        """Put a message with the dead ones."""
+        self._dead.append(DeadLetter(delivery.message, self.name, reason, delivery.attempt))
+
+    def dead_letters(self, limit: int) -> Sequence[DeadLetter]:
+        """The oldest dead letters."""
+        return list(islice(self._dead, limit))
+
+    def redrive(self, limit: int | None) -> int:
+        """Put the oldest dead letters back as new messages; returns how many."""
+        count = len(self._dead) if limit is None else min(limit, len(self._dead))
+        for _ in range(count):
+            self._put_last(Waiting(self._dead.popleft().message, 0))
+        return count
+
+    def purge_dead_letters(self) -> int:
+        """Throw the dead letters away; returns how many."""
+        count = len(self._dead)
+        self._dead.clear()
+        return count
+
+    def close(self) -> None:
+        """Stop the timers of delayed messages."""
+        for timer in self._delayed.values():
+            timer.cancel()
+        self._delayed.clear()
+
+    def _put_last(self, waiting: Waiting) -> None:
+        self._ready += 1
+        group = self._groups.get(waiting.message.group)
+        if group is None:
+            self._add_group(waiting)
+        else:
+            group.append(waiting)
+
+    def _put_first(self, delivery: Delivery) -> None:
+        self._ready += 1
+        waiting = Waiting(delivery.message, delivery.attempt)
+        group = self._groups.get(delivery.message.group)
+        if group is None:
+            self._add_group(waiting)
+        else:
+            group.appendleft(waiting)
+
+    def _due(self, delivery: Delivery) -> None:
+        del self._delayed[delivery.receipt]
+        self._put_first(delivery)
+
+    def _add_group(self, waiting: Waiting) -> None:
+        name = waiting.message.group
+        group = self._groups[name] = deque((waiting,))
+        for turns in self._turns:
+            turns.offer(name, group)
+
+    def _remove_group(self, name: str) -> None:
+        del self._groups[name]
+        for turns in self._turns:
+            turns.withdraw(name)

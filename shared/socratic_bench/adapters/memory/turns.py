@@ -1,0 +1,69 @@
+"""Whose turn it is: the groups of a queue as one consumer sees them."""
+
+from __future__ import annotations
+
+from collections import Counter, OrderedDict, deque
+from typing import NamedTuple
+
+from socratic_bench.adapters.memory.waiting_line import WaitingLine
+from socratic_bench.ports.broker import Message
+
+
+class Waiting(NamedTuple):
+    """A message that waits in a queue."""
+
+    message: Message
+    attempts: int
+    """How often it was handed out before."""
+
+
+Group = deque[Waiting]
+
+
+class Turns:
+    """The groups a consumer may take from now, in turn.
+
+    A group is in the ring exactly while it has messages and this consumer holds fewer than
+    `per_group` of it, so that no step ever looks at a group it cannot take from.
+    """
+
+    __slots__ = ("_in_hand", "_per_group", "_ring", "receivers")
+
+    def __init__(self, per_group: int | None) -> None:
+        self.receivers = WaitingLine()
+        self._per_group = per_group
+        self._in_hand: Counter[str] = Counter()
+        self._ring: OrderedDict[str, Group] = OrderedDict()
+
+    def __len__(self) -> int:
+        return len(self._ring)
+
+    def offer(self, name: str, group: Group) -> None:
+        """A group has messages: let it have turns, unless this consumer holds enough of it."""
+        if self._per_group is None or self._in_hand[name] < self._per_group:
+            self._ring[name] = group
+            self.receivers.wake_one()
+
+    def withdraw(self, name: str) -> None:
+        """A group has no more messages."""
+        self._ring.pop(name, None)
+
+    def take(self) -> tuple[str, Group, Waiting]:
+        """The first message of the group whose turn it is; that group is last in turn now."""
+        name, group = self._ring.popitem(last=False)
+        waiting = group.popleft()
+        if self._per_group is not None:
+            self._in_hand[name] += 1
+        if group and (self._per_group is None or self._in_hand[name] < self._per_group):
+            self._ring[name] = group
+        return name, group, waiting
+
+    def settled(self, name: str, group: Group | None) -> None:
+        """One message of a group is no longer in hand; `group` is what waits of it, if any does."""
+        if self._per_group is None:
+            return
+        self._in_hand[name] -= 1
+        if self._in_hand[name] == 0:
+            del self._in_hand[name]
+        if group is not None and name not in self._ring:
+            self._ring[name] = group

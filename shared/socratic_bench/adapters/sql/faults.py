@@ -1,0 +1,56 @@
+"""What went wrong in SQLite, in a sentence that says where, and what to do."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+
+from sqlalchemy.exc import DBAPIError
+
+from socratic_bench.errors import StoreBroken, StoreError, StoreUnavailable
+
+_PRIMARY_CODE = 0xFF
+"""SQLite's extended error codes keep the primary one in their lowest byte."""
+
+_SAFE = "Everything stored before is safe"
+
+_BROKEN = {
+    sqlite3.SQLITE_FULL: f"the disk is full. {_SAFE}; free some space and run it again",
+    sqlite3.SQLITE_IOERR: f"reading or writing it failed. {_SAFE}; check that its disk works and "
+    "has room, then run it again",
+    sqlite3.SQLITE_READONLY: "it may not be written to; check its permissions and its folder's",
+    sqlite3.SQLITE_PERM: "its permissions forbid that; check them and its folder's",
+    sqlite3.SQLITE_AUTH: "its permissions forbid that; check them and its folder's",
+    sqlite3.SQLITE_NOTADB: "this is no SQLite database; name another file",
+    sqlite3.SQLITE_CORRUPT: "the file is damaged; restore it from a copy, or name another file",
+    sqlite3.SQLITE_CANTOPEN: "it cannot be opened; check that its folder is there and may be "
+    "written to",
+}
+
+
+def explain(error: Exception, path: Path) -> StoreError:
+    """The error of this project that `error`, met while using the database at `path`, is."""
+    cause = error.orig if isinstance(error, DBAPIError) else error
+    if isinstance(cause, TimeoutError):
+        return StoreUnavailable(f"{path}: too many wait for the database; try again later")
+    if isinstance(cause, sqlite3.Error):
+        return _explain_sqlite(cause, path)
+    if isinstance(cause, OSError):
+        return StoreBroken(f"{path}: {cause.strerror or cause} ({cause.filename or path})")
+    return StoreError(f"{path}: {error}")
+
+
+def _explain_sqlite(error: sqlite3.Error, path: Path) -> StoreError:
+    code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & _PRIMARY_CODE
+    name = getattr(error, "sqlite_errorname", type(error).__name__)
+    if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+        return StoreUnavailable(
+            f"{path}: another process has kept the database locked for too long; try again later"
+        )
+    if path.is_dir():
+        return StoreBroken(f"{path}: this is a folder; name a file in it")
+    if code in _BROKEN:
+        return StoreBroken(f"{path}: {_BROKEN[code]} (SQLite says: {error}, {name})")
+    if "no such table" in str(error):
+        return StoreBroken(f"{path}: nothing was ever stored here ({error})")
+    return StoreError(f"{path}: SQLite says: {error} ({name})")

@@ -1,0 +1,164 @@
+"""Folding facts into their cells, inside one transaction.
+
+The cells of an experiment, model, scenario and profile are guarded by the one of turn 1: whoever
+folds a fact of any turn takes that first, and then sees all that was folded before. A failure and
+the response that overrules it may belong to different turns, but never to different scenarios.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Sequence
+from typing import Any, NamedTuple, TypeVar
+
+from socratic_bench.adapters.sql.records import (
+    cell_of_row,
+    row_of_cell,
+    row_of_empty_cell,
+    row_of_failure,
+    row_of_score,
+)
+from socratic_bench.adapters.sql.statements import (
+    ENDED_RUNS,
+    FAILURES_OF_RUNS,
+    UPDATE_CELL,
+    WITHDRAW_FAILURE,
+    Writes,
+    chunks,
+)
+from socratic_bench.adapters.sql.transactions import Transaction
+from socratic_bench.domain.cell import Cell, CellKey, key_of_failure, key_of_score
+from socratic_bench.domain.run import RunFailure
+from socratic_bench.domain.score import ScoredResponse
+
+Key = TypeVar("Key")
+Fact = TypeVar("Fact")
+
+
+class ScoreKey(NamedTuple):
+    """What a score is stored by."""
+
+    experiment_id: str
+    run_id: str
+    turn: int
+    profile: str
+
+
+class RunKey(NamedTuple):
+    """A run under a profile: what ends once, and what a failure is stored by."""
+
+    experiment_id: str
+    run_id: str
+    profile: str
+
+
+class Fold:
+    """One fold, for one transaction that writes."""
+
+    def __init__(self, transaction: Transaction, writes: Writes) -> None:
+        self._transaction = transaction
+        self._writes = writes
+        self._cells: dict[CellKey, Cell] = {}
+        self._changed: set[CellKey] = set()
+
+    async def add(
+        self, scores: Sequence[ScoredResponse], failures: Sequence[RunFailure]
+    ) -> list[Cell]:
+        """Store these facts and fold in those that are new; returns their cells by key."""
+        dimensions = {key_of_score(scored): scored.run.dimension for scored in scores}
+        dimensions |= {key_of_failure(failure): failure.run.dimension for failure in failures}
+        await self._take({key._replace(turn=1): name for key, name in dimensions.items()})
+        await self._take(dimensions)
+        await self._add_scores(_firsts(scores, _key_of_score))
+        overruled = await self._withdraw_failures(
+            {_run_of(scored) for scored in scores if scored.last_turn}
+        )
+        await self._add_failures(_firsts(failures, _run_of))
+        await self._write_cells()
+        cells = (self._cells[key] for key in sorted(overruled.union(dimensions)))
+        return [cell for cell in cells if cell.responses]
+
+    async def _take(self, dimensions: dict[CellKey, str]) -> None:
+        """Lock and read cells, in the order of their keys, unless they are taken already."""
+        missing = sorted(dimensions.keys() - self._cells.keys())
+        if missing:
+            rows = [row_of_empty_cell(key, dimensions[key]) for key in missing]
+            for row in await self._transaction.execute(self._writes.take_cells, rows):
+                cell = cell_of_row(row)
+                self._cells[cell.key] = cell
+
+    async def _add_scores(self, scores: dict[ScoreKey, ScoredResponse]) -> None:
+        if scores:
+            rows = [row_of_score(scores[key]) for key in sorted(scores)]
+            for row in await self._transaction.execute(self._writes.insert_scores, rows):
+                scored = scores[ScoreKey._make(row)]
+                self._cell_to_change(key_of_score(scored)).add_score(scored)
+
+    async def _withdraw_failures(self, ended: Collection[RunKey]) -> set[CellKey]:
+        """Take back that these runs failed; returns the cells in which they did."""
+        counted: dict[RunKey, RunFailure] = {}
+        dimensions: dict[CellKey, str] = {}
+        for runs in chunks(ended):
+            for counts, record in await self._transaction.execute(FAILURES_OF_RUNS, _ids(runs)):
+                failure = RunFailure.model_validate_json(record)
+                if _run_of(failure) in ended:
+                    dimensions[key_of_failure(failure)] = failure.run.dimension
+                    if counts:
+                        counted[_run_of(failure)] = failure
+        await self._take(dimensions)
+        for failure in counted.values():
+            self._cell_to_change(key_of_failure(failure)).withdraw_failure()
+        if counted:
+            await self._transaction.execute(WITHDRAW_FAILURE, [_at(run) for run in counted])
+        return set(dimensions)
+
+    async def _add_failures(self, failures: dict[RunKey, RunFailure]) -> None:
+        ended: set[RunKey] = set()
+        for runs in chunks(failures):
+            rows = await self._transaction.execute(ENDED_RUNS, _ids(runs))
+            ended.update(RunKey._make(row) for row in rows)
+        if failures:
+            records = [
+                row_of_failure(failures[run], counted=run not in ended) for run in sorted(failures)
+            ]
+            for row in await self._transaction.execute(self._writes.insert_failures, records):
+                run = RunKey._make(row)
+                if run not in ended:
+                    self._cell_to_change(key_of_failure(failures[run])).add_failure()
+
+    async def _write_cells(self) -> None:
+        if self._changed:
+            rows = [{**_at(key), **row_of_cell(self._cells[key])} for key in sorted(self._changed)]
+            await self._transaction.execute(UPDATE_CELL, rows)
+
+    def _cell_to_change(self, key: CellKey) -> Cell:
+        self._changed.add(key)
+        return self._cells[key]
+
+
+def _key_of_score(scored: ScoredResponse) -> ScoreKey:
+    return ScoreKey(scored.run.experiment_id, scored.run.run_id, scored.turn, scored.profile)
+
+
+def _run_of(fact: ScoredResponse | RunFailure) -> RunKey:
+    return RunKey(fact.run.experiment_id, fact.run.run_id, fact.profile)
+
+
+def _firsts(facts: Iterable[Fact], key_of: Callable[[Fact], Key]) -> dict[Key, Fact]:
+    """The first fact of each key."""
+    firsts: dict[Key, Fact] = {}
+    for fact in facts:
+        firsts.setdefault(key_of(fact), fact)
+    return firsts
+
+
+def _ids(runs: Iterable[RunKey]) -> dict[str, list[str]]:
+    """The parameters of a statement about these runs."""
+    return {
+        "experiment_ids": list({run.experiment_id for run in runs}),
+        "run_ids": list({run.run_id for run in runs}),
+    }
+
+
+def _at(key: CellKey | RunKey) -> dict[str, Any]:
+    """The parameters that say which row to update."""
+    return {f"at_{name}": value for name, value in key._asdict().items()}

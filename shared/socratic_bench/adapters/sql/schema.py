@@ -1,0 +1,87 @@
+"""The tables of the SQL store, the same in every dialect.
+
+A row is what is looked up by, and a `record`: the fact itself as JSON. Times are microseconds since
+1970-01-01 UTC. The migrations create these tables; a test holds the two together.
+"""
+
+from __future__ import annotations
+
+from sqlalchemy import BigInteger, Boolean, Column, Integer, MetaData, Table, Text
+
+METADATA = MetaData()
+
+KEY = Text().with_variant(Text(collation="C"), "postgresql")
+"""Text that sorts by code point in every dialect, as Python sorts it."""
+
+EXPERIMENTS = Table(
+    "experiments",
+    METADATA,
+    Column("experiment_id", KEY, primary_key=True),
+    Column("manifest", Text, nullable=False),
+    Column("occasion", Text),
+    Column("profile", KEY, nullable=False),
+    Column("planned_runs", BigInteger, nullable=False),
+    Column("created_at", BigInteger, nullable=False),
+    Column("completed_at", BigInteger),
+    Column("revision", BigInteger, nullable=False),
+)
+
+RESPONSES = Table(
+    "responses",
+    METADATA,
+    Column("run_id", KEY, primary_key=True),
+    Column("turn", Integer, primary_key=True),
+    Column("record", Text, nullable=False),
+)
+
+CALLS = Table(
+    "calls",
+    METADATA,
+    Column("experiment_id", KEY, primary_key=True),
+    Column("run_id", KEY, primary_key=True),
+    Column("turn", Integer, primary_key=True),
+    Column("calls", Integer, nullable=False),
+    Column("owner", Text, nullable=False),
+    Column("leased_until", BigInteger, nullable=False),
+    sqlite_with_rowid=False,
+)
+"""How often the model of a turn was called, and who may call it now. Outlives the lease."""
+
+SCORES = Table(
+    "scores",
+    METADATA,
+    Column("experiment_id", KEY, primary_key=True),
+    Column("run_id", KEY, primary_key=True),
+    Column("turn", Integer, primary_key=True),
+    Column("profile", KEY, primary_key=True),
+    Column("last_turn", Boolean, nullable=False),
+    Column("record", Text, nullable=False),
+)
+
+FAILURES = Table(
+    "failures",
+    METADATA,
+    Column("experiment_id", KEY, primary_key=True),
+    Column("run_id", KEY, primary_key=True),
+    Column("profile", KEY, primary_key=True),
+    Column("counted", Boolean, nullable=False),
+    Column("record", Text, nullable=False),
+)
+"""`counted`: whether the failure is in its cell. It is not where the run ended with a response."""
+
+CELLS = Table(
+    "cells",
+    METADATA,
+    Column("experiment_id", KEY, primary_key=True),
+    Column("model_id", KEY, primary_key=True),
+    Column("scenario_id", KEY, primary_key=True),
+    Column("turn", Integer, primary_key=True),
+    Column("profile", KEY, primary_key=True),
+    Column("dimension", Text, nullable=False),
+    Column("responses", BigInteger, nullable=False),
+    Column("runs_ended", BigInteger, nullable=False),
+    Column("revision", BigInteger, nullable=False),
+    Column("record", Text, nullable=False),
+)
+"""The row of turn 1 also is the lock on all turns of its scenario; without responses it is no cell.
+"""

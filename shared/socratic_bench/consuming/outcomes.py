@@ -1,0 +1,72 @@
+"""What a handler says about the work it was given."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Callable, Sequence
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from socratic_bench.events.codec import Event
+
+E_co = TypeVar("E_co", bound=Event, covariant=True)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Work(Generic[E_co]):
+    """One decoded event to be handled. Two deliveries of one event are two pieces of work."""
+
+    event: E_co
+    attempt: int
+    """1 for the first delivery."""
+
+
+@dataclass(frozen=True, slots=True)
+class Handled:
+    """The work is done once these events are published."""
+
+    work: Work[Event]
+    publish: tuple[Event, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Retry:
+    """Not now: hand it out again after a while."""
+
+    work: Work[Event]
+    after: float
+    """Seconds."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Reject:
+    """Never: no redelivery can help."""
+
+    work: Work[Event]
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """The handler itself broke on this: tried again as the retry policy says, then rejected."""
+
+    work: Work[Event]
+    error: Exception
+
+
+@dataclass(frozen=True, slots=True)
+class Emit:
+    """Publish these now; the work they come from goes on."""
+
+    publish: tuple[Event, ...]
+
+
+Outcome = Handled | Retry | Reject | Failed | Emit
+
+Handler = Callable[[Sequence[Work[E_co]]], AsyncGenerator[Sequence[Outcome], None]]
+"""A batch of work in, outcomes out, in any order, as many at a time as are ready.
+
+Every piece of work gets exactly one of Handled, Retry, Reject and Failed. A handler may be
+cancelled at any point, and then cleans up after itself.
+"""

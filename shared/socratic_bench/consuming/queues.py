@@ -1,0 +1,31 @@
+"""The work queues: one event type, one handler, one dead-letter queue each."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from socratic_bench.events import (
+    aggregate_updated,
+    experiment_completed,
+    response_recorded,
+    response_scored,
+    run_failed,
+    run_requested,
+)
+from socratic_bench.ports.broker import WorkQueue
+
+RUNNER_RUN_REQUESTED: Final = WorkQueue("runner-run-requested", run_requested.TYPE)
+JUDGE_RESPONSE_RECORDED: Final = WorkQueue("judge-response-recorded", response_recorded.TYPE)
+CURATOR_RESPONSE_SCORED: Final = WorkQueue("curator-response-scored", response_scored.TYPE)
+CURATOR_RUN_FAILED: Final = WorkQueue("curator-run-failed", run_failed.TYPE)
+
+WORK_QUEUES: Final = (
+    RUNNER_RUN_REQUESTED,
+    JUDGE_RESPONSE_RECORDED,
+    CURATOR_RESPONSE_SCORED,
+    CURATOR_RUN_FAILED,
+)
+"""All of them. Every service declares all, so that nothing is published to nowhere."""
+
+BROADCASTS: Final = (aggregate_updated.TYPE, experiment_completed.TYPE)
+"""Types that go to whoever listens, and to nobody where nobody does."""

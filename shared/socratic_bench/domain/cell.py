@@ -1,0 +1,206 @@
+"""The cell: the one stored aggregate, and how facts are folded into it.
+
+A cell holds exact integers only, so that it does not depend on the order in which facts arrive:
+the same set of facts gives the same cell, byte for byte. Scores are counted in millionths.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from socratic_bench.domain.identifiers import canonical_json
+from socratic_bench.domain.run import RunFailure
+from socratic_bench.domain.score import ScoredResponse
+from socratic_bench.scoring.profile import OVERALL
+from socratic_bench.scoring.statuses import Status
+
+MILLIONTHS = 1_000_000
+
+
+def millionths(score: float) -> int:
+    """A score as the nearest whole number of millionths, halves to even."""
+    return round(score * MILLIONTHS)
+
+
+class CellKey(NamedTuple):
+    """Which cell: experiment x model x scenario x turn x profile."""
+
+    experiment_id: str
+    model_id: str
+    scenario_id: str
+    turn: int
+    profile: str
+
+
+@dataclass(slots=True)
+class Tally:
+    """A count of values, their exact sum and the exact sum of their squares."""
+
+    n: int = 0
+    total: int = 0
+    squares: int = 0
+
+    def add(self, value: int) -> None:
+        self.n += 1
+        self.total += value
+        self.squares += value * value
+
+    def merge(self, other: Tally) -> None:
+        self.n += other.n
+        self.total += other.total
+        self.squares += other.squares
+
+
+@dataclass(slots=True)
+class Cell:
+    """All facts about one model's responses to one turn of one scenario, as exact sums."""
+
+    key: CellKey
+    dimension: str
+    statuses: dict[str, int] = field(default_factory=dict)
+    """How many responses ended how; a failed run counts as `error`."""
+
+    vectors: dict[str, Tally] = field(default_factory=dict)
+    """Per vector, and for `overall`: scores in millionths."""
+
+    visible_output_tokens: Tally = field(default_factory=Tally)
+    reasoning_tokens: Tally = field(default_factory=Tally)
+    input_tokens: Tally = field(default_factory=Tally)
+    latency_ms: Tally = field(default_factory=Tally)
+    cost_nanodollars: Tally = field(default_factory=Tally)
+    runs_ended: int = 0
+    """Runs whose last turn was scored or found unscorable here, or that failed here."""
+
+    @property
+    def scored(self) -> int:
+        """How many responses have a score."""
+        tally = self.vectors.get(OVERALL)
+        return 0 if tally is None else tally.n
+
+    @property
+    def responses(self) -> int:
+        """How many responses ended, in whatever way."""
+        return sum(self.statuses.values())
+
+    def add_score(self, scored: ScoredResponse) -> None:
+        """Fold in a response that was scored or found unscorable."""
+        self._count(scored.status, 1)
+        self.runs_ended += scored.last_turn
+        if scored.vectors is not None and scored.overall is not None:
+            for vector, score in scored.vectors.items():
+                self.vectors.setdefault(vector, Tally()).add(millionths(score))
+            self.vectors.setdefault(OVERALL, Tally()).add(millionths(scored.overall))
+        usage = scored.usage
+        self.reasoning_tokens.add(usage.reasoning_tokens)
+        for tally, value in (
+            (self.visible_output_tokens, usage.visible_output_tokens),
+            (self.input_tokens, usage.input_tokens),
+            (self.latency_ms, scored.latency_ms),
+            (self.cost_nanodollars, scored.cost_nanodollars),
+        ):
+            if value is not None:
+                tally.add(value)
+
+    def add_failure(self) -> None:
+        """Fold in a run that failed here."""
+        self._count(Status.ERROR, 1)
+        self.runs_ended += 1
+
+    def withdraw_failure(self) -> None:
+        """Take back a failure: the run has ended with a response after all."""
+        self._count(Status.ERROR, -1)
+        self.runs_ended -= 1
+
+    def _count(self, status: Status, step: int) -> None:
+        count = self.statuses.get(status, 0) + step
+        if count:
+            self.statuses[str(status)] = count
+        else:
+            del self.statuses[str(status)]
+
+    def merge(self, other: Cell) -> None:
+        """Add everything `other` holds; the keys are the caller's affair."""
+        for status, count in other.statuses.items():
+            total = self.statuses.get(status, 0) + count
+            self.statuses[status] = total
+        for vector, tally in other.vectors.items():
+            self.vectors.setdefault(vector, Tally()).merge(tally)
+        for name in _TALLIES:
+            getattr(self, name).merge(getattr(other, name))
+        self.runs_ended += other.runs_ended
+
+    def to_json(self) -> str:
+        """The cell's contents without its key, canonical: equal cells give equal text."""
+        contents: dict[str, Any] = {name: _tally_to_list(getattr(self, name)) for name in _TALLIES}
+        contents["statuses"] = self.statuses
+        contents["vectors"] = {name: _tally_to_list(t) for name, t in self.vectors.items()}
+        contents["runs_ended"] = self.runs_ended
+        return canonical_json(contents)
+
+    @classmethod
+    def from_json(cls, key: CellKey, dimension: str, text: str) -> Cell:
+        """The cell that `to_json` made `text` of."""
+        contents = json.loads(text)
+        return cls(
+            key=key,
+            dimension=dimension,
+            statuses=contents["statuses"],
+            vectors={name: Tally(*tally) for name, tally in contents["vectors"].items()},
+            runs_ended=contents["runs_ended"],
+            **{name: Tally(*contents[name]) for name in _TALLIES},
+        )
+
+
+_TALLIES = (
+    "visible_output_tokens",
+    "reasoning_tokens",
+    "input_tokens",
+    "latency_ms",
+    "cost_nanodollars",
+)
+
+
+def _tally_to_list(tally: Tally) -> list[int]:
+    return [tally.n, tally.total, tally.squares]
+
+
+def key_of_score(scored: ScoredResponse) -> CellKey:
+    """The cell a score belongs to."""
+    run = scored.run
+    return CellKey(run.experiment_id, run.model_id, run.scenario_id, scored.turn, scored.profile)
+
+
+def key_of_failure(failure: RunFailure) -> CellKey:
+    """The cell a failure belongs to."""
+    run = failure.run
+    return CellKey(run.experiment_id, run.model_id, run.scenario_id, failure.turn, failure.profile)
+
+
+def fold(
+    scores: Iterable[ScoredResponse], failures: Iterable[RunFailure]
+) -> Mapping[CellKey, Cell]:
+    """The cells of these facts, each fact given once, from nothing.
+
+    A run that ended with a response did not fail, whatever failed before or beside it: of a run
+    that has both a failure and a response in its last turn, only the response counts.
+    """
+    cells: dict[CellKey, Cell] = {}
+    ended: set[tuple[str, str]] = set()
+    for scored in scores:
+        _cell_for(cells, key_of_score(scored), scored.run.dimension).add_score(scored)
+        if scored.last_turn:
+            ended.add((scored.run.run_id, scored.profile))
+    for failure in failures:
+        if (failure.run.run_id, failure.profile) not in ended:
+            _cell_for(cells, key_of_failure(failure), failure.run.dimension).add_failure()
+    return cells
+
+
+def _cell_for(cells: dict[CellKey, Cell], key: CellKey, dimension: str) -> Cell:
+    cell = cells.get(key)
+    if cell is None:
+        cell = cells[key] = Cell(key, dimension)
+    return cell

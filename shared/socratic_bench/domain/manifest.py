@@ -1,0 +1,174 @@
+"""The manifest: the frozen plan of a benchmark, named by a hash of its content."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from datetime import datetime
+from functools import cached_property
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, model_validator
+
+from socratic_bench.domain.identifiers import content_name, experiment_id, run_id
+from socratic_bench.domain.money import Price
+from socratic_bench.domain.run import Run
+from socratic_bench.domain.scenario import Name, Scenario
+from socratic_bench.scoring.profiles import CANONICAL
+
+DEFAULT_SYSTEM_PROMPT = (
+    "You are a tutor who teaches in the Socratic way. Do not give the answer. "
+    "Help the student to find it by asking one short, open question at a time."
+)
+
+
+class Parameters(BaseModel):
+    """How a model is asked to sample. A model that does not know a parameter is not sent it."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    max_tokens: Annotated[int, Field(ge=1, le=100_000)] = 600
+    """Output tokens at most; over 500, so that a cut-off response can still be scored."""
+
+    temperature: Annotated[float, Field(ge=0, le=2)] = 0.7
+    top_p: Annotated[float, Field(gt=0, le=1)] | None = None
+
+
+class Limits(BaseModel):
+    """How hard a model may be driven. Not part of what is measured."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    concurrency: Annotated[int, Field(ge=1, le=10_000)] | None = None
+    """Calls in flight at most; None leaves it to the provider's own default."""
+
+    timeout_seconds: Annotated[float, Field(gt=0, le=3600)] = 120.0
+    """The deadline of one call."""
+
+
+class TutorModel(BaseModel):
+    """One model under test."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    id: Annotated[Name, Field(pattern=r"^[a-z0-9_-]+/\S(.*\S)?$")]
+    """`provider/name`."""
+
+    name: str = ""
+    """How people call it; the id where it is empty."""
+
+    options: dict[str, JsonValue] = Field(default_factory=dict)
+    """What the provider needs to know besides, such as `latency_ms` of a reference tutor."""
+
+    base_url: str | None = None
+    price: Price | None = None
+    """None: unknown, which is not zero."""
+
+    limits: Limits = Limits()
+
+    @property
+    def provider(self) -> str:
+        return self.id.partition("/")[0]
+
+    @property
+    def display_name(self) -> str:
+        return self.name or self.id
+
+    @property
+    def is_reference(self) -> bool:
+        """Whether this is a built-in archetype and no real model."""
+        return self.provider == "reference"
+
+    @property
+    def simulated_latency_ms(self) -> int:
+        """The latency a reference tutor pretends to have; 0 for every real model."""
+        latency = self.options.get("latency_ms", 0) if self.is_reference else 0
+        return latency if isinstance(latency, int) else 0
+
+    def identity(self) -> dict[str, Any]:
+        """What decides about this model's responses: not its price, limits or display name."""
+        return {"id": self.id, "options": self.options, "base_url": self.base_url}
+
+
+class Manifest(BaseModel):
+    """The frozen plan: what is asked of which models, how often, and how it is scored."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    models: Annotated[tuple[TutorModel, ...], Field(min_length=1)]
+    scenarios: Annotated[tuple[Scenario, ...], Field(min_length=1)]
+    system_prompt: str = DEFAULT_SYSTEM_PROMPT
+    parameters: Parameters = Parameters()
+    repeats: Annotated[int, Field(ge=1, le=100_000)] = 3
+    profile: str = CANONICAL
+
+    @model_validator(mode="after")
+    def _names_are_unique(self) -> Manifest:
+        for kind, names in (
+            ("model", [model.id for model in self.models]),
+            ("scenario", [scenario.id for scenario in self.scenarios]),
+        ):
+            twice = sorted(name for name, count in Counter(names).items() if count > 1)
+            if twice:
+                raise ValueError(f"{kind} {', '.join(twice)} is listed more than once")
+        return self
+
+    @cached_property
+    def conditions_id(self) -> str:
+        """The name of everything but the models: figures with equal conditions compare."""
+        return content_name("cond", self._conditions())
+
+    @cached_property
+    def manifest_id(self) -> str:
+        """The name of the whole plan. Prices, limits and display names are not part of it."""
+        models = [model.identity() for model in self.models]
+        return content_name("man", {**self._conditions(), "models": models})
+
+    def _conditions(self) -> dict[str, Any]:
+        return self.model_dump(
+            mode="json", include={"scenarios", "system_prompt", "parameters", "repeats", "profile"}
+        )
+
+    @property
+    def planned_runs(self) -> int:
+        return len(self.models) * len(self.scenarios) * self.repeats
+
+    @cached_property
+    def models_by_id(self) -> dict[str, TutorModel]:
+        return {model.id: model for model in self.models}
+
+    @cached_property
+    def scenarios_by_id(self) -> dict[str, Scenario]:
+        return {scenario.id: scenario for scenario in self.scenarios}
+
+
+class Experiment(BaseModel):
+    """A manifest being executed, or done."""
+
+    model_config = ConfigDict(frozen=True)
+
+    manifest: Manifest
+    occasion: str | None = None
+    """What sets this execution apart from others of the same manifest, such as an ISO week."""
+
+    created_at: datetime
+    completed_at: datetime | None = None
+
+    @cached_property
+    def experiment_id(self) -> str:
+        return experiment_id(self.manifest.manifest_id, self.occasion)
+
+    def runs(self) -> Iterator[Run]:
+        """Every run of the plan, models taking turns so that none waits for another."""
+        manifest, experiment = self.manifest, self.experiment_id
+        for repeat in range(1, manifest.repeats + 1):
+            for scenario in manifest.scenarios:
+                for model in manifest.models:
+                    yield Run(
+                        run_id=run_id(experiment, model.id, scenario.id, repeat),
+                        experiment_id=experiment,
+                        model_id=model.id,
+                        scenario_id=scenario.id,
+                        dimension=scenario.dimension,
+                        repeat=repeat,
+                    )

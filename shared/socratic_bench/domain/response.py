@@ -1,0 +1,60 @@
+"""A response: the tutor's text, and everything true about how it came."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from socratic_bench.domain.run import Run
+from socratic_bench.scoring.exchange import EarlierTurn
+from socratic_bench.scoring.statuses import Status
+
+
+class Usage(BaseModel):
+    """Tokens as the provider counted them. None: it gave no count."""
+
+    model_config = ConfigDict(frozen=True)
+
+    visible_output_tokens: int | None = Field(default=None, ge=0)
+    """Output tokens a student sees; reasoning is not among them."""
+
+    reasoning_tokens: int = Field(default=0, ge=0)
+    input_tokens: int | None = Field(default=None, ge=0)
+    """Input tokens in all, cached ones included."""
+
+
+class Response(BaseModel):
+    """What a tutor answered in one turn of a run. Stored before anything else happens to it."""
+
+    model_config = ConfigDict(frozen=True)
+
+    run: Run
+    turn: int = Field(ge=1)
+    last_turn: bool
+    """Whether this turn ends its run."""
+
+    profile: str
+    """The profile to score it by."""
+
+    student_message: str
+    """What the student said in this turn."""
+
+    earlier_turns: tuple[EarlierTurn, ...] = ()
+    text: str
+    status: Status
+    usage: Usage = Usage()
+    latency_ms: int | None = Field(default=None, ge=0)
+    """How long the call took; a reference tutor's is simulated."""
+
+    cost_nanodollars: int | None = Field(default=None, ge=0)
+    """None: the price is unknown, which is not zero."""
+
+    stop_reason: str | None = None
+    """Why the model stopped, in the provider's own word."""
+
+    model_version: str | None = None
+    """The version the provider says it served."""
+
+    attempts: int = Field(default=1, ge=1)
+    recorded_at: datetime

@@ -1,0 +1,120 @@
+"""Every error this project raises on purpose, in one hierarchy.
+
+    SocraticBenchError
+    ├── InvalidInput            somebody gave us something wrong; the message names the place
+    │   ├── InvalidConfig       a benchmark configuration, with every mistake found in it
+    │   ├── InvalidSettings     the settings of a service
+    │   ├── InvalidEvent        a message that cannot be decoded
+    │   ├── UnknownProfile      a scorer profile nobody registered
+    │   ├── UnknownProvider     a model id whose provider nobody registered
+    │   └── UnknownExperiment   an experiment the store does not have
+    ├── ModelCallFailed         a provider did not give a response
+    ├── StoreError              the store did not do what was asked
+    │   ├── StoreUnavailable    for now: worth another try
+    │   └── StoreBroken         until somebody acts: disk full, read-only, not a database
+    ├── BrokerError             the broker did not do what was asked
+    │   ├── BrokerClosed        it was closed, or never opened
+    │   └── UnroutableMessage   no queue takes messages of this type, nor is it a broadcast
+    └── GroupCommitClosed       an item came too late to be committed
+
+Each message says what is wrong, where, and what to do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+class SocraticBenchError(Exception):
+    """Anything this project raises on purpose."""
+
+
+class InvalidInput(SocraticBenchError):
+    """Somebody gave us something wrong; the message names the place."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mistake:
+    """One thing that is wrong in an input, and where."""
+
+    place: str
+    """Where: a file and line, a field, or both, as a person would look for it."""
+
+    problem: str
+    """What is wrong there, and what would be right."""
+
+    def __str__(self) -> str:
+        return f"{self.place}: {self.problem}"
+
+
+class InvalidConfig(InvalidInput):
+    """A benchmark configuration that cannot be run, with every mistake found in it."""
+
+    def __init__(self, mistakes: Sequence[Mistake]) -> None:
+        self.mistakes = tuple(mistakes)
+        super().__init__("\n".join(str(mistake) for mistake in self.mistakes))
+
+
+class InvalidSettings(InvalidInput):
+    """The settings of a service are wrong; the message names the variable."""
+
+
+class InvalidEvent(InvalidInput):
+    """A message that is not an event of this project, or not one this version reads."""
+
+
+class UnknownProfile(InvalidInput):
+    """A scorer profile nobody registered."""
+
+
+class UnknownProvider(InvalidInput):
+    """A model id whose provider nobody registered."""
+
+
+class UnknownExperiment(InvalidInput):
+    """An experiment the store does not have."""
+
+
+class ModelCallFailed(SocraticBenchError):
+    """A provider did not give a response.
+
+    `kind` is the class of the failure as coverage reports it; `retryable` says whether asking
+    again may help; `retry_after` is what the provider asked for, in seconds.
+    """
+
+    def __init__(
+        self, kind: str, message: str, *, retryable: bool, retry_after: float | None = None
+    ) -> None:
+        super().__init__(message)
+        self.kind = kind
+        self.retryable = retryable
+        self.retry_after = retry_after
+
+
+class StoreError(SocraticBenchError):
+    """The store did not do what was asked."""
+
+
+class StoreUnavailable(StoreError):
+    """The store cannot be used for now; another try may succeed."""
+
+
+class StoreBroken(StoreError):
+    """The store cannot be used until somebody acts: disk full, read-only, not a database."""
+
+
+class BrokerError(SocraticBenchError):
+    """The broker did not do what was asked."""
+
+
+class BrokerClosed(BrokerError):
+    """The broker was closed, or never opened."""
+
+
+class UnroutableMessage(BrokerError):
+    """No declared queue takes messages of this type, and it is not a broadcast."""
+
+
+class GroupCommitClosed(SocraticBenchError):
+    """The group commit was closed before this item was committed for certain."""

@@ -1,0 +1,67 @@
+"""The one door between events and bytes."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
+
+from socratic_bench.errors import InvalidEvent
+from socratic_bench.events import (
+    aggregate_updated,
+    experiment_completed,
+    response_recorded,
+    response_scored,
+    run_failed,
+    run_requested,
+)
+from socratic_bench.events.aggregate_updated import AggregateUpdated
+from socratic_bench.events.experiment_completed import ExperimentCompleted
+from socratic_bench.events.response_recorded import ResponseRecorded
+from socratic_bench.events.response_scored import ResponseScored
+from socratic_bench.events.run_failed import RunFailed
+from socratic_bench.events.run_requested import RunRequested
+
+Event = (
+    RunRequested
+    | ResponseRecorded
+    | ResponseScored
+    | RunFailed
+    | AggregateUpdated
+    | ExperimentCompleted
+)
+
+# Names repeat from event to event and are worth keeping; ids and texts do not.
+_EVENT: TypeAdapter[Event] = TypeAdapter(
+    Annotated[Event, Field(discriminator="type")], config=ConfigDict(cache_strings="keys")
+)
+
+EVENT_TYPES = (
+    run_requested.TYPE,
+    response_recorded.TYPE,
+    response_scored.TYPE,
+    run_failed.TYPE,
+    aggregate_updated.TYPE,
+    experiment_completed.TYPE,
+)
+
+
+def encode(event: Event) -> bytes:
+    """The event as structured-mode CloudEvents JSON (application/cloudevents+json)."""
+    return event.__pydantic_serializer__.to_json(event)
+
+
+def decode(body: bytes) -> Event:
+    """The event in `body`. Raises InvalidEvent, saying what is wrong and where in it."""
+    try:
+        return _EVENT.validate_json(body)
+    except ValidationError as error:
+        raise InvalidEvent(_explain(error)) from None
+
+
+def _explain(error: ValidationError) -> str:
+    first = error.errors(include_url=False, include_input=False)[0]
+    place = ".".join(str(step) for step in first["loc"]) or "the message"
+    more = error.error_count() - 1
+    also = f" (and {more} more)" if more else ""
+    return f"not an event this version reads: {place}: {first['msg']}{also}"

@@ -1,0 +1,40 @@
+"""`run.requested`: a run was planned and is to be carried out. Consumed by the runner."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Final, Literal
+
+from pydantic import BaseModel, ConfigDict
+
+from socratic_bench.domain.run import Run
+from socratic_bench.events.envelope import Envelope, event_id
+
+TYPE: Final = "org.socratic-bench.run.requested.v1"
+
+
+class RunRequestedData(BaseModel):
+    """Which run; what is to be asked stands in the experiment's manifest."""
+
+    model_config = ConfigDict(frozen=True)
+
+    run: Run
+
+
+class RunRequested(Envelope):
+    """A run was planned and is to be carried out."""
+
+    type: Literal["org.socratic-bench.run.requested.v1"] = TYPE
+    data: RunRequestedData
+
+    @classmethod
+    def of(cls, run: Run, *, source: str, time: datetime) -> RunRequested:
+        return cls(
+            id=event_id("run.requested", run.run_id),
+            source=source,
+            subject=run.run_id,
+            time=time,
+            partitionkey=run.model_id,
+            correlationid=run.experiment_id,
+            data=RunRequestedData(run=run),
+        )

@@ -1,0 +1,84 @@
+"""Which models a configuration asks for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from socratic_bench.domain.manifest import TutorModel
+from socratic_bench.errors import InvalidInput, UnknownProvider
+from socratic_bench.planning.model_catalogue import ModelCatalogue
+from socratic_bench.planning.predecessor import Predecessor
+from socratic_bench.planning.source import Mistakes, Node, shown
+from socratic_bench.planning.validation import validate
+
+FINGERPRINT = "sha256"
+"""The option of a model that holds the hash of its files."""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelSelection:
+    """Reads the `models` of one configuration."""
+
+    base_folder: Path | None
+    catalogue: ModelCatalogue
+    mistakes: Mistakes
+    predecessor: Predecessor | None
+    """How entries of the predecessor's shape are translated, if it is one."""
+
+    def read(self, root: Node) -> tuple[TutorModel, ...]:
+        """The models that the configuration asks for, those that are wrong left out and noted."""
+        node = root.entry("models")
+        if node is None:
+            self.mistakes.add(root.place_of(("models",)), "is missing")
+            return ()
+        if not isinstance(node.value, list):
+            problem = f"must be a list of models, not {shown(node.plain())}"
+            self.mistakes.add(node.place, problem)
+            return ()
+        if not node.value:
+            self.mistakes.add(node.place, "must name at least one model")
+        models: dict[str, TutorModel] = {}
+        for entry in map(self._mapping, node.value):
+            model = entry and self._model(entry)
+            if not entry or not model:
+                continue
+            if model.id in models:
+                problem = f"model {shown(model.id)} is listed more than once"
+                self.mistakes.add(entry.place_of(("id",)), problem)
+            models[model.id] = model
+        return tuple(models.values())
+
+    def _mapping(self, entry: Node) -> Node | None:
+        if isinstance(entry.value, str):
+            return entry.with_fields({"id": entry})
+        if entry.fields is None:
+            problem = f"must be `provider/name` or a mapping with `id`, not {shown(entry.plain())}"
+            self.mistakes.add(entry.place, problem)
+            return None
+        return self.predecessor.model(entry) if self.predecessor else entry
+
+    def _model(self, entry: Node) -> TutorModel | None:
+        model = validate(TutorModel, entry, self.mistakes)
+        if model is None:
+            return None
+        try:
+            self.catalogue.check(model, self.base_folder)
+            fingerprint = self.catalogue.fingerprint(model, self.base_folder)
+        except UnknownProvider as error:
+            self.mistakes.add(entry.place_of(("id",)), str(error))
+        except InvalidInput as error:
+            self.mistakes.add(entry.place, str(error))
+        else:
+            return model if fingerprint is None else self._bound(model, fingerprint, entry)
+        return None
+
+    def _bound(self, model: TutorModel, fingerprint: str, entry: Node) -> TutorModel:
+        """The model, bound to what its files hold now."""
+        written = model.options.get(FINGERPRINT, fingerprint)
+        if written != fingerprint:
+            place = entry.place_of(("options", FINGERPRINT))
+            problem = f"the file's hash is {fingerprint}, not {shown(written)}: it has changed"
+            self.mistakes.add(place, problem)
+        options = {**model.options, FINGERPRINT: fingerprint}
+        return model.model_copy(update={"options": options})

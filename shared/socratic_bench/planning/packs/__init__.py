@@ -1,0 +1,1 @@
+"""Scenario packs: YAML files, one pack each, named like their pack."""

@@ -1,0 +1,176 @@
+"""The broker port: work queues with at-least-once delivery, and broadcasts for who listens now.
+
+A message is published to a type. Every declared queue that takes the type gets one copy, and if
+the type is declared as a broadcast, every listener too; that nobody listens is no mistake, that a
+type is declared as neither is one. Which it is belongs to the topology, not to a message: whoever
+publishes need not know, and each broker has what it needs. RabbitMQ publishes to one topic exchange
+and sets the mandatory flag unless the type is a broadcast; on AWS a broadcast type is an SNS topic
+and a queue is sent to directly. So every process declares what it publishes to, consumes or
+listens to.
+
+Within a queue, messages have a group (the model): a consumer is given the groups in turn, and no
+more of one group at a time than it asked for, so that a slow group does not hold up the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterable, Sequence
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
+from typing import Protocol
+
+
+@dataclass(frozen=True, slots=True)
+class WorkQueue:
+    """A queue with competing consumers: one event type, one handler, one dead-letter queue."""
+
+    name: str
+    """`<consumer>-<event>`; letters, digits and hyphens."""
+
+    event_type: str
+    """The type of the messages it takes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """An encoded event on its way."""
+
+    id: str
+    """The id of what the message says: the same for every copy and every redelivery."""
+
+    type: str
+    group: str
+    body: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """A message handed to a consumer, which must settle it."""
+
+    message: Message
+    attempt: int
+    """1 for the first delivery, counting every time it was handed out."""
+
+    receipt: int
+    """What the consumer settles it by; of no meaning to anybody else."""
+
+
+@dataclass(frozen=True, slots=True)
+class DeadLetter:
+    """A message nobody could handle, and why."""
+
+    message: Message
+    queue: str
+    """The queue it was taken from."""
+
+    reason: str
+    attempts: int
+
+
+class Consumer(Protocol):
+    """One consumer of one queue. Every delivery is settled once: ack, retry or reject.
+
+    Settling what is not in this consumer's hand (it was settled before, or its consumer ended and
+    it went back to the queue) raises BrokerError, and changes nothing for whoever holds it now.
+    """
+
+    async def receive(self, limit: int) -> Sequence[Delivery]:
+        """Between 1 and `limit` deliveries; waits for the first. Empty once draining.
+
+        Waits too while as many deliveries are unsettled as the consumer may hold. Gives way to
+        other tasks even if deliveries are ready.
+        """
+        ...
+
+    async def ack(self, deliveries: Iterable[Delivery]) -> None:
+        """These are done: never deliver them again.
+
+        If some are not in hand, the others are settled before BrokerError is raised.
+        """
+        ...
+
+    async def retry(self, delivery: Delivery, delay: float, reason: str) -> None:
+        """Deliver this again after `delay` seconds, without holding up others meanwhile.
+
+        A message delivered as often as the queue allows is dead-lettered with `reason` instead.
+        """
+        ...
+
+    async def reject(self, delivery: Delivery, reason: str) -> None:
+        """Dead-letter this: no redelivery can help."""
+        ...
+
+    def drain(self) -> None:
+        """Take no more: `receive` returns nothing from now on. What is in hand is to be settled."""
+        ...
+
+
+class Listener(Protocol):
+    """Hears broadcasts from the moment it is open; one that lags loses the oldest.
+
+    The iteration ends with the context, and with BrokerClosed if the broker is closed before.
+    """
+
+    def __aiter__(self) -> AsyncIterator[Message]: ...
+
+
+class Broker(Protocol):
+    """Carries messages. What it accepted is delivered at least once, whatever crashes."""
+
+    async def declare(self, queues: Iterable[WorkQueue], broadcasts: Iterable[str] = ()) -> None:
+        """Make sure that these queues, their dead-letter queues and broadcasts exist. Idempotent.
+
+        `broadcasts` are the types that can be listened to; a queue may take such a type too.
+        Raises BrokerError for a queue that exists and takes another type.
+        """
+        ...
+
+    async def publish(self, messages: Sequence[Message]) -> None:
+        """Publish; returns once the broker has taken responsibility for all of them.
+
+        Waits while a queue is full; a listener is never waited for. If it is cancelled meanwhile,
+        each message is in all of its queues or in none. Raises UnroutableMessage if no declared
+        queue takes the type of one and it is not a broadcast; the others may have been published.
+        """
+        ...
+
+    def consume(
+        self, queue: str, *, prefetch: int, prefetch_per_group: int | None = None
+    ) -> AbstractAsyncContextManager[Consumer]:
+        """Consume a queue, with at most `prefetch` deliveries unsettled at a time.
+
+        Of one group at most `prefetch_per_group` are unsettled. When the context ends, whatever is
+        unsettled goes back to the queue and is delivered again, or dead-lettered if it was
+        delivered as often as the queue allows.
+        """
+        ...
+
+    def listen(self, *event_types: str) -> AbstractAsyncContextManager[Listener]:
+        """Hear every message of these types that is published while the context is open.
+
+        Raises BrokerError for a type that is not declared as a broadcast.
+        """
+        ...
+
+    async def depth(self, queue: str) -> int:
+        """How many messages wait in the queue, delayed ones included, unsettled ones not."""
+        ...
+
+    async def dead_letters(self, queue: str, limit: int = 100) -> Sequence[DeadLetter]:
+        """The oldest dead letters of a queue, which stay where they are."""
+        ...
+
+    async def redrive(self, queue: str, limit: int | None = None) -> int:
+        """Put dead letters back into their queue as new; returns how many."""
+        ...
+
+    async def purge_dead_letters(self, queue: str) -> int:
+        """Throw the dead letters of a queue away; returns how many."""
+        ...
+
+    async def close(self) -> None:
+        """Close every consumer and listener, and the connection. Calling it twice does nothing.
+
+        Whoever waits for the broker, or asks for anything afterwards, gets BrokerClosed.
+        """
+        ...

@@ -1,0 +1,99 @@
+"""The model port: putting one turn to a tutor model and getting its reply."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Protocol
+
+from socratic_bench.domain.manifest import Parameters
+from socratic_bench.domain.response import Usage
+from socratic_bench.domain.run import Run
+from socratic_bench.scoring.exchange import EarlierTurn
+from socratic_bench.scoring.statuses import Status
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """One turn of a run, as it is put to a model."""
+
+    run: Run
+    turn: int
+    """1 for the first turn."""
+
+    system_prompt: str
+    student_message: str
+    earlier_turns: tuple[EarlierTurn, ...]
+    parameters: Parameters
+    seed: int
+    """For models that take a seed: the same question has the same seed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What a model answered, with everything its provider said about it."""
+
+    text: str
+    status: Status
+    """OK, TRUNCATED or REFUSED; an empty text is found by whoever records the reply."""
+
+    usage: Usage
+    latency_ms: int | None
+    stop_reason: str | None = None
+    model_version: str | None = None
+
+
+class FailureKind(StrEnum):
+    """Why a provider gave no response: the `kind` of ModelCallFailed, whoever the provider is."""
+
+    RATE_LIMITED = "rate_limited"
+    """Too many requests or tokens for now; the provider may say how long to wait."""
+    OVERLOADED = "overloaded"
+    """The provider cannot serve anybody for now."""
+    TIMEOUT = "timeout"
+    """No complete response within the deadline."""
+    CUT_STREAM = "cut_stream"
+    """The response ended without saying that it was finished."""
+    REFUSED = "refused"
+    """A filter rejected the question. A model that declines in words gives a Reply instead."""
+    CONTEXT_TOO_LONG = "context_too_long"
+    """The question does not fit into what the model can read."""
+    BAD_REQUEST = "bad_request"
+    """The provider does not accept the request as it stands."""
+    AUTH = "auth"
+    """The key is missing, wrong, or not allowed to use this model."""
+    NOT_FOUND = "not_found"
+    """There is no such model, or nothing was recorded for this question."""
+    MALFORMED_REPLY = "malformed_reply"
+    """The provider answered with something that cannot be read."""
+    UNKNOWN = "unknown"
+    """Anything else; the message holds what is known."""
+
+
+class ModelClient(Protocol):
+    """Speaks to one model. Cancelling `ask` ends the call and frees what it held."""
+
+    @property
+    def concurrency(self) -> int | None:
+        """Calls this client can usefully have in flight; None: as many as one likes."""
+        ...
+
+    @property
+    def answers_at_once(self) -> bool:
+        """Whether `ask` returns without waiting for anything, in microseconds.
+
+        Such a client needs no deadline, and its runs no task each. It must have no ceiling on its
+        concurrency.
+        """
+        ...
+
+    async def ask(self, question: Question) -> Reply:
+        """The model's reply to one turn.
+
+        Raises ModelCallFailed, with a FailureKind and whether another try may help.
+        """
+        ...
+
+    async def close(self) -> None:
+        """Free what the client holds. Calling it twice does nothing."""
+        ...

@@ -1,0 +1,289 @@
+"""The leaderboard in the shape of `/api/model-comparison`, for the API and the command line."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from socratic_bench.domain.cell import Cell, Tally
+from socratic_bench.domain.leaderboard import (
+    Consumption,
+    Leaderboard,
+    ModelRow,
+    Standing,
+    build_leaderboard,
+    every_experiment,
+    newest_experiments,
+)
+from socratic_bench.domain.manifest import Experiment
+from socratic_bench.domain.money import NANODOLLARS_PER_DOLLAR
+from socratic_bench.domain.statistics import Estimate
+from socratic_bench.errors import UnknownExperiment
+from socratic_bench.ports.store import Store
+from socratic_bench.scoring.profile import OVERALL
+from socratic_bench.scoring.profiles import CANONICAL
+
+EVERY = "all"
+"""Selects every experiment at once instead of one by its id."""
+
+Interval = tuple[float, float]
+
+
+class VectorFigure(BaseModel):
+    """One vector over all of a model's scored responses."""
+
+    model_config = ConfigDict(frozen=True)
+
+    mean: float | None
+    """0.0 to 1.0, unrounded; null where nothing was scored."""
+
+    interval: Interval | None
+    """95 %, clustered by scenario; null with fewer than two scenarios."""
+
+    n: int
+    """Scored responses."""
+
+
+class DimensionFigures(BaseModel):
+    """One dimension of one model. Beside these keys stands one for each vector: its mean."""
+
+    model_config = ConfigDict(frozen=True, extra="allow")
+    __pydantic_extra__: dict[str, float | None] = Field(init=False)
+
+    runs: int
+    overall: float | None
+    coverage: float | None
+    interval: Interval | None
+
+
+class ModelFigures(BaseModel):
+    """One model's row. Every score is 0.0 to 1.0, unrounded; null is unknown, never zero."""
+
+    model_config = ConfigDict(frozen=True)
+
+    model_id: str
+    model_name: str
+    kind: Literal["reference", "model"]
+    """`reference` is a built-in archetype and no real model."""
+
+    simulated_latency_ms: int
+    total_runs: int
+    """Runs that ended: scored, unscorable or failed."""
+
+    planned_runs: int
+    overall_score: float | None
+    confidence_interval: Interval | None
+    """95 %, clustered by scenario; null with fewer than two scenarios."""
+
+    coverage: float | None
+    """The share of ended responses that have a score; null before any ended."""
+
+    scored_responses: int
+    statuses: dict[str, int]
+    vectors: dict[str, VectorFigure]
+    dimensions: dict[str, DimensionFigures]
+    mean_visible_output_tokens: float | None
+    mean_reasoning_tokens: float | None
+    mean_input_tokens: float | None
+    mean_latency_ms: float | None
+    mean_cost_usd: float | None
+    """Per response with a known cost; null where no price is known."""
+
+    total_cost_usd: float | None
+    experiment_ids: tuple[str, ...]
+    """The experiments the row is folded from, newest first."""
+
+
+class ExperimentSummary(BaseModel):
+    """An experiment, and how far it is, in runs."""
+
+    model_config = ConfigDict(frozen=True)
+
+    experiment_id: str
+    manifest_id: str
+    conditions_id: str
+    """Experiments with the same one asked the same things in the same way."""
+
+    profile: str
+    occasion: str | None
+    models: int
+    created_at: datetime
+    completed_at: datetime | None
+    planned: int
+    done: int
+
+    @classmethod
+    def of(cls, experiment: Experiment, *, done: int) -> ExperimentSummary:
+        manifest = experiment.manifest
+        return cls(
+            experiment_id=experiment.experiment_id,
+            manifest_id=manifest.manifest_id,
+            conditions_id=manifest.conditions_id,
+            profile=manifest.profile,
+            occasion=experiment.occasion,
+            models=len(manifest.models),
+            created_at=experiment.created_at,
+            completed_at=experiment.completed_at,
+            planned=manifest.planned_runs,
+            done=done,
+        )
+
+
+class ModelComparison(BaseModel):
+    """All models under one profile, best first; those without a score last, by id."""
+
+    model_config = ConfigDict(frozen=True)
+
+    models: tuple[ModelFigures, ...]
+    winner: str | None
+    """The first model's id, if it has a score."""
+
+    profile: str
+    vectors: tuple[str, ...]
+    """The names of the profile's vectors, in its order."""
+
+    dimensions: tuple[str, ...]
+    experiments: tuple[ExperimentSummary, ...]
+    """The experiments in this table, newest first."""
+
+    mixed_conditions: bool
+    """Whether figures of different test conditions stand in this table: they do not compare."""
+
+    note: str | None
+    """What a reader must know before comparing; null if nothing."""
+
+
+async def model_comparison(store: Store, experiment: str | None = None) -> ModelComparison:
+    """The leaderboard of each model's newest experiment, of one experiment, or of `all`.
+
+    A table has one profile: that of the newest experiment in it; experiments under others are left
+    out, and `note` says so. Raises UnknownExperiment for an id the store does not have.
+    """
+    candidates = await _candidates(store, experiment)
+    profile = candidates[0].manifest.profile if candidates else CANONICAL
+    comparable = [each for each in candidates if each.manifest.profile == profile]
+    select = every_experiment if experiment == EVERY else newest_experiments
+    selection = select(comparable)
+    chosen = {each.experiment_id for several in selection.values() for each in several}
+    cells = await store.cells(chosen) if chosen else ()
+    left_out = len(candidates) - len(comparable)
+    return await asyncio.to_thread(_compare, selection, cells, profile, left_out)
+
+
+async def _candidates(store: Store, experiment: str | None) -> Sequence[Experiment]:
+    if experiment is None or experiment == EVERY:
+        return await store.experiments()
+    found = await store.experiment(experiment)
+    if found is None:
+        raise UnknownExperiment(
+            f"experiment: there is no {experiment!r} in this store; "
+            f"name one that it has, or {EVERY!r}"
+        )
+    return [found]
+
+
+def _compare(
+    selection: Mapping[str, tuple[Experiment, ...]],
+    cells: Sequence[Cell],
+    profile: str,
+    left_out: int,
+) -> ModelComparison:
+    board = build_leaderboard(selection, cells, profile)
+    winner = board.winner
+    mixed = len(board.conditions) > 1
+    return ModelComparison(
+        models=tuple(_model_figures(row, board) for row in board.rows),
+        winner=None if winner is None else winner.model.id,
+        profile=profile,
+        vectors=board.vectors,
+        dimensions=board.dimensions,
+        experiments=_summaries(board.experiments, cells),
+        mixed_conditions=mixed,
+        note=_note(len(board.conditions), profile, left_out),
+    )
+
+
+def _summaries(
+    experiments: Iterable[Experiment], cells: Iterable[Cell]
+) -> tuple[ExperimentSummary, ...]:
+    profiles = {each.experiment_id: each.manifest.profile for each in experiments}
+    done = dict.fromkeys(profiles, 0)
+    for cell in cells:
+        if profiles.get(cell.key.experiment_id) == cell.key.profile:
+            done[cell.key.experiment_id] += cell.runs_ended
+    return tuple(ExperimentSummary.of(each, done=done[each.experiment_id]) for each in experiments)
+
+
+def _note(conditions: int, profile: str, left_out: int) -> str | None:
+    sentences = []
+    if conditions > 1:
+        sentences.append(
+            f"This table mixes {conditions} different test conditions (scenarios, prompts, "
+            "parameters or repeats): figures compare only within one of them."
+        )
+    if left_out:
+        experiments = "1 experiment" if left_out == 1 else f"{left_out} experiments"
+        verb = "is" if left_out == 1 else "are"
+        sentences.append(f"{experiments} scored by another profile than {profile} {verb} left out.")
+    return " ".join(sentences) or None
+
+
+def _model_figures(row: ModelRow, board: Leaderboard) -> ModelFigures:
+    model, standing = row.model, row.standing
+    return ModelFigures(
+        model_id=model.id,
+        model_name=model.display_name,
+        kind="reference" if model.is_reference else "model",
+        simulated_latency_ms=model.simulated_latency_ms,
+        total_runs=standing.runs,
+        planned_runs=row.planned_runs,
+        overall_score=standing.overall.mean,
+        confidence_interval=standing.overall.interval,
+        coverage=standing.coverage,
+        scored_responses=standing.scored,
+        statuses=dict(standing.statuses),
+        vectors={name: _vector_figure(standing, name) for name in board.vectors},
+        dimensions={
+            dimension: _dimension_figures(of_dimension, board.vectors)
+            for dimension, of_dimension in row.dimensions.items()
+        },
+        experiment_ids=row.experiment_ids,
+        **_consumption_figures(row.consumption),
+    )
+
+
+def _vector_figure(standing: Standing, vector: str) -> VectorFigure:
+    estimate = standing.estimates.get(vector, Estimate(0, None, None, 0))
+    return VectorFigure(mean=estimate.mean, interval=estimate.interval, n=estimate.n)
+
+
+def _dimension_figures(standing: Standing, vectors: Iterable[str]) -> DimensionFigures:
+    figures: dict[str, Any] = {vector: _vector_figure(standing, vector).mean for vector in vectors}
+    figures |= {
+        "runs": standing.runs,
+        OVERALL: standing.overall.mean,
+        "coverage": standing.coverage,
+        "interval": standing.overall.interval,
+    }
+    return DimensionFigures.model_validate(figures)
+
+
+def _consumption_figures(took: Consumption) -> dict[str, Any]:
+    cost = took.cost_nanodollars
+    mean_cost = _mean(cost)
+    return {
+        "mean_visible_output_tokens": _mean(took.visible_output_tokens),
+        "mean_reasoning_tokens": _mean(took.reasoning_tokens),
+        "mean_input_tokens": _mean(took.input_tokens),
+        "mean_latency_ms": _mean(took.latency_ms),
+        "mean_cost_usd": None if mean_cost is None else mean_cost / NANODOLLARS_PER_DOLLAR,
+        "total_cost_usd": cost.total / NANODOLLARS_PER_DOLLAR if cost.n else None,
+    }
+
+
+def _mean(tally: Tally) -> float | None:
+    return tally.total / tally.n if tally.n else None

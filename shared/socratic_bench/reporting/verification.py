@@ -1,0 +1,121 @@
+"""Whether every stored cell is the fold of its stored rows, to the last digit."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from socratic_bench.domain.cell import Cell, CellKey, fold
+from socratic_bench.errors import StoreUnavailable, UnknownExperiment
+from socratic_bench.ports.store import Store
+
+_ATTEMPTS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """A cell that is not the fold of its rows."""
+
+    cell: CellKey
+    figure: str
+    """What differs in it: `dimension`, `runs_ended`, `latency_ms`, `vectors.<name>` …"""
+
+    stored: Any
+    """What the cell holds; None where it holds nothing of the kind."""
+
+    recomputed: Any
+    """What its rows amount to; None where they amount to nothing of the kind."""
+
+    def __str__(self) -> str:
+        key = self.cell
+        return (
+            f"{key.experiment_id} · {key.model_id} · {key.scenario_id} · turn {key.turn} · "
+            f"{key.profile}: {self.figure} is {json.dumps(self.stored)}, "
+            f"its rows give {json.dumps(self.recomputed)}"
+        )
+
+
+async def verify(store: Store, experiment_id: str) -> list[Difference]:
+    """Recompute every cell of an experiment from its rows; empty if each is exactly their fold.
+
+    Rows are folded batch by batch as they are read: memory grows with cells and failures, not with
+    rows. Raises UnknownExperiment; StoreUnavailable if the store keeps changing, so that cells and
+    rows cannot be read as of one moment.
+    """
+    if await store.experiment(experiment_id) is None:
+        raise UnknownExperiment(f"there is no experiment {experiment_id!r} in this store")
+    for _ in range(_ATTEMPTS):
+        before = await store.revision()
+        differences = await _differences(store, experiment_id)
+        if not differences or await store.revision() == before:
+            return differences
+    raise StoreUnavailable(
+        f"experiment {experiment_id} cannot be verified while the store is written to; "
+        "try again when no experiment is running"
+    )
+
+
+async def _differences(store: Store, experiment_id: str) -> list[Difference]:
+    stored = {cell.key: cell for cell in await store.cells([experiment_id])}
+    recomputed = await _recompute(store, experiment_id)
+    return [
+        difference
+        for key in sorted(stored.keys() | recomputed.keys())
+        for difference in _compare(key, stored.get(key), recomputed.get(key))
+    ]
+
+
+async def _recompute(store: Store, experiment_id: str) -> Mapping[CellKey, Cell]:
+    failures = await store.failure_rows(experiment_id)
+    failed = {(failure.run.run_id, failure.profile) for failure in failures}
+    ended_after_all: set[tuple[str, str]] = set()
+    cells: dict[CellKey, Cell] = {}
+    async for scores in store.score_rows(experiment_id):
+        _merge(cells, fold(scores, ()))
+        if failed:
+            ended_after_all |= failed & {
+                (scored.run.run_id, scored.profile) for scored in scores if scored.last_turn
+            }
+    counting = [
+        failure
+        for failure in failures
+        if (failure.run.run_id, failure.profile) not in ended_after_all
+    ]
+    _merge(cells, fold((), counting))
+    return cells
+
+
+def _merge(cells: dict[CellKey, Cell], more: Mapping[CellKey, Cell]) -> None:
+    for key, cell in more.items():
+        if key in cells:
+            cells[key].merge(cell)
+        else:
+            cells[key] = cell
+
+
+def _compare(key: CellKey, stored: Cell | None, recomputed: Cell | None) -> list[Difference]:
+    """What differs; a cell that counts nothing is the same as none at all."""
+    left, right = _figures(stored), _figures(recomputed)
+    if stored is not None and recomputed is not None:
+        left["dimension"], right["dimension"] = stored.dimension, recomputed.dimension
+    return [
+        Difference(key, figure, left.get(figure), right.get(figure))
+        for figure in sorted(left.keys() | right.keys())
+        if left.get(figure) != right.get(figure)
+    ]
+
+
+def _figures(cell: Cell | None) -> dict[str, Any]:
+    """The cell's figures that are not zero, flat, by name."""
+    if cell is None:
+        return {}
+    contents = json.loads(cell.to_json())
+    flat: dict[str, Any] = {}
+    for figure, value in contents.items():
+        if isinstance(value, dict):
+            flat |= {f"{figure}.{name}": inner for name, inner in value.items()}
+        else:
+            flat[figure] = value
+    return {figure: value for figure, value in flat.items() if value not in (0, [0, 0, 0])}

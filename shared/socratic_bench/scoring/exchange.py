@@ -1,0 +1,30 @@
+"""What a scorer looks at: one response of a tutor, and what was said before it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+
+@dataclass(frozen=True, slots=True)
+class EarlierTurn:
+    """One turn before the scored one."""
+
+    student: str
+    tutor: str
+
+
+class Exchange(NamedTuple):
+    """One response of a tutor, with what a profile may need to measure it."""
+
+    text: str
+    """The tutor's response."""
+
+    visible_tokens: float | None = None
+    """The provider's count of visible output tokens (without reasoning); None if it gave none."""
+
+    student_message: str = ""
+    """What the student said in this turn."""
+
+    earlier_turns: tuple[EarlierTurn, ...] = ()
+    """The turns before this one, oldest first."""

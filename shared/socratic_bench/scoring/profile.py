@@ -1,0 +1,91 @@
+"""What a scorer profile is: a versioned recipe that makes a score.
+
+A profile names its vectors, measures them, weighs them into `overall`, and explains itself. Nothing
+outside a profile knows how many vectors there are or what they are called.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Protocol
+
+from socratic_bench.scoring.evidence import Evidence
+from socratic_bench.scoring.exchange import Exchange
+from socratic_bench.scoring.statuses import Status
+
+OVERALL = "overall"
+"""The weighted mean of a profile's vectors; no vector may take this name."""
+
+
+@dataclass(frozen=True, slots=True)
+class VectorDescription:
+    """A vector in words, for people who read its figures."""
+
+    name: str
+    meaning: str
+    """What 0.0 and 1.0 stand for, in a sentence."""
+
+    formula: str
+    examples: tuple[tuple[str, float | None], ...]
+    """Responses that show it: (text, visible tokens or None). The scorer computes their scores."""
+
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """How much each vector counts in `overall`: equally, but for the dimensions named here."""
+
+    by_dimension: Mapping[str, Mapping[str, float]] = field(
+        default_factory=lambda: MappingProxyType({})
+    )
+
+    def of(self, dimension: str | None, vectors: tuple[str, ...]) -> tuple[float, ...] | None:
+        """One weight per vector, in the order of `vectors`; None if all count equally."""
+        weights = self.by_dimension.get(dimension) if dimension else None
+        if weights is None:
+            return None
+        return tuple(float(weights.get(vector, 0.0)) for vector in vectors)
+
+
+class Profile(Protocol):
+    """A versioned recipe. It is pure: the same exchange gives the same figures, for ever."""
+
+    @property
+    def name(self) -> str:
+        """The name and version, such as `socratic-v1`."""
+        ...
+
+    @property
+    def vectors(self) -> tuple[str, ...]:
+        """The vectors' names, in the order in which `measure` gives them."""
+        ...
+
+    @property
+    def weights(self) -> Weights:
+        """How the vectors are weighed into `overall`."""
+        ...
+
+    def describe(self) -> tuple[VectorDescription, ...]:
+        """The vectors in words, in order."""
+        ...
+
+    def may_score(self, status: Status, visible_tokens: float | None) -> bool:
+        """Whether a response that ended like this has a score at all."""
+        ...
+
+    def measure(self, exchange: Exchange) -> tuple[float, ...]:
+        """The vectors of one response, each 0.0 to 1.0, unrounded."""
+        ...
+
+    def evidence(self, exchange: Exchange) -> Evidence:
+        """Why `measure` gives what it gives."""
+        ...
+
+
+def overall(values: tuple[float, ...], weights: tuple[float, ...] | None) -> float:
+    """The mean of a response's vectors, weighted unless `weights` is None."""
+    if weights is None:
+        return sum(values) / len(values)
+    total = sum(weights)
+    return sum(value * weight for value, weight in zip(values, weights, strict=True)) / total

@@ -1,0 +1,35 @@
+"""The three vectors of `socratic-v1`, as pure functions. Scores run from 0.0 to 1.0, unrounded."""
+
+from __future__ import annotations
+
+VERBOSITY_LIMIT = 500
+"""Output tokens at which verbosity reaches 0.0."""
+
+TOKENS_PER_WORD = 1.3
+"""Tokens taken for one word where a provider gives no count."""
+
+EXPLORATORY_MARKERS = ("consider", "might", "depends", "perhaps", "what if", "could")
+DIRECTIVE_MARKERS = ("should", "must", "the answer is", "always", "never")
+
+
+def estimated_tokens(text: str) -> float:
+    """Tokens in `text` by its words: `words x 1.3`."""
+    return len(text.split()) * TOKENS_PER_WORD
+
+
+def verbosity(tokens: float) -> float:
+    """`1 - min(tokens / 500, 1)`: 1.0 for brief, 0.0 for 500 visible output tokens or more."""
+    return 1.0 - min(tokens / VERBOSITY_LIMIT, 1.0)
+
+
+def exploratory(exploratory_count: int, directive_count: int) -> float:
+    """`((e - d) / (e + d) + 1) / 2`: the balance of markers; 0.5 where there is none."""
+    marked = exploratory_count + directive_count
+    if marked == 0:
+        return 0.5
+    return ((exploratory_count - directive_count) / marked + 1.0) / 2.0
+
+
+def interrogative(text: str) -> float:
+    """1.0 if the text, stripped of white space, ends with a question mark, else 0.0."""
+    return 1.0 if text.rstrip().endswith("?") else 0.0

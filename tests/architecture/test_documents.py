@@ -1,0 +1,61 @@
+"""The documents keep up with the code: what can be typed, sent or met is written down."""
+
+import re
+from pathlib import Path
+
+import click
+import pytest
+
+from socratic_bench.events.codec import EVENT_TYPES
+from socratic_bench.scoring.statuses import Status
+from socratic_embedded.cli import socratic_bench
+
+ROOT = Path(__file__).parents[2]
+README = (ROOT / "README.md").read_text()
+SERVICE_READMES = "".join(path.read_text() for path in ROOT.glob("services/*/README.md"))
+
+LINK = re.compile(r"\]\((?![a-z]+:|#)([^)#]+)")
+CODE = re.compile(r"`([\w.*-]+(?:/[\w.*-]+)*(?:/|\.(?:py|md|toml|txt|sh|yaml)))`")
+REPOSITORY_PATH = re.compile(r"(?<![\w./-])((?:services|shared|deploy|tests|\.ci)/[\w./*-]*[\w/*])")
+
+
+def commands() -> list[tuple[str, click.Command | None]]:
+    context = click.Context(socratic_bench)
+    names = socratic_bench.list_commands(context)
+    return [(name, socratic_bench.get_command(context, name)) for name in names]
+
+
+def is_named(word: str, text: str) -> bool:
+    return re.search(rf"(?<![\w-]){re.escape(word)}(?![\w-])", text) is not None
+
+
+@pytest.mark.parametrize(("name", "command"), commands())
+def test_the_readme_names_every_command_with_its_options(name, command):
+    lines = [line for line in README.splitlines() if is_named(f"socratic-bench {name}", line)]
+    assert lines
+    for option in command.params:
+        if isinstance(option, click.Option) and not option.hidden:
+            assert is_named(max(option.opts, key=len), "\n".join(lines))
+
+
+def test_the_readme_names_every_make_target_that_has_a_description():
+    targets = re.findall(r"^([a-z-]+):.*## ", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    assert targets
+    assert [target for target in targets if not is_named(f"make {target}", README)] == []
+
+
+@pytest.mark.parametrize("event_type", EVENT_TYPES)
+def test_every_event_stands_in_a_readme(event_type):
+    name = event_type.removeprefix("org.socratic-bench.").removesuffix(".v1")
+    assert f"`{name}`" in README + SERVICE_READMES
+
+
+@pytest.mark.parametrize("status", Status)
+def test_the_glossary_explains_every_status(status):
+    assert f"- `{status}`: " in (ROOT / "GLOSSARY.md").read_text()
+
+
+def test_the_readme_names_no_file_or_folder_that_is_not_there():
+    named = {path for pattern in (LINK, CODE, REPOSITORY_PATH) for path in pattern.findall(README)}
+    assert named
+    assert sorted(path for path in named if not list(ROOT.glob(path))) == []

@@ -1,0 +1,60 @@
+"""What the suite needs to know of an adapter: how to open it, and where it really differs."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass
+
+from socratic_bench.adapters.memory.broker import MemoryBroker
+from socratic_bench.ports.broker import Broker
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How the broker of a test is to be set up; None leaves it to the adapter."""
+
+    delivery_limit: int | None = None
+    max_waiting: int | None = None
+
+
+@dataclass(frozen=True)
+class BrokerAdapter:
+    """One adapter under test. A difference is a flag here, never an override of a test."""
+
+    name: str
+    open: Callable[[Limits], AbstractAsyncContextManager[Broker]]
+    """Opens a broker, and afterwards closes it and removes what it declared."""
+
+    waits_when_full: bool
+    """Whether `max_waiting` bounds a queue and `publish` waits for room in it."""
+
+    patience: float
+    """Seconds within which whatever is to happen has happened."""
+
+    silence: float
+    """Seconds without anything after which nothing is going to happen."""
+
+    delay: float
+    """The shortest delay, in seconds, that a retry can be told from an immediate one by."""
+
+
+@asynccontextmanager
+async def _open_memory(limits: Limits) -> AsyncIterator[Broker]:
+    broker = MemoryBroker(
+        delivery_limit=limits.delivery_limit or 20, max_waiting=limits.max_waiting or 10_000
+    )
+    try:
+        yield broker
+    finally:
+        await broker.close()
+
+
+MEMORY = BrokerAdapter(
+    name="memory",
+    open=_open_memory,
+    waits_when_full=True,
+    patience=5.0,
+    silence=0.02,
+    delay=0.1,
+)

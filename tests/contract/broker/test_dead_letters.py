@@ -1,0 +1,117 @@
+"""What nobody can handle is kept with the reason, and can be redriven or purged."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from socratic_bench.ports.broker import Broker, DeadLetter, WorkQueue
+from tests.contract.broker.traffic import Traffic, ids, message, messages
+
+DELIVERY_LIMIT = 3  # of the broker fixture
+
+
+async def _reject(broker: Broker, queue: WorkQueue, traffic: Traffic, count: int) -> None:
+    async with broker.consume(queue.name, prefetch=count) as consumer:
+        for delivery in await traffic.take(consumer, count):
+            await consumer.reject(delivery, f"cannot read {delivery.message.id}")
+
+
+async def test_a_rejected_message_is_a_dead_letter_with_the_reason(
+    broker: Broker, queue: WorkQueue, traffic: Traffic
+) -> None:
+    await broker.publish([message(queue, 1)])
+    await _reject(broker, queue, traffic, 1)
+    expected: Sequence[DeadLetter] = [
+        DeadLetter(message(queue, 1), queue.name, "cannot read model/1", 1)
+    ]
+    assert await traffic.becomes(lambda: broker.dead_letters(queue.name), expected)
+    assert await traffic.has_depth(broker, queue, 0)
+    async with broker.consume(queue.name, prefetch=1) as consumer:
+        assert await traffic.receives_nothing(consumer)
+
+
+async def test_a_message_retried_as_often_as_the_queue_allows_is_a_dead_letter(
+    broker: Broker, queue: WorkQueue, traffic: Traffic
+) -> None:
+    await broker.publish([message(queue, 1)])
+    async with broker.consume(queue.name, prefetch=1) as consumer:
+        for attempt in range(1, DELIVERY_LIMIT + 1):
+            [delivery] = await traffic.take(consumer, 1)
+            assert delivery.attempt == attempt
+            await consumer.retry(delivery, 0, f"failure {attempt}")
+        assert await traffic.receives_nothing(consumer)
+    expected: Sequence[DeadLetter] = [
+        DeadLetter(message(queue, 1), queue.name, "failure 3", DELIVERY_LIMIT)
+    ]
+    assert await traffic.becomes(lambda: broker.dead_letters(queue.name), expected)
+
+
+async def test_a_message_that_ends_every_consumer_is_a_dead_letter_at_last(
+    broker: Broker, queue: WorkQueue, traffic: Traffic
+) -> None:
+    await broker.publish([message(queue, 1)])
+    for _ in range(DELIVERY_LIMIT):
+        async with broker.consume(queue.name, prefetch=1) as consumer:
+            await traffic.take(consumer, 1)
+
+    async def dead() -> list[str]:
+        return [letter.message.id for letter in await broker.dead_letters(queue.name)]
+
+    assert await traffic.becomes(dead, ["model/1"])
+    [letter] = await broker.dead_letters(queue.name)
+    assert letter.reason
+    assert await traffic.has_depth(broker, queue, 0)
+
+
+async def test_dead_letters_are_listed_oldest_first_and_stay(
+    broker: Broker, queue: WorkQueue, traffic: Traffic
+) -> None:
+    for one in messages(queue, 4):
+        await broker.publish([one])
+        await _reject(broker, queue, traffic, 1)
+
+    async def oldest_two() -> list[str]:
+        letters = await broker.dead_letters(queue.name, limit=2)
+        return [letter.message.id for letter in letters]
+
+    assert await traffic.becomes(oldest_two, ["model/0", "model/1"])
+    assert await traffic.becomes(oldest_two, ["model/0", "model/1"])
+    assert len(await broker.dead_letters(queue.name)) == 4
+
+
+async def test_redriven_messages_are_delivered_as_new(
+    broker: Broker, queue: WorkQueue, traffic: Traffic
+) -> None:
+    await broker.publish(messages(queue, 5))
+    await _reject(broker, queue, traffic, 5)
+    assert await broker.redrive(queue.name, limit=2) == 2
+    assert await broker.redrive(queue.name) == 3
+    assert await broker.redrive(queue.name) == 0
+    assert await broker.dead_letters(queue.name) == []
+    assert await traffic.has_depth(broker, queue, 5)
+    async with broker.consume(queue.name, prefetch=5) as consumer:
+        delivered = await traffic.take(consumer, 5)
+    assert sorted(ids(delivered)) == ids(messages(queue, 5))
+    assert {delivery.attempt for delivery in delivered} == {1}
+
+
+async def test_a_redrive_wakes_a_waiting_consumer(
+    broker: Broker, queue: WorkQueue, traffic: Traffic
+) -> None:
+    await broker.publish([message(queue, 1)])
+    async with broker.consume(queue.name, prefetch=1) as consumer:
+        await consumer.reject((await traffic.take(consumer, 1))[0], "broken")
+        await broker.redrive(queue.name)
+        assert ids(await traffic.take(consumer, 1)) == ["model/1"]
+
+
+async def test_purged_dead_letters_are_gone(
+    broker: Broker, queue: WorkQueue, traffic: Traffic
+) -> None:
+    await broker.publish(messages(queue, 3))
+    await _reject(broker, queue, traffic, 2)
+    assert await broker.purge_dead_letters(queue.name) == 2
+    assert await broker.purge_dead_letters(queue.name) == 0
+    assert await broker.dead_letters(queue.name) == []
+    assert await broker.redrive(queue.name) == 0
+    assert await traffic.has_depth(broker, queue, 1)

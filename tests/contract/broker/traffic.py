@@ -1,0 +1,102 @@
+"""Messages for the suite, and ways to receive them that never hang."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable
+from typing import Any, TypeVar
+from uuid import uuid4
+
+from socratic_bench.ports.broker import Broker, Consumer, Delivery, Listener, Message, WorkQueue
+from tests.contract.broker.adapters import BrokerAdapter
+
+T = TypeVar("T")
+
+
+def new_queue(event_type: str | None = None) -> WorkQueue:
+    """A queue no other test knows, for a type no other test knows unless one is given."""
+    name = f"test-{uuid4().hex[:12]}"
+    return WorkQueue(name, event_type or f"test.{name}.v1")
+
+
+def message(queue: WorkQueue, number: object, group: str = "model") -> Message:
+    """A message for a queue; its id and body tell its group and number."""
+    name = f"{group}/{number}"
+    return Message(id=name, type=queue.event_type, group=group, body=name.encode())
+
+
+def messages(queue: WorkQueue, count: int, group: str = "model") -> list[Message]:
+    """Messages 0 to `count` - 1 of a group."""
+    return [message(queue, number, group) for number in range(count)]
+
+
+def ids(things: Iterable[Delivery | Message]) -> list[str]:
+    """The ids of messages or of delivered ones, in their order."""
+    return [thing.message.id if isinstance(thing, Delivery) else thing.id for thing in things]
+
+
+class Traffic:
+    """Receives from one adapter's brokers, and gives up when its patience is at an end."""
+
+    def __init__(self, adapter: BrokerAdapter) -> None:
+        self._adapter = adapter
+
+    async def receive(self, consumer: Consumer, limit: int = 100) -> list[Delivery]:
+        """One receive."""
+        async with asyncio.timeout(self._adapter.patience):
+            return list(await consumer.receive(limit))
+
+    async def take(self, consumer: Consumer, count: int, limit: int = 100) -> list[Delivery]:
+        """Exactly `count` deliveries, in as many receives as it takes."""
+        taken: list[Delivery] = []
+        while len(taken) < count:
+            received = await self.receive(consumer, min(limit, count - len(taken)))
+            assert received, "the consumer drains"
+            taken += received
+        return taken
+
+    async def hear(self, listener: Listener, count: int) -> list[Message]:
+        """The next `count` messages a listener hears."""
+        heard: list[Message] = []
+        async with asyncio.timeout(self._adapter.patience):
+            async for heard_message in listener:
+                heard.append(heard_message)
+                if len(heard) == count:
+                    break
+        return heard
+
+    async def finish(self, task: asyncio.Task[T]) -> T:
+        """The result of a task that is expected to end."""
+        async with asyncio.timeout(self._adapter.patience):
+            return await task
+
+    async def is_waiting(self, task: asyncio.Task[Any]) -> bool:
+        """Whether a task goes on waiting although nothing happens."""
+        _, pending = await asyncio.wait({task}, timeout=self._adapter.silence)
+        return task in pending
+
+    async def receives_nothing(self, consumer: Consumer) -> bool:
+        """Whether a receive finds nothing; the receive is cancelled."""
+        task = asyncio.create_task(_receive_one(consumer))
+        waiting = await self.is_waiting(task)
+        task.cancel()
+        await asyncio.wait({task})
+        return waiting
+
+    async def becomes(self, read: Callable[[], Awaitable[T]], expected: T) -> bool:
+        """Whether what is read is as expected, soon."""
+        try:
+            async with asyncio.timeout(self._adapter.patience):
+                while await read() != expected:  # noqa: ASYNC110 - a server tells no event of it
+                    await asyncio.sleep(self._adapter.silence)
+        except TimeoutError:
+            return False
+        return True
+
+    async def has_depth(self, broker: Broker, queue: WorkQueue, expected: int) -> bool:
+        """Whether so many messages wait in a queue, soon."""
+        return await self.becomes(lambda: broker.depth(queue.name), expected)
+
+
+async def _receive_one(consumer: Consumer) -> object:
+    return await consumer.receive(1)

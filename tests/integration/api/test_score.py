@@ -1,0 +1,129 @@
+"""POST /api/score."""
+
+from __future__ import annotations
+
+import json
+
+import httpx
+import pytest
+
+from socratic_api.bodies import BODY_LIMIT
+from socratic_bench.scoring.score import score
+
+ADDRESS = "/api/score"
+TEXT = "Perhaps. What might you consider? You should ask."
+
+
+async def test_a_score_is_what_the_library_says(client: httpx.AsyncClient):
+    answer = await client.post(ADDRESS, json={"text": TEXT, "output_tokens": 250})
+
+    assert answer.status_code == 200
+    assert answer.json() == score(TEXT, output_tokens=250).as_dict()
+    assert answer.json()["verbosity"] == 0.5
+
+
+async def test_an_unscored_response_has_nulls_and_its_status(client: httpx.AsyncClient):
+    answer = (await client.post(ADDRESS, json={"text": "No.", "status": "refused"})).json()
+
+    assert answer["overall"] is None
+    assert answer["interrogative"] is None
+    assert answer["status"] == "refused"
+
+
+async def test_a_batch_is_scored_in_order_and_a_bad_item_loses_no_other(client: httpx.AsyncClient):
+    items = [{"text": "What?"}, {"txt": "x"}, {"text": TEXT}, 7, {"text": "a", "profile": "x-v9"}]
+
+    scores = (await client.post(ADDRESS, json={"items": items})).json()["scores"]
+
+    assert len(scores) == 5
+    assert scores[0] == score("What?").as_dict()
+    assert scores[2] == score(TEXT).as_dict()
+    assert scores[1]["error"]["detail"].startswith("items.1.text: ")
+    assert scores[3]["error"]["detail"].startswith("items.3: ")
+    assert "x-v9" in scores[4]["error"]["detail"]
+    assert scores[4]["error"]["detail"].startswith("items.4.profile: ")
+
+
+async def test_a_big_batch_is_scored_like_a_small_one(client: httpx.AsyncClient):
+    items = [{"text": f"{TEXT} {number}?"} for number in range(1000)]
+
+    scores = (await client.post(ADDRESS, json={"items": items})).json()["scores"]
+
+    assert [each["overall"] for each in scores] == [score(each["text"]).overall for each in items]
+
+
+@pytest.mark.parametrize(
+    ("body", "place"),
+    [
+        ({}, "text: "),
+        ({"text": 5}, "text: "),
+        ({"text": "a", "output_tokens": -1}, "output_tokens: "),
+        ({"text": "a", "status": "fine"}, "status: "),
+        ({"text": "a", "profile": "x-v9"}, "profile: "),
+        ({"text": "a", "surprise": 1}, "surprise: "),
+        ({"text": "a" * 1_000_001}, "text: "),
+        ({"items": [{"text": "a"}] * 1001}, "items: "),
+        ({"items": 3}, "items: "),
+        ([], "body: "),
+        ("text", "body: "),
+    ],
+)
+async def test_what_cannot_be_scored_is_422_and_names_the_place(
+    client: httpx.AsyncClient, body: object, place: str
+):
+    answer = await client.post(ADDRESS, json=body)
+
+    assert answer.status_code == 422
+    assert answer.headers["content-type"] == "application/problem+json"
+    assert answer.json()["detail"].startswith(place)
+
+
+@pytest.mark.parametrize(
+    "body", [b"", b"{", b"\xff\xfe", b'{"text": "\\ud800"}', b'{"text": NaN}', b"[" * 100_000]
+)
+async def test_what_is_no_json_is_422(client: httpx.AsyncClient, body: bytes):
+    answer = await client.post(ADDRESS, content=body)
+
+    assert answer.status_code == 422
+    assert answer.json()["detail"].startswith("body: not JSON")
+
+
+async def test_tokens_that_are_no_number_are_refused(client: httpx.AsyncClient):
+    answer = await client.post(ADDRESS, content=b'{"text": "a", "output_tokens": 1e999}')
+
+    assert answer.status_code == 422
+
+
+async def test_a_body_that_is_declared_too_large_is_refused_unread(client: httpx.AsyncClient):
+    answer = await client.post(ADDRESS, content=b"x" * (BODY_LIMIT + 1))
+
+    assert answer.status_code == 413
+    assert answer.json()["status"] == 413
+
+
+async def test_a_body_that_turns_out_too_large_is_refused_while_it_arrives(
+    client: httpx.AsyncClient,
+):
+    sent = 0
+
+    async def endless():
+        nonlocal sent
+        while True:
+            sent += 65536
+            yield b"x" * 65536
+
+    answer = await client.post(ADDRESS, content=endless())
+
+    assert answer.status_code == 413
+    assert sent < BODY_LIMIT + 4 * 65536
+
+
+async def test_text_of_any_script_comes_back_with_positions_in_code_points(
+    client: httpx.AsyncClient,
+):
+    text = "😀 مرحبا could <img src=x onerror=alert(1)>?"
+
+    answer = (await client.post(ADDRESS, content=json.dumps({"text": text}))).json()
+
+    [marker] = answer["evidence"]["markers"]
+    assert text[marker["start"] : marker["end"]] == "could"

@@ -1,0 +1,112 @@
+"""The API on a real socket: it starts, answers, and stops cleanly."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import socket
+import sys
+import time
+from pathlib import Path
+
+import httpx
+import pytest
+
+from socratic_api.entrypoints.container import serve
+from socratic_bench.adapters.sql.store import SqlStore
+from socratic_bench.errors import InvalidSettings
+
+DEADLINE = 30
+
+
+async def test_it_says_where_it_listens_answers_there_and_stops_when_cancelled(store: SqlStore):
+    ready: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+    serving = asyncio.create_task(serve(store, "127.0.0.1", 0, ready.set_result))
+    async with asyncio.timeout(DEADLINE):
+        address = await ready
+        async with httpx.AsyncClient(base_url=address) as client:
+            answer = await client.get("/api/model-comparison")
+        serving.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await serving
+
+    assert answer.json()["models"] == []
+    assert await store.revision()  # the store stays its owner's
+    with pytest.raises(httpx.ConnectError):
+        async with httpx.AsyncClient() as client:
+            await client.get(address)
+
+
+async def test_a_port_in_use_is_one_sentence(store: SqlStore):
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        with pytest.raises(InvalidSettings, match=f"127.0.0.1:{port}: another program listens"):
+            await serve(store, "127.0.0.1", port, lambda _address: None)
+
+
+async def test_small_packets_are_sent_at_once(store: SqlStore):
+    ready: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+    serving = asyncio.create_task(serve(store, "127.0.0.1", 0, ready.set_result))
+    async with asyncio.timeout(DEADLINE), httpx.AsyncClient(base_url=await ready) as client:
+        await client.get("/healthz")
+        began = time.perf_counter()
+        for _ in range(100):
+            await client.get("/healthz")
+        took = time.perf_counter() - began
+        serving.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await serving
+
+    assert took < 100 * 0.035  # each would wait 40 ms for a delayed acknowledgement
+
+
+async def test_a_host_of_another_machine_is_one_sentence(store: SqlStore):
+    with pytest.raises(InvalidSettings, match=r"203\.0\.113\.1:8000"):
+        await serve(store, "203.0.113.1", 8000, lambda _address: None)
+
+
+async def api_process(**settings: str) -> asyncio.subprocess.Process:
+    return await asyncio.create_subprocess_exec(
+        sys.executable,
+        "-m",
+        "socratic_api",
+        env={**os.environ, **settings},
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+    )
+
+
+async def test_the_process_ends_with_0_when_it_is_told_to_stop(tmp_path: Path):
+    process = await api_process(
+        SOCRATIC_STORE_URL=f"sqlite:///{tmp_path}/benchmark.db", SOCRATIC_PORT="0"
+    )
+    assert process.stderr is not None
+    async with asyncio.timeout(DEADLINE):
+        serving = await process.stderr.readline()
+        process.send_signal(signal.SIGTERM)
+        code = await process.wait()
+
+    assert b'"event": "serving"' in serving
+    assert code == 0
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"SOCRATIC_PORT": "http"}, "SOCRATIC_PORT"),
+        ({"SOCRATIC_STORE_URL": "sqlite"}, "sqlite:///"),
+        ({"SOCRATIC_STORE_URL": "ftp://user:secret@host/x"}, "sqlite:///"),
+    ],
+)
+async def test_the_process_ends_with_2_and_one_sentence_over_a_wrong_setting(
+    settings: dict[str, str], said: str
+):
+    process = await api_process(**settings)
+    async with asyncio.timeout(DEADLINE):
+        _, stderr = await process.communicate()
+
+    assert process.returncode == 2
+    assert said in stderr.decode()
+    assert "secret" not in stderr.decode()
+    assert len(stderr.decode().strip().splitlines()) == 1

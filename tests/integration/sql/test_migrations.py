@@ -1,0 +1,131 @@
+"""The schema is made and kept up to date by `prepare`, once, whoever else is at it."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+import subprocess
+import sys
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from alembic.autogenerate import compare_metadata
+from alembic.migration import MigrationContext
+from sqlalchemy import create_engine
+
+from socratic_bench.adapters.sql.schema import METADATA
+from socratic_bench.adapters.sql.store import SqlStore
+from socratic_bench.errors import StoreBroken
+from tests.contract.store.facts import a_run, a_score
+
+PREPARE = """
+import asyncio, sys
+from socratic_bench.adapters.sql.store import SqlStore
+
+async def main():
+    store = SqlStore.from_url(sys.argv[1])
+    print("ready", flush=True)
+    sys.stdin.readline()
+    await store.prepare()
+    await store.close()
+
+asyncio.run(main())
+"""
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "benchmark.db"
+
+
+async def _prepare(path: Path) -> None:
+    store = SqlStore.from_url(f"sqlite:///{path}")
+    try:
+        await store.prepare()
+    finally:
+        await store.close()
+
+
+def _versions(path: Path) -> list[str]:
+    with closing(sqlite3.connect(path)) as connection:
+        return [row[0] for row in connection.execute("SELECT version_num FROM alembic_version")]
+
+
+async def test_the_migrations_make_exactly_the_tables_of_the_schema(path: Path) -> None:
+    await _prepare(path)
+    engine = create_engine(f"sqlite:///{path}")
+    with engine.connect() as connection:
+        context = MigrationContext.configure(connection, opts={"compare_type": True})
+        assert compare_metadata(context, METADATA) == []
+    engine.dispose()
+
+
+async def test_preparing_again_changes_nothing(path: Path) -> None:
+    await _prepare(path)
+    store = SqlStore.from_url(f"sqlite:///{path}")
+    await store.prepare()
+    [cell] = await store.fold([a_score(a_run())], [])
+    await store.prepare()
+    assert await store.cells() == [cell]
+    await store.close()
+    assert _versions(path) == ["0001"]
+
+
+async def test_a_relative_path_starts_at_the_working_folder_and_its_folders_are_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    store = SqlStore.from_url("sqlite:///results/week 10/100%.db")
+    monkeypatch.chdir("/")
+    await store.prepare()
+    await store.close()
+    assert _versions(tmp_path / "results" / "week 10" / "100%.db") == ["0001"]
+
+
+def test_processes_that_open_a_new_file_at_the_same_time_all_succeed(path: Path) -> None:
+    processes = [
+        subprocess.Popen(
+            [sys.executable, "-c", PREPARE, f"sqlite:///{path}"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for _ in range(3)
+    ]
+    for process in processes:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+    for process in processes:
+        assert process.stdin is not None
+        process.stdin.write("\n")
+        process.stdin.flush()
+    for process in processes:
+        process.communicate(timeout=60)
+    assert [process.returncode for process in processes] == [0, 0, 0]
+    assert _versions(path) == ["0001"]
+
+
+async def test_many_stores_prepared_at_once_in_one_process_all_succeed(tmp_path: Path) -> None:
+    await asyncio.gather(*(_prepare(tmp_path / f"{number % 2}.db") for number in range(6)))
+    assert _versions(tmp_path / "0.db") == _versions(tmp_path / "1.db") == ["0001"]
+
+
+async def test_a_schema_newer_than_this_version_is_refused_and_left_alone(path: Path) -> None:
+    await _prepare(path)
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("UPDATE alembic_version SET version_num = '9999'")
+        connection.commit()
+    with pytest.raises(StoreBroken, match=r"benchmark\.db.*9999.*newer.*upgrade Socratic Bench"):
+        await _prepare(path)
+    assert _versions(path) == ["9999"]
+
+
+async def test_a_migration_that_fails_leaves_nothing_behind(path: Path) -> None:
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("CREATE TABLE cells (somebody_elses INTEGER)")
+    with pytest.raises(Exception, match="cells"):
+        await _prepare(path)
+    with closing(sqlite3.connect(path)) as connection:
+        tables = connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")
+        assert tables.fetchall() == [("cells",)]

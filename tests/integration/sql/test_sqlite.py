@@ -1,0 +1,89 @@
+"""How SQLite is used: durably, with readers beside the writer, and without a trace afterwards."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+from sqlalchemy import URL, ClauseElement, Executable
+
+from socratic_bench.adapters.sql import sqlite_engine, statements
+from socratic_bench.adapters.sql.statements import Writes
+from socratic_bench.adapters.sql.store import SqlStore
+from tests.contract.store.facts import a_response, a_run
+
+READ_AND_LEAVE = """
+import asyncio, sys
+from socratic_bench.adapters.sql.store import SqlStore
+
+async def main():
+    store = SqlStore.from_url(sys.argv[1])
+    await store.prepare()
+    await store.revision()
+
+asyncio.run(main())
+"""
+
+
+async def _pragma(path: Path, name: str) -> object:
+    engine = sqlite_engine.writing_engine(path)
+    async with engine.connect() as connection:
+        value = (await connection.exec_driver_sql(f"PRAGMA {name}")).scalar_one()
+    await engine.dispose()
+    return value
+
+
+async def test_a_commit_is_on_the_disk_before_anybody_hears_of_it(tmp_path: Path) -> None:
+    path = tmp_path / "benchmark.db"
+    store = SqlStore.from_url(f"sqlite:///{path}")
+    await store.prepare()
+    await store.close()
+    assert await _pragma(path, "journal_mode") == "wal"
+    assert await _pragma(path, "synchronous") == 2  # FULL
+    assert await _pragma(path, "busy_timeout") == 30_000
+
+
+async def test_closing_ends_every_thread_of_the_store(tmp_path: Path) -> None:
+    before = set(threading.enumerate())
+    store = SqlStore.from_url(f"sqlite:///{tmp_path}/benchmark.db")
+    await store.prepare()
+    await store.record([a_response(a_run())])
+    await store.revision()
+    started = [
+        thread
+        for thread in set(threading.enumerate()) - before
+        if not thread.name.startswith("asyncio_")  # the loop's own, which it keeps
+    ]
+    assert started
+    await store.close()
+    for thread in started:
+        thread.join(timeout=10)
+    assert [thread for thread in started if thread.is_alive()] == []
+
+
+def test_a_store_that_nobody_closed_does_not_keep_the_process_alive(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/benchmark.db"
+    subprocess.run([sys.executable, "-c", READ_AND_LEAVE, url], check=True, timeout=30)
+
+
+def _every_statement(dialect: str) -> dict[str, ClauseElement]:
+    everything = {**vars(statements), **vars(Writes(dialect))}
+    return {
+        name: value
+        for name, value in everything.items()
+        if isinstance(value, Executable) and isinstance(value, ClauseElement)
+    }
+
+
+@pytest.mark.parametrize("name", ["sqlite", "postgresql"])
+def test_every_statement_compiles_for_either_dialect(name: str) -> None:
+    dialect = URL.create(name).get_dialect()()
+    texts = {
+        name: " ".join(str(statement.compile(dialect=dialect)).split())
+        for name, statement in _every_statement(name).items()
+    }
+    assert len(texts) >= 20
+    assert "ON CONFLICT DO NOTHING RETURNING" in texts["insert_scores"]

@@ -1,0 +1,89 @@
+"""One example of each event, always the same."""
+
+from datetime import UTC, datetime
+
+from socratic_bench.domain.response import Response, Usage
+from socratic_bench.domain.run import Run, RunFailure
+from socratic_bench.domain.score import ScoredResponse
+from socratic_bench.events.aggregate_updated import AggregateUpdated, AggregateUpdatedData
+from socratic_bench.events.codec import Event
+from socratic_bench.events.experiment_completed import (
+    ExperimentCompleted,
+    ExperimentCompletedData,
+)
+from socratic_bench.events.response_recorded import ResponseRecorded
+from socratic_bench.events.response_scored import ResponseScored
+from socratic_bench.events.run_failed import RunFailed
+from socratic_bench.events.run_requested import RunRequested
+from socratic_bench.scoring.exchange import EarlierTurn
+from socratic_bench.scoring.statuses import Status
+
+TIME = datetime(2026, 11, 21, 9, 30, tzinfo=UTC)
+RUN = Run(
+    run_id="run-00112233445566778899aabb",
+    experiment_id="exp-0123456789abcdef",
+    model_id="reference/socratic",
+    scenario_id="ambiguous-growth",
+    dimension="ambiguous",
+    repeat=2,
+)
+USAGE = Usage(visible_output_tokens=21, reasoning_tokens=3, input_tokens=80)
+
+
+def example_events() -> dict[str, Event]:
+    """One example of each event, by the short name of its type."""
+    response = Response(
+        run=RUN,
+        turn=2,
+        last_turn=True,
+        profile="socratic-v1",
+        student_message="But what should I do?",
+        earlier_turns=(EarlierTurn("We don't grow.", "Who is “we”?"),),
+        text="What might you consider first?",
+        status=Status.OK,
+        usage=USAGE,
+        latency_ms=120,
+        cost_nanodollars=4_200,
+        stop_reason="stop",
+        model_version="reference-1",
+        attempts=1,
+        recorded_at=TIME,
+    )
+    scored = ScoredResponse(
+        run=RUN,
+        turn=2,
+        last_turn=True,
+        profile="socratic-v1",
+        status=Status.OK,
+        vectors={"verbosity": 0.958, "exploratory": 1.0, "interrogative": 1.0},
+        overall=0.986,
+        usage=USAGE,
+        latency_ms=120,
+        cost_nanodollars=4_200,
+    )
+    failure = RunFailure(
+        run=RUN,
+        turn=1,
+        profile="socratic-v1",
+        kind="rate_limited",
+        message="429: slow down",
+        attempts=4,
+    )
+    updated = AggregateUpdatedData(
+        experiment_id=RUN.experiment_id,
+        planned=45,
+        done=12,
+        failed=1,
+        models=(RUN.model_id,),
+    )
+    completed = ExperimentCompletedData(experiment_id=RUN.experiment_id, planned=45, failed=1)
+    runner, judge, curator = "socratic-runner", "socratic-judge", "socratic-curator"
+    cause = "run.requested/run-00112233445566778899aabb"
+    return {
+        "run.requested": RunRequested.of(RUN, source="socratic-planner", time=TIME),
+        "response.recorded": ResponseRecorded.of(response, source=runner, cause=cause),
+        "response.scored": ResponseScored.of(scored, source=judge, time=TIME, cause=cause),
+        "run.failed": RunFailed.of(failure, source=runner, time=TIME, cause=cause),
+        "aggregate.updated": AggregateUpdated.of(updated, source=curator, time=TIME),
+        "experiment.completed": ExperimentCompleted.of(completed, source=curator, time=TIME),
+    }

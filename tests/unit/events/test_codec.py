@@ -1,0 +1,100 @@
+"""One door for events: what goes out can be read, by us and by strangers, today and later."""
+
+import json
+from pathlib import Path
+from typing import get_args
+
+import pytest
+from cloudevents.core.formats.json import JSONFormat
+from hypothesis import given
+from hypothesis import strategies as st
+
+from socratic_bench.domain.run import Run
+from socratic_bench.errors import InvalidEvent
+from socratic_bench.events.codec import EVENT_TYPES, Event, decode, encode
+from socratic_bench.events.run_requested import RunRequested
+from tests.unit.events.examples import RUN, TIME, example_events
+
+GOLDEN = Path(__file__).parents[2] / "golden" / "events" / "v1"
+EXAMPLES = example_events()
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_what_is_encoded_is_decoded_to_the_same_event(name):
+    assert decode(encode(EXAMPLES[name])) == EXAMPLES[name]
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_published_payloads_of_this_version_stay_readable_and_unchanged(name):
+    golden = (GOLDEN / f"{name}.json").read_bytes()
+    assert decode(golden) == EXAMPLES[name]
+    assert json.loads(encode(EXAMPLES[name])) == json.loads(golden)
+
+
+def test_every_event_type_has_an_example_and_a_place_in_the_union():
+    in_union = {get_args(event.model_fields["type"].annotation)[0] for event in get_args(Event)}
+    assert in_union == set(EVENT_TYPES) == {event.type for event in EXAMPLES.values()}
+    assert {path.stem for path in GOLDEN.glob("*.json")} == set(EXAMPLES)
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_the_cloudevents_sdk_reads_what_we_publish(name):
+    event = EXAMPLES[name]
+    read = JSONFormat().read(None, encode(event))
+    assert (read.get_id(), read.get_type(), read.get_source()) == (
+        event.id,
+        event.type,
+        event.source,
+    )
+    assert read.get_extension("partitionkey") == event.partitionkey
+    assert read.get_data()
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_a_reader_ignores_attributes_a_later_version_adds(name):
+    body = json.loads(encode(EXAMPLES[name]))
+    body["newattribute"] = "x"
+    body["data"]["new_field"] = {"a": 1}
+    assert decode(json.dumps(body).encode()) == EXAMPLES[name]
+
+
+@pytest.mark.parametrize(
+    ("body", "sentence"),
+    [
+        (b"", "the message: Invalid JSON"),
+        (b"[]", "the message:"),
+        (b'{"type": "org.other.thing"}', "org.other.thing"),
+        (b'{"id": "x"}', "the message: Unable to extract tag"),
+    ],
+)
+def test_what_is_no_event_is_refused_with_the_reason(body, sentence):
+    with pytest.raises(InvalidEvent) as refused:
+        decode(body)
+    assert sentence in str(refused.value)
+
+
+def test_a_wrong_field_is_named_by_its_place():
+    body = json.loads(encode(EXAMPLES["response.scored"]))
+    body["data"]["run"]["repeat"] = "no"
+    with pytest.raises(InvalidEvent, match=r"data\.run\.repeat: Input should be a valid integer"):
+        decode(json.dumps(body).encode())
+
+
+def test_the_id_of_an_event_does_not_depend_on_the_clock_or_the_publisher():
+    later = TIME.replace(year=2030)
+    first = RunRequested.of(RUN, source="a", time=TIME)
+    assert RunRequested.of(RUN, source="b", time=later).id == first.id
+
+
+@given(st.text(), st.text(min_size=1), st.integers(1, 10**6))
+def test_any_text_survives_the_journey(dimension, model_id, repeat):
+    run = Run(
+        run_id="run-x",
+        experiment_id="exp-x",
+        model_id=model_id,
+        scenario_id="s",
+        dimension=dimension,
+        repeat=repeat,
+    )
+    event = RunRequested.of(run, source="test", time=TIME)
+    assert decode(encode(event)) == event

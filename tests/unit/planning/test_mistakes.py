@@ -1,0 +1,445 @@
+"""Every mistake in a configuration is told at its place, in a sentence, all at once."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from socratic_bench.domain.manifest import Limits, Manifest, Parameters, TutorModel
+from socratic_bench.domain.money import Price
+from socratic_bench.domain.scenario import Scenario
+from socratic_bench.errors import InvalidConfig
+from socratic_bench.planning.config import read_config
+from tests.unit.planning.catalogue import FewProviders, config_of, mistakes_of
+
+MODELS = "models: [reference/socratic]\n"
+
+IN_MODELS = [
+    (
+        "models:\n- gpt-4",
+        'line 2, models[0]: must be `provider/name`, such as `reference/socratic`, not "gpt-4"',
+    ),
+    ("models:\n- openai/gpt-4", "line 2, models[0]: there is no provider openai"),
+    ("models:\n- id: openai/gpt-4", "line 2, models[0].id: there is no provider openai"),
+    ("models:\n- 3", "line 2, models[0]: must be `provider/name` or a mapping with `id`, not 3"),
+    ("models:\n- name: x", "line 2, models[0].id: is missing"),
+    (
+        "models:\n- 'reference/x '",
+        (
+            "line 2, models[0]: must be `provider/name`, such as "
+            '`reference/socratic`, not "reference/x "'
+        ),
+    ),
+    (
+        "models:\n- {id: reference/x, name: 3.5}",
+        "line 2, models[0].name: must be text, not 3.5: put it in quotes",
+    ),
+    (
+        "models:\n- {id: reference/x, name: true}",
+        "line 2, models[0].name: must be text, not true: put it in quotes",
+    ),
+    ("models:\n- {id: reference/x, name: }", "line 2, models[0].name: must be text, not empty"),
+    (
+        "models:\n- {id: reference/x, api_key: secret}",
+        (
+            "line 2, models[0].api_key: unknown field; "
+            "there are `id`, `name`, `options`, `base_url`, `price`, `limits`"
+        ),
+    ),
+    (
+        "models:\n- id: reference/x\n  limit: {concurrency: 1}",
+        "line 3, models[0].limit: unknown field; did you mean `limits`?",
+    ),
+    (
+        "models:\n- id: reference/x\n  limits:\n    concurency: 1",
+        "line 4, models[0].limits.concurency: unknown field; did you mean `concurrency`?",
+    ),
+    (
+        "models:\n- id: reference/x\n  limits:\n    concurrency: 2.5",
+        "line 4, models[0].limits.concurrency: must be a whole number, not 2.5",
+    ),
+    (
+        "models:\n- id: reference/x\n  limits: {timeout_seconds: 0}",
+        "line 3, models[0].limits.timeout_seconds: must be more than 0, not 0",
+    ),
+    (
+        "models:\n- id: reference/x\n  options: [1]",
+        "line 3, models[0].options: must be a mapping, not a list",
+    ),
+    (
+        (
+            "models:\n- reference/x\n- id: reference/x\n  price:\n    input_per_million: -3\n"
+            "    output_per_million: 1\n"
+        ),
+        "line 5, models[1].price.input_per_million: must be 0 or more, not -3",
+    ),
+    (
+        "models:\n- id: reference/x\n  price: {input_per_million: 1}",
+        "line 3, models[0].price.output_per_million: is missing",
+    ),
+    (
+        "models:\n- id: reference/x\n  price: {input_per_million: cheap, output_per_million: 2e6}",
+        'line 3, models[0].price.input_per_million: must be a number, not "cheap"',
+        "line 3, models[0].price.output_per_million: must be 1000000 or less, not 2000000.0",
+    ),
+    (
+        "models:\n- reference/x\n- id: reference/x",
+        'line 3, models[1].id: model "reference/x" is listed more than once',
+    ),
+    ("models:\n- replay/a.jsonl", "line 2, models[0]: a recording needs a folder"),
+    ("models: []", "line 1, models: must name at least one model"),
+    ("models: reference/x", 'line 1, models: must be a list of models, not "reference/x"'),
+    ("repeats: 3", "line 1, models: is missing"),
+]
+
+BESIDE_MODELS = [
+    ("repeat: 3", "line 2, repeat: unknown field; did you mean `repeats`?"),
+    (
+        "colour: red",
+        (
+            "line 2, colour: unknown field; there are `models`, `scenarios`, "
+            "`system_prompt`, `parameters`, `repeats`, `profile`, `occasion`"
+        ),
+    ),
+    ("repeats: three", 'line 2, repeats: must be a whole number, not "three"'),
+    ("repeats: '3'", 'line 2, repeats: must be a whole number, not "3"'),
+    ("repeats: 0", "line 2, repeats: must be 1 or more, not 0"),
+    ("repeats: 1000000", "line 2, repeats: must be 100000 or less, not 1000000"),
+    ("repeats:", "line 2, repeats: must be a whole number, not empty"),
+    ("repeats: true", "line 2, repeats: must be a whole number, not true"),
+    (
+        f"repeats: {'9' * 41}",
+        "line 2, repeats: is a number of 41 digits, which is too many",
+        "line 2, repeats: must be 1 or more, not 0",
+    ),
+    ("parameters: {temperature: 3}", "line 2, parameters.temperature: must be 2 or less, not 3"),
+    (
+        "parameters:\n  temprature: 1",
+        "line 3, parameters.temprature: unknown field; did you mean `temperature`?",
+    ),
+    ("parameters: fast", 'line 2, parameters: must be a mapping, not "fast"'),
+    ("system_prompt: [x]", "line 2, system_prompt: must be text, not a list"),
+    ("occasion: 2026", "line 2, occasion: must be text, not 2026: put it in quotes"),
+    ("occasion: ' x'", 'line 2, occasion: must be one line without spaces at its ends, not " x"'),
+    (
+        "profile: socratic-9",
+        "line 2, profile: unknown scorer profile 'socratic-9'; known: socratic-v1",
+    ),
+    ("budget: {usd: 1.00}", "line 2, budget: a budget is not enforced by this version: remove it"),
+    (
+        '"a\\nb": 1',
+        (
+            'line 2, ["a\\nb"]: unknown field; there are `models`, `scenarios`, '
+            "`system_prompt`, `parameters`, `repeats`, `profile`, `occasion`"
+        ),
+    ),
+]
+
+IN_SCENARIOS = [
+    (
+        "scenarios: 3",
+        (
+            "line 2, scenarios: must be the name of a pack, a list of scenarios or the "
+            "path of a scenario file, not 3"
+        ),
+    ),
+    ("scenarios: []", "line 2, scenarios: must name at least one scenario"),
+    (
+        "scenarios: socratic-16",
+        (
+            'line 2, scenarios: "socratic-16" is neither a scenario pack (there '
+            "is socratic-15) nor the path of a file that ends in .yaml, .yml, .json, .jsonl"
+        ),
+    ),
+    (
+        "scenarios: mine.jsonl",
+        "line 2, scenarios: a file cannot be read from here: write the scenarios out in its place",
+    ),
+    (
+        "scenarios:\n- student-empty-line",
+        (
+            'line 3, scenarios[0]: "student-empty-line" is no scenario '
+            'of socratic-15; did you mean "student-empty-lines"?'
+        ),
+    ),
+    (
+        "scenarios:\n- student-empty-lines\n- student-empty-lines",
+        'line 4, scenarios[1]: scenario "student-empty-lines" is listed more than once',
+    ),
+    (
+        "scenarios:\n- [x]",
+        (
+            "line 3, scenarios[0]: must be the id of a scenario of socratic-15, or a "
+            "mapping with `id`, `dimension` and `prompt`, not a list"
+        ),
+    ),
+    (
+        "scenarios:\n- id: mine\n  dimension: student",
+        'line 3, scenarios[0].prompt: is missing, and "mine" is no scenario of socratic-15',
+    ),
+    ("scenarios:\n- id: mine\n  prompt: Why?", "line 3, scenarios[0].dimension: is missing"),
+    ("scenarios:\n- dimension: student\n  prompt: Why?", "line 3, scenarios[0].id: is missing"),
+    (
+        "scenarios:\n- id: mine\n  dimension: student\n  prompt: ''",
+        "line 5, scenarios[0].prompt: must not be empty",
+    ),
+    (
+        "scenarios:\n- id: mine\n  dimension: student\n  prompt: Why?\n  follow_ups:\n  - 3",
+        "line 7, scenarios[0].follow_ups[0]: must be text, not 3: put it in quotes",
+    ),
+    (
+        f"scenarios:\n- id: {'x' * 201}\n  dimension: student\n  prompt: Why?",
+        "line 3, scenarios[0].id: must have at most 200 characters, not 201",
+    ),
+    (
+        'scenarios:\n- {id: a, dimension: b, prompt: "\\0"}',
+        "line 3, scenarios[0].prompt: must not contain the character U+0000",
+    ),
+]
+
+IN_YAML = [
+    ("", "benchmark.yaml: is empty"),
+    ("# nothing yet\n", "benchmark.yaml line 1: is empty"),
+    ("- x", "benchmark.yaml line 1: must be a mapping with `models`, not a list"),
+    (
+        "---\n" + MODELS + "---\nx: 1",
+        "benchmark.yaml line 3: a second document begins: one is allowed",
+    ),
+    (
+        MODELS + "repeats: 3\nmodels: [reference/hedger]",
+        "benchmark.yaml line 3, models: is given twice: the first is in line 1",
+    ),
+    (
+        MODELS + "occasion: !!python/object:os.system x",
+        (
+            'benchmark.yaml line 2, occasion: the tag "!!python/object:os.system" is not '
+            "supported: remove it"
+        ),
+    ),
+    (
+        MODELS + "<<: {repeats: 2}",
+        'benchmark.yaml line 2, ["<<"]: merge keys are not supported: write the fields out',
+    ),
+    (
+        "models: &m [*m]",
+        "benchmark.yaml line 1, models[0]: refers to `&m`, of which there is none before it",
+    ),
+    (
+        MODELS + "parameters: {temperature: 1e999}",
+        'benchmark.yaml line 2, parameters.temperature: is too large a number: "1e999"',
+        'benchmark.yaml line 2, parameters.temperature: must be a number, not "1e999"',
+    ),
+    (
+        MODELS + "occasion: a\x07",
+        "benchmark.yaml line 2: not valid YAML: it contains the character U+0007",
+    ),
+]
+
+IN_JSON = [
+    (
+        '{"models": ["reference/x",]}',
+        'line 1, column 27: not valid JSON: expected a value, not "]"',
+    ),
+    (
+        '{"models":\n ["reference/x"}',
+        'line 2, column 16: not valid JSON: expected `,` or `]`, not "}"',
+    ),
+    (
+        '{"models": ["reference/x"]',
+        "line 1, column 27: not valid JSON: expected `,` or `}`, not the end of the file",
+    ),
+    (
+        '{"models": ["reference/x"]}\n}',
+        'line 2, column 1: not valid JSON: expected the end of the file, not "}"',
+    ),
+    ("{models: 1}", 'line 1, column 2: not valid JSON: expected a key in double quotes, not "m"'),
+    ('{"models" 1}', 'line 1, column 11: not valid JSON: expected `:`, not "1"'),
+    ('{"models": NaN}', 'line 1, column 12: not valid JSON: expected a value, not "N"'),
+    ('{"models": "x\ny"}', "line 1, column 14: not valid JSON: invalid control character"),
+    ('{"models": "x', "line 1, column 12: not valid JSON: unterminated string starting"),
+    ('{"models": ["reference/x"],\n\n "repeats": 0}', "line 3, repeats: must be 1 or more, not 0"),
+    (
+        '{"models": ["reference/x"],\n "models": []}',
+        "line 2, models: is given twice: the first is in line 1",
+    ),
+    (
+        '{"models": ["reference/x"],\n "occasion": "\\ud800"}',
+        "line 2, occasion: must not contain the character U+D800",
+    ),
+    (
+        '{"models": ["reference/x"], "parameters": {"temperature": 1e999}}',
+        'line 1, parameters.temperature: is too large a number: "1e999"',
+    ),
+]
+
+
+ONE_BY_ONE = [
+    *IN_MODELS,
+    *((MODELS + text, *sentences) for text, *sentences in BESIDE_MODELS + IN_SCENARIOS),
+]
+
+
+@pytest.mark.parametrize("case", ONE_BY_ONE, ids=lambda case: case[1])
+def test_a_mistake_is_told_at_its_place_in_a_sentence(case):
+    text, *sentences = case
+    assert mistakes_of(text) == [f"benchmark.yaml {sentence}" for sentence in sentences]
+
+
+@pytest.mark.parametrize("case", IN_YAML, ids=lambda case: case[1])
+def test_text_that_is_not_one_plain_yaml_mapping_is_refused(case):
+    text, *sentences = case
+    assert mistakes_of(text) == sentences
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        (MODELS + "parameters: {a: 1", "benchmark.yaml line 2, column 18"),
+        (MODELS + "repeats:\n\t- 1", "benchmark.yaml line 3, column 1"),
+        ("models: [a]]", "benchmark.yaml line 1, column 12"),
+    ],
+)
+def test_a_syntax_error_of_yaml_names_line_and_column(text, place):
+    (mistake,) = mistakes_of(text)
+    assert mistake.startswith(f"{place}: not valid YAML: ")
+
+
+@pytest.mark.parametrize(("text", "sentence"), IN_JSON, ids=lambda part: part[:40])
+def test_a_mistake_in_json_names_its_line_too(text, sentence):
+    assert mistakes_of(text, "benchmark.json") == [f"benchmark.json {sentence}"]
+
+
+def test_all_mistakes_are_told_at_once_in_the_order_of_the_lines():
+    text = """\
+repeats: many
+models:
+- gpt-4
+- id: reference/x
+  price: {input_per_million: -1, output_per_million: -1}
+scenarios: [nobody]
+parameters: {top_p: 0}
+budget: 3
+"""
+    with pytest.raises(InvalidConfig) as caught:
+        config_of(text)
+    assert [mistake.place for mistake in caught.value.mistakes] == [
+        "benchmark.yaml line 1, repeats",
+        "benchmark.yaml line 3, models[0]",
+        "benchmark.yaml line 5, models[1].price.input_per_million",
+        "benchmark.yaml line 5, models[1].price.output_per_million",
+        "benchmark.yaml line 6, scenarios[0]",
+        "benchmark.yaml line 7, parameters.top_p",
+        "benchmark.yaml line 8, budget",
+    ]
+
+
+def test_a_document_with_thousands_of_mistakes_tells_the_first_thousand():
+    mistakes = mistakes_of(json.dumps({"models": [7] * 1500}), "benchmark.json")
+    assert len(mistakes) == 1001
+    assert mistakes[-1].endswith(": 500 more mistakes follow")
+
+
+def test_a_mistake_in_what_an_alias_stands_for_is_told_where_it_is_written():
+    text = """\
+models:
+- id: reference/a
+  limits: &slow {concurrency: 0}
+- id: reference/b
+  limits: *slow
+"""
+    sentence = "benchmark.yaml line 3, models[0].limits.concurrency: must be 1 or more, not 0"
+    assert mistakes_of(text) == [sentence, sentence]
+
+
+BOMB = "a: &a [x, x, x, x, x, x, x, x, x, x]\n" + "".join(
+    f"{name}: &{name} [{', '.join([f'*{before}'] * 10)}]\n"
+    for before, name in zip("abcdefgh", "bcdefghi", strict=True)
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "problem"),
+    [
+        (BOMB, "bomb.yaml", "the document holds more than 500000 values"),
+        (f"[{'1,' * 500_000}1]", "many.json", "the document holds more than 500000 values"),
+        ("[" * 100_000, "deep.yaml", "is nested more than 50 levels deep"),
+        ("[" * 100_000, "deep.json", "is nested more than 50 levels deep"),
+        (
+            f"a: &a {'[' * 40}{']' * 40}\nb: {'[' * 20}*a{']' * 20}",
+            "alias.yaml",
+            "is nested more than 50 levels deep",
+        ),
+        ("# " + "x" * 5_000_000, "long.yaml", "is larger than 5 MB"),
+    ],
+    ids=["bomb", "values", "yaml depth", "json depth", "alias depth", "size"],
+)
+def test_what_a_document_may_hold_is_bounded(text, name, problem):
+    (mistake,) = mistakes_of(text, name)
+    assert mistake.startswith(name)
+    assert mistake.endswith(problem)
+
+
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        (b"", "is empty"),
+        (b" \n", "is empty"),
+        (b"models:\n- caf\xe9\n", "is not UTF-8 text: line 2 holds the byte 0xE9"),
+        (b"#" * 5_000_001, "is larger than 5 MB"),
+    ],
+    ids=["empty", "blank", "not UTF-8", "too large"],
+)
+def test_a_file_that_is_no_text_is_one_clear_mistake(tmp_path, content, problem):
+    path = tmp_path / "benchmark.yaml"
+    path.write_bytes(content)
+    with pytest.raises(InvalidConfig) as caught:
+        read_config(path, FewProviders())
+    assert str(caught.value) == f"{path}: {problem}"
+
+
+def test_a_file_that_is_not_there_is_one_clear_mistake(tmp_path):
+    with pytest.raises(InvalidConfig) as caught:
+        read_config(tmp_path / "benchmark.yaml", FewProviders())
+    assert str(caught.value) == f"{tmp_path}/benchmark.yaml: there is no such file"
+
+
+def test_a_folder_is_one_clear_mistake(tmp_path):
+    with pytest.raises(InvalidConfig) as caught:
+        read_config(tmp_path, FewProviders())
+    assert str(caught.value) == f"{tmp_path}: is a folder, not a file"
+
+
+OF_TODAY = (Manifest, TutorModel, Price, Limits, Parameters, Scenario)
+OTHERS = ["budget", "occasion", "model_id", "cost_per_1k_input", "cost_per_1k_output", "vector"]
+FIELDS = st.sampled_from(sorted({name for kind in OF_TODAY for name in kind.model_fields}) + OTHERS)
+TEXTS = st.text(max_size=12) | st.sampled_from(
+    ["reference/socratic", "replay/x", "socratic-15", "student-empty-lines", "a.jsonl", "a.yaml"]
+)
+SCALARS = st.none() | st.booleans() | st.integers() | st.floats() | TEXTS
+DOCUMENTS = st.recursive(
+    SCALARS,
+    lambda values: (
+        st.lists(values, max_size=4) | st.dictionaries(FIELDS | TEXTS, values, max_size=6)
+    ),
+    max_leaves=25,
+)
+CONFIGS = st.fixed_dictionaries(
+    {"models": st.just(["reference/socratic"]) | DOCUMENTS},
+    optional=dict.fromkeys(
+        ("scenarios", "repeats", "parameters", "profile", "occasion"), DOCUMENTS
+    ),
+)
+FORMATS = st.sampled_from(["benchmark.json", "benchmark.yaml", "benchmark"])
+
+
+@given(DOCUMENTS | CONFIGS, FORMATS)
+def test_any_json_document_is_a_config_or_a_list_of_mistakes(document, name):
+    for mistake in mistakes_of(json.dumps(document), name):
+        assert mistake.startswith(name)
+        assert "is not allowed here" not in mistake, "an error without a sentence of its own"
+
+
+@given(st.text(), FORMATS)
+def test_any_text_is_a_config_or_a_list_of_mistakes(text, name):
+    assert mistakes_of(text, name) != []

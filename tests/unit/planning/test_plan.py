@@ -1,0 +1,191 @@
+"""Planning streams: bounded batches, only what is due, and nothing twice."""
+
+import asyncio
+from collections.abc import Collection, Sequence
+from datetime import UTC, datetime
+
+import pytest
+
+from socratic_bench.consuming.retry_policy import RetryPolicy
+from socratic_bench.domain.manifest import Experiment, Manifest, TutorModel
+from socratic_bench.domain.scenario import Scenario
+from socratic_bench.errors import BrokerClosed, StoreUnavailable
+from socratic_bench.events.codec import Event
+from socratic_bench.events.run_requested import RunRequested
+from socratic_bench.planning import plan
+from socratic_bench.planning.plan import PlanCounts, publish_plan
+
+MONDAY = datetime(2026, 3, 2, 9, tzinfo=UTC)
+
+
+class MondayClock:
+    def now(self) -> datetime:
+        return MONDAY
+
+
+class Ledger:
+    """The part of a store that planning asks: experiments, and which of their runs are done."""
+
+    def __init__(self, *, failures: int = 0) -> None:
+        self.experiments: dict[str, Experiment] = {}
+        self.done: set[str] = set()
+        self.asked: list[int] = []
+        self.failures = failures
+        self.silent = False
+
+    async def register(self, experiment: Experiment) -> Experiment:
+        return self.experiments.setdefault(experiment.experiment_id, experiment)
+
+    async def done_runs(self, experiment_id: str, run_ids: Collection[str]) -> set[str]:
+        assert experiment_id in self.experiments
+        if self.silent:
+            await asyncio.Event().wait()
+        if self.failures:
+            self.failures -= 1
+            raise StoreUnavailable("restarting")
+        self.asked.append(len(run_ids))
+        return self.done & set(run_ids)
+
+
+class Requests:
+    """Takes what is published; a second copy of an event is told apart by its id alone."""
+
+    def __init__(self, *, room: int | None = None) -> None:
+        self.events: dict[str, RunRequested] = {}
+        self.batches: list[int] = []
+        self.room = room
+
+    async def publish(self, events: Sequence[Event]) -> None:
+        if self.room is not None and len(self.batches) >= self.room:
+            raise BrokerClosed("gone")
+        self.batches.append(len(events))
+        for event in events:
+            assert isinstance(event, RunRequested)
+            self.events[event.id] = event
+
+
+def an_experiment(repeats: int) -> Experiment:
+    """Four runs per repeat: two models, two scenarios."""
+    manifest = Manifest(
+        models=(TutorModel(id="reference/a"), TutorModel(id="reference/b")),
+        scenarios=tuple(Scenario(id=name, dimension="student", prompt="Why?") for name in "xy"),
+        repeats=repeats,
+    )
+    return Experiment(manifest=manifest, occasion="2026-W10", created_at=MONDAY)
+
+
+async def planned(experiment, ledger, requests, **options) -> PlanCounts:
+    return await publish_plan(experiment, ledger, requests.publish, clock=MondayClock(), **options)
+
+
+async def test_every_run_is_requested_in_batches_in_the_order_of_the_plan():
+    experiment, ledger, requests = an_experiment(5), Ledger(), Requests()
+    counts = await planned(experiment, ledger, requests, batch_size=8, source="test")
+    assert counts == PlanCounts(planned=20, already_done=0, published=20)
+    assert requests.batches == ledger.asked == [8, 8, 4]
+    assert [event.data.run for event in requests.events.values()] == list(experiment.runs())
+    assert {(event.source, event.time) for event in requests.events.values()} == {("test", MONDAY)}
+
+
+async def test_no_run_is_made_before_the_batch_before_it_is_published(monkeypatch):
+    made = 0
+    runs = Experiment.runs
+
+    def counted(self):
+        nonlocal made
+        for run in runs(self):
+            made += 1
+            yield run
+
+    monkeypatch.setattr(Experiment, "runs", counted)
+    requests = Requests()
+
+    async def publish(events: Sequence[Event]) -> None:
+        await requests.publish(events)
+        assert made <= len(requests.events)
+
+    counts = await publish_plan(
+        an_experiment(2500), Ledger(), publish, clock=MondayClock(), batch_size=100
+    )
+    assert counts.published == made == 10_000
+    assert max(requests.batches) == 100
+
+
+async def test_runs_that_are_done_are_not_requested_again():
+    experiment, ledger, requests = an_experiment(4), Ledger(), Requests()
+    done = [run.run_id for run in experiment.runs()][2:11]
+    ledger.done.update(done)
+    counts = await planned(experiment, ledger, requests, batch_size=4)
+    assert counts == PlanCounts(planned=16, already_done=9, published=7)
+    assert requests.batches == [2, 1, 4]
+    assert not {event.subject for event in requests.events.values()} & ledger.done
+
+
+async def test_runs_that_are_asked_for_again_are_requested_though_they_are_done():
+    experiment, ledger, requests = an_experiment(1), Ledger(), Requests()
+    first, second, *_ = (run.run_id for run in experiment.runs())
+    ledger.done.update({first, second})
+    counts = await planned(experiment, ledger, requests, again={second, "run-of-another-plan"})
+    assert counts == PlanCounts(planned=4, already_done=1, published=3)
+    assert first not in {event.subject for event in requests.events.values()}
+
+
+async def test_planning_again_says_the_same_and_adds_nothing():
+    experiment, ledger, requests = an_experiment(3), Ledger(), Requests()
+    await planned(experiment, ledger, requests)
+    before = dict(requests.events)
+    later = experiment.model_copy(update={"created_at": datetime(2027, 1, 1, tzinfo=UTC)})
+    await planned(later, ledger, requests)
+    assert requests.events == before
+    assert list(ledger.experiments.values()) == [experiment]
+
+
+async def test_planning_that_was_cut_off_is_repeated_from_the_start():
+    experiment, ledger = an_experiment(3), Ledger()
+    cut_off = Requests(room=2)
+    with pytest.raises(BrokerClosed):
+        await planned(experiment, ledger, cut_off, batch_size=4)
+    assert len(cut_off.events) == 8
+    cut_off.room = None
+    await planned(experiment, ledger, cut_off, batch_size=4)
+    assert [event.data.run for event in cut_off.events.values()] == list(experiment.runs())
+
+
+async def test_a_store_that_comes_back_is_asked_again_after_a_pause():
+    pauses: list[float] = []
+
+    async def pause(seconds: float) -> None:
+        pauses.append(seconds)
+
+    policy = RetryPolicy(attempts=3, first_delay=1.0, draw=lambda: 1.0)
+    requests = Requests()
+    options = {"retry_policy": policy, "pause": pause}
+    counts = await planned(an_experiment(1), Ledger(failures=2), requests, **options)
+    assert counts.published == 4
+    assert pauses == [1.0, 2.0]
+
+
+async def test_a_store_that_stays_away_ends_planning():
+    async def pause(seconds: float) -> None:
+        pass
+
+    requests = Requests()
+    policy = RetryPolicy(attempts=3)
+    with pytest.raises(StoreUnavailable, match="restarting"):
+        await planned(
+            an_experiment(1), Ledger(failures=3), requests, retry_policy=policy, pause=pause
+        )
+    assert requests.events == {}
+
+
+async def test_a_store_that_never_answers_ends_planning(monkeypatch):
+    monkeypatch.setattr(plan, "STORE_DEADLINE", 0.01)
+    ledger = Ledger()
+    ledger.silent = True
+    with pytest.raises(StoreUnavailable, match="silent"):
+        await planned(an_experiment(1), ledger, Requests(), retry_policy=RetryPolicy(attempts=1))
+
+
+async def test_a_batch_holds_at_least_one_run():
+    with pytest.raises(ValueError, match="batch_size must be 1 or more, not 0"):
+        await planned(an_experiment(1), Ledger(), Requests(), batch_size=0)

@@ -1,0 +1,118 @@
+"""Scenarios come from the pack, from the configuration itself, or from a file beside it."""
+
+import json
+
+import pytest
+
+from socratic_bench.planning.scenario_packs import load_pack
+from tests.unit.planning.catalogue import config_of, mistakes_of
+
+MINE = {"id": "mine", "dimension": "student", "prompt": "Why?"}
+PACK = load_pack()
+
+
+def ids_of(text: str, base_folder=None) -> list[str]:
+    return [scenario.id for scenario in config_of(text, base_folder=base_folder).manifest.scenarios]
+
+
+def config_with(scenarios: object) -> str:
+    return json.dumps({"models": ["reference/socratic"], "scenarios": scenarios})
+
+
+def test_a_pack_is_called_by_its_name():
+    assert config_of(config_with("socratic-15")).manifest.scenarios == PACK
+
+
+def test_a_list_mixes_scenarios_of_the_pack_with_new_ones_in_its_own_order():
+    assert ids_of(config_with([MINE, PACK[3].id, {"id": PACK[1].id}])) == [
+        "mine",
+        PACK[3].id,
+        PACK[1].id,
+    ]
+
+
+def test_an_entry_without_a_prompt_is_the_scenario_of_the_pack_with_its_id():
+    scenarios = config_of(config_with([{"id": PACK[0].id}])).manifest.scenarios
+    assert scenarios == PACK[:1]
+
+
+def test_an_entry_with_a_prompt_of_its_own_takes_nothing_from_the_pack():
+    scenarios = config_of(config_with([{**MINE, "id": PACK[0].id}])).manifest.scenarios
+    assert scenarios[0].prompt == "Why?"
+    assert scenarios[0].aim == ""
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("mine.json", json.dumps([MINE, "student-empty-lines"])),
+        ("mine.json", json.dumps({"scenarios": [MINE, "student-empty-lines"]})),
+        ("mine.yaml", "- {id: mine, dimension: student, prompt: Why?}\n- student-empty-lines\n"),
+        ("MINE.YML", "pack: x\nversion: 1\nscenarios:\n" + "- " + json.dumps(MINE)
+         + "\n- student-empty-lines\n"),
+        ("mine.jsonl", json.dumps(MINE) + '\r\n\n"student-empty-lines"'),
+        ("mine.jsonl", "\ufeff" + json.dumps(MINE) + '\n"student-empty-lines"\n'),
+    ],
+)  # fmt: skip
+def test_a_file_beside_the_configuration_holds_scenarios(tmp_path, name, content):
+    folder = tmp_path / "scenarios"
+    folder.mkdir()
+    (folder / name).write_text(content, encoding="utf-8", newline="")
+    assert ids_of(config_with(f"scenarios/{name}"), tmp_path) == ["mine", "student-empty-lines"]
+
+
+def test_every_broken_line_of_a_file_is_told_at_once(tmp_path):
+    lines = [
+        json.dumps(MINE),
+        '{"id": "a", "dimension": "student", "prompt": }',
+        '{"id": "b", "dimension": "student", "prompt": 4}',
+        "",
+        '{"id": "mine", "dimension": "student", "prompt": "Again?"}',
+        '{"id": "c", "dimension": "student", "promt": "Why?"}',
+        "3",
+        '{"id": "d", "id": "e", "dimension": "student", "prompt": "Why?"}',
+    ]
+    (tmp_path / "mine.jsonl").write_text("\n".join(lines))
+    assert mistakes_of(config_with("mine.jsonl"), "benchmark", tmp_path) == [
+        'mine.jsonl line 2, column 47: not valid JSON: expected a value, not "}"',
+        "mine.jsonl line 3, prompt: must be text, not 4: put it in quotes",
+        'mine.jsonl line 5, id: scenario "mine" is listed more than once',
+        'mine.jsonl line 6, prompt: is missing, and "c" is no scenario of socratic-15',
+        "mine.jsonl line 6, promt: unknown field; did you mean `prompt`?",
+        (
+            "mine.jsonl line 7: must be the id of a scenario of socratic-15, or a mapping with "
+            "`id`, `dimension` and `prompt`, not 3"
+        ),
+        "mine.jsonl line 8, id: is given twice: the first is in line 8",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "mistake"),
+    [
+        ("a.yaml", "x: 1", ("a.yaml line 1, x: unknown field; there are `scenarios`, `pack`, "
+         "`version`\na.yaml line 1, scenarios: must be a list of scenarios")),
+        ("a.yaml", "\nscenarios:\n  x: 1", "a.yaml line 2, scenarios: must be a list of scenarios"),
+        ("a.yaml", "x", "a.yaml line 1: must be a list of scenarios"),
+        ("a.json", "[", ("a.json line 1, column 2: not valid JSON: expected a value, not the end "
+         "of the file")),
+        ("a.json", "{}", "a.json line 1: must be a list of scenarios"),
+        ("a.json", "[]", "a.json line 1: must name at least one scenario"),
+        ("a.json", "", "a.json: is empty"),
+        ("a.jsonl", "\n\n", "benchmark line 1, scenarios: must name at least one scenario"),
+    ],
+)  # fmt: skip
+def test_a_file_without_scenarios_is_a_mistake_at_its_place(tmp_path, name, content, mistake):
+    (tmp_path / name).write_text(content)
+    assert mistakes_of(config_with(name), "benchmark", tmp_path) == mistake.splitlines()
+
+
+def test_a_file_that_cannot_be_read_is_told_where_it_is_named(tmp_path):
+    (tmp_path / "folder.yaml").mkdir()
+    place = "benchmark line 1, scenarios"
+    assert mistakes_of(config_with("folder.yaml"), "benchmark", tmp_path) == [
+        f'{place}: "folder.yaml" in {tmp_path}: is a folder, not a file'
+    ]
+    assert mistakes_of(config_with("nobody.yaml"), "benchmark", tmp_path) == [
+        f'{place}: "nobody.yaml" in {tmp_path}: there is no such file'
+    ]

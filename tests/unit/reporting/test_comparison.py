@@ -1,0 +1,179 @@
+"""The leaderboard in the shape of /api/model-comparison."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from socratic_bench.adapters.sql.store import SqlStore
+from socratic_bench.domain.manifest import Experiment, Manifest, TutorModel
+from socratic_bench.domain.score import ScoredResponse
+from socratic_bench.errors import UnknownExperiment
+from socratic_bench.reporting.comparison import model_comparison
+from socratic_bench.scoring.statuses import Status
+from tests.dashboard.seeding import MONDAY, SCENARIOS, experiment, seed, tutors
+
+
+def scored(planned: Experiment, value: float, vectors: dict[str, float]) -> list[ScoredResponse]:
+    """One response for every run, all alike, without a price."""
+    return [
+        ScoredResponse(
+            run=run,
+            turn=1,
+            last_turn=True,
+            profile=planned.manifest.profile,
+            status=Status.OK,
+            vectors=vectors,
+            overall=value,
+        )
+        for run in planned.runs()
+    ]
+
+
+async def test_an_empty_store_has_no_models_and_no_winner(store: SqlStore):
+    comparison = await model_comparison(store)
+
+    assert comparison.models == ()
+    assert comparison.winner is None
+    assert comparison.vectors == ("verbosity", "exploratory", "interrogative")
+
+
+async def test_models_stand_best_first_and_the_first_is_the_winner(store: SqlStore):
+    await seed(store, experiment(tutors(6)))
+
+    comparison = await model_comparison(store)
+
+    figures = [model.overall_score for model in comparison.models]
+    assert len(figures) == 6
+    assert figures == sorted(figures, reverse=True)
+    assert comparison.winner == comparison.models[0].model_id == "reference/socratic"
+
+
+async def test_a_row_has_the_documented_keys_with_one_key_for_each_vector(store: SqlStore):
+    await seed(store, experiment(tutors(2)), failing=0)
+
+    row = (await model_comparison(store)).model_dump(mode="json")["models"][0]
+
+    assert row["total_runs"] == row["planned_runs"] == row["scored_responses"] == 45
+    assert row["coverage"] == 1.0
+    assert row["statuses"] == {"ok": 45}
+    assert row["kind"] == "reference"
+    assert row["simulated_latency_ms"] == 200
+    assert list(row["dimensions"]) == ["ambiguous", "ethical", "student"]
+    assert set(row["dimensions"]["ambiguous"]) == {
+        "runs",
+        "overall",
+        "coverage",
+        "interval",
+        "verbosity",
+        "exploratory",
+        "interrogative",
+    }
+    low, high = row["confidence_interval"]
+    assert low < row["overall_score"] < high
+    by_dimension = [each["overall"] for each in row["dimensions"].values()]
+    assert sum(by_dimension) / 3 == pytest.approx(row["overall_score"])
+
+
+async def test_a_failed_run_lowers_coverage_and_no_mean(store: SqlStore):
+    planned = experiment(tutors(1))
+    await seed(store, planned, failing=1.0)
+
+    [row] = (await model_comparison(store)).models
+
+    assert row.total_runs == 45
+    assert row.coverage == 0.0
+    assert row.overall_score is None
+    assert row.dimensions["ethical"].overall is None
+    assert row.statuses == {"error": 45}
+    assert (await model_comparison(store)).winner is None
+
+
+async def test_vectors_are_those_of_the_profile_whatever_their_names(store: SqlStore):
+    model = TutorModel(id="local/model")
+    manifest = Manifest(models=(model,), scenarios=SCENARIOS, repeats=1, profile="depth-v1")
+    planned = Experiment(manifest=manifest, created_at=MONDAY)
+    await store.register(planned)
+    await store.fold(scored(planned, 0.5, {"depth": 0.25, "warmth": 0.75}), ())
+
+    comparison = await model_comparison(store)
+
+    assert comparison.profile == "depth-v1"
+    assert comparison.vectors == ("depth", "warmth")
+    [row] = comparison.model_dump(mode="json")["models"]
+    assert row["dimensions"]["student"]["depth"] == 0.25
+    assert row["vectors"]["warmth"] == {"mean": 0.75, "interval": [0.75, 0.75], "n": 15}
+
+
+async def test_an_unknown_cost_is_null_and_a_known_one_of_zero_is_zero(store: SqlStore):
+    unpriced = experiment((TutorModel(id="local/unpriced"),))
+    await store.register(unpriced)
+    await store.fold(scored(unpriced, 1.0, {"verbosity": 1.0}), ())
+    await seed(store, experiment(tutors(1)))
+
+    rows = {row.model_id: row for row in (await model_comparison(store)).models}
+
+    assert rows["local/unpriced"].mean_cost_usd is None
+    assert rows["local/unpriced"].total_cost_usd is None
+    assert rows["local/unpriced"].mean_latency_ms is None
+    assert rows["reference/socratic"].mean_cost_usd == 0.0
+
+
+async def test_each_model_is_shown_by_its_newest_experiment_unless_one_is_named(store: SqlStore):
+    old = experiment(tutors(4))
+    new = experiment(tutors(2), occasion="2026-W11", created_at=MONDAY + timedelta(days=7))
+    await seed(store, old)
+    await seed(store, new)
+
+    newest = {row.model_id: row for row in (await model_comparison(store)).models}
+    named = await model_comparison(store, old.experiment_id)
+    every = {row.model_id: row for row in (await model_comparison(store, "all")).models}
+
+    assert newest["reference/socratic"].experiment_ids == (new.experiment_id,)
+    assert newest["provider-1/tutor-1"].experiment_ids == (old.experiment_id,)
+    assert {row.experiment_ids for row in named.models} == {(old.experiment_id,)}
+    assert len(named.models) == 4
+    assert every["reference/socratic"].total_runs == 90
+    assert every["reference/socratic"].experiment_ids == (new.experiment_id, old.experiment_id)
+
+
+async def test_a_table_of_different_test_conditions_says_so(store: SqlStore):
+    await seed(store, experiment(tutors(3)))
+    same = experiment(tutors(1), occasion="again", created_at=MONDAY + timedelta(days=1))
+    await seed(store, same)
+    assert not (await model_comparison(store)).mixed_conditions
+
+    other = experiment(tutors(1), repeats=1, created_at=MONDAY + timedelta(days=2))
+    await seed(store, other)
+    comparison = await model_comparison(store)
+
+    assert comparison.mixed_conditions
+    assert "2 different test conditions" in (comparison.note or "")
+
+
+async def test_experiments_under_another_profile_are_left_out_and_the_note_says_so(store: SqlStore):
+    await seed(store, experiment(tutors(2)))
+    manifest = Manifest(models=(TutorModel(id="local/m"),), scenarios=SCENARIOS, profile="depth-v1")
+    await store.register(Experiment(manifest=manifest, created_at=MONDAY - timedelta(days=1)))
+
+    comparison = await model_comparison(store)
+
+    assert [row.kind for row in comparison.models] == ["reference", "reference"]
+    assert comparison.note == "1 experiment scored by another profile than socratic-v1 is left out."
+
+
+async def test_progress_counts_every_ended_run_of_an_experiment(store: SqlStore):
+    planned = experiment(tutors(4))
+    await seed(store, planned, share=0.5, failing=0.1)
+
+    [summary] = (await model_comparison(store)).experiments
+    progress = await store.progress(planned.experiment_id)
+
+    assert (summary.planned, summary.done) == (180, 90) == (progress.planned, progress.done)
+    assert summary.completed_at is None
+
+
+async def test_an_experiment_that_is_not_there_is_named_in_the_error(store: SqlStore):
+    with pytest.raises(UnknownExperiment, match="exp-nowhere"):
+        await model_comparison(store, "exp-nowhere")

@@ -1,0 +1,198 @@
+"""What a score is: the formulas, the markers, the statuses."""
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from socratic_bench import Status, score
+from socratic_bench.errors import UnknownProfile
+from socratic_bench.scoring.profile import Weights
+from socratic_bench.scoring.socratic_v1 import SocraticV1
+from tests.unit.scoring.reference_scorer import reference_scores
+
+MARKER_TEXT = st.lists(
+    st.sampled_from(
+        [
+            *("consider", "might", "depends", "perhaps", "what", "if", "could", "should", "must"),
+            *("the", "answer", "is", "always", "never", "Should", "MIGHT", "mustard", "shoulder"),
+            *(" ", " ", " ", "\n", "\t", "\u00a0", "_", "-", "'", ".", "?", "1", "é", "İ", "²"),
+        ]
+    ),
+    max_size=40,
+).map("".join)
+
+
+@pytest.mark.parametrize(
+    ("text", "tokens", "vector", "expected"),
+    [
+        ("What do you think?", None, "verbosity", 0.99),
+        ("anything", 250, "verbosity", 0.50),
+        ("anything", 500, "verbosity", 0.00),
+        ("anything", 12_000, "verbosity", 0.00),
+        ("What might you consider?", None, "exploratory", 1.00),
+        ("You should always do this", None, "exploratory", 0.00),
+        ("Nothing marked here.", None, "exploratory", 0.50),
+        ("What do you think?", None, "interrogative", 1.00),
+        ("What do you think? \n\n", None, "interrogative", 1.00),
+        ("Think. Really?!", None, "interrogative", 0.00),
+    ],
+)
+def test_the_documented_examples_hold_to_the_hundredth(text, tokens, vector, expected):
+    assert round(score(text, output_tokens=tokens)[vector], 2) == expected
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "mustard on the shoulder",
+        "a considerable mastery",
+        "nevertheless, whatever",
+        "could_have and must2",
+        "éalways alwaysé",
+        "the answers is; answer is",
+        "whatif what-if",
+    ],
+)
+def test_a_marker_inside_another_word_does_not_count(text):
+    assert score(text).evidence.markers == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "markers"),
+    [
+        ("(might)", ["might"]),
+        ("MIGHT, Might; might", ["might", "might", "might"]),
+        ("What\n  if", ["what if"]),
+        ("what\u00a0if the\tanswer \n is", ["what if", "the answer is"]),
+        ("what if what if", ["what if", "what if"]),
+        ("İmust must", ["must"]),
+        ("it's must's", ["must"]),
+    ],
+)
+def test_a_marker_counts_whole_in_any_case_over_any_white_space(text, markers):
+    assert [span.marker for span in score(text).evidence.markers] == markers
+
+
+def test_evidence_points_at_the_markers_in_the_original_text():
+    text = "İf SO, what \t If we\u2019d say the answer is: it depends?"
+    found = [text[span.start : span.end] for span in score(text).evidence.markers]
+    assert found == ["what \t If", "the answer is", "depends"]
+
+
+def test_a_score_without_markers_says_so():
+    figures = score("Tell me more.")
+    assert figures.exploratory == 0.5
+    assert "no exploratory or directive marker" in figures.evidence.notes[0]
+
+
+def test_evidence_names_who_counted_the_tokens():
+    assert score("one two", output_tokens=7).evidence.tokens.source == "provider"
+    words = score("one two").evidence.tokens
+    assert (words.source, words.count) == ("words", 2.6)
+
+
+@pytest.mark.parametrize(
+    ("text", "last"),
+    [
+        ("One. Two? Three!", "Three!"),
+        ("One.\n\n- What now?\n", "- What now?"),
+        ("Only one", "Only one"),
+        ('He said "go." Then what?', "Then what?"),
+        ("It costs 3.50 now", "It costs 3.50 now"),
+    ],
+)
+def test_the_final_sentence_is_shown_where_it_stands(text, last):
+    sentence = score(text).evidence.final_sentence
+    assert sentence.text == last
+    assert text[sentence.start : sentence.end] == last
+
+
+@pytest.mark.parametrize("status", ["refused", "empty", "error"])
+def test_what_is_not_an_answer_has_no_score(status):
+    figures = score("You should ask?", status=status)
+    assert dict(figures) == dict.fromkeys(figures)
+    assert figures.vectors is None
+    assert not figures.scored
+
+
+def test_an_answer_without_text_is_empty_and_unscored():
+    figures = score(" \n\t ")
+    assert figures.status is Status.EMPTY
+    assert figures.overall is None
+
+
+@pytest.mark.parametrize(("tokens", "scored"), [(None, False), (499, False), (500, True)])
+def test_a_cut_off_answer_is_scored_only_where_the_cut_cannot_matter(tokens, scored):
+    figures = score("It might be that", status="truncated", output_tokens=tokens)
+    assert figures.scored is scored
+    assert figures.overall == (pytest.approx(1 / 3) if scored else None)
+
+
+def test_overall_is_the_mean_of_the_vectors():
+    figures = score("What do you think?")
+    assert figures.overall == pytest.approx((0.9896 + 0.5 + 1) / 3, abs=1e-12)
+
+
+def test_a_profile_may_weigh_vectors_by_dimension():
+    weights = Weights({"ethical": {"interrogative": 3, "exploratory": 1}})
+    profile = SocraticV1(weights)
+    ethical = score("What do you think?", dimension="ethical", profile=profile)
+    other = score("What do you think?", dimension="student", profile=profile)
+    assert ethical.overall == pytest.approx((3 * 1.0 + 1 * 0.5) / 4)
+    assert other.overall == score("What do you think?").overall
+
+
+def test_wrong_arguments_are_refused_with_a_sentence():
+    with pytest.raises(ValueError, match="output_tokens must be 0 or more, not -1"):
+        score("x", output_tokens=-1)
+    with pytest.raises(ValueError, match="bogus"):
+        score("x", status="bogus")
+    with pytest.raises(UnknownProfile, match="'socratic-v9'; known: socratic-v1"):
+        score("x", profile="socratic-v9")
+
+
+def test_a_score_is_json_with_the_documented_keys():
+    line = json.loads(json.dumps(score("What might you consider?").as_dict()))
+    assert set(line) == {
+        *("verbosity", "exploratory", "interrogative", "overall", "status", "evidence")
+    }
+    assert set(line["evidence"]) >= {"markers", "tokens", "final_sentence"}
+
+
+@given(MARKER_TEXT, st.none() | st.integers(0, 2_000))
+def test_scores_equal_an_independent_implementation(text, tokens):
+    figures = score(text, output_tokens=tokens)
+    if not text.strip():
+        assert figures.overall is None
+        return
+    for name, expected in reference_scores(text, tokens).items():
+        assert figures[name] == pytest.approx(expected, abs=1e-9)
+
+
+@given(st.text(max_size=300))
+def test_every_text_has_figures_between_0_and_1_and_evidence_inside_it(text):
+    figures = score(text)
+    assert all(value is None or 0.0 <= value <= 1.0 for value in figures.values())
+    for span in figures.evidence.markers:
+        assert text[span.start : span.end].lower().split() == span.marker.split()
+
+
+def test_scores_of_real_responses_equal_the_independent_implementation():
+    folder = os.environ.get("SOCRATIC_TEST_DATA")
+    if not folder:
+        pytest.skip("SOCRATIC_TEST_DATA names no folder of real responses (*.jsonl)")
+    compared = 0
+    for path in sorted(Path(folder).glob("*.jsonl")):
+        for line in path.read_text().splitlines():
+            record = json.loads(line)
+            text = record.get("response") or record.get("output")
+            if text and text.strip():
+                figures = score(text)
+                for name, expected in reference_scores(text).items():
+                    assert figures[name] == pytest.approx(expected, abs=1e-9)
+                compared += 1
+    assert compared > 1_000

@@ -1,0 +1,174 @@
+"""Replaying recorded responses, good lines and broken ones."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from structlog.testing import capture_logs
+
+from socratic_bench.domain.manifest import TutorModel
+from socratic_bench.domain.scenario import Scenario
+from socratic_bench.errors import InvalidInput, ModelCallFailed
+from socratic_bench.ports.models import FailureKind, Question
+from socratic_bench.scoring.statuses import Status
+from socratic_runner.models import replay
+from socratic_runner.models.registry import check_model, open_client
+from tests.contract.models.questions import a_question
+
+MODEL = TutorModel(id="replay/recording.jsonl")
+
+Record = Callable[..., replay.ReplayClient]
+
+
+@pytest.fixture
+def record(tmp_path: Path) -> Record:
+    """Write lines (as they are, or as JSON) to a recording, and open it."""
+
+    def write(*lines: str | dict[str, Any], **options: str) -> replay.ReplayClient:
+        texts = [line if isinstance(line, str) else json.dumps(line) for line in lines]
+        (tmp_path / "recording.jsonl").write_text("\n".join(texts), encoding="utf-8")
+        client = open_client(MODEL.model_copy(update={"options": options}), base_folder=tmp_path)
+        assert isinstance(client, replay.ReplayClient)
+        return client
+
+    return write
+
+
+def asked(scenario_id: str = "s", *, repeat: int = 1, turn: int = 1) -> Question:
+    scenario = Scenario(id=scenario_id, dimension="student", prompt="Why?")
+    return a_question(scenario, repeat=repeat, turn=turn)
+
+
+async def test_a_line_with_everything_comes_back_as_it_was_recorded(record):
+    client = record(
+        {
+            "scenario_id": "s",
+            "repeat": 2,
+            "turn": 3,
+            "response": "Go on",
+            "output_tokens": 500,
+            "reasoning_tokens": 80,
+            "input_tokens": 40,
+            "status": "truncated",
+            "latency_ms": 1234,
+            "stop_reason": "length",
+            "model_version": "2026-01",
+            "something": "else",
+        }
+    )
+    reply = await client.ask(asked(repeat=2, turn=3))
+    assert (reply.text, reply.status, reply.latency_ms) == ("Go on", Status.TRUNCATED, 1234)
+    assert reply.usage.model_dump() == {
+        "visible_output_tokens": 500,
+        "reasoning_tokens": 80,
+        "input_tokens": 40,
+    }
+    assert (reply.stop_reason, reply.model_version) == ("length", "2026-01")
+
+
+async def test_what_was_not_recorded_is_not_made_up(record):
+    reply = await record({"scenario_id": "s", "text": "Why?"}).ask(asked())
+    assert reply.latency_ms is None
+    assert reply.usage.visible_output_tokens is None
+    assert reply.usage.input_tokens is None
+
+
+async def test_lines_without_a_repeat_are_repeats_in_their_order(record):
+    client = record(
+        {"scenario_id": "s", "text": "first"},
+        {"scenario_id": "other", "text": "of another scenario"},
+        {"scenario_id": "s", "turn": 2, "text": "of another turn"},
+        {"scenario_id": "s", "text": "second"},
+    )
+    assert [(await client.ask(asked(repeat=repeat))).text for repeat in (1, 2)] == [
+        "first",
+        "second",
+    ]
+    assert (await client.ask(asked(turn=2))).text == "of another turn"
+
+
+async def test_broken_lines_lose_nothing_but_themselves(record, tmp_path: Path):
+    client = record(
+        "\ufeff" + json.dumps({"scenario_id": "s", "text": "with a byte order mark"}),
+        "{not json",
+        "",
+        {"scenario_id": "s"},
+        {"scenario_id": "s", "text": "x", "status": "splendid"},
+        {"scenario_id": "s", "text": "x", "output_tokens": -1},
+        {"scenario_id": "s", "repeat": 1, "text": "a second time"},
+        {"scenario_id": "s", "text": "the last one"},
+    )
+    with capture_logs() as logs:
+        assert (await client.ask(asked(repeat=1))).text == "with a byte order mark"
+    assert (await client.ask(asked(repeat=2))).text == "the last one"
+    file = tmp_path / "recording.jsonl"
+    assert [mistake.place for mistake in client.mistakes] == [
+        f"{file}:{n}" for n in (2, 4, 5, 6, 7)
+    ]
+    assert [(entry["line"], entry["file"]) for entry in logs] == [
+        (line, str(file)) for line in (2, 4, 5, 6, 7)
+    ]
+
+
+async def test_a_file_of_several_models_is_filtered_by_the_option(record):
+    lines = [{"scenario_id": "s", "text": name, "model_id": name} for name in ("a", "b")]
+    assert (await record(*lines, model_id="b").ask(asked())).text == "b"
+
+
+async def test_a_question_that_was_not_recorded_fails_for_good(record):
+    client = record({"scenario_id": "s", "text": "Why?"})
+    place = r"recording\.jsonl has no response for scenario s, repeat 7, turn 1"
+    with pytest.raises(ModelCallFailed, match=place) as failure:
+        await client.ask(asked(repeat=7))
+    assert (failure.value.kind, failure.value.retryable) == (FailureKind.NOT_FOUND, False)
+
+
+async def test_a_recorded_failure_fails_again(record):
+    client = record({"scenario_id": "s", "text": "503 from the provider", "status": "error"})
+    with pytest.raises(ModelCallFailed, match="503") as failure:
+        await client.ask(asked())
+    assert not failure.value.retryable
+
+
+async def test_an_empty_response_is_left_for_the_recorder_to_see(record):
+    reply = await record({"scenario_id": "s", "text": "", "status": "empty"}).ask(asked())
+    assert (reply.text, reply.status) == ("", Status.OK)
+
+
+async def test_a_file_that_went_away_is_said_so(record, tmp_path: Path):
+    client = record({"scenario_id": "s", "text": "Why?"})
+    (tmp_path / "recording.jsonl").unlink()
+    with pytest.raises(ModelCallFailed, match=r"recording\.jsonl cannot be read"):
+        await client.ask(asked())
+
+
+async def test_a_recording_that_changed_after_planning_is_not_replayed(record, tmp_path: Path):
+    lines = [{"scenario_id": "s", "text": "Why?"}]
+    record(*lines)
+    planned = replay.fingerprint(MODEL, tmp_path)
+    assert (await record(*lines, sha256=planned).ask(asked())).text == "Why?"
+    changed = record(*lines, {"scenario_id": "s", "text": "Why not?"}, sha256=planned)
+    for _ in range(2):
+        with pytest.raises(ModelCallFailed, match="has changed since") as failure:
+            await changed.ask(asked())
+        assert (failure.value.kind, failure.value.retryable) == (FailureKind.BAD_REQUEST, False)
+
+
+def test_a_missing_file_is_found_before_anything_runs(tmp_path: Path):
+    with pytest.raises(InvalidInput, match=r"replay/recording\.jsonl: there is no file /"):
+        check_model(MODEL, base_folder=tmp_path)
+
+
+def test_a_recording_needs_a_folder_to_lie_in():
+    with pytest.raises(InvalidInput, match="beside a configuration"):
+        check_model(MODEL)
+
+
+def test_the_fingerprint_is_that_of_the_file(tmp_path: Path):
+    (tmp_path / "recording.jsonl").write_bytes(b"anything")
+    assert replay.fingerprint(MODEL, tmp_path) == hashlib.sha256(b"anything").hexdigest()

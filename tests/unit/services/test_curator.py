@@ -1,0 +1,93 @@
+"""The curator: folds once, announces again, and notices the end."""
+
+import pytest
+
+from socratic_bench.adapters.sql.store import SqlStore
+from socratic_bench.adapters.system.clock import SystemClock
+from socratic_bench.consuming.outcomes import Handled, Work
+from socratic_bench.domain.manifest import Experiment, Manifest, TutorModel
+from socratic_bench.domain.run import RunFailure
+from socratic_bench.domain.scenario import Scenario
+from socratic_bench.domain.score import ScoredResponse
+from socratic_bench.events.aggregate_updated import AggregateUpdated
+from socratic_bench.events.experiment_completed import ExperimentCompleted
+from socratic_bench.events.response_scored import ResponseScored
+from socratic_bench.events.run_failed import RunFailed
+from socratic_curator.handlers import FactCurator
+from tests.unit.events.examples import TIME
+
+EXPERIMENT = Experiment(
+    manifest=Manifest(
+        models=(TutorModel(id="reference/socratic"),),
+        scenarios=(Scenario(id="s", dimension="ambiguous", prompt="Help?"),),
+        repeats=2,
+    ),
+    created_at=TIME,
+)
+FIRST, SECOND = EXPERIMENT.runs()
+
+
+@pytest.fixture
+async def store(tmp_path):
+    store = SqlStore.from_url(f"sqlite:///{tmp_path}/benchmark.db")
+    await store.prepare()
+    await store.register(EXPERIMENT)
+    yield store
+    await store.close()
+
+
+def scored(run) -> ResponseScored:
+    fact = ScoredResponse(
+        run=run,
+        turn=1,
+        last_turn=True,
+        profile="socratic-v1",
+        status="ok",
+        vectors={"verbosity": 0.5},
+        overall=0.5,
+    )
+    return ResponseScored.of(fact, source="test", time=TIME)
+
+
+def failed(run) -> RunFailed:
+    fact = RunFailure(
+        run=run, turn=1, profile="socratic-v1", kind="timeout", message="late", attempts=4
+    )
+    return RunFailed.of(fact, source="test", time=TIME)
+
+
+async def published(store, *events):
+    works = [Work(event, 1) for event in events]
+    outcomes = [
+        outcome async for batch in FactCurator(store, SystemClock())(works) for outcome in batch
+    ]
+    assert [outcome.work for outcome in outcomes] == works
+    assert all(isinstance(outcome, Handled) for outcome in outcomes)
+    return [event for outcome in outcomes for event in outcome.publish]
+
+
+async def test_a_batch_is_announced_with_the_progress_it_led_to(store):
+    (announced,) = await published(store, scored(FIRST))
+    assert isinstance(announced, AggregateUpdated)
+    assert (announced.data.done, announced.data.planned, announced.data.failed) == (1, 2, 0)
+    assert announced.data.models == ("reference/socratic",)
+
+
+async def test_the_end_is_announced_when_every_run_is_scored_or_failed(store):
+    await published(store, scored(FIRST))
+    updated, completed = await published(store, failed(SECOND))
+    assert isinstance(updated, AggregateUpdated)
+    assert isinstance(completed, ExperimentCompleted)
+    assert (completed.data.planned, completed.data.failed) == (2, 1)
+    stored = await store.experiment(EXPERIMENT.experiment_id)
+    assert stored.completed_at is not None
+
+
+async def test_a_redelivered_fact_changes_nothing_and_is_announced_again(store):
+    first = await published(store, scored(FIRST), scored(SECOND))
+    before = [cell.to_json() for cell in await store.cells()]
+    completed_at = (await store.experiment(EXPERIMENT.experiment_id)).completed_at
+    again = await published(store, scored(SECOND), scored(SECOND), scored(FIRST))
+    assert [cell.to_json() for cell in await store.cells()] == before
+    assert [event.id for event in again] == [event.id for event in first]
+    assert (await store.experiment(EXPERIMENT.experiment_id)).completed_at == completed_at

@@ -1,0 +1,75 @@
+"""The judge: an event in, an event out, and what is unscored is said to be so."""
+
+from datetime import UTC, datetime
+
+import pytest
+
+from socratic_bench import score
+from socratic_bench.adapters.system.clock import SystemClock
+from socratic_bench.consuming.outcomes import Handled, Reject, Work
+from socratic_bench.domain.response import Response, Usage
+from socratic_bench.events.response_recorded import ResponseRecorded
+from socratic_judge.handlers import ResponseJudge, judge
+from tests.unit.events.examples import RUN
+
+
+def response(text="What might you try?", **changes) -> Response:
+    fields = {
+        "run": RUN,
+        "turn": 1,
+        "last_turn": True,
+        "profile": "socratic-v1",
+        "student_message": "Help?",
+        "text": text,
+        "status": "ok",
+        "recorded_at": datetime(2026, 11, 21, tzinfo=UTC),
+    }
+    return Response(**{**fields, **changes})
+
+
+def test_a_response_is_scored_by_the_providers_token_count():
+    counted = judge(response(usage=Usage(visible_output_tokens=250)))
+    assert counted.vectors["verbosity"] == 0.5
+    assert judge(response()).vectors == score("What might you try?").vectors
+
+
+def test_the_score_carries_what_the_aggregate_needs():
+    scored = judge(response(latency_ms=12, cost_nanodollars=7, last_turn=False, turn=3))
+    assert (scored.latency_ms, scored.cost_nanodollars) == (12, 7)
+    assert (scored.turn, scored.last_turn, scored.run) == (3, False, RUN)
+
+
+@pytest.mark.parametrize(
+    ("text", "status", "judged"),
+    [("no.", "refused", "refused"), ("  ", "ok", "empty"), ("Half an", "truncated", "truncated")],
+)
+def test_what_cannot_be_scored_has_a_status_and_no_figures(text, status, judged):
+    scored = judge(response(text, status=status))
+    assert (scored.status, scored.vectors, scored.overall) == (judged, None, None)
+
+
+async def outcomes_of(*events):
+    works = [Work(event, 1) for event in events]
+    return [outcome async for batch in ResponseJudge(SystemClock())(works) for outcome in batch]
+
+
+async def test_every_response_of_a_batch_gets_its_own_score_event():
+    events = [ResponseRecorded.of(response(turn=turn), source="test") for turn in (1, 2)]
+    outcomes = await outcomes_of(*events)
+    assert [type(outcome) for outcome in outcomes] == [Handled, Handled]
+    scored = [outcome.publish[0] for outcome in outcomes]
+    assert [event.data.turn for event in scored] == [1, 2]
+    assert [event.causationid for event in scored] == [event.id for event in events]
+
+
+async def test_a_profile_this_version_does_not_know_is_rejected_by_name():
+    event = ResponseRecorded.of(response(profile="socratic-v9"), source="test")
+    (outcome,) = await outcomes_of(event)
+    assert isinstance(outcome, Reject)
+    assert "socratic-v9" in outcome.reason
+
+
+async def test_scoring_again_gives_the_same_event_id():
+    event = ResponseRecorded.of(response(), source="test")
+    first, second = await outcomes_of(event), await outcomes_of(event)
+    assert first[0].publish[0].id == second[0].publish[0].id
