@@ -41,6 +41,9 @@ SOURCE = "socratic-bench"
 WATCH_INTERVAL = 0.05
 """Seconds between two looks at whether anything is left to do."""
 
+MAX_WAITING = 2_000
+"""Messages that wait in a queue, at most: planning goes no faster than the runs are carried out."""
+
 DRAIN_DEADLINE = 10.0
 """Seconds that calls in flight are given to finish once a stop was asked for."""
 
@@ -118,7 +121,7 @@ class Benchmark:
 
     @asynccontextmanager
     async def _services(self) -> AsyncIterator[tuple[MemoryBroker, Sequence[Worker]]]:
-        broker = MemoryBroker()
+        broker = MemoryBroker(max_waiting=MAX_WAITING)
         try:
             await broker.declare(WORK_QUEUES, BROADCASTS)
             async with runner_worker(

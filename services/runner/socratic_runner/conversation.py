@@ -7,6 +7,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from typing import NamedTuple
 
 import structlog
 
@@ -47,8 +48,7 @@ class TurnFailed(SocraticBenchError):
         self.attempts = attempts
 
 
-@dataclass(frozen=True, slots=True)
-class Lease:
+class Lease(NamedTuple):
     """A request to call a model for one turn, until a time."""
 
     experiment_id: str
@@ -114,8 +114,7 @@ class Conversation:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(NamedTuple):
     """A reply, and the calls it took."""
 
     reply: Reply

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable, Sequence
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 from socratic_bench.events.codec import Event
 
 E_co = TypeVar("E_co", bound=Event, covariant=True)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Work(Generic[E_co]):
     """One decoded event to be handled. Two deliveries of one event are two pieces of work."""
 
@@ -20,8 +20,7 @@ class Work(Generic[E_co]):
     """1 for the first delivery."""
 
 
-@dataclass(frozen=True, slots=True)
-class Handled:
+class Handled(NamedTuple):
     """The work is done once these events are published."""
 
     work: Work[Event]

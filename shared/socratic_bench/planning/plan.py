@@ -66,9 +66,10 @@ async def publish_plan(
         raise ValueError(f"batch_size must be 1 or more, not {batch_size}")
     patience = _Patience(retry_policy or RetryPolicy(), pause)
     experiment = await patience.ask(partial(store.register, experiment))
+    begun = await patience.ask(partial(_is_begun, store, experiment))
     planned = published = 0
     for batch in _batches(experiment.runs(), batch_size):
-        done = await patience.ask(partial(_done, store, experiment, batch))
+        done = await patience.ask(partial(_done, store, experiment, batch)) if begun else ()
         due = [run for run in batch if run.run_id not in done or run.run_id in again]
         now = clock.now()
         if due:
@@ -81,6 +82,12 @@ async def publish_plan(
 def _batches(runs: Iterator[Run], size: int) -> Iterator[list[Run]]:
     while batch := list(islice(runs, size)):
         yield batch
+
+
+async def _is_begun(store: Store, experiment: Experiment) -> bool:
+    """Whether any run was taken up before this planning: if none was, none can be done."""
+    calls = await store.calls(experiment.experiment_id)
+    return calls.turns > 0
 
 
 async def _done(store: Store, experiment: Experiment, runs: Sequence[Run]) -> set[str]:

@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,8 +31,7 @@ class WorkQueue:
     """The type of the messages it takes."""
 
 
-@dataclass(frozen=True, slots=True)
-class Message:
+class Message(NamedTuple):
     """An encoded event on its way."""
 
     id: str
@@ -43,8 +42,7 @@ class Message:
     body: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class Delivery:
+class Delivery(NamedTuple):
     """A message handed to a consumer, which must settle it."""
 
     message: Message

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from socratic_bench.domain.manifest import Parameters
 from socratic_bench.domain.response import Usage
@@ -13,8 +13,7 @@ from socratic_bench.scoring.exchange import EarlierTurn
 from socratic_bench.scoring.statuses import Status
 
 
-@dataclass(frozen=True, slots=True)
-class Question:
+class Question(NamedTuple):
     """One turn of a run, as it is put to a model."""
 
     run: Run

@@ -86,4 +86,4 @@ def test_every_statement_compiles_for_either_dialect(name: str) -> None:
         for name, statement in _every_statement(name).items()
     }
     assert len(texts) >= 20
-    assert "ON CONFLICT DO NOTHING RETURNING" in texts["insert_scores"]
+    assert "ON CONFLICT DO NOTHING RETURNING" in texts["insert_responses"]

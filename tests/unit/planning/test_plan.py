@@ -14,6 +14,7 @@ from socratic_bench.events.codec import Event
 from socratic_bench.events.run_requested import RunRequested
 from socratic_bench.planning import plan
 from socratic_bench.planning.plan import PlanCounts, publish_plan
+from socratic_bench.ports.store import CallCount
 
 MONDAY = datetime(2026, 3, 2, 9, tzinfo=UTC)
 
@@ -32,9 +33,14 @@ class Ledger:
         self.asked: list[int] = []
         self.failures = failures
         self.silent = False
+        self.begun = True
 
     async def register(self, experiment: Experiment) -> Experiment:
         return self.experiments.setdefault(experiment.experiment_id, experiment)
+
+    async def calls(self, experiment_id: str) -> CallCount:
+        assert experiment_id in self.experiments
+        return CallCount(calls=7, turns=7) if self.begun else CallCount(calls=0, turns=0)
 
     async def done_runs(self, experiment_id: str, run_ids: Collection[str]) -> set[str]:
         assert experiment_id in self.experiments
@@ -128,6 +134,15 @@ async def test_runs_that_are_asked_for_again_are_requested_though_they_are_done(
     counts = await planned(experiment, ledger, requests, again={second, "run-of-another-plan"})
     assert counts == PlanCounts(planned=4, already_done=1, published=3)
     assert first not in {event.subject for event in requests.events.values()}
+
+
+async def test_an_experiment_that_nobody_has_begun_is_planned_without_asking_for_done_runs():
+    ledger, requests = Ledger(), Requests()
+    ledger.begun = False
+    experiment = an_experiment(repeats=3)
+    await publish_plan(experiment, ledger, requests.publish, clock=MondayClock())
+    assert len(requests.events) == experiment.manifest.planned_runs
+    assert ledger.asked == []
 
 
 async def test_planning_again_says_the_same_and_adds_nothing():

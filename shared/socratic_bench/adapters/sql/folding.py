@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from socratic_bench.adapters.sql.records import (
     cell_of_row,
-    row_of_cell,
+    contents_of_cell,
     row_of_empty_cell,
     row_of_failure,
     row_of_score,
@@ -20,6 +20,8 @@ from socratic_bench.adapters.sql.records import (
 from socratic_bench.adapters.sql.statements import (
     ENDED_RUNS,
     FAILURES_OF_RUNS,
+    HAS_FAILURES,
+    SCORES_OF_RUNS,
     UPDATE_CELL,
     WITHDRAW_FAILURE,
     Writes,
@@ -87,16 +89,25 @@ class Fold:
                 self._cells[cell.key] = cell
 
     async def _add_scores(self, scores: dict[ScoreKey, ScoredResponse]) -> None:
-        if scores:
-            rows = [row_of_score(scores[key]) for key in sorted(scores)]
-            for row in await self._transaction.execute(self._writes.insert_scores, rows):
-                scored = scores[ScoreKey._make(row)]
-                self._cell_to_change(key_of_score(scored)).add_score(scored)
+        stored: set[ScoreKey] = set()
+        for keys in chunks(scores):
+            rows = await self._transaction.execute(SCORES_OF_RUNS, _ids(keys))
+            stored.update(ScoreKey._make(row) for row in rows)
+        new = sorted(scores.keys() - stored)
+        if new:
+            # Nobody else can have stored one of them meanwhile: their cells are taken.
+            records = [row_of_score(scores[key]) for key in new]
+            await self._transaction.execute(self._writes.insert_scores, records)
+        for key in new:
+            scored = scores[key]
+            self._cell_to_change(key_of_score(scored)).add_score(scored)
 
     async def _withdraw_failures(self, ended: Collection[RunKey]) -> set[CellKey]:
         """Take back that these runs failed; returns the cells in which they did."""
         counted: dict[RunKey, RunFailure] = {}
         dimensions: dict[CellKey, str] = {}
+        if ended and not await self._transaction.execute(HAS_FAILURES, _ids(ended)):
+            return set()
         for runs in chunks(ended):
             for counts, record in await self._transaction.execute(FAILURES_OF_RUNS, _ids(runs)):
                 failure = RunFailure.model_validate_json(record)
@@ -127,7 +138,9 @@ class Fold:
 
     async def _write_cells(self) -> None:
         if self._changed:
-            rows = [{**_at(key), **row_of_cell(self._cells[key])} for key in sorted(self._changed)]
+            rows = [
+                {**_at(key), **contents_of_cell(self._cells[key])} for key in sorted(self._changed)
+            ]
             await self._transaction.execute(UPDATE_CELL, rows)
 
     def _cell_to_change(self, key: CellKey) -> Cell:
@@ -151,7 +164,7 @@ def _firsts(facts: Iterable[Fact], key_of: Callable[[Fact], Key]) -> dict[Key, F
     return firsts
 
 
-def _ids(runs: Iterable[RunKey]) -> dict[str, list[str]]:
+def _ids(runs: Iterable[RunKey | ScoreKey]) -> dict[str, list[str]]:
     """The parameters of a statement about these runs."""
     return {
         "experiment_ids": list({run.experiment_id for run in runs}),

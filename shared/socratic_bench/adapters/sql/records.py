@@ -84,19 +84,17 @@ def row_of_failure(failure: RunFailure, *, counted: bool) -> Row:
     }
 
 
-def row_of_cell(cell: Cell) -> Row:
+def contents_of_cell(cell: Cell) -> Row:
+    """What changes in a row when a fact is folded into its cell."""
     return {
-        **cell.key._asdict(),
-        "dimension": cell.dimension,
         "responses": cell.responses,
         "runs_ended": cell.runs_ended,
-        "revision": 0,
         "record": cell.to_json(),
     }
 
 
 def row_of_empty_cell(key: CellKey, dimension: str) -> Row:
-    return {**_EMPTY_CELL, **key._asdict(), "dimension": dimension}
+    return {**key._asdict(), "dimension": dimension, "revision": 0, **_NOTHING}
 
 
 def cell_of_row(row: Sequence[Any]) -> Cell:
@@ -105,7 +103,7 @@ def cell_of_row(row: Sequence[Any]) -> Cell:
     return Cell.from_json(CellKey(*key), dimension, record)
 
 
-_EMPTY_CELL = row_of_cell(Cell(CellKey("", "", "", 1, ""), ""))
+_NOTHING = contents_of_cell(Cell(CellKey("", "", "", 1, ""), ""))
 
 
 def _json(fact: BaseModel) -> str:

@@ -68,6 +68,8 @@ def _engine(path: Path, connections: int, begin: str, *pragmas: str) -> AsyncEng
         URL.create("sqlite+aiosqlite", database=str(path)),
         pool_size=connections,
         max_overflow=0,
+        # A transaction is committed or rolled back before its connection is returned.
+        pool_reset_on_return=None,
         connect_args={"timeout": LOCK_TIMEOUT_SECONDS, "isolation_level": None},
     )
 

@@ -64,7 +64,7 @@ class Writes:
             return insert(table).on_conflict_do_nothing().returning(*table.primary_key)
 
         self.insert_responses = insert_new(RESPONSES)
-        self.insert_scores = insert_new(SCORES)
+        self.insert_scores = insert(SCORES)
         self.insert_failures = insert_new(FAILURES)
 
         experiment = insert(EXPERIMENTS)
@@ -172,6 +172,11 @@ CALLS_OF_EXPERIMENT = select(func.coalesce(func.sum(CALLS.c.calls), 0), func.cou
     CALLS.c.experiment_id == _EXPERIMENT
 )
 
+SCORES_OF_RUNS = select(*SCORES.primary_key).where(
+    SCORES.c.experiment_id.in_(_EXPERIMENTS), SCORES.c.run_id.in_(_RUNS)
+)
+"""The keys of their scores."""
+
 ENDED_RUNS = select(SCORES.c.experiment_id, SCORES.c.run_id, SCORES.c.profile).where(
     SCORES.c.experiment_id.in_(_EXPERIMENTS), SCORES.c.run_id.in_(_RUNS), SCORES.c.last_turn
 )
@@ -180,6 +185,8 @@ ENDED_RUNS = select(SCORES.c.experiment_id, SCORES.c.run_id, SCORES.c.profile).w
 FAILURES_OF_RUNS = select(FAILURES.c.counted, FAILURES.c.record).where(
     FAILURES.c.experiment_id.in_(_EXPERIMENTS), FAILURES.c.run_id.in_(_RUNS)
 )
+
+HAS_FAILURES = select(FAILURES.c.run_id).where(FAILURES.c.experiment_id.in_(_EXPERIMENTS)).limit(1)
 
 _OWN_PROFILE = (
     select(EXPERIMENTS.c.profile)
