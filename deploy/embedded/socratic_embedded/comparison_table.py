@@ -79,7 +79,7 @@ def interval(bounds: tuple[float, float] | None) -> str:
 
 
 def _legend(comparison: ModelComparison) -> list[str]:
-    lines = ["Scores run from 0.00 to 1.00; intervals are clustered by scenario."]
+    lines = ["", "Scores run from 0.00 to 1.00; intervals are clustered by scenario."]
     if any(model.kind == "reference" for model in comparison.models):
         lines.append("reference: a built-in archetype that shows the scale, not a real model.")
     if any(model.coverage is not None and model.coverage < 1 for model in comparison.models):

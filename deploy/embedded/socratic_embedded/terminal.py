@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 
+import click
 from rich.console import Console
 
 PIPED_WIDTH = 160
@@ -24,8 +25,13 @@ def standard_output() -> Console:
 
 
 def standard_error() -> Console:
-    """The console for what people read beside it: progress, warnings, hints."""
+    """The console for progress, beside what was asked for."""
     return Console(stderr=True, highlight=False, markup=False, emoji=False)
+
+
+def say(sentence: str) -> None:
+    """Tell a person something beside what was asked for: on standard error, unwrapped."""
+    click.echo(sentence, err=True)
 
 
 def figure(value: float | None) -> str:

@@ -11,7 +11,7 @@ from socratic_bench.planning.config import BenchmarkConfig, read_config
 from socratic_embedded.commands.run import execute
 from socratic_embedded.commands.store_option import store_option
 from socratic_embedded.model_catalogue import RegisteredModels
-from socratic_embedded.terminal import standard_error
+from socratic_embedded.terminal import say
 
 
 def _config(name: str) -> BenchmarkConfig:
@@ -26,20 +26,19 @@ def demo(store_url: str) -> None:
 
     The local model is a real one; where it is not installed the demo goes on without it.
     """
-    console = standard_error()
     try:
         config = _config("demo.yaml")
     except InvalidInput as missing:
-        console.print(f"Going on without the local model: {missing}")
+        say(f"Going on without the local model: {missing}")
         config = _config("demo-without-local.yaml")
     names = ", ".join(model.display_name for model in config.manifest.models)
     manifest = config.manifest
-    console.print(
+    say(
         f"{manifest.planned_runs} runs: {len(manifest.models)} tutors ({names}), "
         f"{len(manifest.scenarios)} scenarios, {manifest.repeats} repeats. "
         "A local model takes a few minutes; Ctrl-C stops, and the same command goes on."
     )
     outcome = execute(config, store_url=store_url)
-    console.print("See it in a browser: make serve   (or: socratic-bench serve --store URL)")
+    say("See it in a browser: make serve   (or: socratic-bench serve --store URL)")
     if outcome:
         raise click.exceptions.Exit(outcome)

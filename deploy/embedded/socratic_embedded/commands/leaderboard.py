@@ -9,7 +9,7 @@ import click
 from socratic_bench.reporting.comparison import ModelComparison, model_comparison
 from socratic_embedded.commands.store_option import prepared_store, store_option
 from socratic_embedded.comparison_table import comparison_csv, comparison_table
-from socratic_embedded.terminal import standard_error, standard_output
+from socratic_embedded.terminal import say, standard_output
 
 
 @click.command()
@@ -47,4 +47,4 @@ def show_comparison(comparison: ModelComparison, *, output: str, detail: bool) -
     elif comparison.models:
         standard_output().print(comparison_table(comparison, detail=detail))
     else:
-        standard_error().print("Nothing was benchmarked yet: socratic-bench run CONFIG")
+        say("Nothing was benchmarked yet: socratic-bench run CONFIG")

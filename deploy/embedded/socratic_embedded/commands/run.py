@@ -27,7 +27,7 @@ from socratic_embedded.model_catalogue import RegisteredModels
 from socratic_embedded.pipeline import Benchmark, BenchmarkResult
 from socratic_embedded.progress_display import ProgressDisplay
 from socratic_embedded.store_lock import store_lock
-from socratic_embedded.terminal import excerpt, standard_error
+from socratic_embedded.terminal import excerpt, say
 from socratic_runner.models.registry import open_client
 
 REASONS_SHOWN = 5
@@ -49,7 +49,7 @@ def run(config: Path, store_url: str, as_json: bool, retry_failed: bool) -> None
     """
     benchmark_config = read_config(config, RegisteredModels())
     for unused in benchmark_config.unused:
-        click.echo(f"Note: {unused}", err=True)
+        say(f"Note: {unused}")
     outcome = execute(
         benchmark_config, store_url=store_url, as_json=as_json, retry_failed=retry_failed
     )
@@ -102,7 +102,7 @@ def _stopped_by_interrupt(benchmark: Benchmark) -> Iterator[None]:
     loop = asyncio.get_running_loop()
 
     def stop() -> None:
-        click.echo("Stopping: calls in flight are finished and stored (Ctrl-C: at once).", err=True)
+        say("Stopping: calls in flight are finished and stored (Ctrl-C: at once).")
         loop.remove_signal_handler(signal.SIGINT)
         benchmark.stop()
 
@@ -139,21 +139,20 @@ def _report(
     store_url: str,
 ) -> int:
     """Say on standard error what a person should know; returns the exit code."""
-    console = standard_error()
     progress = result.progress
     for model_id, sentence in _failure_sentences(failures, comparison).items():
-        console.print(f"{model_id}: {sentence}")
+        say(f"{model_id}: {sentence}")
     for (queue, reason), count in Counter(
         (letter.queue, letter.reason) for letter in result.dead_letters
     ).most_common(REASONS_SHOWN):
-        console.print(f"{queue} could not handle {count} messages: {excerpt(reason, 200)}")
+        say(f"{queue} could not handle {count} messages: {excerpt(reason, 200)}")
     unfinished = progress.planned - progress.done
-    console.print(
+    say(
         f"{progress.done} of {progress.planned} runs done, {progress.failed} of them failed; "
         f"{result.calls} model calls now. Results: {store_url}"
     )
     if unfinished:
-        console.print(f"{unfinished} runs are left: the same command goes on where this stopped.")
+        say(f"{unfinished} runs are left: the same command goes on where this stopped.")
     unscored = [model.model_id for model in comparison.models if not model.scored_responses]
     return 1 if unfinished or unscored else 0
 
