@@ -218,6 +218,14 @@ def test_a_full_disk_is_one_sentence_and_the_same_command_goes_on_afterwards(ter
     assert terminal.run("verify").returncode == 0
 
 
+def test_a_store_that_cannot_be_made_is_one_sentence(terminal, config):
+    terminal.write("plain", "a file, no folder")
+    done = terminal.run("run", config, "--store", f"sqlite:///{terminal.folder}/plain/x.db")
+    assert done.returncode == 1
+    assert "Traceback" not in done.stderr
+    assert done.stderr.startswith(f"Error: {terminal.folder}/plain/x.db cannot be used")
+
+
 def test_two_benchmarks_at_once_on_one_store_are_refused(terminal):
     slow = "models: [{id: reference/socratic, options: {latency_ms: 60000}}]\n"
     config = terminal.write("slow.yaml", slow)

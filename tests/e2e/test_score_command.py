@@ -1,10 +1,12 @@
 """`socratic-bench score`: one line in, one line out, in order, whatever is in them."""
 
 import json
+import subprocess
 
 import pytest
 
 from socratic_bench import score
+from tests.e2e.command import COMMAND
 
 
 def lines_of(done):
@@ -112,3 +114,59 @@ def test_wrong_use_is_one_sentence_and_exit_code_2(terminal, words, sentence):
     assert done.returncode == 2
     assert sentence in done.stderr
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        '{"text": "a", "output_tokens": 1e999}',
+        '{"text": "a", "output_tokens": NaN}',
+        '{"text": "a", "output_tokens": 1' + "0" * 400 + "}",
+        '{"text": "a", "output_tokens": ' + "9" * 5_000 + "}",
+        '{"overall": 1e999}',
+        "[" * 100_000,
+        '"text"',
+        '{"text": 7}',
+    ],
+)
+@pytest.mark.parametrize("output", ["jsonl", "table"])
+def test_a_strange_line_is_an_error_of_that_line_alone(terminal, line, output):
+    given = f'{{"text": "Why?"}}\n{line}\n{{"text": "Why not?"}}\n'
+    done = terminal.run("score", "--format", output, given=given)
+    assert done.returncode == 1
+    assert "Traceback" not in done.stderr
+    assert done.stderr.count("Error: standard input line 2: ") == 1
+    if output == "jsonl":
+        assert [each["status"] for each in lines_of(done)] == ["ok", "error", "ok"]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        '{"text": "a \\ud800 lone surrogate?"}',
+        '{"overall": 80, "verbosity": "high"}',
+    ],
+)
+@pytest.mark.parametrize("output", ["jsonl", "table"])
+def test_a_strange_line_that_can_be_scored_is_scored(terminal, line, output):
+    done = terminal.run("score", "--format", output, given=line)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("from_file", [True, False])
+def test_a_reader_that_has_read_enough_is_no_error(terminal, from_file):
+    path = terminal.write("many.jsonl", '{"text": "Why?"}\n' * 20_000)
+    source = str(path) if from_file else f"- < {path}"
+    piped = subprocess.run(
+        [
+            "bash",
+            "-c",
+            f"{COMMAND} score {source} --format jsonl | head -n 1; echo ${{PIPESTATUS[0]}}",
+        ],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    assert piped.stdout.splitlines()[-1] == "0"
+    assert piped.stderr == ""

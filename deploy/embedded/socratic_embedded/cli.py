@@ -7,6 +7,7 @@ use. What machines read goes to standard output, what people read beside it to s
 from __future__ import annotations
 
 import logging
+import os
 import sys
 from importlib import import_module
 from typing import cast
@@ -26,6 +27,14 @@ SAYINGS = 50
 
 class _Commands(click.Group):
     """Imports a command when it is used: scoring a text waits for no database driver."""
+
+    def invoke(self, ctx: click.Context) -> object:
+        """Whoever reads our output may have read enough, as `head` does: that is no error."""
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            return 0
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)
@@ -58,10 +67,6 @@ def main() -> None:
     except click.ClickException as error:
         error.show()
         sys.exit(error.exit_code)
-    except BrokenPipeError:
-        # Whoever read our output has read enough, as `head` does.
-        sys.stderr.close()
-        sys.exit(0)
     except SocraticBenchError as error:
         for line in str(error).splitlines():
             click.echo(f"Error: {line}", err=True)

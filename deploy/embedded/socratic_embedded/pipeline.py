@@ -8,8 +8,9 @@ and what is stored is neither asked for nor counted a second time.
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 
 from socratic_bench.adapters.memory.broker import MemoryBroker
@@ -18,7 +19,7 @@ from socratic_bench.consuming.dispatch import to_message
 from socratic_bench.consuming.queues import BROADCASTS, WORK_QUEUES
 from socratic_bench.consuming.worker import Worker
 from socratic_bench.domain.manifest import Experiment
-from socratic_bench.errors import SocraticBenchError
+from socratic_bench.errors import SocraticBenchError, StoreUnavailable
 from socratic_bench.events.codec import Event
 from socratic_bench.planning.plan import PlanCounts, publish_plan
 from socratic_bench.ports.broker import DeadLetter
@@ -64,7 +65,7 @@ class BenchmarkResult:
     """Messages nobody could handle; their runs are neither scored nor failed."""
 
     stopped: bool
-    """Whether it was stopped before everything was done."""
+    """Whether it was asked to stop while something was left to do."""
 
 
 @dataclass(slots=True)
@@ -82,6 +83,7 @@ class Benchmark:
     """Whether runs that failed before are tried again."""
 
     _stop: asyncio.Event = field(default_factory=asyncio.Event)
+    _cut_short: bool = False
 
     def stop(self) -> None:
         """Take up nothing new; what is in flight is finished, within a deadline, and stored."""
@@ -102,7 +104,7 @@ class Benchmark:
                     dead = [
                         letter
                         for queue in WORK_QUEUES
-                        for letter in await broker.dead_letters(queue.name)
+                        for letter in await broker.dead_letters(queue.name, limit=sys.maxsize)
                     ]
         except BaseExceptionGroup as group:
             raise _first_cause(group) from group
@@ -116,7 +118,7 @@ class Benchmark:
             plan=plan,
             calls=calls.calls - calls_before.calls,
             dead_letters=tuple(dead),
-            stopped=self._stop.is_set(),
+            stopped=self._cut_short,
         )
 
     @asynccontextmanager
@@ -156,7 +158,7 @@ class Benchmark:
                     experiment, self.store, publish, clock=self.clock, source=SOURCE, again=again
                 )
             )
-            await self._watch(experiment, broker, planning)
+            self._cut_short = not await self._watch(experiment, broker, planning)
             planning.cancel()
             # In the order in which the data flows: what one hands on, the next still takes.
             for worker, task in zip(workers, running, strict=True):
@@ -168,17 +170,20 @@ class Benchmark:
 
     async def _watch(
         self, experiment: Experiment, broker: MemoryBroker, planning: asyncio.Task[PlanCounts]
-    ) -> None:
-        """Wait until planning is done and no message is left, or a stop is asked for."""
+    ) -> bool:
+        """Wait until planning is done and no message is left; False if a stop came first."""
         while not (planning.done() and broker.outstanding == 0):
             if self.on_progress is not None:
-                await self.on_progress(await self.store.progress(experiment.experiment_id))
+                # The workers wait for a store that is away; so does whoever only looks on.
+                with suppress(StoreUnavailable):
+                    await self.on_progress(await self.store.progress(experiment.experiment_id))
             try:
                 async with asyncio.timeout(WATCH_INTERVAL):
                     await self._stop.wait()
             except TimeoutError:
                 continue
-            return
+            return False
+        return True
 
     async def _failed_runs(self, experiment: Experiment) -> frozenset[str]:
         failures = await self.store.failure_rows(experiment.experiment_id)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from socratic_bench.errors import SocraticBenchError
+from socratic_bench.errors import SocraticBenchError, StoreBroken
 
 
 class StoreInUse(SocraticBenchError):
@@ -23,17 +23,26 @@ class StoreInUse(SocraticBenchError):
 def store_lock(database: Path | None) -> Iterator[None]:
     """Hold the lock of a database file; without a file there is nothing to lock.
 
-    Raises StoreInUse at once where another process holds it.
+    Raises StoreInUse at once where another process holds it, StoreBroken where it cannot be held.
     """
     if database is None:
         yield
         return
-    database.parent.mkdir(parents=True, exist_ok=True)
     try:
-        with FileLock(f"{database}.lock", timeout=0):
-            yield
+        database.parent.mkdir(parents=True, exist_ok=True)
+        lock = FileLock(f"{database}.lock", timeout=0)
+        lock.acquire()
     except Timeout:
         raise StoreInUse(
             f"another benchmark is running on {database}: wait for it, or name another store "
             "with --store"
         ) from None
+    except OSError as error:
+        raise StoreBroken(
+            f"{database} cannot be used: {error.strerror}: {error.filename}; name another store "
+            "with --store"
+        ) from None
+    try:
+        yield
+    finally:
+        lock.release()

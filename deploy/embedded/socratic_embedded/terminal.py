@@ -34,9 +34,9 @@ def say(sentence: str) -> None:
     click.echo(sentence, err=True)
 
 
-def figure(value: float | None) -> str:
-    """A score to hundredths; a dash where there is none."""
-    return MISSING if value is None else f"{value:.2f}"
+def figure(value: object) -> str:
+    """A score to hundredths; a dash for whatever is none."""
+    return f"{value:.2f}" if isinstance(value, int | float) else MISSING
 
 
 def share(value: float | None) -> str:

@@ -60,26 +60,46 @@ def scored_lines(
 
 
 def _scored_record(number: int, line: str, place: str, profile: str) -> ScoredLine:
+    text = ""
     try:
-        record = json.loads(line)
-    except (json.JSONDecodeError, RecursionError) as error:
-        detail = (
-            f"{error.msg} at column {error.colno}"
-            if isinstance(error, json.JSONDecodeError)
-            else "nested too deeply"
-        )
-        return _failed(number, "", profile, f"{place}: not valid JSON: {detail}")
-    if not isinstance(record, dict):
-        return _failed(number, "", profile, f"{place}: must be a JSON object with `text`")
-    text = next((record[key] for key in TEXT_KEYS if key in record), None)
-    if text is None and is_legacy(record):
-        return ScoredLine(number, "", {**on_unit_scale(record), "status": CONVERTED})
-    if not isinstance(text, str):
-        return _failed(number, "", profile, f"{place}: needs `text`, a string")
-    try:
+        record = _record(line)
+        found = next((record[key] for key in TEXT_KEYS if key in record), None)
+        if found is None and is_legacy(record):
+            return ScoredLine(number, "", _converted(record))
+        text = _text(found)
         return ScoredLine(number, text, _score_of(record, text, profile).as_dict())
     except (TypeError, ValueError) as error:
         return _failed(number, text, profile, f"{place}: {error}")
+
+
+def _text(found: object) -> str:
+    if not isinstance(found, str):
+        raise TypeError("needs `text`, a string")
+    return found
+
+
+def _record(line: str) -> dict[str, Any]:
+    """The object in a line. Raises ValueError or TypeError, saying what is wrong with it."""
+    try:
+        record = json.loads(line, parse_constant=_refuse_constant)
+    except json.JSONDecodeError as error:
+        raise ValueError(f"not valid JSON: {error.msg} at column {error.colno}") from None
+    except RecursionError:
+        raise ValueError("not valid JSON: nested too deeply") from None
+    if not isinstance(record, dict):
+        raise TypeError("must be a JSON object with `text`")
+    return record
+
+
+def _converted(record: dict[str, Any]) -> dict[str, Any]:
+    """The predecessor's scores on the scale of today. Raises ValueError for infinite ones."""
+    converted = {**on_unit_scale(record), "status": CONVERTED}
+    json.dumps(converted, allow_nan=False)
+    return converted
+
+
+def _refuse_constant(name: str) -> None:
+    raise ValueError(f"{name} is no number in JSON")
 
 
 def _score_of(record: dict[str, Any], text: str, profile: str) -> Score:

@@ -229,10 +229,21 @@ async def _reply(tutor: Tutor, question: Question) -> Reply | ModelCallFailed:
 
 async def _ask(tutor: Tutor, question: Question) -> Reply | ModelCallFailed:
     try:
-        return await tutor.client.ask(question)
+        reply = await tutor.client.ask(question)
+        for text in (reply.text, reply.stop_reason, reply.model_version):
+            (text or "").encode()
     except ModelCallFailed as failure:
         return failure
+    except asyncio.CancelledError:
+        task = asyncio.current_task()
+        if task is None or task.cancelling():
+            raise
+        return ModelCallFailed(FailureKind.UNKNOWN, "its client gave the call up", retryable=True)
+    except UnicodeEncodeError as error:
+        message = f"the reply is no valid Unicode text: {error.reason}"
+        return ModelCallFailed(FailureKind.MALFORMED_REPLY, message, retryable=False)
     except Exception as error:
         log.exception("model client failed", model=question.run.model_id)
         message = f"{type(error).__name__}: {error}"
         return ModelCallFailed(FailureKind.UNKNOWN, message, retryable=False)
+    return reply

@@ -193,7 +193,7 @@ class RunCarrier:
             turn=failure.turn,
             profile=conversation.manifest.profile,
             kind=failure.kind,
-            message=str(failure)[:MESSAGE_LENGTH],
+            message=str(failure)[:MESSAGE_LENGTH].encode(errors="replace").decode(),
             attempts=failure.attempts,
         )
         now, cause = self._clock.now(), work.event.id

@@ -185,7 +185,8 @@ def fold(
     """The cells of these facts, each fact given once, from nothing.
 
     A run that ended with a response did not fail, whatever failed before or beside it: of a run
-    that has both a failure and a response in its last turn, only the response counts.
+    that has both a failure and a response in its last turn, only the response counts. A
+    run that failed more than once failed once, at the highest turn.
     """
     cells: dict[CellKey, Cell] = {}
     ended: set[tuple[str, str]] = set()
@@ -193,9 +194,13 @@ def fold(
         _cell_for(cells, key_of_score(scored), scored.run.dimension).add_score(scored)
         if scored.last_turn:
             ended.add((scored.run.run_id, scored.profile))
+    failed: dict[tuple[str, str], RunFailure] = {}
     for failure in failures:
-        if (failure.run.run_id, failure.profile) not in ended:
-            _cell_for(cells, key_of_failure(failure), failure.run.dimension).add_failure()
+        run = (failure.run.run_id, failure.profile)
+        if run not in ended and (run not in failed or failed[run].turn < failure.turn):
+            failed[run] = failure
+    for failure in failed.values():
+        _cell_for(cells, key_of_failure(failure), failure.run.dimension).add_failure()
     return cells
 
 

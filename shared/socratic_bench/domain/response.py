@@ -8,6 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from socratic_bench.domain.run import Run
 from socratic_bench.scoring.exchange import EarlierTurn
+from socratic_bench.scoring.score import MOST_TOKENS
 from socratic_bench.scoring.statuses import Status
 
 
@@ -16,11 +17,11 @@ class Usage(BaseModel):
 
     model_config = ConfigDict(frozen=True)
 
-    visible_output_tokens: int | None = Field(default=None, ge=0)
+    visible_output_tokens: int | None = Field(default=None, ge=0, le=MOST_TOKENS)
     """Output tokens a student sees; reasoning is not among them."""
 
-    reasoning_tokens: int = Field(default=0, ge=0)
-    input_tokens: int | None = Field(default=None, ge=0)
+    reasoning_tokens: int = Field(default=0, ge=0, le=MOST_TOKENS)
+    input_tokens: int | None = Field(default=None, ge=0, le=MOST_TOKENS)
     """Input tokens in all, cached ones included."""
 
 

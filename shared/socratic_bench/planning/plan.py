@@ -85,9 +85,12 @@ def _batches(runs: Iterator[Run], size: int) -> Iterator[list[Run]]:
 
 
 async def _is_begun(store: Store, experiment: Experiment) -> bool:
-    """Whether any run was taken up before this planning: if none was, none can be done."""
+    """Whether any run was taken up before this planning, or failed without a call."""
     calls = await store.calls(experiment.experiment_id)
-    return calls.turns > 0
+    if calls.turns > 0:
+        return True
+    progress = await store.progress(experiment.experiment_id)
+    return progress.done > 0
 
 
 async def _done(store: Store, experiment: Experiment, runs: Sequence[Run]) -> set[str]:

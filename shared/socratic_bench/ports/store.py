@@ -120,7 +120,8 @@ class Store(Protocol):
         """Store scores and failures, and add only those that are new to their cells, atomically.
 
         A run that ended with a response did not fail: its failure is kept, but not counted, in
-        whichever order the two come. Returns the cells that these facts belong to, as they are
+        whichever order the two come. A run that failed more than once, tried again in between,
+        failed once: at the highest turn. Returns the cells that these facts belong to, as they are
         now, changed or not, in the order of their keys.
         """
         ...

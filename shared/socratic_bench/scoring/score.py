@@ -11,6 +11,9 @@ from socratic_bench.scoring.profile import OVERALL, Profile, overall
 from socratic_bench.scoring.profiles import CANONICAL, profile_named
 from socratic_bench.scoring.statuses import Status, effective_status
 
+MOST_TOKENS = 10**12
+"""More output tokens than any response has; beyond, a count is a mistake."""
+
 
 class Score(Mapping[str, float | None]):
     """The vectors of one response and their overall, each 0.0 to 1.0, unrounded.
@@ -118,8 +121,8 @@ def score(
     Raises UnknownProfile for a profile nobody registered, ValueError for an unknown status or a
     negative number of tokens.
     """
-    if output_tokens is not None and not output_tokens >= 0:
-        raise ValueError(f"output_tokens must be 0 or more, not {output_tokens!r}")
+    if output_tokens is not None and not 0 <= output_tokens <= MOST_TOKENS:
+        raise ValueError(f"output_tokens must be from 0 to {MOST_TOKENS:,}")
     return Score(
         profile_named(profile) if isinstance(profile, str) else profile,
         Exchange(text, output_tokens, student_message, tuple(earlier_turns)),

@@ -19,7 +19,7 @@ def estimated_tokens(text: str) -> float:
 
 def verbosity(tokens: float) -> float:
     """`1 - min(tokens / 500, 1)`: 1.0 for brief, 0.0 for 500 visible output tokens or more."""
-    return 1.0 - min(tokens / VERBOSITY_LIMIT, 1.0)
+    return 1.0 - min(tokens, VERBOSITY_LIMIT) / VERBOSITY_LIMIT
 
 
 def exploratory(exploratory_count: int, directive_count: int) -> float:

@@ -8,7 +8,6 @@ import sys
 import threading
 import time
 from collections.abc import AsyncIterator
-from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -55,7 +54,7 @@ async def test_a_reply_at_the_token_limit_is_truncated_and_counted_by_the_model(
 
 
 async def test_a_question_beyond_the_context_fails_for_good(client: ModelClient):
-    question = replace(a_question(), student_message="word " * 3000)
+    question = a_question()._replace(student_message="word " * 3000)
     with pytest.raises(ModelCallFailed, match="context") as failure:
         await client.ask(question)
     assert failure.value.kind == FailureKind.CONTEXT_TOO_LONG

@@ -22,7 +22,7 @@ Fact = ScoredResponse | RunFailure
 
 @st.composite
 def _facts_of_a_run(draw: st.DrawFn, repeat: int, profile: str) -> list[Fact]:
-    """Some of the turns of a run, and perhaps a failure in one of them."""
+    """Some of the turns of a run, and perhaps failures, of tries one after another."""
     run = a_run(repeat, scenario=draw(st.sampled_from(["scenario-0", "scenario-1"])))
     turns = draw(st.integers(1, 3))
     facts: list[Fact] = []
@@ -33,8 +33,8 @@ def _facts_of_a_run(draw: st.DrawFn, repeat: int, profile: str) -> list[Fact]:
             unscored = {"status": Status.REFUSED, "vectors": None, "overall": None}
             scored = scored.model_copy(update=unscored)
         facts.append(scored)
-    if draw(st.booleans()):
-        facts.append(a_failure(run, turn=draw(st.integers(1, turns)), profile=profile))
+    failed_at = draw(st.sets(st.integers(1, turns), max_size=2))
+    facts.extend(a_failure(run, turn=turn, profile=profile) for turn in failed_at)
     return facts
 
 

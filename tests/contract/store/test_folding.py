@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from socratic_bench.domain.cell import key_of_failure, key_of_score
 from socratic_bench.domain.score import ScoredResponse
 from socratic_bench.ports.store import Store
@@ -59,10 +61,9 @@ async def test_the_first_score_of_a_turn_stays(store: Store) -> None:
     assert await _score_rows(store) == [first]
 
 
-async def test_the_first_failure_of_a_run_stays(store: Store) -> None:
-    first, second = a_failure(RUN, turn=1), a_failure(RUN, turn=2)
-    await store.fold([], [first, second])
-    assert contents(await store.fold([], [second])) == {}
+async def test_of_failures_in_the_same_turn_the_first_stays(store: Store) -> None:
+    first = a_failure(RUN)
+    await store.fold([], [first, first.model_copy(update={"kind": "timeout"})])
     assert contents(await store.cells()) == Facts(failures=(first,)).cells
     assert await store.failure_rows(EXPERIMENT_ID) == [first]
 
@@ -231,3 +232,16 @@ async def test_facts_of_many_experiments_may_share_a_batch(store: Store) -> None
     )
     await store.fold(facts.scores, facts.failures)
     assert contents(await store.cells()) == facts.cells
+
+
+@pytest.mark.parametrize("turns", [(2, 3), (3, 2)])
+async def test_a_run_that_failed_twice_failed_once_where_it_came_furthest(
+    store: Store, turns: tuple[int, int]
+) -> None:
+    scores = (a_score(RUN, turn=1, last_turn=False), a_score(RUN, turn=2, last_turn=False))
+    for turn in turns:
+        await store.fold(scores, [a_failure(RUN, turn=turn)])
+    facts = Facts(scores, tuple(a_failure(RUN, turn=turn) for turn in turns))
+    assert contents(await store.cells()) == facts.cells
+    assert [failure.turn for failure in await store.failure_rows(EXPERIMENT_ID)] == [3]
+    assert sum(cell.runs_ended for cell in await store.cells()) == 1

@@ -14,7 +14,7 @@ from socratic_bench.events.codec import Event
 from socratic_bench.events.run_requested import RunRequested
 from socratic_bench.planning import plan
 from socratic_bench.planning.plan import PlanCounts, publish_plan
-from socratic_bench.ports.store import CallCount
+from socratic_bench.ports.store import CallCount, Progress
 
 MONDAY = datetime(2026, 3, 2, 9, tzinfo=UTC)
 
@@ -41,6 +41,10 @@ class Ledger:
     async def calls(self, experiment_id: str) -> CallCount:
         assert experiment_id in self.experiments
         return CallCount(calls=7, turns=7) if self.begun else CallCount(calls=0, turns=0)
+
+    async def progress(self, experiment_id: str) -> Progress:
+        planned = self.experiments[experiment_id].manifest.planned_runs
+        return Progress(planned=planned, done=len(self.done), failed=0)
 
     async def done_runs(self, experiment_id: str, run_ids: Collection[str]) -> set[str]:
         assert experiment_id in self.experiments

@@ -214,6 +214,29 @@ async def test_a_call_that_hangs_ends_at_its_deadline(store):
     assert (event.data.kind, event.data.message) == ("timeout", "no answer within 0.2 s")
 
 
+async def test_a_client_that_gives_up_its_own_call_does_not_end_the_runner(store):
+    def gives_up_once(_, call):
+        return give_up() if call == 1 else reply()
+
+    async def give_up():
+        raise asyncio.CancelledError
+
+    (event,) = await carry_out(store, ScriptedTutor(gives_up_once), ONE)
+    assert event.data.attempts == 2
+
+
+async def test_a_reply_that_is_no_valid_text_fails_its_own_run_alone(store):
+    def script(question, _):
+        return reply("half \ud800 a character" if question.run == ONE else "What?")
+
+    tutor = ScriptedTutor(script)
+    events = await carry_out(store, tutor, ONE, THREE)
+    kinds = {type(event).__name__ for event in events if event.data.run == ONE}
+    assert kinds == {"RunFailed"}
+    assert [event.data.turn for event in events if event.data.run == THREE] == [1, 2, 3]
+    assert len(tutor.asked) == 4
+
+
 async def test_a_model_that_cannot_be_opened_fails_its_runs_with_the_reason(store):
     def open_client(_model):
         raise InvalidInput("scripted/tutor: not installed")

@@ -151,10 +151,11 @@ def _report(
         f"{progress.done} of {progress.planned} runs done, {progress.failed} of them failed; "
         f"{result.calls} model calls now. Results: {store_url}"
     )
-    if unfinished:
-        say(f"{unfinished} runs are left: the same command goes on where this stopped.")
+    if result.stopped or unfinished:
+        left = f"{unfinished} runs are left" if unfinished else "Not every run was tried again"
+        say(f"{left}: the same command goes on where this stopped.")
     unscored = [model.model_id for model in comparison.models if not model.scored_responses]
-    return 1 if unfinished or unscored else 0
+    return 1 if result.stopped or unfinished or unscored or result.dead_letters else 0
 
 
 def _failure_sentences(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import IO
 
@@ -53,14 +53,11 @@ def _name(file: str) -> str:
     return "standard input" if file == "-" else file
 
 
-@contextmanager
-def _opened(file: str) -> Iterator[IO[bytes]]:
+def _opened(file: str) -> AbstractContextManager[IO[bytes]]:
     if file == "-":
-        yield sys.stdin.buffer
-        return
+        return nullcontext(sys.stdin.buffer)
     try:
-        with Path(file).open("rb") as lines:
-            yield lines
+        return Path(file).open("rb")
     except OSError as error:
         raise InvalidInput(f"{file}: cannot be read: {error.strerror}") from None
 
@@ -68,7 +65,7 @@ def _opened(file: str) -> Iterator[IO[bytes]]:
 def _print_jsonl(scored: Iterable[ScoredLine]) -> list[str]:
     problems = []
     for line in scored:
-        click.echo(json.dumps(line.figures, ensure_ascii=False))
+        click.echo(json.dumps(line.figures, allow_nan=False))
         if line.problem:
             problems.append(line.problem)
     return problems

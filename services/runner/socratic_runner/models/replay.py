@@ -136,7 +136,7 @@ class ReplayClient:
     def __init__(self, path: Path, options: ReplayOptions) -> None:
         self._path = path
         self._options = options
-        self._lock = asyncio.Lock()
+        self._reading: asyncio.Task[Recording] | None = None
         self._recording: Recording | None = None
 
     @property
@@ -167,22 +167,23 @@ class ReplayClient:
         return reply
 
     async def close(self) -> None:
-        """Forget the replies."""
+        """Forget the replies, once they are read."""
+        if self._reading is not None:
+            await asyncio.wait((self._reading,))
         if self._recording is not None:
             self._recording.replies.clear()
 
     async def _read(self) -> Recording:
-        async with self._lock:
-            if self._recording is None:
-                try:
-                    self._recording = await asyncio.to_thread(
-                        Recording, self._path, self._options.model_id
-                    )
-                except OSError as error:
-                    message = f"{self._path} cannot be read: {error.strerror}"
-                    raise ModelCallFailed(
-                        FailureKind.NOT_FOUND, message, retryable=False
-                    ) from error
+        if self._recording is None:
+            # One reading for all who ask: it goes on when one of them is cancelled.
+            if self._reading is None:
+                read = asyncio.to_thread(Recording, self._path, self._options.model_id)
+                self._reading = asyncio.create_task(read)
+            try:
+                self._recording = await asyncio.shield(self._reading)
+            except OSError as error:
+                message = f"{self._path} cannot be read: {error.strerror}"
+                raise ModelCallFailed(FailureKind.NOT_FOUND, message, retryable=False) from error
         if self._options.sha256 not in (None, self._recording.sha256):
             message = f"{self._path} has changed since the benchmark was planned; plan it anew"
             raise ModelCallFailed(FailureKind.BAD_REQUEST, message, retryable=False)

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, TypeVar
 from socratic_bench.adapters.sql.records import (
     cell_of_row,
     contents_of_cell,
+    record_of,
     row_of_empty_cell,
     row_of_failure,
     row_of_score,
@@ -21,6 +22,7 @@ from socratic_bench.adapters.sql.statements import (
     ENDED_RUNS,
     FAILURES_OF_RUNS,
     HAS_FAILURES,
+    REPLACE_FAILURE,
     SCORES_OF_RUNS,
     UPDATE_CELL,
     WITHDRAW_FAILURE,
@@ -53,6 +55,14 @@ class RunKey(NamedTuple):
     profile: str
 
 
+class StoredFailure(NamedTuple):
+    """A failure as it is stored."""
+
+    failure: RunFailure
+    counted: bool
+    """Whether it is in its cell."""
+
+
 class Fold:
     """One fold, for one transaction that writes."""
 
@@ -74,7 +84,7 @@ class Fold:
         overruled = await self._withdraw_failures(
             {_run_of(scored) for scored in scores if scored.last_turn}
         )
-        await self._add_failures(_firsts(failures, _run_of))
+        overruled |= await self._add_failures(_furthest(failures))
         await self._write_cells()
         cells = (self._cells[key] for key in sorted(overruled.union(dimensions)))
         return [cell for cell in cells if cell.responses]
@@ -104,37 +114,55 @@ class Fold:
 
     async def _withdraw_failures(self, ended: Collection[RunKey]) -> set[CellKey]:
         """Take back that these runs failed; returns the cells in which they did."""
-        counted: dict[RunKey, RunFailure] = {}
-        dimensions: dict[CellKey, str] = {}
-        if ended and not await self._transaction.execute(HAS_FAILURES, _ids(ended)):
-            return set()
-        for runs in chunks(ended):
-            for counts, record in await self._transaction.execute(FAILURES_OF_RUNS, _ids(runs)):
-                failure = RunFailure.model_validate_json(record)
-                if _run_of(failure) in ended:
-                    dimensions[key_of_failure(failure)] = failure.run.dimension
-                    if counts:
-                        counted[_run_of(failure)] = failure
-        await self._take(dimensions)
-        for failure in counted.values():
-            self._cell_to_change(key_of_failure(failure)).withdraw_failure()
+        stored = await self._stored_failures(ended)
+        counted = [run for run, failure in stored.items() if failure.counted]
+        for run in counted:
+            self._cell_to_change(key_of_failure(stored[run].failure)).withdraw_failure()
         if counted:
             await self._transaction.execute(WITHDRAW_FAILURE, [_at(run) for run in counted])
-        return set(dimensions)
+        return {key_of_failure(failure.failure) for failure in stored.values()}
 
-    async def _add_failures(self, failures: dict[RunKey, RunFailure]) -> None:
+    async def _add_failures(self, failures: dict[RunKey, RunFailure]) -> set[CellKey]:
+        """Store failures that are new, or further on than those stored of the same runs.
+
+        Returns the cells in which those had failed before.
+        """
+        stored = await self._stored_failures(failures)
+        new = sorted(failures.keys() - stored.keys())
+        further = sorted(run for run in stored if stored[run].failure.turn < failures[run].turn)
         ended: set[RunKey] = set()
-        for runs in chunks(failures):
+        for runs in chunks([*new, *further]):
             rows = await self._transaction.execute(ENDED_RUNS, _ids(runs))
             ended.update(RunKey._make(row) for row in rows)
-        if failures:
-            records = [
-                row_of_failure(failures[run], counted=run not in ended) for run in sorted(failures)
-            ]
-            for row in await self._transaction.execute(self._writes.insert_failures, records):
-                run = RunKey._make(row)
-                if run not in ended:
-                    self._cell_to_change(key_of_failure(failures[run])).add_failure()
+        if new:
+            records = [row_of_failure(failures[run], counted=run not in ended) for run in new]
+            await self._transaction.execute(self._writes.insert_failures, records)
+        if further:
+            replacements = [{**_at(run), "record": record_of(failures[run])} for run in further]
+            await self._transaction.execute(REPLACE_FAILURE, replacements)
+        for run in further:
+            if stored[run].counted:
+                self._cell_to_change(key_of_failure(stored[run].failure)).withdraw_failure()
+        for run in (*new, *further):
+            if run not in ended:
+                self._cell_to_change(key_of_failure(failures[run])).add_failure()
+        return {key_of_failure(stored[run].failure) for run in further}
+
+    async def _stored_failures(self, runs: Collection[RunKey]) -> dict[RunKey, StoredFailure]:
+        """The failures stored of these runs, with their cells taken."""
+        stored: dict[RunKey, StoredFailure] = {}
+        if runs and await self._transaction.execute(HAS_FAILURES, _ids(runs)):
+            for chunk in chunks(runs):
+                for counted, record in await self._transaction.execute(
+                    FAILURES_OF_RUNS, _ids(chunk)
+                ):
+                    failure = RunFailure.model_validate_json(record)
+                    if _run_of(failure) in runs:
+                        stored[_run_of(failure)] = StoredFailure(failure, counted)
+        await self._take(
+            {key_of_failure(failure): failure.run.dimension for failure, _ in stored.values()}
+        )
+        return stored
 
     async def _write_cells(self) -> None:
         if self._changed:
@@ -162,6 +190,16 @@ def _firsts(facts: Iterable[Fact], key_of: Callable[[Fact], Key]) -> dict[Key, F
     for fact in facts:
         firsts.setdefault(key_of(fact), fact)
     return firsts
+
+
+def _furthest(failures: Iterable[RunFailure]) -> dict[RunKey, RunFailure]:
+    """Of each run the failure at the highest turn, the first of several there."""
+    furthest: dict[RunKey, RunFailure] = {}
+    for failure in failures:
+        known = furthest.setdefault(_run_of(failure), failure)
+        if known.turn < failure.turn:
+            furthest[_run_of(failure)] = failure
+    return furthest
 
 
 def _ids(runs: Iterable[RunKey | ScoreKey]) -> dict[str, list[str]]:

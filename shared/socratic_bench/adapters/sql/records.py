@@ -34,7 +34,7 @@ def row_of_experiment(experiment: Experiment) -> Row:
     completed_at = experiment.completed_at
     return {
         "experiment_id": experiment.experiment_id,
-        "manifest": _json(experiment.manifest),
+        "manifest": record_of(experiment.manifest),
         "occasion": experiment.occasion,
         "profile": experiment.manifest.profile,
         "planned_runs": experiment.manifest.planned_runs,
@@ -59,7 +59,7 @@ def row_of_response(response: Response) -> Row:
     return {
         "run_id": response.run.run_id,
         "turn": response.turn,
-        "record": _json(response),
+        "record": record_of(response),
     }
 
 
@@ -70,7 +70,7 @@ def row_of_score(scored: ScoredResponse) -> Row:
         "turn": scored.turn,
         "profile": scored.profile,
         "last_turn": scored.last_turn,
-        "record": _json(scored),
+        "record": record_of(scored),
     }
 
 
@@ -80,7 +80,7 @@ def row_of_failure(failure: RunFailure, *, counted: bool) -> Row:
         "run_id": failure.run.run_id,
         "profile": failure.profile,
         "counted": counted,
-        "record": _json(failure),
+        "record": record_of(failure),
     }
 
 
@@ -106,5 +106,6 @@ def cell_of_row(row: Sequence[Any]) -> Cell:
 _NOTHING = contents_of_cell(Cell(CellKey("", "", "", 1, ""), ""))
 
 
-def _json(fact: BaseModel) -> str:
+def record_of(fact: BaseModel) -> str:
+    """The fact as it stands in the column `record`."""
     return fact.__pydantic_serializer__.to_json(fact).decode()

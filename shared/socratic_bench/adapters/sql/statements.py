@@ -65,7 +65,7 @@ class Writes:
 
         self.insert_responses = insert_new(RESPONSES)
         self.insert_scores = insert(SCORES)
-        self.insert_failures = insert_new(FAILURES)
+        self.insert_failures = insert(FAILURES)
 
         experiment = insert(EXPERIMENTS)
         self.register = experiment.on_conflict_do_update(
@@ -116,6 +116,12 @@ WITHDRAW_FAILURE = (
     update(FAILURES)
     .where(*(column == bindparam(f"at_{column.name}") for column in FAILURES.primary_key))
     .values(counted=False)
+)
+
+REPLACE_FAILURE = (
+    update(FAILURES)
+    .where(*(column == bindparam(f"at_{column.name}") for column in FAILURES.primary_key))
+    .values(record=bindparam("record"))
 )
 
 COMPLETE = (
