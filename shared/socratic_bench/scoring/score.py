@@ -119,7 +119,7 @@ def score(
     unscored. `dimension` matters where the profile weighs vectors by dimension.
 
     Raises UnknownProfile for a profile nobody registered, ValueError for an unknown status or a
-    negative number of tokens.
+    number of tokens outside 0 to MOST_TOKENS.
     """
     if output_tokens is not None and not 0 <= output_tokens <= MOST_TOKENS:
         raise ValueError(f"output_tokens must be from 0 to {MOST_TOKENS:,}")
