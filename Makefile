@@ -8,9 +8,14 @@ DISTRIBUTIONS := shared services/runner services/judge services/curator services
 PYPROJECTS := $(DISTRIBUTIONS:%=%/pyproject.toml)
 PACKAGES := socratic_bench socratic_runner socratic_judge socratic_curator socratic_api socratic_embedded
 DEMO_STORE := sqlite:///demo-data/benchmark.db
+COMPOSE := docker compose --file deploy/compose/compose.yaml
+RUNNERS ?= 1
+JUDGES ?= 1
+CURATORS ?= 1
+ROUNDS ?= 5
 
 .DEFAULT_GOAL := help
-.PHONY: help demo serve test check bench lock clean
+.PHONY: help demo serve up down up-local test check bench chaos lock clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
@@ -20,6 +25,22 @@ demo: $(VENV)/.runtime $(VENV)/.local-model ## Set up, benchmark the built-in tu
 
 serve: $(VENV)/.runtime ## Open the API and the dashboard of the demo on http://127.0.0.1:8000
 	@$(BIN)/socratic-bench serve --store $(DEMO_STORE)
+
+up: ## Start every service in a container, with RabbitMQ and PostgreSQL (JUDGES=2 for two judges)
+	@$(COMPOSE) ls --quiet >/dev/null 2>&1 || { echo "make up needs Docker, running, with Compose; without them there is make up-local." >&2; exit 2; }
+	@$(COMPOSE) up --build --detach --wait --wait-timeout 300 --scale runner=$(RUNNERS) --scale judge=$(JUDGES) --scale curator=$(CURATORS) || { echo "Not everything came up: $(COMPOSE) logs says why. Ports in use are changed in deploy/compose/.env, see .env.example there." >&2; exit 1; }
+	@echo
+	@echo "Dashboard:  http://$$($(COMPOSE) port api 8000)"
+	@echo "Queues:     http://$$($(COMPOSE) port rabbitmq 15672) (user socratic)"
+	@echo "Benchmark:  eval \"\$$(sh deploy/compose/addresses.sh)\" && $(BIN)/socratic-bench submit mine.yaml"
+	@echo "Stop:       make down"
+
+down: ## Stop and remove the containers of make up; their data is kept
+	@$(COMPOSE) down
+	@echo "The data is kept. To remove it too: $(COMPOSE) down --volumes"
+
+up-local: $(VENV)/.runtime ## The same without containers, on a RabbitMQ and a PostgreSQL that are running already
+	@$(BIN)/python deploy/local/up.py
 
 test: $(VENV)/.test $(VENV)/.local-model ## Set up and run all checks and tests
 	@sh tests/run_stages.sh $(BIN)
@@ -32,6 +53,9 @@ check: $(VENV)/.test ## Format, lint, types and import boundaries, and nothing e
 
 bench: $(VENV)/.test ## Run the benchmarks and print their figures
 	$(BIN)/python -m tests.benchmarks
+
+chaos: $(VENV)/.test ## Kill, cut, repeat and poison everything for a long while (ROUNDS=5)
+	SOCRATIC_CHAOS_ROUNDS=$(ROUNDS) $(BIN)/python -m pytest tests/chaos -s
 
 lock: ## Resolve all dependencies anew and write the lock files
 	sh deploy/lock.sh

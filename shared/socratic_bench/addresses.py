@@ -3,20 +3,40 @@
 from __future__ import annotations
 
 from socratic_bench.errors import InvalidSettings
+from socratic_bench.ports.broker import Broker
 from socratic_bench.ports.store import Store
 
 
 def open_store(address: str) -> Store:
     """The store at `address`, not yet prepared.
 
-    `sqlite:///path` is a file, relative to the working folder; `sqlite:////path` an absolute one.
+    `sqlite:///path` is a file, relative to the working folder; `sqlite:////path` an absolute one;
+    `postgresql://user:password@host:port/database` a database on a server.
     Raises InvalidSettings for an address no adapter takes.
     """
     scheme = address.partition(":")[0]
-    if scheme == "sqlite":
+    if scheme in {"sqlite", "postgresql"}:
         from socratic_bench.adapters.sql.store import SqlStore  # noqa: PLC0415 - only when asked for
 
         return SqlStore.from_url(address)
     raise InvalidSettings(
-        f"no store at {scheme or address!r}: the address must begin with sqlite:///"
+        f"no store at {scheme or address!r}: the address must begin with sqlite:/// or postgresql://"
+    )
+
+
+def open_broker(address: str) -> Broker:
+    """The broker at `address`, which it connects to when it is first used.
+
+    `amqp://user:password@host:port/virtual-host`, or `amqps://` for TLS, is a RabbitMQ server.
+    Raises InvalidSettings for an address no adapter takes.
+    """
+    scheme = address.partition(":")[0]
+    if scheme in {"amqp", "amqps"}:
+        from socratic_bench.adapters.rabbitmq.broker import (  # noqa: PLC0415 - only when asked for
+            RabbitMQBroker,
+        )
+
+        return RabbitMQBroker(address)
+    raise InvalidSettings(
+        f"no broker at {scheme or address!r}: the address must begin with amqp:// or amqps://"
     )

@@ -14,6 +14,8 @@
     │   └── StoreBroken         until somebody acts: disk full, read-only, not a database
     ├── BrokerError             the broker did not do what was asked
     │   ├── BrokerClosed        it was closed, or never opened
+    │   ├── BrokerUnavailable   for now: worth another try
+    │   ├── DeliveryLost        it went back to its queue and is delivered again, to somebody
     │   └── UnroutableMessage   no queue takes messages of this type, nor is it a broadcast
     └── GroupCommitClosed       an item came too late to be committed
 
@@ -110,6 +112,16 @@ class BrokerError(SocraticBenchError):
 
 class BrokerClosed(BrokerError):
     """The broker was closed, or never opened."""
+
+
+class BrokerUnavailable(BrokerError):
+    """The broker cannot be reached for now; another try may succeed."""
+
+
+class DeliveryLost(BrokerError):
+    """A delivery is not in this consumer's hand any more: it was settled before, or it went back
+    to its queue and is delivered again, perhaps to another consumer.
+    """
 
 
 class UnroutableMessage(BrokerError):

@@ -22,10 +22,11 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from socratic_api.bootstrap import build_app
-from socratic_api.entrypoints.container import serve_app
 from socratic_api.settings import ApiSettings
 from socratic_bench.adapters.sql.store import SqlStore
 from socratic_bench.domain.manifest import Experiment
+from socratic_bench.hosting.server import serving
+from socratic_bench.hosting.signals import stop_signals
 from socratic_bench.ports.store import Store
 from socratic_bench.reporting.comparison import model_comparison
 from tests.dashboard.seeding import experiment, seed, tutors
@@ -125,10 +126,10 @@ async def _serve(
     await store.prepare()
     app = await build(store)
 
-    def on_ready(address: str) -> None:
-        ready.send(int(address.rpartition(":")[2]))
-
-    await serve_app(app, "127.0.0.1", 0, on_ready, shutdown_timeout=1)
+    with stop_signals() as stop:
+        async with serving(app, "127.0.0.1", 0, shutdown_timeout=1) as address:
+            ready.send(int(address.rpartition(":")[2]))
+            await stop.wait()
     await store.close()
 
 

@@ -68,7 +68,7 @@ async def store(tmp_path: Path) -> AsyncIterator[SqlStore]:
 async def serving(store: SqlStore, port: int = 0) -> AsyncIterator[str]:
     """The address of the API and its pages while they are served."""
     ready: asyncio.Future[str] = asyncio.get_running_loop().create_future()
-    settings = ApiSettings(freshness_ms=0, shutdown_timeout=0)
+    settings = ApiSettings(freshness_ms=0, drain_deadline=0)
     task = asyncio.create_task(serve(store, "127.0.0.1", port, ready.set_result, settings))
     try:
         await asyncio.wait({task, ready}, return_when=asyncio.FIRST_COMPLETED, timeout=30)

@@ -18,7 +18,18 @@ from structlog.typing import EventDict
 
 from socratic_bench.errors import InvalidInput, SocraticBenchError
 
-COMMANDS = ("run", "score", "leaderboard", "serve", "verify", "demo")
+COMMANDS = (
+    "run",
+    "submit",
+    "status",
+    "watch",
+    "dlq",
+    "score",
+    "leaderboard",
+    "serve",
+    "verify",
+    "demo",
+)
 """Each is a function of its name in a module of its name."""
 
 SAYINGS = 50
@@ -74,6 +85,9 @@ def main() -> None:
 
 
 def _log_to_standard_error() -> None:
+    # What a driver warns of, such as a channel that was closed under it, is its own affair.
+    logging.getLogger().setLevel(logging.ERROR)
+    logging.getLogger("aiormq").setLevel(logging.CRITICAL)
     structlog.configure(
         processors=[
             _named_error,

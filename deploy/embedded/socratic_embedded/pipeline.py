@@ -19,8 +19,9 @@ from socratic_bench.consuming.dispatch import to_message
 from socratic_bench.consuming.queues import BROADCASTS, WORK_QUEUES
 from socratic_bench.consuming.worker import Worker
 from socratic_bench.domain.manifest import Experiment
-from socratic_bench.errors import SocraticBenchError, StoreUnavailable
+from socratic_bench.errors import StoreUnavailable
 from socratic_bench.events.codec import Event
+from socratic_bench.hosting.failures import first_cause
 from socratic_bench.planning.plan import PlanCounts, publish_plan
 from socratic_bench.ports.broker import DeadLetter
 from socratic_bench.ports.clock import Clock
@@ -107,7 +108,7 @@ class Benchmark:
                         for letter in await broker.dead_letters(queue.name, limit=sys.maxsize)
                     ]
         except BaseExceptionGroup as group:
-            raise _first_cause(group) from group
+            raise first_cause(group) from group
         calls = await self.store.calls(experiment_id)
         progress = await self.store.progress(experiment_id)
         if progress.done >= progress.planned:
@@ -188,12 +189,3 @@ class Benchmark:
     async def _failed_runs(self, experiment: Experiment) -> frozenset[str]:
         failures = await self.store.failure_rows(experiment.experiment_id)
         return frozenset(failure.run.run_id for failure in failures)
-
-
-def _first_cause(group: BaseExceptionGroup[BaseException]) -> BaseException:
-    """The error a person should read: ours before any other, the first of its kind."""
-    ours = group.subgroup(SocraticBenchError)
-    found: BaseException = group if ours is None else ours
-    while isinstance(found, BaseExceptionGroup):
-        found = found.exceptions[0]
-    return found

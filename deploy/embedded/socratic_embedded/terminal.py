@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from datetime import UTC, datetime
 
 import click
 from rich.console import Console
@@ -44,6 +45,11 @@ def share(value: float | None) -> str:
     if value is None:
         return MISSING
     return "100 %" if value >= 1 else f"{min(round(100 * value), 99)} %"
+
+
+def moment(time: datetime | None) -> str:
+    """A time to the minute, in UTC; a dash where there is none."""
+    return MISSING if time is None else f"{time.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
 
 
 def excerpt(text: str, width: int = 60) -> str:

@@ -14,11 +14,27 @@ from socratic_api.routes import dashboard, experiments, health, model_comparison
 from socratic_api.routes.openapi import with_openapi
 from socratic_api.security_headers import SecurityHeaders
 from socratic_api.settings import ApiSettings
+from socratic_bench.hosting.http_metrics import CountRequests, HttpMetrics
+from socratic_bench.hosting.metrics import Metrics
+from socratic_bench.hosting.readiness import Readiness
 from socratic_bench.ports.store import Store
 
 
-def build_app(store: Store, settings: ApiSettings) -> Starlette:
-    """The application. The store is prepared and closed by whoever owns it."""
+def build_app(
+    store: Store,
+    settings: ApiSettings,
+    *,
+    readiness: Readiness | None = None,
+    metrics: Metrics | None = None,
+) -> Starlette:
+    """The application. The store is prepared and closed by whoever owns it.
+
+    Without a `readiness` it is ready whenever the store answers.
+    """
+    if readiness is None:
+        readiness = api_readiness(store, settings)
+        readiness.start()
+    metrics = metrics or Metrics()
     timeout = settings.store_timeout
     ready = ReadyBytes(store.revision, settings.freshness_ms / 1000, timeout)
     endpoints = with_openapi(
@@ -27,7 +43,7 @@ def build_app(store: Store, settings: ApiSettings) -> Starlette:
             *experiments.endpoints(store, ready),
             *score.endpoints(),
             *profiles.endpoints(),
-            *health.endpoints(store, timeout),
+            *health.endpoints(readiness, metrics),
             *dashboard.endpoints(),
         ]
     )
@@ -39,7 +55,19 @@ def build_app(store: Store, settings: ApiSettings) -> Starlette:
 
     return Starlette(
         routes=[endpoint.route() for endpoint in endpoints],
-        middleware=[Middleware(SecurityHeaders)],
+        middleware=[
+            Middleware(CountRequests, metrics=HttpMetrics(metrics)),
+            Middleware(SecurityHeaders),
+        ],
         exception_handlers=HANDLERS,
         lifespan=lifespan,
     )
+
+
+def api_readiness(store: Store, settings: ApiSettings) -> Readiness:
+    """Whether the API can do its work: once it has started, whenever the store answers."""
+
+    async def ask_store() -> None:
+        await store.revision()
+
+    return Readiness({"store": ask_store}, deadline=settings.store_timeout)

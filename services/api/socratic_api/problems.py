@@ -16,7 +16,7 @@ from socratic_api.security_headers import HEADERS
 from socratic_bench.errors import InvalidInput, StoreError, UnknownExperiment
 
 MEDIA_TYPE = "application/problem+json"
-_RETRY_SECONDS = "1"
+RETRY_SECONDS = "1"
 
 _log = structlog.get_logger()
 
@@ -63,7 +63,7 @@ async def on_store_error(_request: Request, error: Exception) -> Response:
     return problem(
         503,
         "the store does not answer at the moment; try again soon",
-        {"Retry-After": _RETRY_SECONDS},
+        {"Retry-After": RETRY_SECONDS},
     )
 
 

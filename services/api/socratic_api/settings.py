@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from pydantic import Field
+from pydantic import Field, SecretStr
 
-from socratic_bench.service_settings import ServiceSettings
+from socratic_bench.service_settings import ProcessSettings
 
 
-class ApiSettings(ServiceSettings):
+class ApiSettings(ProcessSettings):
     """Where the API listens, what it reads, and how fresh its figures are."""
 
-    store_url: str = Field(default="sqlite:///socratic-bench.db", min_length=1)
-    """The address of the store it reads."""
+    store_url: SecretStr = Field(default=SecretStr("sqlite:///socratic-bench.db"), min_length=1)
+    """The address of the store it reads; a secret, since there may be a password in it."""
+
+    broker_url: SecretStr | None = Field(default=None, min_length=1)
+    """The address of the broker whose queues `/metrics` tells the depths of; none is needed."""
 
     host: str = Field(default="127.0.0.1", min_length=1)
     """The address it listens on; 0.0.0.0 for every one the machine has."""
@@ -24,6 +27,3 @@ class ApiSettings(ServiceSettings):
 
     store_timeout: float = Field(default=10.0, gt=0, le=300)
     """Seconds a request waits for the store before it is told to come back later."""
-
-    shutdown_timeout: int = Field(default=5, ge=0, le=300)
-    """Seconds that requests in hand may take to end once the service is told to stop."""

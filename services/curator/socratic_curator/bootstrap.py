@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from socratic_bench.consuming.dispatch import Dispatcher
+from socratic_bench.consuming.observing import Observer
 from socratic_bench.consuming.queues import CURATOR_RESPONSE_SCORED, CURATOR_RUN_FAILED
 from socratic_bench.consuming.worker import Intake, Worker
 from socratic_bench.events.response_scored import ResponseScored
@@ -15,18 +16,20 @@ from socratic_curator.settings import CuratorSettings
 
 
 def curator_workers(
-    broker: Broker, store: Store, clock: Clock, settings: CuratorSettings
+    broker: Broker,
+    store: Store,
+    clock: Clock,
+    settings: CuratorSettings,
+    *,
+    observer: Observer | None = None,
 ) -> tuple[Worker, Worker]:
     """The workers that fold scores and failures."""
     curator = FactCurator(store, clock)
     batch = settings.curator_batch
     intake = Intake(batch=batch, prefetch=2 * batch)
+    scores = Dispatcher(curator, ResponseScored, broker.publish)
+    failures = Dispatcher(curator, RunFailed, broker.publish)
     return (
-        Worker(
-            broker,
-            CURATOR_RESPONSE_SCORED,
-            Dispatcher(curator, ResponseScored, broker.publish),
-            intake,
-        ),
-        Worker(broker, CURATOR_RUN_FAILED, Dispatcher(curator, RunFailed, broker.publish), intake),
+        Worker(broker, CURATOR_RESPONSE_SCORED, scores, intake, observer=observer),
+        Worker(broker, CURATOR_RUN_FAILED, failures, intake, observer=observer),
     )

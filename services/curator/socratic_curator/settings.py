@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
-from pydantic import Field
+from pydantic import Field, SecretStr
 
-from socratic_bench.service_settings import ServiceSettings
+from socratic_bench.service_settings import ServiceSettings, WorkerProcessSettings
 
 
 class CuratorSettings(ServiceSettings):
-    """What the curator is told at start."""
+    """How the curator folds."""
 
     curator_batch: int = Field(default=500, ge=1, le=10_000)
     """Facts folded in one transaction, at most."""
+
+
+class CuratorProcessSettings(CuratorSettings, WorkerProcessSettings):
+    """What the curator needs besides where it is a process of its own."""
+
+    store_url: SecretStr = Field(min_length=1)
+    """The address of the store; a secret, since there may be a password in it."""
+
+    health_port: int = Field(default=9103, ge=0, le=65535)

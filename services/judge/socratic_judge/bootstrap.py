@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from socratic_bench.consuming.dispatch import Dispatcher
+from socratic_bench.consuming.observing import Observer
 from socratic_bench.consuming.queues import JUDGE_RESPONSE_RECORDED
 from socratic_bench.consuming.worker import Intake, Worker
 from socratic_bench.events.response_recorded import ResponseRecorded
@@ -12,9 +13,11 @@ from socratic_judge.handlers import ResponseJudge
 from socratic_judge.settings import JudgeSettings
 
 
-def judge_worker(broker: Broker, clock: Clock, settings: JudgeSettings) -> Worker:
+def judge_worker(
+    broker: Broker, clock: Clock, settings: JudgeSettings, *, observer: Observer | None = None
+) -> Worker:
     """The worker that scores recorded responses."""
     dispatcher = Dispatcher(ResponseJudge(clock), ResponseRecorded, broker.publish)
     batch = settings.judge_batch
     intake = Intake(batch=batch, prefetch=2 * batch)
-    return Worker(broker, JUDGE_RESPONSE_RECORDED, dispatcher, intake)
+    return Worker(broker, JUDGE_RESPONSE_RECORDED, dispatcher, intake, observer=observer)

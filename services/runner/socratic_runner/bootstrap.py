@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
+from datetime import timedelta
 from itertools import islice
 from typing import TypeVar
 
 from socratic_bench.consuming.dispatch import Dispatcher
 from socratic_bench.consuming.group_commit import GroupCommit
+from socratic_bench.consuming.observing import Observer
 from socratic_bench.consuming.queues import RUNNER_RUN_REQUESTED
 from socratic_bench.consuming.retry_policy import RetryPolicy
 from socratic_bench.consuming.worker import Intake, Worker
@@ -20,6 +22,7 @@ from socratic_bench.ports.store import Store, TurnKey
 from socratic_runner.clients import OpenClient, TutorPool
 from socratic_runner.conversation import Conversations, Lease
 from socratic_runner.handlers import RunCarrier
+from socratic_runner.recording import PatientRecord
 from socratic_runner.settings import RunnerSettings
 
 Item = TypeVar("Item")
@@ -38,6 +41,7 @@ async def runner_worker(
     settings: RunnerSettings,
     *,
     owner: str,
+    observer: Observer | None = None,
 ) -> AsyncIterator[Worker]:
     """The worker that carries out runs, with the model clients it opens.
 
@@ -55,10 +59,11 @@ async def runner_worker(
         return [lease.key in granted for lease in leases]
 
     tutors = TutorPool(open_client)
+    record = PatientRecord(store, RetryPolicy())
     try:
         async with (
             GroupCommit(joined(take_leases), max_batch=GROUPED_WRITES) as leases,
-            GroupCommit(joined(store.record), max_batch=GROUPED_WRITES) as responses,
+            GroupCommit(joined(record), max_batch=GROUPED_WRITES) as responses,
         ):
             draining = asyncio.Event()
             conversations = Conversations(
@@ -70,21 +75,28 @@ async def runner_worker(
                     first_delay=settings.runner_first_delay,
                     longest_delay=settings.runner_longest_delay,
                 ),
+                lease_margin=timedelta(seconds=settings.runner_lease_margin),
                 draining=draining,
             )
-            carrier = RunCarrier(store, tutors, conversations, clock)
-            yield Worker(
-                broker,
-                RUNNER_RUN_REQUESTED,
-                Dispatcher(carrier, RunRequested, broker.publish),
-                Intake(
-                    batch=settings.runner_in_flight_per_model,
-                    batches=settings.runner_in_flight,
-                    prefetch=settings.runner_in_flight,
-                    prefetch_per_group=settings.runner_in_flight_per_model,
-                ),
-                on_drain=draining.set,
+            carrier = RunCarrier(
+                store, tutors, conversations, clock, busy_delay=settings.runner_busy_delay
             )
+            try:
+                yield Worker(
+                    broker,
+                    RUNNER_RUN_REQUESTED,
+                    Dispatcher(carrier, RunRequested, broker.publish),
+                    Intake(
+                        batch=settings.runner_in_flight_per_model,
+                        batches=settings.runner_in_flight,
+                        prefetch=settings.runner_in_flight,
+                        prefetch_per_group=settings.runner_in_flight_per_model,
+                    ),
+                    on_drain=draining.set,
+                    observer=observer,
+                )
+            finally:
+                record.give_up()
     finally:
         await tutors.close()
 

@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 from typing import NamedTuple
 
 import structlog
+from structlog.contextvars import bound_contextvars
 
 from socratic_bench.consuming.retry_policy import RetryPolicy
 from socratic_bench.domain.identifiers import sampling_seed
@@ -25,9 +26,6 @@ from socratic_bench.scoring.statuses import effective_status
 from socratic_runner.clients import Tutor
 
 log = structlog.get_logger(__name__)
-
-LEASE_MARGIN = timedelta(seconds=30)
-"""How much longer than the deadline of a call its lease lasts."""
 
 
 class TurnHeldElsewhere(SocraticBenchError):
@@ -138,8 +136,20 @@ class Conversations:
 
     clock: Clock
     retry_policy: RetryPolicy
+    lease_margin: timedelta
+    """How much longer than the deadline of a call its lease lasts."""
+
     draining: asyncio.Event
     """Once set, calls in flight are finished and no other is begun."""
+
+    def longest(self, run: Run, manifest: Manifest) -> float:
+        """Seconds that whoever has a run may be at work on it; after that it is done, or they are
+        dead and their lease has run out. Waiting for a slot is not in it.
+        """
+        calls = manifest.scenarios_by_id[run.scenario_id].turns * self.retry_policy.attempts
+        deadline = manifest.models_by_id[run.model_id].limits.timeout_seconds
+        between = self.retry_policy.longest_delay
+        return calls * (deadline + between) + self.lease_margin.total_seconds()
 
     async def carry_out(
         self, tutor: Tutor, conversations: Sequence[Conversation]
@@ -196,7 +206,7 @@ class Conversations:
             if self.draining.is_set():
                 return dict.fromkeys(questions, TurnPutOff("the runner is draining"))
             now = self.clock.now()
-            until = now + timedelta(seconds=tutor.deadline) + LEASE_MARGIN
+            until = now + timedelta(seconds=tutor.deadline) + self.lease_margin
             leases = [
                 Lease(
                     question.run.experiment_id,
@@ -228,6 +238,12 @@ async def _reply(tutor: Tutor, question: Question) -> Reply | ModelCallFailed:
 
 
 async def _ask(tutor: Tutor, question: Question) -> Reply | ModelCallFailed:
+    run = question.run
+    with bound_contextvars(run_id=run.run_id, correlation_id=run.experiment_id, turn=question.turn):
+        return await _ask_client(tutor, question)
+
+
+async def _ask_client(tutor: Tutor, question: Question) -> Reply | ModelCallFailed:
     try:
         reply = await tutor.client.ask(question)
         for text in (reply.text, reply.stop_reason, reply.model_version):

@@ -17,7 +17,7 @@ from socratic_bench.consuming.outcomes import (
     Retry,
     Work,
 )
-from socratic_bench.domain.manifest import Experiment
+from socratic_bench.domain.manifest import Experiment, Manifest
 from socratic_bench.domain.response import Response
 from socratic_bench.domain.run import RunFailure
 from socratic_bench.errors import InvalidInput, ModelCallFailed
@@ -37,9 +37,6 @@ from socratic_runner.conversation import (
 )
 
 SOURCE = "socratic-runner"
-
-BUSY_DELAY = 30.0
-"""Seconds until a run that somebody else is carrying out is looked at again."""
 
 MESSAGE_LENGTH = 1_000
 """Characters of a provider's message that are kept with a failure."""
@@ -63,12 +60,20 @@ class RunCarrier:
     """
 
     def __init__(
-        self, store: Store, tutors: TutorPool, conversations: Conversations, clock: Clock
+        self,
+        store: Store,
+        tutors: TutorPool,
+        conversations: Conversations,
+        clock: Clock,
+        *,
+        busy_delay: float,
     ) -> None:
+        """`busy_delay`: see `_busy`."""
         self._store = store
         self._tutors = tutors
         self._conversations = conversations
         self._clock = clock
+        self._busy_delay = busy_delay
         self._experiments: dict[str, Experiment] = {}
         self._in_hand: set[str] = set()
 
@@ -123,7 +128,8 @@ class RunCarrier:
                 reason = f"experiment {run.experiment_id} is not in the store"
                 settled.append(Reject(work, reason))
             elif run.run_id in self._in_hand:
-                settled.append(Retry(work, BUSY_DELAY, "this run is in hand already"))
+                reason = "this run is in hand already"
+                settled.append(self._busy(work, experiment.manifest, reason))
             else:
                 conversation = Conversation(run, experiment.manifest, list(responses))
                 try:
@@ -177,9 +183,20 @@ class RunCarrier:
             case TurnFailed() as failure:
                 return [self._failed(work, conversation, failure, publish)]
             case TurnHeldElsewhere() as held:
-                return [*emitted, Retry(work, BUSY_DELAY, str(held))]
+                return [*emitted, self._busy(work, conversation.manifest, str(held))]
             case TurnPutOff() as put_off:
                 return [*emitted, Retry(work, 0.0, str(put_off))]
+
+    def _busy(self, work: Work[RunRequested], manifest: Manifest, reason: str) -> Retry:
+        """Look again at a run that is being carried out, after `busy_delay` seconds.
+
+        The delay doubles with every delivery, up to the longest that somebody may be at work on
+        the run: it comes through after they have died, long before it was delivered as often as a
+        queue allows.
+        """
+        longest = self._conversations.longest(work.event.data.run, manifest)
+        delay = self._busy_delay * 2.0 ** min(work.attempt - 1, 30)
+        return Retry(work, min(delay, longest), reason)
 
     def _failed(
         self,

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
-from pydantic import Field
+import os
+import secrets
+import socket
 
-from socratic_bench.service_settings import ServiceSettings
+from pydantic import DirectoryPath, Field, SecretStr
+
+from socratic_bench.service_settings import ServiceSettings, WorkerProcessSettings
+
+
+def _unique_name() -> str:
+    return f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(4)}"
 
 
 class RunnerSettings(ServiceSettings):
-    """What the runner is told at start."""
+    """How the runner carries out runs."""
 
     runner_in_flight: int = Field(default=1_000, ge=1, le=100_000)
     """Runs in hand at a time, at most."""
@@ -24,3 +32,27 @@ class RunnerSettings(ServiceSettings):
 
     runner_longest_delay: float = Field(default=30.0, gt=0, le=3600)
     """Seconds: the ceiling of that bound. What a provider asks for is waited for all the same."""
+
+    runner_lease_margin: float = Field(default=30.0, gt=0, le=3600)
+    """Seconds that a lease lasts longer than the deadline of its call: what the clocks of two
+    runners may differ by, and storing the response may take."""
+
+    runner_busy_delay: float = Field(default=30.0, gt=0, le=3600)
+    """Seconds until a run that another runner has is looked at again, doubled with every further
+    look."""
+
+
+class RunnerProcessSettings(RunnerSettings, WorkerProcessSettings):
+    """What the runner needs besides where it is a process of its own."""
+
+    store_url: SecretStr = Field(min_length=1)
+    """The address of the store; a secret, since there may be a password in it."""
+
+    health_port: int = Field(default=9101, ge=0, le=65535)
+
+    runner_name: str = Field(default_factory=_unique_name, min_length=1, max_length=200)
+    """The name in its leases. One that starts again under the same name goes on with its own
+    leases at once; no two may have the same name at the same time."""
+
+    runner_folder: DirectoryPath | None = None
+    """Where files that models' ids name are: what `replay/FILE` replays."""

@@ -6,10 +6,11 @@ was published is published again under the same id, and whoever consumes it coun
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Sequence
-from contextlib import aclosing
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from contextlib import aclosing, suppress
+from dataclasses import dataclass, field
+from typing import Any, Final
 
 import structlog
 
@@ -24,46 +25,62 @@ from socratic_bench.consuming.outcomes import (
     Work,
 )
 from socratic_bench.consuming.retry_policy import RetryPolicy
-from socratic_bench.errors import BrokerError, InvalidEvent, StoreBroken, StoreUnavailable
+from socratic_bench.consuming.settlements import Ack, DeadLetterIt, RetryLater, Settlement
+from socratic_bench.errors import (
+    BrokerClosed,
+    BrokerError,
+    InvalidEvent,
+    StoreBroken,
+    StoreUnavailable,
+)
 from socratic_bench.events.codec import Event, decode, encode
 from socratic_bench.ports.broker import Delivery, Message
 
 log = structlog.get_logger(__name__)
 
-REASON_LENGTH = 500
+REASON_LENGTH: Final = 500
 """Characters of a reason that travel with a dead letter."""
 
+PATIENCE: Final = 840.0
+"""Seconds that work is kept in hand, at most, while the store or the broker is away. To give it
+back at once would use its deliveries up within minutes, and make a dead letter of good work; this
+way they last for hours. Brokers want what they handed out settled within a quarter of an hour."""
 
-class Ack(NamedTuple):
-    """Done: never deliver it again."""
+COME_BACK: Final = 60.0
+"""Seconds until work that was given back because the store or the broker is away comes again."""
 
-    delivery: Delivery
+FATAL: Final = (StoreBroken, BrokerClosed)
+"""Nothing goes on until somebody acts."""
 
+AWAY: Final = (StoreUnavailable, BrokerError)
+"""The work is good, and what it needs is not there for now."""
 
-@dataclass(frozen=True, slots=True)
-class RetryLater:
-    """Deliver it again after `delay` seconds."""
-
-    delivery: Delivery
-    delay: float
-    reason: str
-
-
-@dataclass(frozen=True, slots=True)
-class DeadLetterIt:
-    """No redelivery can help."""
-
-    delivery: Delivery
-    reason: str
-
-
-Settlement = Ack | RetryLater | DeadLetterIt
 Publish = Callable[[Sequence[Message]], Awaitable[None]]
 
 
 def to_message(event: Event) -> Message:
     """The event, encoded, with what a broker needs to know of it."""
-    return Message(id=event.id, type=event.type, group=event.partitionkey, body=encode(event))
+    return Message(
+        event.id,
+        event.type,
+        event.partitionkey,
+        encode(event),
+        event.source,
+        event.subject,
+        event.correlationid,
+    )
+
+
+@dataclass(slots=True)
+class _Waiting:
+    """Work, in hand, that waits for a store or a broker that is away."""
+
+    deliveries: dict[Work[Event], Delivery] = field(default_factory=dict)
+    reason: str = ""
+
+    def add(self, work: Work[Event], delivery: Delivery, error: Exception) -> None:
+        self.deliveries[work] = delivery
+        self.reason = _reason(error)
 
 
 class Dispatcher:
@@ -75,26 +92,64 @@ class Dispatcher:
         event_type: type[Event],
         publish: Publish,
         retry_policy: RetryPolicy | None = None,
+        *,
+        patience: float = PATIENCE,
     ) -> None:
+        """`patience` is for how many seconds work waits in hand for a store or broker that is
+        away.
+        """
         self._handler = handler
         self._event_type = event_type
         self._publish = publish
         self._retry_policy = retry_policy or RetryPolicy()
+        self._patience = patience
+        self._draining = asyncio.Event()
+
+    def drain(self) -> None:
+        """Wait for no store or broker any more: what they keep from being done is given back."""
+        self._draining.set()
 
     async def dispatch(
         self, deliveries: Sequence[Delivery]
     ) -> AsyncGenerator[Sequence[Settlement], None]:
         """Handle deliveries; yields settlements as soon as their events are published.
 
-        Every delivery is settled exactly once. Raises StoreBroken, with the rest unsettled, when
-        nothing can go on until somebody acts.
+        Every delivery is settled exactly once. Work that the store or the broker keeps from being
+        done waits here and is handled again. Raises StoreBroken or BrokerClosed, with the rest
+        unsettled, when nothing can go on until somebody acts.
         """
         unsettled, undecodable = self._decode(deliveries)
         if undecodable:
             yield undecodable
-        async with aclosing(self._handle(unsettled)) as settled:
-            async for settlements in settled:
-                yield settlements
+        give_up = asyncio.get_running_loop().time() + self._patience
+        tries = 0
+        while unsettled:
+            waiting = _Waiting()
+            async with aclosing(self._handle(unsettled, waiting)) as settled:
+                async for settlements in settled:
+                    yield settlements
+            if waiting.deliveries:
+                tries += 1
+                if not await self._wait(waiting, tries, give_up):
+                    delay, reason = self._come_back(), waiting.reason
+                    yield [RetryLater(each, delay, reason) for each in waiting.deliveries.values()]
+                    return
+            unsettled = waiting.deliveries
+
+    async def _wait(self, waiting: _Waiting, tries: int, give_up: float) -> bool:
+        """Wait until it is time for another try; False if there is to be none."""
+        delay = self._retry_policy.delay(tries)
+        told = log.warning if tries == 1 else log.debug
+        told("work waits", messages=len(waiting.deliveries), reason=waiting.reason)
+        if asyncio.get_running_loop().time() + delay > give_up:
+            return False
+        with suppress(TimeoutError):
+            async with asyncio.timeout(delay):
+                await self._draining.wait()
+        return not self._draining.is_set()
+
+    def _come_back(self) -> float:
+        return 0.0 if self._draining.is_set() else COME_BACK
 
     def _decode(
         self, deliveries: Iterable[Delivery]
@@ -122,30 +177,32 @@ class Dispatcher:
         return unsettled, undecodable
 
     async def _handle(
-        self, unsettled: dict[Work[Event], Delivery]
+        self, unsettled: dict[Work[Event], Delivery], waiting: _Waiting
     ) -> AsyncGenerator[Sequence[Settlement], None]:
+        """Settlements of what the handler finished; what has to wait is put with `waiting`."""
         if not unsettled:
             return
         try:
-            async with aclosing(self._outcomes(unsettled)) as settled:
+            async with aclosing(self._outcomes(unsettled, waiting)) as settled:
                 async for settlements in settled:
                     yield settlements
-        except StoreBroken:
+        except FATAL:
             raise
-        except (StoreUnavailable, BrokerError) as error:
-            yield [self._after_error(work, unsettled[work], error) for work in unsettled]
+        except AWAY as error:
+            for work, delivery in unsettled.items():
+                waiting.add(work, delivery, error)
         except Exception as error:  # noqa: BLE001 - a handler's bug must not stop the service
             if len(unsettled) == 1:
-                yield [self._after_error(work, unsettled[work], error) for work in unsettled]
+                yield [self._after_bug(work, unsettled[work], error) for work in unsettled]
                 return
             # One of them is the culprit: alone, it cannot take the others along.
             for work, delivery in list(unsettled.items()):
-                async with aclosing(self._handle({work: delivery})) as settled:
+                async with aclosing(self._handle({work: delivery}, waiting)) as settled:
                     async for settlements in settled:
                         yield settlements
 
     async def _outcomes(
-        self, unsettled: dict[Work[Event], Delivery]
+        self, unsettled: dict[Work[Event], Delivery], waiting: _Waiting
     ) -> AsyncGenerator[Sequence[Settlement], None]:
         """Settlements of what the handler finished; what stays in `unsettled` it did not."""
         async with aclosing(self._handler(list(unsettled))) as batches:
@@ -153,11 +210,15 @@ class Dispatcher:
                 events = [event for outcome in outcomes for event in _events_of(outcome)]
                 if events:
                     await self._publish([to_message(event) for event in events])
-                settlements = [
-                    self._settlement(outcome, unsettled.pop(outcome.work))
-                    for outcome in outcomes
-                    if not isinstance(outcome, Emit)
-                ]
+                settlements: list[Settlement] = []
+                for outcome in outcomes:
+                    if isinstance(outcome, Emit):
+                        continue
+                    delivery = unsettled.pop(outcome.work)
+                    if isinstance(outcome, Failed) and _is_away(outcome.error):
+                        waiting.add(outcome.work, delivery, outcome.error)
+                    else:
+                        settlements.append(self._settlement(outcome, delivery))
                 if settlements:
                     yield settlements
         if unsettled:
@@ -172,26 +233,37 @@ class Dispatcher:
             case Retry(after=after, reason=reason):
                 return RetryLater(delivery, after, reason)
             case Failed(work=work, error=error):
-                return self._after_error(work, delivery, error)
+                if isinstance(error, FATAL):
+                    raise error
+                return self._after_bug(work, delivery, error)
             case Reject(work=work, reason=reason):
-                log.warning("work rejected", event_id=work.event.id, reason=reason)
+                log.warning("work rejected", reason=reason, **_about(work))
                 return DeadLetterIt(delivery, reason)
 
-    def _after_error(self, work: Work[Event], delivery: Delivery, error: Exception) -> Settlement:
-        """What follows when handling broke: nothing goes on with a broken store, an absent one is
-        waited for, and a bug is given a few tries.
-        """
-        if isinstance(error, StoreBroken):
-            raise error
-        reason = f"{type(error).__name__}: {error}"[:REASON_LENGTH]
-        delay = self._retry_policy.delay(work.attempt)
-        if isinstance(error, StoreUnavailable | BrokerError):
-            log.warning("work postponed", event_id=work.event.id, reason=reason)
-            return RetryLater(delivery, delay, reason)
-        log.error("handler failed", event_id=work.event.id, exc_info=error)
+    def _after_bug(self, work: Work[Event], delivery: Delivery, error: Exception) -> Settlement:
+        """A bug is given a few tries."""
+        log.error("handler failed", exc_info=error, **_about(work))
         if self._retry_policy.exhausted(work.attempt):
-            return DeadLetterIt(delivery, reason)
-        return RetryLater(delivery, delay, reason)
+            return DeadLetterIt(delivery, _reason(error))
+        return RetryLater(delivery, self._retry_policy.delay(work.attempt), _reason(error))
+
+
+def _is_away(error: Exception) -> bool:
+    return isinstance(error, AWAY) and not isinstance(error, FATAL)
+
+
+def _reason(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}"[:REASON_LENGTH]
+
+
+def _about(work: Work[Event]) -> dict[str, str]:
+    """What a log line about this work is found by. What work queues carry is about runs."""
+    event = work.event
+    return {
+        "event_id": event.id,
+        "run_id": event.subject,
+        "correlation_id": event.correlationid,
+    }
 
 
 def _events_of(outcome: Outcome) -> tuple[Event, ...]:

@@ -14,9 +14,15 @@ from socratic_bench.events import (
 )
 from socratic_bench.ports.broker import WorkQueue
 
-RUNNER_RUN_REQUESTED: Final = WorkQueue("runner-run-requested", run_requested.TYPE)
-JUDGE_RESPONSE_RECORDED: Final = WorkQueue("judge-response-recorded", response_recorded.TYPE)
-CURATOR_RESPONSE_SCORED: Final = WorkQueue("curator-response-scored", response_scored.TYPE)
+RUNNER_RUN_REQUESTED: Final = WorkQueue(
+    "runner-run-requested", run_requested.TYPE, separate_groups=True, parcel=10
+)
+JUDGE_RESPONSE_RECORDED: Final = WorkQueue(
+    "judge-response-recorded", response_recorded.TYPE, parcel=50
+)
+CURATOR_RESPONSE_SCORED: Final = WorkQueue(
+    "curator-response-scored", response_scored.TYPE, parcel=200
+)
 CURATOR_RUN_FAILED: Final = WorkQueue("curator-run-failed", run_failed.TYPE)
 
 WORK_QUEUES: Final = (

@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 
-from socratic_bench.consuming.dispatch import Ack, Dispatcher, RetryLater, Settlement
+import structlog
+
+from socratic_bench.consuming.dispatch import Dispatcher
+from socratic_bench.consuming.observing import Observer, SettledAs, Unobserved
+from socratic_bench.consuming.settlements import Ack, RetryLater, Settlement
+from socratic_bench.errors import BrokerUnavailable, DeliveryLost
 from socratic_bench.ports.broker import Broker, Consumer, Delivery, WorkQueue
+
+log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +50,7 @@ class Worker:
         intake: Intake,
         *,
         on_drain: Callable[[], None] | None = None,
+        observer: Observer | None = None,
     ) -> None:
         """`on_drain` tells the handler that nothing new should be begun."""
         self._broker = broker
@@ -50,12 +58,19 @@ class Worker:
         self._dispatcher = dispatcher
         self._intake = intake
         self._on_drain = on_drain
+        self._observer = observer or Unobserved()
         self._consumer: Consumer | None = None
         self._draining = False
+
+    @property
+    def queue(self) -> str:
+        """The name of the queue it consumes."""
+        return self._queue.name
 
     def drain(self) -> None:
         """Take no more; `run` returns once what is in hand is settled."""
         self._draining = True
+        self._dispatcher.drain()
         if self._on_drain is not None:
             self._on_drain()
         if self._consumer is not None:
@@ -88,17 +103,60 @@ class Worker:
                         await asyncio.sleep(intake.pause)
 
     async def _process(self, consumer: Consumer, deliveries: Sequence[Delivery]) -> None:
-        async with aclosing(self._dispatcher.dispatch(deliveries)) as settled:
-            async for settlements in settled:
-                await _settle(consumer, settlements)
+        batch = _Batch(consumer, self.queue, self._observer, len(deliveries))
+        try:
+            async with aclosing(self._dispatcher.dispatch(deliveries)) as settled:
+                async for settlements in settled:
+                    await batch.settle(settlements)
+        finally:
+            batch.end()
 
 
-async def _settle(consumer: Consumer, settlements: Sequence[Settlement]) -> None:
-    done = [settlement.delivery for settlement in settlements if isinstance(settlement, Ack)]
-    if done:
-        await consumer.ack(done)
-    for settlement in settlements:
-        if isinstance(settlement, RetryLater):
-            await consumer.retry(settlement.delivery, settlement.delay, settlement.reason)
-        elif not isinstance(settlement, Ack):
-            await consumer.reject(settlement.delivery, settlement.reason)
+class _Batch:
+    """Deliveries that were taken together, on their way to being settled."""
+
+    def __init__(self, consumer: Consumer, queue: str, observer: Observer, size: int) -> None:
+        self._consumer = consumer
+        self._queue = queue
+        self._observer = observer
+        self._in_hand = size
+        self._taken_at = asyncio.get_running_loop().time()
+        observer.taken(queue, size)
+
+    async def settle(self, settlements: Sequence[Settlement]) -> None:
+        done = [settlement.delivery for settlement in settlements if isinstance(settlement, Ack)]
+        if done:
+            await self._settle("handled", self._consumer.ack(done), len(done))
+        if len(done) == len(settlements):
+            return
+        async with asyncio.TaskGroup() as others:
+            for settlement in settlements:
+                if isinstance(settlement, RetryLater):
+                    retry = self._consumer.retry(
+                        settlement.delivery, settlement.delay, settlement.reason
+                    )
+                    others.create_task(self._settle("retried", retry))
+                elif not isinstance(settlement, Ack):
+                    reject = self._consumer.reject(settlement.delivery, settlement.reason)
+                    others.create_task(self._settle("rejected", reject))
+
+    def end(self) -> None:
+        """Whatever is still in hand goes back to its queue."""
+        if self._in_hand:
+            self._leave_hand("returned", self._in_hand)
+
+    async def _settle(
+        self, outcome: SettledAs, settling: Awaitable[None], messages: int = 1
+    ) -> None:
+        try:
+            await settling
+        except (DeliveryLost, BrokerUnavailable) as error:
+            # It is delivered again, and to handle it twice has the effect of once.
+            log.info("not settled", queue=self._queue, messages=messages, reason=str(error))
+            outcome = "returned"
+        self._leave_hand(outcome, messages)
+
+    def _leave_hand(self, outcome: SettledAs, messages: int) -> None:
+        self._in_hand -= messages
+        seconds = asyncio.get_running_loop().time() - self._taken_at
+        self._observer.settled(self._queue, outcome, messages, seconds)

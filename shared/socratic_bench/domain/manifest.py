@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import cached_property
 from typing import Annotated, Any
 
@@ -51,7 +51,7 @@ class TutorModel(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    id: Annotated[Name, Field(pattern=r"^[a-z0-9_-]+/\S(.*\S)?$")]
+    id: Annotated[Name, Field(pattern=r"^[a-z0-9_-]+/[^\s\x00]([^\n\x00]*[^\s\x00])?$")]
     """`provider/name`."""
 
     name: str = ""
@@ -101,6 +101,9 @@ class Manifest(BaseModel):
     parameters: Parameters = Parameters()
     repeats: Annotated[int, Field(ge=1, le=100_000)] = 3
     profile: str = CANONICAL
+    deadline_hours: Annotated[float, Field(gt=0, le=24 * 31)] = 24.0
+    """Hours from an experiment's creation within which all of it is to be done. Not part of what is
+    measured."""
 
     @model_validator(mode="after")
     def _names_are_unique(self) -> Manifest:
@@ -120,7 +123,7 @@ class Manifest(BaseModel):
 
     @cached_property
     def manifest_id(self) -> str:
-        """The name of the whole plan. Prices, limits and display names are not part of it."""
+        """The name of the whole plan, without prices, limits, display names and the deadline."""
         models = [model.identity() for model in self.models]
         return content_name("man", {**self._conditions(), "models": models})
 
@@ -157,6 +160,11 @@ class Experiment(BaseModel):
     @cached_property
     def experiment_id(self) -> str:
         return experiment_id(self.manifest.manifest_id, self.occasion)
+
+    @property
+    def deadline_at(self) -> datetime:
+        """When every run is to be done; one that is not is overdue from then on."""
+        return self.created_at + timedelta(hours=self.manifest.deadline_hours)
 
     def runs(self) -> Iterator[Run]:
         """Every run of the plan, models taking turns so that none waits for another."""

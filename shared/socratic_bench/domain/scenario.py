@@ -6,8 +6,10 @@ from typing import Annotated, Final
 
 from pydantic import BaseModel, ConfigDict, Field
 
-Name = Annotated[str, Field(min_length=1, max_length=200, pattern=r"^\S(.*\S)?$")]
-"""A non-empty name on one line, without white space at its ends."""
+Name = Annotated[
+    str, Field(min_length=1, max_length=200, pattern=r"^[^\s\x00]([^\n\x00]*[^\s\x00])?$")
+]
+"""A non-empty name on one line, without white space at its ends, and without NUL."""
 
 DIMENSIONS: Final = ("ambiguous", "ethical", "student")
 """The dimensions of the default pack, in the order in which they are shown."""

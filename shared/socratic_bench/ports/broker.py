@@ -8,8 +8,9 @@ and sets the mandatory flag unless the type is a broadcast; on AWS a broadcast t
 and a queue is sent to directly. So every process declares what it publishes to, consumes or
 listens to.
 
-Within a queue, messages have a group (the model): a consumer is given the groups in turn, and no
-more of one group at a time than it asked for, so that a slow group does not hold up the others.
+Messages have a group (the model). In a queue that keeps its groups apart, a consumer is given the
+groups in turn, and no more of one group at a time than it asked for, so that a slow group does not
+hold up the others. Where every message is handled in the same short time, there is no need for it.
 """
 
 from __future__ import annotations
@@ -30,6 +31,14 @@ class WorkQueue:
     event_type: str
     """The type of the messages it takes."""
 
+    separate_groups: bool = False
+    """Whether its groups are kept apart."""
+
+    parcel: int = 1
+    """How many messages may travel together, at most, where that makes a broker faster; of one
+    group only, if the groups are kept apart. A parcel is redelivered as a whole, is one message to
+    `Broker.depth`, and is held in one consumer's hand until all of it is settled."""
+
 
 class Message(NamedTuple):
     """An encoded event on its way."""
@@ -40,6 +49,10 @@ class Message(NamedTuple):
     type: str
     group: str
     body: bytes
+    source: str = ""
+    subject: str = ""
+    correlation: str = ""
+    """This and the two before are shown to people, and need not come back with a delivery."""
 
 
 class Delivery(NamedTuple):
@@ -68,8 +81,9 @@ class DeadLetter:
 class Consumer(Protocol):
     """One consumer of one queue. Every delivery is settled once: ack, retry or reject.
 
-    Settling what is not in this consumer's hand (it was settled before, or its consumer ended and
-    it went back to the queue) raises BrokerError, and changes nothing for whoever holds it now.
+    Settling what is not in this consumer's hand (it was settled before, or its consumer or the
+    connection ended and it went back to the queue) raises DeliveryLost, and changes nothing for
+    whoever holds it now. While the broker cannot be reached, a consumer goes on waiting for it.
     """
 
     async def receive(self, limit: int) -> Sequence[Delivery]:
@@ -83,7 +97,7 @@ class Consumer(Protocol):
     async def ack(self, deliveries: Iterable[Delivery]) -> None:
         """These are done: never deliver them again.
 
-        If some are not in hand, the others are settled before BrokerError is raised.
+        If some are not in hand, the others are settled before DeliveryLost is raised.
         """
         ...
 
@@ -126,6 +140,7 @@ class Broker(Protocol):
     async def publish(self, messages: Sequence[Message]) -> None:
         """Publish; returns once the broker has taken responsibility for all of them.
 
+        Raises BrokerUnavailable if that did not happen in time; some may have been published.
         Waits while a queue is full; a listener is never waited for. If it is cancelled meanwhile,
         each message is in all of its queues or in none. Raises UnroutableMessage if no declared
         queue takes the type of one and it is not a broadcast; the others may have been published.
@@ -137,7 +152,8 @@ class Broker(Protocol):
     ) -> AbstractAsyncContextManager[Consumer]:
         """Consume a queue, with at most `prefetch` deliveries unsettled at a time.
 
-        Of one group at most `prefetch_per_group` are unsettled. When the context ends, whatever is
+        Of one group at most `prefetch_per_group` are unsettled, in a queue that keeps its groups
+        apart. When the context ends, whatever is
         unsettled goes back to the queue and is delivered again, or dead-lettered if it was
         delivered as often as the queue allows.
         """

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from socratic_bench.adapters.memory.broker import MemoryBroker
+from socratic_bench.adapters.rabbitmq.broker import DELIVERY_LIMIT, RabbitMQBroker
 from socratic_bench.ports.broker import Broker
+from tests.servers.rabbitmq import delete, new_namespace
 
 
 @dataclass(frozen=True)
@@ -38,6 +40,10 @@ class BrokerAdapter:
     delay: float
     """The shortest delay, in seconds, that a retry can be told from an immediate one by."""
 
+    sends_ahead: bool = False
+    """Whether a consumer is sent messages before it asks for them. Nobody else gets those then, and
+    if it ends they count as delivered: attempts are at least what they should be."""
+
 
 @asynccontextmanager
 async def _open_memory(limits: Limits) -> AsyncIterator[Broker]:
@@ -57,4 +63,27 @@ MEMORY = BrokerAdapter(
     patience=5.0,
     silence=0.02,
     delay=0.1,
+)
+
+
+@asynccontextmanager
+async def _open_rabbitmq(limits: Limits) -> AsyncIterator[Broker]:
+    url = await new_namespace()
+    broker = RabbitMQBroker(url, delivery_limit=limits.delivery_limit or DELIVERY_LIMIT)
+    try:
+        yield broker
+    finally:
+        await broker.close()
+        declared = broker._queues
+        await delete(url, [replace(queue, name=label) for label, queue in declared.items()])
+
+
+RABBITMQ = BrokerAdapter(
+    name="rabbitmq",
+    open=_open_rabbitmq,
+    waits_when_full=False,
+    patience=15.0,
+    silence=0.15,
+    delay=0.2,
+    sends_ahead=True,
 )

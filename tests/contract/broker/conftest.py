@@ -7,11 +7,11 @@ from collections.abc import AsyncIterator
 import pytest
 
 from socratic_bench.ports.broker import Broker, WorkQueue
-from tests.contract.broker.adapters import MEMORY, BrokerAdapter, Limits
+from tests.contract.broker.adapters import MEMORY, RABBITMQ, BrokerAdapter, Limits
 from tests.contract.broker.traffic import Traffic, new_queue
 
 
-@pytest.fixture(scope="session", params=[MEMORY], ids=lambda adapter: adapter.name)
+@pytest.fixture(scope="session", params=[MEMORY, RABBITMQ], ids=lambda adapter: adapter.name)
 def adapter(request: pytest.FixtureRequest) -> BrokerAdapter:
     chosen: BrokerAdapter = request.param
     return chosen

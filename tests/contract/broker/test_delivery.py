@@ -167,6 +167,7 @@ async def test_depth_counts_what_waits_and_not_what_is_in_hand(
     assert await traffic.has_depth(broker, queue, 6)
     async with broker.consume(queue.name, prefetch=2) as consumer:
         delayed, _ = await traffic.take(consumer, 2)
+        consumer.drain()
         assert await traffic.has_depth(broker, queue, 4)
         await consumer.retry(delayed, 10 * adapter.patience, "later")
         assert await traffic.has_depth(broker, queue, 5)

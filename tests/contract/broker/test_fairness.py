@@ -5,10 +5,19 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 
+import pytest
+
 from socratic_bench.ports.broker import Broker, WorkQueue
-from tests.contract.broker.traffic import Traffic, ids, message, messages
+from tests.contract.broker.traffic import Traffic, ids, message, messages, new_queue
 
 OTHERS = [f"model-{number}" for number in range(20)]
+
+
+@pytest.fixture
+async def queue(broker: Broker) -> WorkQueue:
+    declared = new_queue(separate_groups=True)
+    await broker.declare([declared])
+    return declared
 
 
 async def test_a_consumer_holds_at_most_its_prefetch(

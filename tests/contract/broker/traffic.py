@@ -13,10 +13,12 @@ from tests.contract.broker.adapters import BrokerAdapter
 T = TypeVar("T")
 
 
-def new_queue(event_type: str | None = None) -> WorkQueue:
+def new_queue(
+    event_type: str | None = None, *, separate_groups: bool = False, parcel: int = 1
+) -> WorkQueue:
     """A queue no other test knows, for a type no other test knows unless one is given."""
     name = f"test-{uuid4().hex[:12]}"
-    return WorkQueue(name, event_type or f"test.{name}.v1")
+    return WorkQueue(name, event_type or f"test.{name}.v1", separate_groups, parcel)
 
 
 def message(queue: WorkQueue, number: object, group: str = "model") -> Message:
@@ -74,6 +76,14 @@ class Traffic:
         """Whether a task goes on waiting although nothing happens."""
         _, pending = await asyncio.wait({task}, timeout=self._adapter.silence)
         return task in pending
+
+    async def receive_if_any(self, consumer: Consumer, limit: int) -> list[Delivery]:
+        """One receive, or nothing if nothing comes."""
+        receiving = asyncio.create_task(self.receive(consumer, limit))
+        if await self.is_waiting(receiving):
+            receiving.cancel()
+            await asyncio.wait({receiving})
+        return [] if receiving.cancelled() else receiving.result()
 
     async def receives_nothing(self, consumer: Consumer) -> bool:
         """Whether a receive finds nothing; the receive is cancelled."""

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import AbstractContextManager, asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 
 from socratic_bench.adapters.sql.store import SqlStore
 from socratic_bench.ports.store import Store
+from tests.servers import postgresql
 
 Database = Callable[[], Store]
 """Gives out a store on the same data each time, as another process would have it."""
@@ -19,17 +20,24 @@ class StoreAdapter:
     """One adapter under test."""
 
     name: str
-    database: Callable[[], AbstractContextManager[Database]]
+    database: Callable[[], AbstractAsyncContextManager[Database]]
     """Makes an empty database, and removes it afterwards."""
 
 
-@contextmanager
-def _sqlite_file() -> Iterator[Database]:
+@asynccontextmanager
+async def _sqlite_file() -> AsyncIterator[Database]:
     with tempfile.TemporaryDirectory() as folder:
         yield lambda: SqlStore.from_url(f"sqlite:///{folder}/benchmark.db")
 
 
+@asynccontextmanager
+async def _postgresql_database() -> AsyncIterator[Database]:
+    async with postgresql.new_database() as url:
+        yield lambda: SqlStore.from_url(url)
+
+
 SQLITE = StoreAdapter("sqlite", _sqlite_file)
+POSTGRESQL = StoreAdapter("postgresql", _postgresql_database)
 
 
 @asynccontextmanager

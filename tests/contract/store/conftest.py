@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 
 import pytest
 
 from socratic_bench.ports.store import Store
-from tests.contract.store.adapters import SQLITE, Database, StoreAdapter, opened
+from tests.contract.store.adapters import POSTGRESQL, SQLITE, Database, StoreAdapter, opened
+
+ADAPTERS = [
+    pytest.param(SQLITE, id=SQLITE.name),
+    pytest.param(POSTGRESQL, id=POSTGRESQL.name, marks=pytest.mark.connected),
+]
 
 
-@pytest.fixture(scope="session", params=[SQLITE], ids=lambda adapter: adapter.name)
+@pytest.fixture(scope="session", params=ADAPTERS)
 def adapter(request: pytest.FixtureRequest) -> StoreAdapter:
     chosen: StoreAdapter = request.param
     return chosen
 
 
 @pytest.fixture
-def database(adapter: StoreAdapter) -> Iterator[Database]:
-    with adapter.database() as database:
+async def database(adapter: StoreAdapter) -> AsyncIterator[Database]:
+    async with adapter.database() as database:
         yield database
 
 

@@ -42,6 +42,17 @@ async def test_a_new_experiment_is_stored_as_it_is(store: Store) -> None:
     assert await store.experiment(experiment.experiment_id) == experiment
 
 
+async def test_any_character_may_be_in_what_is_asked_and_in_why_it_failed(store: Store) -> None:
+    characters = "\0\x1f\u2028\ufffe🦉'\"\\"
+    experiment = an_experiment(follow_ups=[characters])
+    run, *_ = experiment.runs()
+    failure = a_failure(run).model_copy(update={"message": characters})
+    await store.register(experiment)
+    await store.fold([], [failure])
+    assert await store.experiment(experiment.experiment_id) == experiment
+    assert await store.failure_rows(experiment.experiment_id) == [failure]
+
+
 async def test_an_experiment_that_is_not_there_is_none(store: Store) -> None:
     assert await store.experiment("exp-unknown") is None
 

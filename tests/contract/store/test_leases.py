@@ -77,6 +77,19 @@ async def test_a_turn_whose_response_is_stored_is_never_granted(
         assert await store.lease(EXPERIMENT, [turn], owner, later, later + MINUTE) == set()
 
 
+async def test_of_several_turns_those_without_a_response_are_granted_and_counted(
+    store: Store, experiment: Experiment
+) -> None:
+    answered, leased, free, *_ = experiment.runs()
+    turns = [TurnKey(run.run_id, 1) for run in (answered, leased, free)]
+    await store.record([a_response(answered)])
+    await store.lease(EXPERIMENT, [turns[1]], "runner-a", MONDAY, MONDAY + MINUTE)
+    for calls in (2, 3):
+        granted = await store.lease(EXPERIMENT, turns, "runner-b", MONDAY, MONDAY + MINUTE)
+        assert granted == {turns[2]}
+        assert await store.calls(EXPERIMENT) == CallCount(calls, turns=2)
+
+
 async def test_the_turn_after_a_stored_response_is_granted(store: Store, run: Run) -> None:
     await store.record([a_response(run, last_turn=False)])
     following = TurnKey(run.run_id, 2)

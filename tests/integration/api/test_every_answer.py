@@ -26,6 +26,7 @@ PATHS = [
     "/api/profiles",
     "/healthz",
     "/readyz",
+    "/metrics",
     "/openapi.json",
     "/nowhere",
     "/assets/nowhere.js",

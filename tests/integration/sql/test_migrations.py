@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-import subprocess
-import sys
 from contextlib import closing
 from pathlib import Path
 
@@ -18,20 +16,7 @@ from socratic_bench.adapters.sql.schema import METADATA
 from socratic_bench.adapters.sql.store import SqlStore
 from socratic_bench.errors import StoreBroken
 from tests.contract.store.facts import a_run, a_score
-
-PREPARE = """
-import asyncio, sys
-from socratic_bench.adapters.sql.store import SqlStore
-
-async def main():
-    store = SqlStore.from_url(sys.argv[1])
-    print("ready", flush=True)
-    sys.stdin.readline()
-    await store.prepare()
-    await store.close()
-
-asyncio.run(main())
-"""
+from tests.integration.sql.processes import PREPARE, at_once
 
 
 @pytest.fixture
@@ -84,25 +69,7 @@ async def test_a_relative_path_starts_at_the_working_folder_and_its_folders_are_
 
 
 def test_processes_that_open_a_new_file_at_the_same_time_all_succeed(path: Path) -> None:
-    processes = [
-        subprocess.Popen(
-            [sys.executable, "-c", PREPARE, f"sqlite:///{path}"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        for _ in range(3)
-    ]
-    for process in processes:
-        assert process.stdout is not None
-        assert process.stdout.readline() == "ready\n"
-    for process in processes:
-        assert process.stdin is not None
-        process.stdin.write("\n")
-        process.stdin.flush()
-    for process in processes:
-        process.communicate(timeout=60)
-    assert [process.returncode for process in processes] == [0, 0, 0]
+    at_once(PREPARE, f"sqlite:///{path}", processes=3)
     assert _versions(path) == ["0001"]
 
 

@@ -7,11 +7,7 @@ import sys
 import threading
 from pathlib import Path
 
-import pytest
-from sqlalchemy import URL, ClauseElement, Executable
-
-from socratic_bench.adapters.sql import sqlite_engine, statements
-from socratic_bench.adapters.sql.statements import Writes
+from socratic_bench.adapters.sql import sqlite_engine
 from socratic_bench.adapters.sql.store import SqlStore
 from tests.contract.store.facts import a_response, a_run
 
@@ -67,23 +63,3 @@ async def test_closing_ends_every_thread_of_the_store(tmp_path: Path) -> None:
 def test_a_store_that_nobody_closed_does_not_keep_the_process_alive(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path}/benchmark.db"
     subprocess.run([sys.executable, "-c", READ_AND_LEAVE, url], check=True, timeout=30)
-
-
-def _every_statement(dialect: str) -> dict[str, ClauseElement]:
-    everything = {**vars(statements), **vars(Writes(dialect))}
-    return {
-        name: value
-        for name, value in everything.items()
-        if isinstance(value, Executable) and isinstance(value, ClauseElement)
-    }
-
-
-@pytest.mark.parametrize("name", ["sqlite", "postgresql"])
-def test_every_statement_compiles_for_either_dialect(name: str) -> None:
-    dialect = URL.create(name).get_dialect()()
-    texts = {
-        name: " ".join(str(statement.compile(dialect=dialect)).split())
-        for name, statement in _every_statement(name).items()
-    }
-    assert len(texts) >= 20
-    assert "ON CONFLICT DO NOTHING RETURNING" in texts["insert_responses"]

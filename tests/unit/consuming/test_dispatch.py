@@ -4,12 +4,22 @@ import asyncio
 from contextlib import aclosing
 
 import pytest
+import structlog
+from hypothesis import given
+from hypothesis import strategies as st
 
-from socratic_bench.consuming.dispatch import Ack, DeadLetterIt, Dispatcher, RetryLater, to_message
+from socratic_bench.consuming.dispatch import COME_BACK, Dispatcher, to_message
 from socratic_bench.consuming.outcomes import Emit, Failed, Handled, Reject, Retry
 from socratic_bench.consuming.retry_policy import RetryPolicy
+from socratic_bench.consuming.settlements import Ack, DeadLetterIt, RetryLater
 from socratic_bench.domain.run import Run
-from socratic_bench.errors import BrokerClosed, StoreBroken, StoreUnavailable
+from socratic_bench.errors import (
+    BrokerClosed,
+    BrokerUnavailable,
+    StoreBroken,
+    StoreUnavailable,
+    UnroutableMessage,
+)
 from socratic_bench.events.response_recorded import ResponseRecorded
 from socratic_bench.events.run_requested import RunRequested
 from socratic_bench.ports.broker import Delivery, Message
@@ -17,6 +27,8 @@ from tests.unit.events.examples import RUN, TIME, example_events
 
 RECORDED = example_events()["response.recorded"]
 POLICY = RetryPolicy(attempts=3, first_delay=1.0, draw=lambda: 1.0)
+AT_ONCE = RetryPolicy(attempts=3, draw=lambda: 0.0)
+AWAY = [StoreUnavailable("gone"), BrokerUnavailable("gone"), UnroutableMessage("no queue")]
 
 
 def requested(number: int) -> RunRequested:
@@ -41,8 +53,9 @@ class Published:
         self.messages += messages
 
 
-async def settle(handler, given, publish=None, event_type=RunRequested):
-    dispatcher = Dispatcher(handler, event_type, publish or Published(), POLICY)
+async def settle(handler, given, publish=None, event_type=RunRequested, **options):
+    options = {"retry_policy": POLICY, **options}
+    dispatcher = Dispatcher(handler, event_type, publish or Published(), **options)
     settlements = []
     async with aclosing(dispatcher.dispatch(given)) as batches:
         async for batch in batches:
@@ -94,7 +107,7 @@ async def test_what_a_handler_says_becomes_the_settlement():
             Handled(batch[0]),
             Retry(batch[1], 7.5, "busy"),
             Reject(batch[2], "no such experiment"),
-            Failed(batch[3], StoreUnavailable("gone")),
+            Failed(batch[3], ValueError("a bug")),
         ]
 
     given, publish = deliveries(4), Published()
@@ -102,7 +115,7 @@ async def test_what_a_handler_says_becomes_the_settlement():
         Ack(given[0]),
         RetryLater(given[1], 7.5, "busy"),
         DeadLetterIt(given[2], "no such experiment"),
-        RetryLater(given[3], 1.0, "StoreUnavailable: gone"),
+        RetryLater(given[3], 1.0, "ValueError: a bug"),
     ]
     assert [message.type for message in publish.messages] == [RECORDED.type]
 
@@ -145,15 +158,82 @@ async def test_a_bug_is_dead_lettered_after_its_last_try():
     assert await settle(handler, [given]) == [DeadLetterIt(given, "ValueError: always")]
 
 
-async def test_an_absent_store_is_waited_for_however_often():
+@pytest.mark.parametrize("error", AWAY, ids=repr)
+async def test_what_is_away_is_waited_for_in_hand_and_costs_no_delivery(error):
+    handled = []
+
+    async def handler(batch):
+        handled.append(len(batch))
+        if len(handled) <= 100:
+            raise error
+        yield [Handled(work) for work in batch]
+
+    given = deliveries(2)
+    assert await settle(handler, given, retry_policy=AT_ONCE) == [Ack(given[0]), Ack(given[1])]
+    assert handled == [2] * 101
+
+
+async def test_only_what_has_to_wait_waits():
+    handled = []
+
+    async def handler(batch):
+        handled.append([work.event.subject for work in batch])
+        for work in batch:
+            waits = work.event.subject == "run-1" and len(handled) == 1
+            yield [Failed(work, StoreUnavailable("gone")) if waits else Handled(work)]
+
+    given = deliveries(3)
+    assert await settle(handler, given, retry_policy=AT_ONCE) == [
+        Ack(given[0]),
+        Ack(given[2]),
+        Ack(given[1]),
+    ]
+    assert handled == [["run-0", "run-1", "run-2"], ["run-1"]]
+
+
+async def test_events_that_could_not_be_published_are_made_and_published_again():
+    publish = Published(BrokerUnavailable("away"))
+    handled = 0
+
+    async def handler(batch):
+        nonlocal handled
+        handled += 1
+        if handled == 3:
+            publish.error = None
+        yield [Handled(work, (RECORDED,)) for work in batch]
+
+    (given,) = deliveries(1)
+    assert await settle(handler, [given], publish, retry_policy=AT_ONCE) == [Ack(given)]
+    assert [message.id for message in publish.messages] == [RECORDED.id]
+
+
+async def test_what_is_away_for_too_long_is_given_back_for_a_while():
     async def handler(batch):
         raise StoreUnavailable("not now")
         yield
 
-    (given,) = deliveries(1, attempt=30)
-    (settlement,) = await settle(handler, [given])
-    assert isinstance(settlement, RetryLater)
-    assert settlement.delay == POLICY.longest_delay
+    given = deliveries(2, attempt=19)
+    assert await settle(handler, given, patience=0.5) == [
+        RetryLater(each, COME_BACK, "StoreUnavailable: not now") for each in given
+    ]
+
+
+async def test_a_service_that_drains_waits_for_nothing_that_is_away():
+    called = asyncio.Event()
+
+    async def handler(batch):
+        called.set()
+        raise StoreUnavailable("not now")
+        yield
+
+    (given,) = deliveries(1)
+    slow = RetryPolicy(first_delay=30.0, draw=lambda: 1.0)
+    dispatcher = Dispatcher(handler, RunRequested, Published(), slow)
+    async with asyncio.timeout(5), aclosing(dispatcher.dispatch([given])) as batches:
+        settling = asyncio.create_task(anext(batches))
+        await called.wait()
+        dispatcher.drain()
+        assert await settling == [RetryLater(given, 0.0, "StoreUnavailable: not now")]
 
 
 async def test_a_broken_store_ends_the_work_and_settles_nothing():
@@ -164,12 +244,12 @@ async def test_a_broken_store_ends_the_work_and_settles_nothing():
         await settle(handler, deliveries(2))
 
 
-async def test_nothing_is_acked_when_publishing_fails():
+async def test_a_closed_broker_ends_the_work_and_settles_nothing():
     async def handler(batch):
         yield [Handled(work, (RECORDED,)) for work in batch]
 
-    settled = await settle(handler, deliveries(2), Published(BrokerClosed("closed")))
-    assert [type(each) for each in settled] == [RetryLater, RetryLater]
+    with pytest.raises(BrokerClosed):
+        await settle(handler, deliveries(2), Published(BrokerClosed("closed")))
 
 
 async def test_work_a_handler_forgets_is_not_lost():
@@ -213,3 +293,64 @@ async def test_events_of_another_type_never_reach_the_handler():
 
     settled = await settle(handler, deliveries(1), event_type=ResponseRecorded)
     assert isinstance(settled[0], DeadLetterIt)
+
+
+class Stubborn(Exception):
+    """Raised by a handler for a whole batch."""
+
+
+@given(
+    script=st.lists(
+        st.tuples(
+            st.integers(0, 3),
+            st.sampled_from(["handled", "retry", "reject", "bug", "forgotten", "raises"]),
+        ),
+        min_size=1,
+        max_size=6,
+    ),
+    away=st.sampled_from(AWAY),
+)
+async def test_whatever_happens_every_delivery_is_settled_exactly_once(script, away):
+    """`script`: for each piece of work how often something is away first, and how it ends."""
+    left = {f"run-{n}": [waits, end] for n, (waits, end) in enumerate(script)}
+
+    async def handler(batch):
+        for work in batch:
+            plan = left[work.event.subject]
+            if plan[0]:
+                plan[0] -= 1
+                if plan[0] % 2:
+                    raise away
+                yield [Failed(work, away)]
+            elif plan[1] == "raises":
+                raise Stubborn
+            elif plan[1] != "forgotten":
+                yield [
+                    {
+                        "handled": Handled(work),
+                        "retry": Retry(work, 1.0, "later"),
+                        "reject": Reject(work, "never"),
+                        "bug": Failed(work, ValueError("bug")),
+                    }[plan[1]]
+                ]
+
+    given = deliveries(len(script))
+    with structlog.testing.capture_logs():
+        settled = await settle(handler, given, retry_policy=AT_ONCE)
+    assert sorted(each.delivery.receipt for each in settled) == list(range(len(script)))
+    kinds = {"handled": Ack, "reject": DeadLetterIt}
+    for each in settled:
+        assert type(each) is kinds.get(script[each.delivery.receipt][1], RetryLater)
+
+
+async def test_a_log_line_about_a_run_says_which():
+    async def handler(batch):
+        yield [Reject(batch[0], "no such experiment"), Failed(batch[1], ValueError("bug"))]
+
+    with structlog.testing.capture_logs() as lines:
+        await settle(handler, deliveries(2))
+    experiment_id = RUN.experiment_id
+    assert [(line["run_id"], line["correlation_id"]) for line in lines] == [
+        ("run-0", experiment_id),
+        ("run-1", experiment_id),
+    ]

@@ -73,6 +73,7 @@ def test_the_order_of_keys_does_not_matter():
         ("concurrency: 4", "concurrency: 9"),
         ("timeout_seconds: 30", "timeout_seconds: 3"),
         ("occasion: 2026-W10", "occasion: 2026-W11"),
+        ("profile: socratic-v1", "profile: socratic-v1\ndeadline_hours: 0.5"),
         ("repeats: 2", "repeats: 2 # times"),
         ("temperature: 0.5", "temperature: 5e-1"),
     ],
@@ -102,6 +103,13 @@ def test_what_is_not_measured_does_not_change_the_name(old, new):
 def test_what_is_measured_changes_the_name(old, new):
     assert CONFIG.count(old) == 1
     assert manifest_of(CONFIG.replace(old, new)).manifest_id != manifest_of(CONFIG).manifest_id
+
+
+def test_the_deadline_changes_neither_the_conditions_nor_the_experiment():
+    hurried = manifest_of(CONFIG + "deadline_hours: 1\n")
+    assert hurried.deadline_hours == 1
+    assert manifest_of(CONFIG).deadline_hours == 24
+    assert hurried.conditions_id == manifest_of(CONFIG).conditions_id
 
 
 def test_another_profile_is_another_manifest():

@@ -99,13 +99,17 @@ BESIDE_MODELS = [
         "colour: red",
         (
             "line 2, colour: unknown field; there are `models`, `scenarios`, "
-            "`system_prompt`, `parameters`, `repeats`, `profile`, `occasion`"
+            "`system_prompt`, `parameters`, `repeats`, `profile`, `deadline_hours`, `occasion`"
         ),
     ),
     ("repeats: three", 'line 2, repeats: must be a whole number, not "three"'),
     ("repeats: '3'", 'line 2, repeats: must be a whole number, not "3"'),
     ("repeats: 0", "line 2, repeats: must be 1 or more, not 0"),
     ("repeats: 1000000", "line 2, repeats: must be 100000 or less, not 1000000"),
+    ("deadline_hours: 0", "line 2, deadline_hours: must be more than 0, not 0"),
+    ("deadline_hours: 744.5", "line 2, deadline_hours: must be 744 or less, not 744.5"),
+    ("deadline_hours: '9'", 'line 2, deadline_hours: must be a number, not "9"'),
+    ("deadline: 9", "line 2, deadline: unknown field; did you mean `deadline_hours`?"),
     ("repeats:", "line 2, repeats: must be a whole number, not empty"),
     ("repeats: true", "line 2, repeats: must be a whole number, not true"),
     (
@@ -131,7 +135,7 @@ BESIDE_MODELS = [
         '"a\\nb": 1',
         (
             'line 2, ["a\\nb"]: unknown field; there are `models`, `scenarios`, '
-            "`system_prompt`, `parameters`, `repeats`, `profile`, `occasion`"
+            "`system_prompt`, `parameters`, `repeats`, `profile`, `deadline_hours`, `occasion`"
         ),
     ),
 ]
@@ -427,7 +431,7 @@ DOCUMENTS = st.recursive(
 CONFIGS = st.fixed_dictionaries(
     {"models": st.just(["reference/socratic"]) | DOCUMENTS},
     optional=dict.fromkeys(
-        ("scenarios", "repeats", "parameters", "profile", "occasion"), DOCUMENTS
+        ("scenarios", "repeats", "parameters", "profile", "deadline_hours", "occasion"), DOCUMENTS
     ),
 )
 FORMATS = st.sampled_from(["benchmark.json", "benchmark.yaml", "benchmark"])

@@ -162,7 +162,8 @@ def test_the_fields_of_the_predecessor_are_unknown_where_no_model_has_a_model_id
     assert mistakes_of(text) == [
         (
             "benchmark.yaml line 2, weekly_schedule: unknown field; there are `models`, "
-            "`scenarios`, `system_prompt`, `parameters`, `repeats`, `profile`, `occasion`"
+            "`scenarios`, `system_prompt`, `parameters`, `repeats`, `profile`, "
+            "`deadline_hours`, `occasion`"
         ),
         "benchmark.yaml line 3, budget: a budget is not enforced by this version: remove it",
     ]

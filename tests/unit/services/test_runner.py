@@ -4,6 +4,7 @@ import asyncio
 from datetime import timedelta
 
 import pytest
+import structlog
 
 from socratic_bench.adapters.memory.broker import MemoryBroker
 from socratic_bench.adapters.sql.store import SqlStore
@@ -16,7 +17,7 @@ from socratic_bench.domain.manifest import Experiment, Limits, Manifest, TutorMo
 from socratic_bench.domain.money import Price
 from socratic_bench.domain.response import Usage
 from socratic_bench.domain.scenario import Scenario
-from socratic_bench.errors import InvalidInput, ModelCallFailed
+from socratic_bench.errors import InvalidInput, ModelCallFailed, StoreUnavailable
 from socratic_bench.events.codec import decode
 from socratic_bench.events.response_recorded import ResponseRecorded
 from socratic_bench.events.run_failed import RunFailed
@@ -84,7 +85,7 @@ async def store(tmp_path):
     await store.close()
 
 
-async def carry_out(store, tutor, *runs, owner="runner-1"):
+async def carry_out(store, tutor, *runs, owner="runner-1", settings=SETTINGS):
     """Request runs and return the events the runner publishes for them, in order."""
     if isinstance(tutor, ScriptedTutor):
 
@@ -96,7 +97,7 @@ async def carry_out(store, tutor, *runs, owner="runner-1"):
     await broker.declare(WORK_QUEUES, BROADCASTS)
     async with (
         asyncio.timeout(DEADLINE),
-        runner_worker(broker, store, SystemClock(), open_client, SETTINGS, owner=owner) as worker,
+        runner_worker(broker, store, SystemClock(), open_client, settings, owner=owner) as worker,
         asyncio.TaskGroup() as tasks,
     ):
         tasks.create_task(worker.run())
@@ -129,6 +130,7 @@ async def carry_out(store, tutor, *runs, owner="runner-1"):
                 consumer.drain()
                 await task
     assert await broker.depth(RUNNER_RUN_REQUESTED.name) == 0
+    assert await broker.dead_letters(RUNNER_RUN_REQUESTED.name) == []
     await broker.close()
     return events
 
@@ -255,13 +257,15 @@ async def test_what_is_no_answer_is_recorded_as_what_it_is(store, given, stored)
     assert event.data.status == stored
 
 
-async def test_a_turn_another_runner_is_asking_for_is_left_to_it(store):
-    now = SystemClock().now()
-    held = {TurnKey(ONE.run_id, 1)}
-    assert (
-        await store.lease(ONE.experiment_id, held, "runner-2", now, now + timedelta(minutes=5))
-        == held
-    )
+async def hold(store, **lasting):
+    """Have another runner hold the lease of the first turn of ONE."""
+    now, held = SystemClock().now(), {TurnKey(ONE.run_id, 1)}
+    until = now + timedelta(**lasting)
+    assert await store.lease(ONE.experiment_id, held, "runner-2", now, until) == held
+
+
+async def test_a_turn_another_runner_is_asking_for_is_left_to_it_for_longer_and_longer(store):
+    await hold(store, minutes=5)
     tutor = ScriptedTutor(lambda *_: reply())
 
     async def lease(wanteds):
@@ -274,12 +278,58 @@ async def test_a_turn_another_runner_is_asking_for_is_left_to_it(store):
     async def record(responses):
         raise AssertionError("there is nothing to record")
 
-    conversations = Conversations(lease, record, SystemClock(), RetryPolicy(), asyncio.Event())
-    carrier = RunCarrier(store, TutorPool(lambda _: tutor), conversations, SystemClock())
-    work = Work(RunRequested.of(ONE, source="test", time=TIME), 1)
-    (outcome,) = [outcome async for batch in carrier([work]) for outcome in batch]
-    assert isinstance(outcome, Retry)
+    policy, margin = RetryPolicy(attempts=4, longest_delay=9.8), timedelta(seconds=5)
+    conversations = Conversations(lease, record, SystemClock(), policy, margin, asyncio.Event())
+    carrier = RunCarrier(
+        store, TutorPool(lambda _: tutor), conversations, SystemClock(), busy_delay=1
+    )
+    delays = []
+    for attempt in range(1, 21):
+        work = Work(RunRequested.of(ONE, source="test", time=TIME), attempt)
+        (outcome,) = [outcome async for batch in carrier([work]) for outcome in batch]
+        assert isinstance(outcome, Retry)
+        delays.append(outcome.after)
+    # One turn of four calls with 0.2 s for each and 9.8 s between them, and the margin.
+    assert delays == [1, 2, 4, 8, 16, 32, *[45] * 14]
     assert tutor.asked == []
+
+
+async def test_a_run_a_dead_runner_holds_comes_through_once_its_lease_has_run_out(store):
+    await hold(store, seconds=0.5)
+    tutor = ScriptedTutor(lambda *_: reply())
+    settings = SETTINGS.model_copy(update={"runner_busy_delay": 0.001})
+    (event,) = await carry_out(store, tutor, ONE, settings=settings)
+    assert event.data.text == reply().text
+    assert len(tutor.asked) == 1
+
+
+async def test_a_response_waits_for_a_store_that_is_away_and_is_not_asked_for_again(
+    store, monkeypatch
+):
+    record, refused = store.record, []
+
+    async def refuse_once(responses):
+        if not refused:
+            refused.append(responses)
+            raise StoreUnavailable("restarting")
+        return await record(responses)
+
+    monkeypatch.setattr(store, "record", refuse_once)
+    tutor = ScriptedTutor(lambda *_: reply())
+    (event,) = await carry_out(store, tutor, ONE)
+    assert event.data == refused[0][0]
+    assert len(tutor.asked) == 1
+    assert (await store.calls(EXPERIMENT.experiment_id)).calls == 1
+
+
+async def test_what_a_model_client_logs_is_about_its_run(store):
+    def script(*_):
+        raise RuntimeError("a bug in the client")
+
+    with structlog.testing.capture_logs([structlog.contextvars.merge_contextvars]) as lines:
+        await carry_out(store, ScriptedTutor(script), ONE)
+    (line,) = [line for line in lines if line["event"] == "model client failed"]
+    assert (line["run_id"], line["correlation_id"]) == (ONE.run_id, ONE.experiment_id)
 
 
 async def test_no_more_calls_are_in_flight_than_the_model_allows(store):

@@ -21,6 +21,7 @@ from socratic_embedded.commands.leaderboard import show_comparison
 from socratic_embedded.commands.store_option import (
     database_file,
     prepared_store,
+    shown_address,
     store_option,
 )
 from socratic_embedded.model_catalogue import RegisteredModels
@@ -149,7 +150,7 @@ def _report(
     unfinished = progress.planned - progress.done
     say(
         f"{progress.done} of {progress.planned} runs done, {progress.failed} of them failed; "
-        f"{result.calls} model calls now. Results: {store_url}"
+        f"{result.calls} model calls now. Results: {shown_address(store_url)}"
     )
     if result.stopped or unfinished:
         left = f"{unfinished} runs are left" if unfinished else "Not every run was tried again"

@@ -38,6 +38,17 @@ def database_file(store_url: str) -> Path | None:
     return Path(store_url[len(prefix) :]) if store_url.startswith(prefix) else None
 
 
+def shown_address(store_url: str) -> str:
+    """A store's address as anybody may read it: without user, password and options."""
+    if database_file(store_url) is not None:
+        return store_url
+    scheme, _, rest = store_url.partition("://")
+    address, _, options = rest.partition("?")
+    if "@" in options:  # or a password with a question mark: whatever it is, it is kept
+        return f"{scheme}://…"
+    return f"{scheme}://{address.rpartition('@')[2]}"
+
+
 @asynccontextmanager
 async def prepared_store(store_url: str, *, must_exist: bool = False) -> AsyncIterator[Store]:
     """The store at an address, ready for use, and closed in the end.

@@ -1,8 +1,7 @@
-"""`/healthz` and `/readyz`: whether the process lives, and whether it can do its work."""
+"""`/healthz`, `/readyz` and `/metrics`: whether the process lives and can work, and what it did."""
 
 from __future__ import annotations
 
-import asyncio
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
@@ -11,7 +10,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from socratic_api.endpoints import JSON, Endpoint
-from socratic_bench.ports.store import Store
+from socratic_api.problems import RETRY_SECONDS, problem
+from socratic_bench.hosting.metrics import CONTENT_TYPE, Metrics
+from socratic_bench.hosting.readiness import Readiness
 
 
 class Health(BaseModel):
@@ -25,24 +26,31 @@ class Health(BaseModel):
 _OK = to_json(Health())
 
 
-def endpoints(store: Store, timeout: float) -> list[Endpoint]:
-    """Liveness and readiness; `timeout` in seconds is how long the store may take."""
+def endpoints(readiness: Readiness, metrics: Metrics) -> list[Endpoint]:
+    """Liveness, readiness and metrics."""
 
     async def is_alive(_request: Request) -> Response:
         return Response(_OK, media_type=JSON)
 
     async def is_ready(_request: Request) -> Response:
-        async with asyncio.timeout(timeout):
-            await store.revision()
+        reason = await readiness.problem()
+        if reason is not None:
+            return problem(503, reason, {"Retry-After": RETRY_SECONDS})
         return Response(_OK, media_type=JSON)
+
+    async def show_metrics(_request: Request) -> Response:
+        return Response(metrics.text(), media_type=CONTENT_TYPE)
 
     return [
         Endpoint("/healthz", is_alive, "The process answers", Health),
         Endpoint(
             "/readyz",
             is_ready,
-            "The store answers",
+            "The service has started and the store answers",
             Health,
-            problems={503: "The store does not answer"},
+            problems={503: "It is starting or draining, or the store does not answer"},
+        ),
+        Endpoint(
+            "/metrics", show_metrics, "What was answered, as Prometheus reads it", "text/plain"
         ),
     ]

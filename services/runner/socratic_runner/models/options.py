@@ -46,12 +46,12 @@ def refuse_base_url(model: TutorModel) -> None:
         )
 
 
-def known_name(model: TutorModel, names: tuple[str, ...]) -> str:
-    """The part of the model's id after its provider.
+def known_name(model: TutorModel, names: tuple[str, ...], *, label_after: str = "/") -> str:
+    """The part of the model's id after its provider, without the label that may follow it.
 
     Raises InvalidInput if it is none of `names`.
     """
-    name = model.id.partition("/")[2]
+    name = model.id.partition("/")[2].partition(label_after)[0]
     if name not in names:
         known = ", ".join(f"{model.provider}/{other}" for other in names)
         raise InvalidInput(f"there is no model {model.id}; there is {known}")

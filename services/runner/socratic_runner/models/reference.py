@@ -28,6 +28,10 @@ MODEL_VERSION: Final = "reference-1"
 VARIANTS: Final = 32
 """How many different repeats of a turn there are: repeat 33 says what repeat 1 said."""
 
+LABEL: Final = "@"
+"""What sets several entries of one archetype apart: `reference/socratic@2` says what
+`reference/socratic` says, and is a model of its own."""
+
 _KEPT_ANSWERS = 2048
 
 
@@ -108,7 +112,7 @@ ARCHETYPES: Final[dict[str, Callable[[int], Archetype]]] = {
 
 def check_model(model: TutorModel, base_folder: Path | None) -> None:
     """Raise InvalidInput for a reference tutor there is not, or an option it does not have."""
-    known_name(model, tuple(ARCHETYPES))
+    known_name(model, tuple(ARCHETYPES), label_after=LABEL)
     refuse_base_url(model)
     read_options(model, ReferenceOptions)
 
@@ -117,7 +121,7 @@ def open_client(model: TutorModel, base_folder: Path | None) -> ModelClient:
     """A client for a reference tutor."""
     check_model(model, base_folder)
     latency_ms = read_options(model, ReferenceOptions).latency_ms
-    archetype = ARCHETYPES[known_name(model, tuple(ARCHETYPES))]
+    archetype = ARCHETYPES[known_name(model, tuple(ARCHETYPES), label_after=LABEL)]
     return ReferenceClient(archetype(latency_ms), latency_ms)
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable, Iterator, Sequence
 
-from socratic_bench.adapters.memory.queue import MemoryQueue
-from socratic_bench.adapters.memory.turns import Turns
-from socratic_bench.errors import BrokerError, InvalidInput
+from socratic_bench.adapters.memory.queue import MemoryQueue, Waiting
+from socratic_bench.consuming.turns import Turns
+from socratic_bench.errors import BrokerClosed, BrokerError, DeliveryLost, InvalidInput
 from socratic_bench.ports.broker import Delivery
 
 
@@ -30,7 +30,7 @@ class MemoryConsumer:
         self._queue = queue
         self._receipts = receipts
         self._prefetch = prefetch
-        self._turns = Turns(prefetch_per_group)
+        self._turns: Turns[Waiting] = Turns(prefetch_per_group)
         self._in_hand: dict[int, Delivery] = {}
         self._draining = False
         self._ended: type[BrokerError] | None = None
@@ -113,7 +113,7 @@ class MemoryConsumer:
             self._turns.receivers.wake_one()
 
     def _not_in_hand(self, stale: Sequence[Delivery]) -> BrokerError:
-        error = self._ended or BrokerError
+        error = BrokerClosed if self._ended is BrokerClosed else DeliveryLost
         return error(
             f"queue {self._queue.name!r}: message {stale[0].message.id!r} "
             f"({len(stale)} of this call) is not in this consumer's hand: it was settled before, "

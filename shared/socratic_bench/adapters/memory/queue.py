@@ -6,10 +6,22 @@ import asyncio
 from collections import deque
 from collections.abc import Iterable, Sequence
 from itertools import islice
+from typing import NamedTuple
 
-from socratic_bench.adapters.memory.turns import Group, Turns, Waiting
-from socratic_bench.adapters.memory.waiting_line import WaitingLine
+from socratic_bench.consuming.turns import Turns
+from socratic_bench.consuming.waiting_line import WaitingLine
 from socratic_bench.ports.broker import DeadLetter, Delivery, Message
+
+
+class Waiting(NamedTuple):
+    """A message that waits in a queue."""
+
+    message: Message
+    attempts: int
+    """How often it was handed out before."""
+
+
+Group = deque[Waiting]
 
 
 class MemoryQueue:
@@ -31,7 +43,7 @@ class MemoryQueue:
         self._ready = 0
         self._delayed: dict[int, asyncio.TimerHandle] = {}
         self._dead: deque[DeadLetter] = deque()
-        self._turns: list[Turns] = []
+        self._turns: list[Turns[Waiting]] = []
 
     @property
     def depth(self) -> int:
@@ -43,13 +55,13 @@ class MemoryQueue:
         """How many messages may still be published to it."""
         return max(0, self._max_waiting - self.depth)
 
-    def join(self, turns: Turns) -> None:
+    def join(self, turns: Turns[Waiting]) -> None:
         """Let a consumer take part."""
         self._turns.append(turns)
         for name, group in self._groups.items():
             turns.offer(name, group)
 
-    def leave(self, turns: Turns) -> None:
+    def leave(self, turns: Turns[Waiting]) -> None:
         """Forget a consumer."""
         self._turns.remove(turns)
 
@@ -58,7 +70,7 @@ class MemoryQueue:
         for message in messages:
             self._put_last(Waiting(message, 0))
 
-    def take(self, turns: Turns, limit: int) -> list[Waiting]:
+    def take(self, turns: Turns[Waiting], limit: int) -> list[Waiting]:
         """Up to `limit` messages for a consumer, from its groups in turn."""
         taken: list[Waiting] = []
         while len(taken) < limit and turns:
@@ -71,7 +83,7 @@ class MemoryQueue:
             self._publishers.wake_one()
         return taken
 
-    def settled(self, turns: Turns, group: str) -> None:
+    def settled(self, turns: Turns[Waiting], group: str) -> None:
         """A consumer no longer holds one message of a group."""
         turns.settled(group, self._groups.get(group))
 

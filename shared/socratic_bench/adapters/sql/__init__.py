@@ -1,1 +1,1 @@
-"""The SQL store: SQLAlchemy Core over aiosqlite; the same statements compile for PostgreSQL."""
+"""The SQL store: SQLAlchemy Core over SQLite by aiosqlite, or PostgreSQL by asyncpg."""

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import sqlite3
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
-from dataclasses import dataclass
-from pathlib import Path
 
 from sqlalchemy.exc import SQLAlchemyError
-from sqlalchemy.ext.asyncio import AsyncEngine
 
-from socratic_bench.adapters.sql import faults, sqlite_engine
+from socratic_bench.adapters.sql.backend import Backend
 from socratic_bench.adapters.sql.migrations.upgrade import upgrade
 from socratic_bench.adapters.sql.transactions import (
     WAIT_SECONDS,
@@ -20,49 +16,7 @@ from socratic_bench.adapters.sql.transactions import (
     Transaction,
     to_the_end,
 )
-from socratic_bench.errors import InvalidSettings, StoreError
-
-_SQLITE = "sqlite:///"
-_ADDRESS = "give sqlite:///path/to/file.db, or sqlite:////path from the root"
-
-
-@dataclass(frozen=True, slots=True)
-class Backend:
-    """What is special about a kind of database."""
-
-    name: str
-    """Which database, as people know it; without a password."""
-
-    create: Callable[[], None]
-    """Make what the engines need to connect. Blocks."""
-
-    writing: Callable[[], AsyncEngine]
-    writers: int
-    """How many connections `writing` has."""
-
-    reading: Callable[[], AsyncEngine]
-    readers: int
-    explain: Callable[[Exception], StoreError]
-    """This project's error for one of the driver, SQLAlchemy or the operating system."""
-
-
-def backend_for(url: str) -> Backend:
-    """The backend that a store's address names. Raises InvalidSettings for any other address."""
-    name = url.removeprefix(_SQLITE)
-    if name == url:
-        raise InvalidSettings(f"{url!r} is no address of an SQL store: {_ADDRESS}")
-    if not name or name.startswith(":"):
-        raise InvalidSettings(f"{url!r} names no file: {_ADDRESS}")
-    path = Path(name).absolute()
-    return Backend(
-        name=str(path),
-        create=lambda: sqlite_engine.create_file(path),
-        writing=lambda: sqlite_engine.writing_engine(path),
-        writers=1,
-        reading=lambda: sqlite_engine.reading_engine(path),
-        readers=sqlite_engine.READERS,
-        explain=lambda error: faults.explain(error, path),
-    )
+from socratic_bench.errors import StoreError
 
 
 class Database:
@@ -70,6 +24,7 @@ class Database:
 
     def __init__(self, backend: Backend) -> None:
         self._backend = backend
+        self._faults: tuple[type[Exception], ...] = (SQLAlchemyError, OSError, *backend.errors)
         engine = backend.writing()
         self.dialect: str = engine.dialect.name
         """SQLAlchemy's name of the dialect."""
@@ -122,7 +77,7 @@ class Database:
         asyncio.run(self._upgrade())
 
     async def _upgrade(self) -> None:
-        engine = self._backend.writing()
+        engine = self._backend.migrating()
         try:
             async with engine.begin() as connection:
                 await connection.run_sync(upgrade, self._backend.name)
@@ -137,7 +92,7 @@ class Database:
         self._idle.clear()
         try:
             yield
-        except (SQLAlchemyError, sqlite3.Error, OSError) as error:
+        except self._faults as error:
             raise self._backend.explain(error) from error
         finally:
             self._in_use -= 1

@@ -10,25 +10,15 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any, NamedTuple, TypeVar
 
+from socratic_bench.adapters.sql.batched import Lookups, Writes, chunks
 from socratic_bench.adapters.sql.records import (
     cell_of_row,
-    contents_of_cell,
     record_of,
-    row_of_empty_cell,
+    row_of_cell,
     row_of_failure,
     row_of_score,
 )
-from socratic_bench.adapters.sql.statements import (
-    ENDED_RUNS,
-    FAILURES_OF_RUNS,
-    HAS_FAILURES,
-    REPLACE_FAILURE,
-    SCORES_OF_RUNS,
-    UPDATE_CELL,
-    WITHDRAW_FAILURE,
-    Writes,
-    chunks,
-)
+from socratic_bench.adapters.sql.statements import REPLACE_FAILURE, WITHDRAW_FAILURE
 from socratic_bench.adapters.sql.transactions import Transaction
 from socratic_bench.domain.cell import Cell, CellKey, key_of_failure, key_of_score
 from socratic_bench.domain.run import RunFailure
@@ -66,8 +56,9 @@ class StoredFailure(NamedTuple):
 class Fold:
     """One fold, for one transaction that writes."""
 
-    def __init__(self, transaction: Transaction, writes: Writes) -> None:
+    def __init__(self, transaction: Transaction, lookups: Lookups, writes: Writes) -> None:
         self._transaction = transaction
+        self._lookups = lookups
         self._writes = writes
         self._cells: dict[CellKey, Cell] = {}
         self._changed: set[CellKey] = set()
@@ -78,7 +69,7 @@ class Fold:
         """Store these facts and fold in those that are new; returns their cells by key."""
         dimensions = {key_of_score(scored): scored.run.dimension for scored in scores}
         dimensions |= {key_of_failure(failure): failure.run.dimension for failure in failures}
-        await self._take({key._replace(turn=1): name for key, name in dimensions.items()})
+        await self._take_guards({key._replace(turn=1): name for key, name in dimensions.items()})
         await self._take(dimensions)
         await self._add_scores(_firsts(scores, _key_of_score))
         overruled = await self._withdraw_failures(
@@ -89,27 +80,45 @@ class Fold:
         cells = (self._cells[key] for key in sorted(overruled.union(dimensions)))
         return [cell for cell in cells if cell.responses]
 
+    async def _take_guards(self, dimensions: dict[CellKey, str]) -> None:
+        """Lock and read the cells of turn 1, in the order of their keys.
+
+        All in one go, whether they are there already or not: another fold may want the same ones.
+        """
+        if await self._lock(dimensions):
+            await self._transaction.restart()  # lets go of those that were there
+            await self._make(dimensions)
+
     async def _take(self, dimensions: dict[CellKey, str]) -> None:
-        """Lock and read cells, in the order of their keys, unless they are taken already."""
-        missing = sorted(dimensions.keys() - self._cells.keys())
-        if missing:
-            rows = [row_of_empty_cell(key, dimensions[key]) for key in missing]
-            for row in await self._transaction.execute(self._writes.take_cells, rows):
-                cell = cell_of_row(row)
-                self._cells[cell.key] = cell
+        """Lock and read further cells, whose guards are taken."""
+        if missing := await self._lock(dimensions):
+            await self._make({key: dimensions[key] for key in missing})
+
+    async def _lock(self, keys: Iterable[CellKey]) -> Collection[CellKey]:
+        """Lock and read those of these cells that are there; returns those that are not."""
+        wanted = sorted(set(keys) - self._cells.keys())
+        for chunk in chunks(wanted):
+            parameters = self._lookups.keys_of_cells(chunk)
+            self._know(await self._transaction.execute(self._lookups.take_cells, parameters))
+        return [key for key in wanted if key not in self._cells]
+
+    async def _make(self, dimensions: dict[CellKey, str]) -> None:
+        """Lock and read cells, made where they are not there, in the order of their keys."""
+        empty = [row_of_cell(Cell(key, dimensions[key])) for key in sorted(dimensions)]
+        rows = self._writes.rows(empty)
+        self._know(await self._transaction.execute(self._writes.make_cells, rows))
+
+    def _know(self, rows: Iterable[Sequence[Any]]) -> None:
+        for row in rows:
+            cell = cell_of_row(row)
+            self._cells[cell.key] = cell
 
     async def _add_scores(self, scores: dict[ScoreKey, ScoredResponse]) -> None:
-        stored: set[ScoreKey] = set()
-        for keys in chunks(scores):
-            rows = await self._transaction.execute(SCORES_OF_RUNS, _ids(keys))
-            stored.update(ScoreKey._make(row) for row in rows)
-        new = sorted(scores.keys() - stored)
-        if new:
-            # Nobody else can have stored one of them meanwhile: their cells are taken.
-            records = [row_of_score(scores[key]) for key in new]
-            await self._transaction.execute(self._writes.insert_scores, records)
-        for key in new:
-            scored = scores[key]
+        if not scores:
+            return
+        rows = self._writes.rows([row_of_score(scores[key]) for key in sorted(scores)])
+        for row in await self._transaction.execute(self._writes.insert_scores, rows):
+            scored = scores[ScoreKey._make(row)]
             self._cell_to_change(key_of_score(scored)).add_score(scored)
 
     async def _withdraw_failures(self, ended: Collection[RunKey]) -> set[CellKey]:
@@ -132,11 +141,13 @@ class Fold:
         further = sorted(run for run in stored if stored[run].failure.turn < failures[run].turn)
         ended: set[RunKey] = set()
         for runs in chunks([*new, *further]):
-            rows = await self._transaction.execute(ENDED_RUNS, _ids(runs))
+            rows = await self._transaction.execute(self._lookups.ended_runs, _ids(runs))
             ended.update(RunKey._make(row) for row in rows)
         if new:
             records = [row_of_failure(failures[run], counted=run not in ended) for run in new]
-            await self._transaction.execute(self._writes.insert_failures, records)
+            await self._transaction.execute(
+                self._writes.insert_failures, self._writes.rows(records)
+            )
         if further:
             replacements = [{**_at(run), "record": record_of(failures[run])} for run in further]
             await self._transaction.execute(REPLACE_FAILURE, replacements)
@@ -151,11 +162,10 @@ class Fold:
     async def _stored_failures(self, runs: Collection[RunKey]) -> dict[RunKey, StoredFailure]:
         """The failures stored of these runs, with their cells taken."""
         stored: dict[RunKey, StoredFailure] = {}
-        if runs and await self._transaction.execute(HAS_FAILURES, _ids(runs)):
+        if runs and await self._transaction.execute(self._lookups.has_failures, _ids(runs)):
             for chunk in chunks(runs):
-                for counted, record in await self._transaction.execute(
-                    FAILURES_OF_RUNS, _ids(chunk)
-                ):
+                rows = await self._transaction.execute(self._lookups.failures, _ids(chunk))
+                for counted, record in rows:
                     failure = RunFailure.model_validate_json(record)
                     if _run_of(failure) in runs:
                         stored[_run_of(failure)] = StoredFailure(failure, counted)
@@ -166,10 +176,8 @@ class Fold:
 
     async def _write_cells(self) -> None:
         if self._changed:
-            rows = [
-                {**_at(key), **contents_of_cell(self._cells[key])} for key in sorted(self._changed)
-            ]
-            await self._transaction.execute(UPDATE_CELL, rows)
+            cells = [row_of_cell(self._cells[key]) for key in sorted(self._changed)]
+            await self._transaction.execute(self._writes.write_cells, self._writes.rows(cells))
 
     def _cell_to_change(self, key: CellKey) -> Cell:
         self._changed.add(key)
@@ -202,7 +210,7 @@ def _furthest(failures: Iterable[RunFailure]) -> dict[RunKey, RunFailure]:
     return furthest
 
 
-def _ids(runs: Iterable[RunKey | ScoreKey]) -> dict[str, list[str]]:
+def _ids(runs: Iterable[RunKey]) -> dict[str, list[str]]:
     """The parameters of a statement about these runs."""
     return {
         "experiment_ids": list({run.experiment_id for run in runs}),
@@ -210,6 +218,6 @@ def _ids(runs: Iterable[RunKey | ScoreKey]) -> dict[str, list[str]]:
     }
 
 
-def _at(key: CellKey | RunKey) -> dict[str, Any]:
+def _at(key: RunKey) -> dict[str, Any]:
     """The parameters that say which row to update."""
     return {f"at_{name}": value for name, value in key._asdict().items()}

@@ -84,26 +84,21 @@ def row_of_failure(failure: RunFailure, *, counted: bool) -> Row:
     }
 
 
-def contents_of_cell(cell: Cell) -> Row:
-    """What changes in a row when a fact is folded into its cell."""
+def row_of_cell(cell: Cell) -> Row:
     return {
+        **cell.key._asdict(),
+        "dimension": cell.dimension,
         "responses": cell.responses,
         "runs_ended": cell.runs_ended,
+        "revision": 0,
         "record": cell.to_json(),
     }
-
-
-def row_of_empty_cell(key: CellKey, dimension: str) -> Row:
-    return {**key._asdict(), "dimension": dimension, "revision": 0, **_NOTHING}
 
 
 def cell_of_row(row: Sequence[Any]) -> Cell:
     """From (experiment_id, model_id, scenario_id, turn, profile, dimension, record)."""
     *key, dimension, record = row
     return Cell.from_json(CellKey(*key), dimension, record)
-
-
-_NOTHING = contents_of_cell(Cell(CellKey("", "", "", 1, ""), ""))
 
 
 def record_of(fact: BaseModel) -> str:

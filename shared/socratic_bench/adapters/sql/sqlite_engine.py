@@ -70,6 +70,8 @@ def _engine(path: Path, connections: int, begin: str, *pragmas: str) -> AsyncEng
         max_overflow=0,
         # A transaction is committed or rolled back before its connection is returned.
         pool_reset_on_return=None,
+        # They are what models and students said: nothing for an error message.
+        hide_parameters=True,
         connect_args={"timeout": LOCK_TIMEOUT_SECONDS, "isolation_level": None},
     )
 

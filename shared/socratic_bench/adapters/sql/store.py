@@ -6,7 +6,10 @@ from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from datetime import datetime
 
 from socratic_bench.adapters.sql import statements
-from socratic_bench.adapters.sql.database import Database, backend_for
+from socratic_bench.adapters.sql.backend import backend_for
+from socratic_bench.adapters.sql.batched import Lookups, Writes, chunks
+from socratic_bench.adapters.sql.database import Database
+from socratic_bench.adapters.sql.dialects import DIALECTS
 from socratic_bench.adapters.sql.folding import Fold
 from socratic_bench.adapters.sql.records import (
     cell_of_row,
@@ -15,7 +18,6 @@ from socratic_bench.adapters.sql.records import (
     row_of_experiment,
     row_of_response,
 )
-from socratic_bench.adapters.sql.statements import Writes, chunks
 from socratic_bench.adapters.sql.transactions import Transaction
 from socratic_bench.domain.cell import Cell
 from socratic_bench.domain.manifest import Experiment
@@ -35,11 +37,13 @@ class SqlStore:
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._writes = Writes(database.dialect)
+        dialect = DIALECTS[database.dialect]
+        self._writes = Writes(dialect)
+        self._lookups = Lookups(dialect)
 
     @classmethod
     def from_url(cls, url: str) -> SqlStore:
-        """The store at `sqlite:///path`. Opens nothing yet.
+        """The store at `sqlite:///path` or `postgresql://…`. Opens nothing yet.
 
         Raises InvalidSettings where `url` is no such address.
         """
@@ -51,7 +55,8 @@ class SqlStore:
     async def register(self, experiment: Experiment) -> Experiment:
         parameters = {"experiment_id": experiment.experiment_id}
         async with self._database.write() as transaction:
-            await transaction.execute(self._writes.register, row_of_experiment(experiment))
+            rows = self._writes.rows([row_of_experiment(experiment)])
+            await transaction.execute(self._writes.register, rows)
             [row] = await transaction.execute(statements.FIND_EXPERIMENT, parameters)
         return experiment_of_row(row)
 
@@ -85,16 +90,16 @@ class SqlStore:
         async with self._database.read() as transaction:
             for chunk in chunks(run_ids):
                 parameters = {"experiment_id": experiment_id, "run_ids": chunk}
-                for (run_id,) in await transaction.execute(statements.DONE_RUNS, parameters):
+                for (run_id,) in await transaction.execute(self._lookups.done_runs, parameters):
                     done.add(run_id)
-                for (run_id,) in await transaction.execute(statements.RUNS_TO_SCORE, parameters):
+                for (run_id,) in await transaction.execute(self._lookups.runs_to_score, parameters):
                     done.discard(run_id)
         return done
 
     async def responses(self, run_ids: Collection[str]) -> Mapping[str, Sequence[Response]]:
         """The stored responses of these runs; a run without any is not in the mapping."""
         async with self._database.read() as transaction:
-            stored = await _responses_of(transaction, run_ids)
+            stored = await self._responses_of(transaction, run_ids)
         of_runs: dict[str, list[Response]] = {}
         for response in stored:
             of_runs.setdefault(response.run.run_id, []).append(response)
@@ -109,24 +114,23 @@ class SqlStore:
         until: datetime,
     ) -> set[TurnKey]:
         wanted = set(turns)
-        terms = {
-            "experiment_id": experiment_id,
-            "calls": 1,
-            "owner": owner,
-            "leased_until": microseconds(until),
-            "now": microseconds(now),
-        }
+        terms = {"calls": 1, "owner": owner, "leased_until": microseconds(until)}
         async with self._database.write() as transaction:
-            for chunk in chunks({turn.run_id for turn in turns}):
-                rows = await transaction.execute(
-                    statements.RESPONSE_KEYS_OF_RUNS, {"run_ids": chunk}
-                )
-                wanted.difference_update(TurnKey._make(row) for row in rows)
-            if not wanted:
-                return set()
-            claims = [{"run_id": run, "turn": turn, **terms} for run, turn in sorted(wanted)]
-            rows = await transaction.execute(self._writes.lease, claims)
-            return {TurnKey._make(row) for row in rows}
+            while wanted:
+                claims = [
+                    {"experiment_id": experiment_id, "run_id": run, "turn": turn, **terms}
+                    for run, turn in sorted(wanted)
+                ]
+                parameters = self._writes.rows(claims, now=microseconds(now))
+                rows = await transaction.execute(self._writes.lease, parameters)
+                granted = {TurnKey._make(row) for row in rows}
+                # Asked once they are taken: a response that is stored later came after the lease.
+                answered = await self._answered(transaction, granted)
+                if not answered:
+                    return granted
+                await transaction.restart()
+                wanted -= answered
+        return set()
 
     async def record(self, responses: Sequence[Response]) -> Sequence[Response]:
         stored: dict[TurnKey, Response] = {}
@@ -134,11 +138,13 @@ class SqlStore:
             stored.setdefault(_turn_of(response), response)
         if not stored:
             return []
-        rows = [row_of_response(stored[turn]) for turn in sorted(stored)]
+        rows = self._writes.rows([row_of_response(stored[turn]) for turn in sorted(stored)])
         async with self._database.write() as transaction:
             inserted = await transaction.execute(self._writes.insert_responses, rows)
             earlier = stored.keys() - {TurnKey._make(row) for row in inserted}
-            for response in await _responses_of(transaction, {turn.run_id for turn in earlier}):
+            for response in await self._responses_of(
+                transaction, {turn.run_id for turn in earlier}
+            ):
                 stored[_turn_of(response)] = response
         return [stored[_turn_of(response)] for response in responses]
 
@@ -150,7 +156,7 @@ class SqlStore:
         A cell that holds no fact that counts is no cell, and is not returned.
         """
         async with self._database.write() as transaction:
-            return await Fold(transaction, self._writes).add(scores, failures)
+            return await Fold(transaction, self._lookups, self._writes).add(scores, failures)
 
     async def cells(self, experiment_ids: Collection[str] | None = None) -> Sequence[Cell]:
         async with self._database.read() as transaction:
@@ -160,9 +166,7 @@ class SqlStore:
                 ]
             cells: list[Cell] = []
             for chunk in chunks(sorted(set(experiment_ids))):
-                rows = await transaction.execute(
-                    statements.LIST_CELLS_OF_EXPERIMENTS, {"experiment_ids": chunk}
-                )
+                rows = await transaction.execute(self._lookups.cells, {"experiment_ids": chunk})
                 cells.extend(map(cell_of_row, rows))
         return cells
 
@@ -201,16 +205,25 @@ class SqlStore:
     async def close(self) -> None:
         await self._database.close()
 
+    async def _answered(self, transaction: Transaction, turns: Collection[TurnKey]) -> set[TurnKey]:
+        """Those of these turns whose response is stored."""
+        answered: set[TurnKey] = set()
+        for chunk in chunks({turn.run_id for turn in turns}):
+            rows = await transaction.execute(self._lookups.response_keys, {"run_ids": chunk})
+            answered.update(TurnKey._make(row) for row in rows)
+        return answered.intersection(turns)
+
+    async def _responses_of(
+        self, transaction: Transaction, run_ids: Collection[str]
+    ) -> list[Response]:
+        responses: list[Response] = []
+        for chunk in chunks(run_ids):
+            rows = await transaction.execute(self._lookups.responses, {"run_ids": chunk})
+            responses.extend(Response.model_validate_json(record) for (record,) in rows)
+        return responses
+
     def _no_experiment(self, experiment_id: str) -> StoreError:
         return StoreError(f"{self._database.name}: there is no experiment {experiment_id}")
-
-
-async def _responses_of(transaction: Transaction, run_ids: Collection[str]) -> list[Response]:
-    responses: list[Response] = []
-    for chunk in chunks(run_ids):
-        rows = await transaction.execute(statements.RESPONSES_OF_RUNS, {"run_ids": chunk})
-        responses.extend(Response.model_validate_json(record) for (record,) in rows)
-    return responses
 
 
 def _turn_of(response: Response) -> TurnKey:

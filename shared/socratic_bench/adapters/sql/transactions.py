@@ -13,6 +13,9 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 WAIT_SECONDS = 30.0
 """How long a transaction waits for a connection."""
 
+CLOSE_SECONDS = 10.0
+"""How long closing the connections may take."""
+
 Parameters: TypeAlias = Mapping[str, Any] | Sequence[Mapping[str, Any]]
 
 Result = TypeVar("Result")
@@ -47,6 +50,14 @@ class Transaction:
     ) -> Sequence[Row[*tuple[Any, ...]]]:
         """Execute for these parameters, or for each of these; returns the rows it gives."""
         return await to_the_end(self._execute(statement, parameters))
+
+    async def restart(self) -> None:
+        """Undo everything so far, let go of every lock, and begin anew."""
+        await to_the_end(self._restart())
+
+    async def _restart(self) -> None:
+        await self._connection.rollback()
+        await self._connection.begin()
 
     async def _execute(
         self, statement: Executable, parameters: Parameters | None
@@ -85,8 +96,10 @@ class Connections:
                 self._free.release()
 
     async def close(self) -> None:
-        """Close the connections, none of which may be in use."""
-        await self._engine.dispose()
+        """Close the connections, none of which may be in use; one that does not close is left."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(CLOSE_SECONDS):
+                await self._engine.dispose()
 
 
 async def _begin(connection: AsyncConnection) -> None:

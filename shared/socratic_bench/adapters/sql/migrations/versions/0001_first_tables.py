@@ -28,6 +28,7 @@ def upgrade() -> None:
         sa.Column("run_id", KEY, primary_key=True),
         sa.Column("turn", sa.Integer, primary_key=True),
         sa.Column("record", sa.Text, nullable=False),
+        postgresql_with={"toast_tuple_target": 8160},
     )
     op.create_table(
         "calls",
@@ -68,4 +69,5 @@ def upgrade() -> None:
         sa.Column("runs_ended", sa.BigInteger, nullable=False),
         sa.Column("revision", sa.BigInteger, nullable=False),
         sa.Column("record", sa.Text, nullable=False),
+        postgresql_with={"fillfactor": 50},
     )

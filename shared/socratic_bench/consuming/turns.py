@@ -3,24 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter, OrderedDict, deque
-from typing import NamedTuple
+from typing import Generic, TypeVar
 
-from socratic_bench.adapters.memory.waiting_line import WaitingLine
-from socratic_bench.ports.broker import Message
+from socratic_bench.consuming.waiting_line import WaitingLine
 
-
-class Waiting(NamedTuple):
-    """A message that waits in a queue."""
-
-    message: Message
-    attempts: int
-    """How often it was handed out before."""
+Waiting = TypeVar("Waiting")
 
 
-Group = deque[Waiting]
-
-
-class Turns:
+class Turns(Generic[Waiting]):
     """The groups a consumer may take from now, in turn.
 
     A group is in the ring exactly while it has messages and this consumer holds fewer than
@@ -33,12 +23,12 @@ class Turns:
         self.receivers = WaitingLine()
         self._per_group = per_group
         self._in_hand: Counter[str] = Counter()
-        self._ring: OrderedDict[str, Group] = OrderedDict()
+        self._ring: OrderedDict[str, deque[Waiting]] = OrderedDict()
 
     def __len__(self) -> int:
         return len(self._ring)
 
-    def offer(self, name: str, group: Group) -> None:
+    def offer(self, name: str, group: deque[Waiting]) -> None:
         """A group has messages: let it have turns, unless this consumer holds enough of it."""
         if self._per_group is None or self._in_hand[name] < self._per_group:
             self._ring[name] = group
@@ -48,7 +38,7 @@ class Turns:
         """A group has no more messages."""
         self._ring.pop(name, None)
 
-    def take(self) -> tuple[str, Group, Waiting]:
+    def take(self) -> tuple[str, deque[Waiting], Waiting]:
         """The first message of the group whose turn it is; that group is last in turn now."""
         name, group = self._ring.popitem(last=False)
         waiting = group.popleft()
@@ -58,7 +48,7 @@ class Turns:
             self._ring[name] = group
         return name, group, waiting
 
-    def settled(self, name: str, group: Group | None) -> None:
+    def settled(self, name: str, group: deque[Waiting] | None) -> None:
         """One message of a group is no longer in hand; `group` is what waits of it, if any does."""
         if self._per_group is None:
             return

@@ -1,0 +1,54 @@
+"""The `--broker` option, and opening what it names."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Any, TypeVar
+
+import click
+
+from socratic_bench.addresses import open_broker
+from socratic_bench.errors import InvalidSettings
+from socratic_bench.ports.broker import Broker
+
+VARIABLE = "SOCRATIC_BROKER_URL"
+_ADDRESS = "such as amqp://user:password@host:5672/"
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def broker_option(command: F) -> F:
+    """Add `--broker URL` to a command; None where neither it nor the variable names one."""
+    return click.option(
+        "--broker",
+        "broker_url",
+        metavar="URL",
+        envvar=VARIABLE,
+        show_envvar=True,
+        help="Where the services exchange messages.",
+    )(command)
+
+
+@asynccontextmanager
+async def opened_broker(broker_url: str | None) -> AsyncIterator[Broker]:
+    """The broker at an address, closed in the end. It connects when it is first used.
+
+    Raises InvalidSettings where no broker is named, or none that services could share.
+    """
+    if not broker_url:
+        raise InvalidSettings(
+            f"no broker is named: give the one that your services use, {_ADDRESS}, with --broker "
+            f"or {VARIABLE}"
+        )
+    if broker_url.startswith("memory:"):
+        raise InvalidSettings(
+            "memory:// is a broker within one process, where no service would hear this command: "
+            f"name the one that your services use, {_ADDRESS}, or do it all in one process with "
+            "`socratic-bench run`"
+        )
+    broker = open_broker(broker_url)
+    try:
+        yield broker
+    finally:
+        await broker.close()

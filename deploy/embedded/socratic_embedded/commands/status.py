@@ -1,0 +1,160 @@
+"""`socratic-bench status`: how far experiments are, and what is not done."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections import Counter
+from collections.abc import AsyncIterator, Mapping, Sequence
+
+import click
+
+from socratic_bench.adapters.system.clock import SystemClock
+from socratic_bench.domain.manifest import Experiment
+from socratic_bench.ports.clock import Clock
+from socratic_bench.ports.store import Store
+from socratic_bench.reporting.experiment_status import (
+    ExperimentStatus,
+    ModelProgress,
+    State,
+    find_experiment,
+    model_progress,
+)
+from socratic_bench.reporting.undone import UndoneRun, WaitsFor, undone_runs
+from socratic_embedded.commands.store_option import prepared_store, store_option
+from socratic_embedded.status_table import (
+    experiments_table,
+    models_table,
+    status_table,
+    undone_table,
+)
+from socratic_embedded.terminal import say, standard_output
+
+SHOWN = 50
+"""Undone runs that are named in a table; `--json` names all."""
+
+
+@click.command()
+@click.argument("experiment", metavar="[ID]", required=False)
+@store_option
+@click.option("--json", "as_json", is_flag=True, help="Print JSON, every undone run included.")
+@click.option(
+    "--undone", is_flag=True, help="Name the runs that are not done, before the deadline too."
+)
+def status(experiment: str | None, store_url: str, as_json: bool, undone: bool) -> None:
+    """Show how far experiments are, and what is not done.
+
+    Without an ID all are listed. An ID may be shortened, as long as only one begins like that. Past
+    its deadline the runs that are not done are named, and the exit code is 1.
+    """
+    if experiment is not None:
+        outcome = asyncio.run(_one(experiment, store_url, as_json=as_json, undone=undone))
+        if outcome:
+            raise click.exceptions.Exit(outcome)
+        return
+    if undone:
+        raise click.UsageError("--undone needs the ID of an experiment")
+    statuses = asyncio.run(_every(store_url))
+    if as_json:
+        click.echo(json.dumps({"experiments": [each.model_dump(mode="json") for each in statuses]}))
+    elif statuses:
+        standard_output().print(experiments_table(statuses))
+    else:
+        say("There is no experiment in this store yet: socratic-bench submit CONFIG")
+
+
+async def _every(store_url: str) -> Sequence[ExperimentStatus]:
+    now = SystemClock().now()
+    async with prepared_store(store_url, must_exist=True) as store:
+        return [
+            ExperimentStatus.at(now, each, await store.progress(each.experiment_id))
+            for each in await store.experiments()
+        ]
+
+
+async def _one(experiment_id: str, store_url: str, *, as_json: bool, undone: bool) -> int:
+    async with prepared_store(store_url, must_exist=True) as store:
+        experiment = await find_experiment(store, experiment_id)
+        return await show_status(
+            store, experiment, SystemClock(), as_json=as_json, name_undone=undone
+        )
+
+
+async def show_status(
+    store: Store, experiment: Experiment, clock: Clock, *, as_json: bool, name_undone: bool = False
+) -> int:
+    """Print how far an experiment is, with its undone runs if it is overdue or they are asked for.
+
+    Returns the exit code: 1 if runs are not done past the deadline.
+    """
+    now = clock.now()
+    progress = await store.progress(experiment.experiment_id)
+    found = ExperimentStatus.at(now, experiment, progress)
+    models = await model_progress(store, experiment)
+    named = name_undone or found.state == State.OVERDUE
+    undone = undone_runs(experiment, store) if named else None
+    if as_json:
+        counts = await _print_json(found, models, undone)
+    else:
+        counts = await _print(found, models, undone)
+    late = bool(counts) and now >= experiment.deadline_at
+    if counts:
+        _explain(counts, late=late)
+    return 1 if late else 0
+
+
+async def _print(
+    found: ExperimentStatus,
+    models: Sequence[ModelProgress],
+    undone: AsyncIterator[UndoneRun] | None,
+) -> Mapping[WaitsFor, int]:
+    """Prints tables; returns how many undone runs wait for what."""
+    counts: Counter[WaitsFor] = Counter()
+    shown: list[UndoneRun] = []
+    if undone is not None:
+        async for run in undone:
+            counts[run.waits_for] += 1
+            if len(shown) < SHOWN:
+                shown.append(run)
+    console = standard_output()
+    console.print(status_table(found), "", models_table(models))
+    if shown:
+        console.print("", undone_table(shown))
+    if more := counts.total() - len(shown):
+        console.print(f"… and {more} more")
+    return counts
+
+
+async def _print_json(
+    found: ExperimentStatus,
+    models: Sequence[ModelProgress],
+    undone: AsyncIterator[UndoneRun] | None,
+) -> Mapping[WaitsFor, int]:
+    """Prints one object, run by run: there may be more of them than fit into memory."""
+    counts: Counter[WaitsFor] = Counter()
+    head = {
+        **found.model_dump(mode="json"),
+        "models_progress": [model.model_dump(mode="json") for model in models],
+    }
+    click.echo(f'{json.dumps(head)[:-1]}, "undone": ', nl=False)
+    if undone is None:
+        click.echo("null}")
+        return counts
+    between = "["
+    async for run in undone:
+        click.echo(f"{between}{json.dumps(run.model_dump(mode='json'))}", nl=False)
+        counts[run.waits_for] += 1
+        between = ", "
+    click.echo("]}" if counts else "[]}")
+    return counts
+
+
+def _explain(counts: Mapping[WaitsFor, int], *, late: bool) -> None:
+    runs = sum(counts.values())
+    lacking = ", ".join(f"{counts[what]} without a {what}" for what in WaitsFor if what in counts)
+    say(f"{'1 run is' if runs == 1 else f'{runs} runs are'} not done: {lacking}.")
+    if late:
+        say(
+            "The deadline has passed. Look for dead letters with `socratic-bench dlq list`; "
+            "`socratic-bench submit CONFIG` requests again what is not done."
+        )

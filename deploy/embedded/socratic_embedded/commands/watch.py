@@ -1,0 +1,168 @@
+"""`socratic-bench watch`: follow an experiment until it is complete or overdue."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
+
+import click
+
+from socratic_bench.adapters.system.clock import SystemClock
+from socratic_bench.consuming.queues import BROADCASTS
+from socratic_bench.domain.manifest import Experiment
+from socratic_bench.errors import BrokerClosed, BrokerError, StoreUnavailable
+from socratic_bench.ports.broker import Broker
+from socratic_bench.ports.clock import Clock
+from socratic_bench.ports.store import Progress, Store
+from socratic_bench.reporting.comparison import model_comparison
+from socratic_bench.reporting.experiment_status import (
+    ExperimentStatus,
+    find_experiment,
+)
+from socratic_embedded.commands.broker_option import broker_option, opened_broker
+from socratic_embedded.commands.leaderboard import show_comparison
+from socratic_embedded.commands.status import show_status
+from socratic_embedded.commands.store_option import prepared_store, shown_address, store_option
+from socratic_embedded.progress_display import ProgressDisplay
+from socratic_embedded.terminal import say
+
+LONGEST_PAUSE = 1.0
+"""Seconds between two looks at the store where nothing is heard: an announcement may be missed."""
+
+SHORTEST_PAUSE = 0.2
+"""Seconds between two looks however much is announced."""
+
+
+@click.command()
+@click.argument("experiment", metavar="ID")
+@store_option
+@broker_option
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
+def watch(experiment: str, store_url: str, broker_url: str | None, as_json: bool) -> None:
+    """Follow an experiment to its end, and show the leaderboard.
+
+    ID may be shortened. Without a broker the store is looked at every second. At the deadline it
+    ends with exit code 1 and names what is not done. Ctrl-C ends the watching, not the experiment.
+    """
+    try:
+        outcome = asyncio.run(_watch(experiment, store_url, broker_url, as_json=as_json))
+    except KeyboardInterrupt:
+        say("Stopped watching: the experiment goes on.")
+        raise click.exceptions.Exit(130) from None
+    if outcome:
+        raise click.exceptions.Exit(outcome)
+
+
+async def _watch(
+    experiment_id: str, store_url: str, broker_url: str | None, *, as_json: bool
+) -> int:
+    clock = SystemClock()
+    async with prepared_store(store_url, must_exist=True) as store:
+        experiment = await find_experiment(store, experiment_id)
+        say(f"Watching {experiment.experiment_id} (Ctrl-C: it goes on unwatched)")
+        async with _announcements(experiment, broker_url) as heard:
+            with ProgressDisplay(experiment, store) as display:
+                experiment, complete = await follow(
+                    experiment, store, clock, heard=heard, on_progress=display.update
+                )
+        if not complete:
+            return await show_status(store, experiment, clock, as_json=as_json)
+        progress = await _show_result(store, experiment, clock, as_json=as_json)
+    say(
+        f"{progress.done} of {progress.planned} runs done, {progress.failed} of them failed. "
+        f"Results: {shown_address(store_url)}"
+    )
+    return 0
+
+
+async def follow(
+    experiment: Experiment,
+    store: Store,
+    clock: Clock,
+    *,
+    heard: asyncio.Event,
+    on_progress: Callable[[Progress], Awaitable[None]],
+) -> tuple[Experiment, bool]:
+    """Wait until an experiment is complete or its deadline passes.
+
+    `heard` is set when something of it was announced, and cleared here. Returns the experiment as
+    it is stored then, and whether it is complete. A store that cannot be used for now is waited
+    for, but not past the deadline: StoreUnavailable is raised then.
+    """
+    told = False
+    while True:
+        complete = False
+        try:
+            progress = await store.progress(experiment.experiment_id)
+            complete = progress.done >= progress.planned
+            await on_progress(progress)
+        except StoreUnavailable as error:
+            if not told:
+                say(f"Waiting for the store: {error}")
+            told = True
+        if complete or clock.now() >= experiment.deadline_at:
+            # As it is now: its deadline may have been put off meanwhile.
+            experiment = await store.experiment(experiment.experiment_id) or experiment
+            if complete or clock.now() >= experiment.deadline_at:
+                return experiment, complete
+        await _pause(heard)
+
+
+async def _pause(heard: asyncio.Event) -> None:
+    await asyncio.sleep(SHORTEST_PAUSE)
+    with suppress(TimeoutError):
+        async with asyncio.timeout(LONGEST_PAUSE - SHORTEST_PAUSE):
+            await heard.wait()
+    heard.clear()
+
+
+@asynccontextmanager
+async def _announcements(
+    experiment: Experiment, broker_url: str | None
+) -> AsyncIterator[asyncio.Event]:
+    """Set whenever something of the experiment is announced, if there is a broker to hear it by."""
+    heard = asyncio.Event()
+    if not broker_url:
+        yield heard
+        return
+    listening: asyncio.Task[None] | None = None
+    try:
+        async with opened_broker(broker_url) as broker:
+            listening = asyncio.create_task(_listen(broker, experiment.experiment_id, heard))
+            yield heard
+    finally:
+        if listening is not None:
+            listening.cancel()
+            await asyncio.wait([listening])
+    if not listening.cancelled():
+        listening.result()
+
+
+async def _listen(broker: Broker, experiment_id: str, heard: asyncio.Event) -> None:
+    try:
+        await broker.declare((), BROADCASTS)
+        async with broker.listen(*BROADCASTS) as announcements:
+            async for message in announcements:
+                if message.group == experiment_id:
+                    heard.set()
+    except BrokerClosed:
+        return
+    except BrokerError as error:
+        say(f"Looking at the store every second, since nothing can be heard: {error}")
+
+
+async def _show_result(
+    store: Store, experiment: Experiment, clock: Clock, *, as_json: bool
+) -> Progress:
+    progress = await store.progress(experiment.experiment_id)
+    comparison = await model_comparison(store, experiment.experiment_id)
+    if as_json:
+        found = ExperimentStatus.at(clock.now(), experiment, progress)
+        result = found.model_dump(mode="json")
+        result["leaderboard"] = comparison.model_dump(mode="json")
+        click.echo(json.dumps(result))
+    else:
+        show_comparison(comparison, output="table", detail=False)
+    return progress

@@ -1,0 +1,180 @@
+#!/usr/bin/env python3
+"""All services on this machine, each a process of its own, in the foreground. `make up-local`.
+
+RabbitMQ and PostgreSQL have to be running already; SOCRATIC_BROKER_URL and SOCRATIC_STORE_URL say
+where, if it is not where they usually are. RUNNERS, JUDGES and CURATORS say how many of each.
+
+Ctrl-C drains all; another one ends them at once. If one ends by itself the others are stopped:
+whoever started it again would hide why it ended.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+BROKER_URL: Final = "amqp://guest:guest@127.0.0.1:5672/"
+STORE_URL: Final = "postgresql://postgres@127.0.0.1:5432/socratic_bench"
+WORKERS: Final = {"runner": "RUNNERS", "judge": "JUDGES", "curator": "CURATORS"}
+MOST: Final = 64
+CONFIG: Final = "deploy/embedded/socratic_embedded/configs/quickstart.yaml"
+
+
+@dataclass(slots=True, eq=False)
+class Service:
+    """One process, and what it has said of itself."""
+
+    name: str
+    module: str
+    environment: Mapping[str, str]
+    address: str = ""
+    ready: bool = False
+    stopped: bool = False
+    process: asyncio.subprocess.Process | None = None
+
+    async def run(self, on_ready: asyncio.Event) -> int:
+        """Start it, and show what it says until it ends; returns its exit code."""
+        self.process = await asyncio.create_subprocess_exec(
+            sys.executable,
+            "-m",
+            self.module,
+            env=self.environment,
+            stdin=asyncio.subprocess.DEVNULL,
+            stderr=asyncio.subprocess.PIPE,
+            start_new_session=True,  # Ctrl-C in the terminal is for this script alone
+            limit=2**20,
+        )
+        if self.stopped:
+            self.stop()
+        while self.process.stderr and (line := await self.process.stderr.readline()):
+            self._show(line.decode(errors="replace").rstrip(), on_ready)
+        return await self.process.wait()
+
+    def stop(self) -> None:
+        """Have it drain; a second time, have it end at once."""
+        self.stopped = True
+        if self.process is not None and self.process.returncode is None:
+            self.process.terminate()
+
+    def _show(self, line: str, on_ready: asyncio.Event) -> None:
+        try:
+            fields = json.loads(line)
+            event = fields.pop("event")
+        except (ValueError, AttributeError, KeyError):
+            say(f"{self.name:<10} | {line}")
+            return
+        self.address = fields.get("address", self.address)
+        if event == "ready":
+            self.ready = True
+            on_ready.set()
+        time = str(fields.pop("timestamp", ""))[11:19]
+        level = fields.pop("level", "")
+        fields.pop("service", None)
+        rest = " ".join(f"{key}={value}" for key, value in fields.items())
+        say(f"{self.name:<10} | {time} {level:<8} {event} {rest}".rstrip())
+
+
+@dataclass(slots=True)
+class Fleet:
+    """All services, started and stopped together."""
+
+    services: list[Service]
+    stopping: bool = False
+    changed: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def run(self) -> int:
+        """Run all until Ctrl-C, or until one ends; returns the exit code."""
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.add_signal_handler(number, self.stop)
+        async with asyncio.TaskGroup() as tasks:
+            greeting = tasks.create_task(self._greet())
+            ends = [tasks.create_task(self._watch(service)) for service in self.services]
+            await asyncio.wait(ends)
+            greeting.cancel()
+        return max(end.result() for end in ends)
+
+    def stop(self) -> None:
+        """Have all drain; a second time, have them end at once."""
+        say("Ending at once." if self.stopping else "Draining; Ctrl-C again ends at once.")
+        self.stopping = True
+        for service in self.services:
+            service.stop()
+
+    async def _watch(self, service: Service) -> int:
+        code = await service.run(self.changed)
+        if self.stopping:
+            return 0
+        say(f"{service.name} ended by itself with exit code {code}: stopping the others.")
+        self.stop()
+        return 1
+
+    async def _greet(self) -> None:
+        while not all(service.ready for service in self.services):
+            await self.changed.wait()
+            self.changed.clear()
+        for line in greeting(self.services):
+            say(line)
+
+
+def greeting(services: list[Service]) -> Iterator[str]:
+    """What a person does next."""
+    yield ""
+    yield f"All {len(services)} services are ready."
+    for service in services:
+        what = "dashboard" if service.name == "api" else "metrics"
+        path = "/" if service.name == "api" else "/metrics"
+        yield f"  {service.name:<10} {what:<10} {service.address}{path}"
+    yield "In another terminal:"
+    environment = services[0].environment
+    missing = [
+        name for name in ("SOCRATIC_BROKER_URL", "SOCRATIC_STORE_URL") if name not in os.environ
+    ]
+    if missing:
+        yield "  export " + " ".join(f"'{name}={environment[name]}'" for name in missing)
+    yield f"  .venv/bin/socratic-bench submit {CONFIG}"
+    yield "Ctrl-C here drains all and stops."
+    yield ""
+
+
+def say(line: str) -> None:
+    """Write a line for the person at the terminal."""
+    sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()
+
+
+def planned() -> list[Service]:
+    """The services that the environment asks for. Raises SystemExit for a wrong number."""
+    environment = {
+        "SOCRATIC_BROKER_URL": BROKER_URL,
+        "SOCRATIC_STORE_URL": STORE_URL,
+        **os.environ,
+        "SOCRATIC_HEALTH_PORT": "0",
+    }
+    # Each runner names itself: no two may share a name.
+    environment.pop("SOCRATIC_RUNNER_NAME", None)
+    services = [Service("api", "socratic_api", environment)]
+    for kind, variable in WORKERS.items():
+        services += (
+            Service(f"{kind}-{number}", f"socratic_{kind}", environment)
+            for number in range(1, how_many(variable) + 1)
+        )
+    return services
+
+
+def how_many(variable: str) -> int:
+    """The number in an environment variable, 1 where there is none."""
+    given = os.environ.get(variable, "1")
+    if not given.isdecimal() or not 1 <= int(given) <= MOST:
+        sys.exit(f"{variable}: {given!r} is no number from 1 to {MOST}")
+    return int(given)
+
+
+if __name__ == "__main__":
+    sys.exit(asyncio.run(Fleet(planned()).run()))

@@ -1,0 +1,31 @@
+"""The curator as a process of its own."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+
+from socratic_bench.adapters.system.clock import SystemClock
+from socratic_bench.consuming.observing import Observer
+from socratic_bench.consuming.worker import Worker
+from socratic_bench.hosting.process import run_process
+from socratic_bench.hosting.starting import the_broker, the_store
+from socratic_bench.hosting.workers import host_workers
+from socratic_curator.bootstrap import curator_workers
+from socratic_curator.settings import CuratorProcessSettings
+
+
+def main() -> int:
+    """Run the curator until it is told to stop; returns the exit code."""
+    return run_process("socratic_curator", CuratorProcessSettings, _serve)
+
+
+async def _serve(settings: CuratorProcessSettings, stop: asyncio.Event) -> None:
+    async with the_broker(settings.broker_url) as broker, the_store(settings.store_url) as store:
+
+        @asynccontextmanager
+        async def workers(observer: Observer) -> AsyncIterator[Sequence[Worker]]:
+            yield curator_workers(broker, store, SystemClock(), settings, observer=observer)
+
+        await host_workers(settings, broker, store, workers, stop)

@@ -1,0 +1,1 @@
+"""How the judge is started."""

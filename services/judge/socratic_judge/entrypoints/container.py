@@ -1,0 +1,31 @@
+"""The judge as a process of its own."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+
+from socratic_bench.adapters.system.clock import SystemClock
+from socratic_bench.consuming.observing import Observer
+from socratic_bench.consuming.worker import Worker
+from socratic_bench.hosting.process import run_process
+from socratic_bench.hosting.starting import the_broker
+from socratic_bench.hosting.workers import host_workers
+from socratic_judge.bootstrap import judge_worker
+from socratic_judge.settings import JudgeProcessSettings
+
+
+def main() -> int:
+    """Run the judge until it is told to stop; returns the exit code."""
+    return run_process("socratic_judge", JudgeProcessSettings, _serve)
+
+
+async def _serve(settings: JudgeProcessSettings, stop: asyncio.Event) -> None:
+    async with the_broker(settings.broker_url) as broker:
+
+        @asynccontextmanager
+        async def workers(observer: Observer) -> AsyncIterator[Sequence[Worker]]:
+            yield [judge_worker(broker, SystemClock(), settings, observer=observer)]
+
+        await host_workers(settings, broker, None, workers, stop)

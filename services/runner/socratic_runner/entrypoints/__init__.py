@@ -1,0 +1,1 @@
+"""How the runner is started."""

@@ -1,0 +1,42 @@
+"""The runner as a process of its own."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from functools import partial
+
+from socratic_bench.adapters.system.clock import SystemClock
+from socratic_bench.consuming.observing import Observer
+from socratic_bench.consuming.worker import Worker
+from socratic_bench.hosting.process import run_process
+from socratic_bench.hosting.starting import the_broker, the_store
+from socratic_bench.hosting.workers import host_workers
+from socratic_runner.bootstrap import runner_worker
+from socratic_runner.models.registry import open_client
+from socratic_runner.settings import RunnerProcessSettings
+
+
+def main() -> int:
+    """Run the runner until it is told to stop; returns the exit code."""
+    return run_process("socratic_runner", RunnerProcessSettings, _serve)
+
+
+async def _serve(settings: RunnerProcessSettings, stop: asyncio.Event) -> None:
+    async with the_broker(settings.broker_url) as broker, the_store(settings.store_url) as store:
+
+        @asynccontextmanager
+        async def workers(observer: Observer) -> AsyncIterator[Sequence[Worker]]:
+            async with runner_worker(
+                broker,
+                store,
+                SystemClock(),
+                partial(open_client, base_folder=settings.runner_folder),
+                settings,
+                owner=settings.runner_name,
+                observer=observer,
+            ) as worker:
+                yield [worker]
+
+        await host_workers(settings, broker, store, workers, stop)

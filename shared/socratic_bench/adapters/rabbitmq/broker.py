@@ -1,0 +1,269 @@
+"""The broker on a RabbitMQ server."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import AsyncIterator, Iterable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from itertools import count
+from typing import Final
+
+from aio_pika import ExchangeType
+from aio_pika.abc import AbstractChannel
+from aio_pika.exceptions import ChannelPreconditionFailed
+
+from socratic_bench.adapters.rabbitmq import topology
+from socratic_bench.adapters.rabbitmq.consumer import HOLD_SECONDS, RabbitMQConsumer
+from socratic_bench.adapters.rabbitmq.dead_letters import DeadLetters
+from socratic_bench.adapters.rabbitmq.delays import DelayQueues
+from socratic_bench.adapters.rabbitmq.lanes import Lanes
+from socratic_bench.adapters.rabbitmq.link import Link
+from socratic_bench.adapters.rabbitmq.listener import RabbitMQListener
+from socratic_bench.adapters.rabbitmq.publisher import Outgoing, Publisher
+from socratic_bench.adapters.rabbitmq.routing import Routing
+from socratic_bench.adapters.rabbitmq.wire import packed, parcels
+from socratic_bench.errors import BrokerClosed, BrokerError, UnroutableMessage
+from socratic_bench.ports.broker import DeadLetter, Message, WorkQueue
+
+DELIVERY_LIMIT: Final = 20
+"""Deliveries of a message until it is a dead letter."""
+
+
+class RabbitMQBroker:
+    """Carries messages over a RabbitMQ server. Keeps the port's promises.
+
+    It connects when it is first used, and again whenever the connection is lost: consumers and
+    listeners go on, publishers wait. Only what waits too long for that raises BrokerUnavailable.
+    A delay is rounded up to the next one there is a queue for, see `topology.DELAYS`.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        delivery_limit: int = DELIVERY_LIMIT,
+        hold_seconds: float = HOLD_SECONDS,
+    ) -> None:
+        """The broker at `amqp://user:password@host:port/virtual-host`. Connects to nothing yet.
+
+        With `?namespace=name` the names of all it declares begin with that: for several who share
+        a virtual host. `hold_seconds` is how long a consumer keeps a message before the server has
+        a copy of it.
+
+        Raises InvalidSettings where `url` is no such address.
+        """
+        self._link = Link(url)
+        self._publisher = Publisher(Link(url))
+        self._events = topology.events_exchange(self._link.namespace)
+        self._delivery_limit = delivery_limit
+        self._hold_seconds = hold_seconds
+        self._queues: dict[str, WorkQueue] = {}
+        self._takers: defaultdict[str, list[WorkQueue]] = defaultdict(list)
+        self._broadcasts: set[str] = set()
+        self._lanes: dict[str, Lanes] = {}
+        self._delays: dict[str, DelayQueues] = {}
+        self._routing: dict[str, Routing] = {}
+        self._consumers: set[RabbitMQConsumer] = set()
+        self._listeners: set[RabbitMQListener] = set()
+        self._receipts = count(1)
+
+    async def declare(self, queues: Iterable[WorkQueue], broadcasts: Iterable[str] = ()) -> None:
+        named = {
+            queue.name: replace(queue, name=topology.named(queue.name, self._link.namespace))
+            for queue in queues
+        }
+        for label, queue in named.items():
+            known = self._queues.get(label, queue)
+            if known != queue:
+                raise BrokerError(
+                    f"queue {label!r} takes type {known.event_type!r} and cannot be declared "
+                    f"for {queue.event_type!r} too; give one of them another name"
+                )
+        async with self._link.channel() as channel:
+            await self._link.in_time(_declare_events(channel, self._events))
+            for label, queue in named.items():
+                await self._declare_queue(channel, label, queue)
+        self._broadcasts.update(broadcasts)
+
+    async def publish(self, messages: Sequence[Message]) -> None:
+        self._check_open()
+        by_route: defaultdict[tuple[str, str], list[Message]] = defaultdict(list)
+        groups: defaultdict[str, set[str]] = defaultdict(set)
+        for message in messages:
+            takers = self._takers.get(message.type, ())
+            if not takers and message.type not in self._broadcasts:
+                raise UnroutableMessage(
+                    f"message {message.id!r}: no queue takes type {message.type!r} and it is not "
+                    "a broadcast; declare one or the other before publishing"
+                )
+            apart = False
+            for queue in takers:
+                if queue.separate_groups:
+                    groups[queue.name].add(message.group)
+                    apart = True
+            by_route[message.type, message.group if apart else ""].append(message)
+        for name, wanted in groups.items():
+            await self._lanes[name].ensure(wanted)
+        outgoing: list[Outgoing] = []
+        for (event_type, _), together in by_route.items():
+            mandatory = event_type not in self._broadcasts
+            size = min((queue.parcel for queue in self._takers.get(event_type, ())), default=1)
+            outgoing += (
+                Outgoing(self._events, event_type, packed(parcel), mandatory)
+                for parcel in parcels(together, size)
+            )
+        await self._publisher.publish(outgoing)
+
+    @asynccontextmanager
+    async def consume(
+        self, queue: str, *, prefetch: int, prefetch_per_group: int | None = None
+    ) -> AsyncIterator[RabbitMQConsumer]:
+        declared = self._queue(queue)
+        consumer = RabbitMQConsumer(
+            self._link,
+            self._routing[declared.name],
+            declared,
+            self._lanes.get(declared.name),
+            self._receipts,
+            prefetch=prefetch,
+            prefetch_per_group=prefetch_per_group,
+            delivery_limit=self._delivery_limit,
+            hold_seconds=self._hold_seconds,
+        )
+        self._consumers.add(consumer)
+        try:
+            yield consumer
+        finally:
+            self._consumers.discard(consumer)
+            await consumer.end(
+                BrokerError(f"queue {queue!r}: this consumer has ended; open another one")
+            )
+
+    @asynccontextmanager
+    async def listen(self, *event_types: str) -> AsyncIterator[RabbitMQListener]:
+        self._check_open()
+        for event_type in event_types:
+            if event_type not in self._broadcasts:
+                raise BrokerError(
+                    f"type {event_type!r} was not declared as a broadcast; declare it first"
+                )
+        listener = RabbitMQListener(self._link, tuple(dict.fromkeys(event_types)))
+        await listener.open()
+        self._listeners.add(listener)
+        try:
+            yield listener
+        finally:
+            self._listeners.discard(listener)
+            await listener.end(closed=False)
+
+    async def depth(self, queue: str) -> int:
+        """Counts messages of the server, parcels that is; and of those that are delayed, the ones
+        in delays that this process knows of because it has used them.
+        """
+        declared = self._queue(queue)
+        names = self._delays[declared.name].declared
+        if declared.separate_groups:
+            groups = await self._lanes[declared.name].known()
+            names += (topology.lane(declared.name, group) for group in groups)
+        else:
+            names.append(declared.name)
+        async with self._link.channel() as channel:
+            return await self._link.in_time(_messages_in(channel, names))
+
+    async def dead_letters(self, queue: str, limit: int = 100) -> Sequence[DeadLetter]:
+        return await self._dead_letters(queue).oldest(limit)
+
+    async def redrive(self, queue: str, limit: int | None = None) -> int:
+        return await self._dead_letters(queue).redrive(limit)
+
+    async def purge_dead_letters(self, queue: str) -> int:
+        return await self._dead_letters(queue).purge()
+
+    async def close(self) -> None:
+        error = BrokerClosed("the broker was closed; nothing can be asked of it any more")
+        for consumer in list(self._consumers):
+            await consumer.end(error)
+        for listener in list(self._listeners):
+            await listener.end(closed=True)
+        for lanes in self._lanes.values():
+            await lanes.close()
+        await self._link.close()
+        await self._publisher.close()
+
+    def _check_open(self) -> None:
+        if self._link.closed:
+            raise BrokerClosed("the broker was closed; nothing can be asked of it any more")
+
+    def _queue(self, name: str) -> WorkQueue:
+        self._check_open()
+        try:
+            return self._queues[name]
+        except KeyError:
+            raise BrokerError(f"queue {name!r} is not declared; declare it first") from None
+
+    def _dead_letters(self, queue: str) -> DeadLetters:
+        declared = self._queue(queue)
+        routing = self._routing[declared.name]
+        return DeadLetters(self._link, routing, declared, queue, self._delivery_limit)
+
+    async def _declare_queue(self, channel: AbstractChannel, label: str, queue: WorkQueue) -> None:
+        await self._link.in_time(_declare(channel, self._events, queue, self._delivery_limit))
+        if label not in self._queues:
+            self._queues[label] = queue
+            delays = self._delays[queue.name] = DelayQueues(self._link, queue)
+            self._routing[queue.name] = Routing(queue, self._publisher, delays)
+            self._takers[queue.event_type].append(queue)
+            if queue.separate_groups:
+                self._lanes[queue.name] = Lanes(
+                    self._link, self._publisher, queue, self._delivery_limit
+                )
+
+
+async def _declare_events(channel: AbstractChannel, name: str) -> None:
+    await channel.declare_exchange(name, ExchangeType.DIRECT, durable=True)
+
+
+async def _declare(
+    channel: AbstractChannel, events: str, queue: WorkQueue, delivery_limit: int
+) -> None:
+    """A queue, or what its lanes hang on, with the queues beside it."""
+    try:
+        await _declare_all(channel, events, queue, delivery_limit)
+    except ChannelPreconditionFailed as error:
+        raise BrokerError(
+            f"queue {queue.name!r} is there already, declared differently, perhaps by another "
+            f"version: {error}; use another virtual host, or empty and delete the queue"
+        ) from error
+
+
+async def _declare_all(
+    channel: AbstractChannel, events_exchange: str, queue: WorkQueue, delivery_limit: int
+) -> None:
+    await channel.declare_queue(
+        topology.dead_letter_queue(queue.name),
+        durable=True,
+        arguments=topology.DEAD_LETTER_ARGUMENTS,
+    )
+    events = await channel.get_exchange(events_exchange, ensure=False)
+    if queue.separate_groups:
+        lanes = await channel.declare_exchange(
+            topology.lanes_exchange(queue.name), ExchangeType.HEADERS, durable=True
+        )
+        await lanes.bind(events, routing_key=queue.event_type)
+        await channel.declare_queue(
+            topology.groups_stream(queue.name), durable=True, arguments=topology.GROUPS_ARGUMENTS
+        )
+    else:
+        declared = await channel.declare_queue(
+            queue.name, durable=True, arguments=topology.work_arguments(queue, delivery_limit)
+        )
+        await declared.bind(events, routing_key=queue.event_type)
+
+
+async def _messages_in(channel: AbstractChannel, names: Iterable[str]) -> int:
+    total = 0
+    for name in names:
+        queue = await channel.get_queue(name)
+        total += queue.declaration_result.message_count or 0
+    return total

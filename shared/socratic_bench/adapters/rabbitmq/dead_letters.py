@@ -1,0 +1,77 @@
+"""The dead letters of a queue: looked at, put back, thrown away."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from aio_pika.abc import AbstractChannel, AbstractIncomingMessage
+
+from socratic_bench.adapters.rabbitmq import topology
+from socratic_bench.adapters.rabbitmq.link import Link
+from socratic_bench.adapters.rabbitmq.routing import Routing
+from socratic_bench.adapters.rabbitmq.wire import attempts_before, reason_of, unpacked
+from socratic_bench.ports.broker import DeadLetter, WorkQueue
+
+
+class DeadLetters:
+    """Of one queue. Every method raises BrokerUnavailable and BrokerClosed."""
+
+    def __init__(
+        self, link: Link, routing: Routing, queue: WorkQueue, label: str, delivery_limit: int
+    ) -> None:
+        """`label` is the name of the queue as people know it."""
+        self._link = link
+        self._label = label
+        self._name = topology.dead_letter_queue(queue.name)
+        self._routing = routing
+        self._delivery_limit = delivery_limit
+
+    async def oldest(self, limit: int) -> list[DeadLetter]:
+        """The oldest letters. They are taken and, when the channel closes, back in their place."""
+        letters: list[DeadLetter] = []
+        async with self._link.channel() as channel:
+            while len(letters) < limit and (incoming := await self._get(channel)):
+                letters += self._letters(incoming)
+        return letters[:limit]
+
+    async def redrive(self, limit: int | None) -> int:
+        """Put the oldest letters back as new messages, no more than there are now."""
+        count = 0
+        async with self._link.channel() as channel:
+            left = await self._depth(channel)
+            while left and (limit is None or count < limit):
+                incoming = await self._get(channel)
+                if incoming is None:
+                    break
+                messages = unpacked(incoming)
+                for message in messages:
+                    await self._routing.again([message], attempts=0)
+                await self._link.in_time(incoming.ack())
+                count += len(messages)
+                left -= 1
+        return count
+
+    async def purge(self) -> int:
+        """Throw all letters away; returns how many messages of the server they were."""
+        async with self._link.channel() as channel:
+            queue = await channel.get_queue(self._name, ensure=False)
+            result = await self._link.in_time(queue.purge())
+        return result.message_count or 0
+
+    async def _get(self, channel: AbstractChannel) -> AbstractIncomingMessage | None:
+        queue = await channel.get_queue(self._name, ensure=False)
+        return await self._link.in_time(queue.get(fail=False))
+
+    async def _depth(self, channel: AbstractChannel) -> int:
+        queue = await self._link.in_time(channel.get_queue(self._name))
+        return queue.declaration_result.message_count or 0
+
+    def _letters(self, incoming: AbstractIncomingMessage) -> Sequence[DeadLetter]:
+        reason = reason_of(incoming)
+        attempts = attempts_before(incoming)
+        if reason is None:
+            # The server put it there: every consumer that had it ended without settling it.
+            reason, attempts = topology.WORN_OUT, self._delivery_limit
+        return [
+            DeadLetter(message, self._label, reason, attempts) for message in unpacked(incoming)
+        ]

@@ -1,0 +1,208 @@
+"""What a consumer holds: parcels from the server, taken apart, until all of each is settled."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from aio_pika.abc import AbstractIncomingMessage
+
+from socratic_bench.consuming.turns import Turns
+from socratic_bench.errors import DeliveryLost
+from socratic_bench.ports.broker import Delivery, Message
+
+
+@dataclass(slots=True, eq=False)
+class Parcel:
+    """One message of the server, as it came, with one or several of ours in it."""
+
+    incoming: AbstractIncomingMessage
+    arrived: float
+    """When, on the event loop's clock."""
+
+    unsettled: set[int] = field(default_factory=set)
+    """The receipts of what is in it and not settled yet."""
+
+    untouched: bool = True
+    """Whether nothing of it was handed out."""
+
+    given_up: bool = False
+    """Whether the server has its acknowledgement already, and copies to deliver again."""
+
+    to_return: bool = False
+    """Whether it has to go back to its queue as a whole, since settling something of it failed."""
+
+
+class Part(NamedTuple):
+    """One message of a parcel."""
+
+    delivery: Delivery
+    parcel: Parcel
+
+
+class Holdings:
+    """Parcels, and what of them waits and what is in hand. Does no input or output."""
+
+    def __init__(
+        self,
+        queue: str,
+        receipts: Iterator[int],
+        *,
+        separate_groups: bool,
+        prefetch: int,
+        prefetch_per_group: int | None,
+    ) -> None:
+        self._queue = queue
+        self._separate_groups = separate_groups
+        self._prefetch = prefetch
+        self._turns: Turns[Part] = Turns(prefetch_per_group if separate_groups else None)
+        self.receivers = self._turns.receivers
+        self._waiting: dict[str, deque[Part]] = {}
+        self._in_hand: dict[int, Part] = {}
+        self._parcels: dict[Parcel, None] = {}
+        self._receipts = receipts
+
+    def arrive(
+        self,
+        incoming: AbstractIncomingMessage,
+        messages: Iterable[Message],
+        attempt: int,
+        now: float,
+    ) -> None:
+        """Take a parcel in; what is in it waits for its turn."""
+        parcel = Parcel(incoming, now)
+        self._parcels[parcel] = None
+        for message in messages:
+            receipt = next(self._receipts)
+            parcel.unsettled.add(receipt)
+            name = self._lane_of(message)
+            waiting = self._waiting.setdefault(name, deque())
+            waiting.append(Part(Delivery(message, attempt, receipt), parcel))
+            if len(waiting) == 1:
+                self._turns.offer(name, waiting)
+        self._wake_receiver()
+
+    def keep(self, incoming: AbstractIncomingMessage, now: float) -> Parcel:
+        """Take a parcel in of which nothing is to be handed out."""
+        parcel = Parcel(incoming, now, untouched=False)
+        self._parcels[parcel] = None
+        return parcel
+
+    def let_go(self, parcel: Parcel) -> bool:
+        """Whether a parcel is still held; it is not any more after this."""
+        held = parcel in self._parcels
+        self._parcels.pop(parcel, None)
+        return held
+
+    def take(self, limit: int) -> list[Delivery]:
+        """Hand out up to `limit`, as many as may be in hand."""
+        taken: list[Delivery] = []
+        limit = min(limit, self._prefetch - len(self._in_hand))
+        while len(taken) < limit and self._turns:
+            name, waiting, part = self._turns.take()
+            if not waiting:
+                del self._waiting[name]
+            part.parcel.untouched = False
+            self._in_hand[part.delivery.receipt] = part
+            taken.append(part.delivery)
+        self._wake_receiver()
+        return taken
+
+    def part(self, delivery: Delivery) -> Part:
+        """What is known of a delivery in hand. Raises DeliveryLost for any other."""
+        part = self._in_hand.get(delivery.receipt)
+        if part is None:
+            raise self.lost(delivery.message.id)
+        return part
+
+    def settle(self, deliveries: Iterable[Delivery]) -> tuple[list[Parcel], list[Delivery]]:
+        """Let go of deliveries; returns the parcels that are done by that, and what was not in
+        hand.
+        """
+        done: list[Parcel] = []
+        stale: list[Delivery] = []
+        for delivery in deliveries:
+            part = self._in_hand.pop(delivery.receipt, None)
+            if part is None:
+                stale.append(delivery)
+                continue
+            name = self._lane_of(delivery.message)
+            self._turns.settled(name, self._waiting.get(name))
+            part.parcel.unsettled.discard(delivery.receipt)
+            if not part.parcel.unsettled:
+                self._parcels.pop(part.parcel, None)
+                done.append(part.parcel)
+        self._wake_receiver()
+        return done, stale
+
+    def untouched(self) -> list[Parcel]:
+        """The parcels nothing was handed out of; they are forgotten by this."""
+        parcels = [parcel for parcel in self._parcels if parcel.untouched]
+        for parcel in parcels:
+            del self._parcels[parcel]
+            self._stop_waiting(parcel)
+        return parcels
+
+    def give_up_since(self, then: float) -> list[tuple[Parcel, list[Part], list[Part]]]:
+        """The parcels that arrived before `then` and are not done.
+
+        With what of each is in hand, and stays so, and what waited, and is forgotten by this.
+        """
+        given_up: list[tuple[Parcel, list[Part], list[Part]]] = []
+        for parcel in list(self._parcels):
+            if parcel.arrived > then or parcel.given_up or not parcel.unsettled:
+                continue
+            parcel.given_up = True
+            waited = self._stop_waiting(parcel)
+            parcel.unsettled.difference_update(part.delivery.receipt for part in waited)
+            in_hand = [self._in_hand[receipt] for receipt in sorted(parcel.unsettled)]
+            if not in_hand:
+                del self._parcels[parcel]
+            given_up.append((parcel, in_hand, waited))
+        return given_up
+
+    def lose_all(self) -> None:
+        """Forget everything: the server delivers what was not settled again."""
+        for name, waiting in self._waiting.items():
+            waiting.clear()
+            self._turns.withdraw(name)
+        self._waiting.clear()
+        for part in self._in_hand.values():
+            self._turns.settled(self._lane_of(part.delivery.message), None)
+        self._in_hand.clear()
+        self._parcels.clear()
+
+    def lost(self, message_id: str, count: int = 1) -> DeliveryLost:
+        """The error for what is not in hand."""
+        return DeliveryLost(
+            f"queue {self._queue!r}: message {message_id!r} ({count} of this call) is not in this "
+            "consumer's hand: it was settled before, or the consumer or its connection ended, and "
+            "it went back to the queue and is delivered again"
+        )
+
+    def _stop_waiting(self, parcel: Parcel) -> list[Part]:
+        stopped: list[Part] = []
+        names = {
+            name
+            for name, waiting in self._waiting.items()
+            if any(part.parcel is parcel for part in waiting)
+        }
+        for name in names:
+            waiting = self._waiting[name]
+            stopped += (part for part in waiting if part.parcel is parcel)
+            left = [part for part in waiting if part.parcel is not parcel]
+            waiting.clear()
+            waiting.extend(left)
+            if not left:
+                del self._waiting[name]
+                self._turns.withdraw(name)
+        return stopped
+
+    def _lane_of(self, message: Message) -> str:
+        return message.group if self._separate_groups else ""
+
+    def _wake_receiver(self) -> None:
+        if self._turns and len(self._in_hand) < self._prefetch:
+            self.receivers.wake_one()

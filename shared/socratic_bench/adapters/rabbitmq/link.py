@@ -1,0 +1,220 @@
+"""The connection to the server, made anew whenever it breaks."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable
+from contextlib import asynccontextmanager
+from typing import Final, TypeVar
+
+import structlog
+from aio_pika import connect
+from aio_pika.abc import AbstractChannel, AbstractConnection
+from yarl import URL
+
+from socratic_bench.adapters.rabbitmq.faults import despite_faults, is_fault
+from socratic_bench.consuming.retry_policy import RetryPolicy
+from socratic_bench.errors import BrokerClosed, BrokerUnavailable, InvalidSettings
+
+log = structlog.get_logger(__name__)
+
+CONNECT_SECONDS: Final = 10.0
+"""How long one attempt to connect may take."""
+
+PATIENCE: Final = 15.0
+"""Seconds that a question waits for a connection, and again for its answer."""
+
+CLOSE_SECONDS: Final = 5.0
+
+HEARTBEAT_SECONDS: Final = 20
+"""A peer that says nothing for a few times as long is gone."""
+
+Result = TypeVar("Result")
+
+
+class Link:
+    """One connection, kept up until it is closed. Whoever needs a channel waits for it."""
+
+    def __init__(self, url: str, *, retry_policy: RetryPolicy | None = None) -> None:
+        """Raises InvalidSettings for an address that is none."""
+        self._url, self.namespace = _checked(url)
+        self.name = str(self._url.with_password(None).with_user(None).with_query(None))
+        """Which server, as people know it; without a password."""
+        self._retry_policy = retry_policy or RetryPolicy(first_delay=0.1, longest_delay=5.0)
+        self._connection: AbstractConnection | None = None
+        self._changed = asyncio.Event()
+        self._keeper: asyncio.Task[None] | None = None
+        self._trouble = "it has not answered yet"
+        self._closed = False
+
+    @property
+    def closed(self) -> bool:
+        return self._closed
+
+    async def connected(self) -> AbstractConnection:
+        """The connection, waited for however long it takes. Raises BrokerClosed."""
+        self._check_open()
+        if self._keeper is None:
+            self._keeper = asyncio.create_task(self._keep_up(), name="rabbitmq connection")
+        while self._connection is None:
+            await self._changed.wait()
+            self._check_open()
+        return self._connection
+
+    async def open_channel(self) -> AbstractChannel:
+        """A new channel, with publisher confirms, that raises for what cannot be routed.
+
+        Raises BrokerUnavailable where there is none within PATIENCE, and BrokerClosed.
+        """
+        try:
+            async with asyncio.timeout(PATIENCE):
+                connection = await self.connected()
+        except TimeoutError as error:
+            raise self._unavailable() from error
+        channel = connection.channel(on_return_raises=True)
+        try:
+            await self.in_time(channel.initialize())
+        except BaseException:
+            await close_channel(channel)
+            raise
+        return channel
+
+    @asynccontextmanager
+    async def channel(self) -> AsyncIterator[AbstractChannel]:
+        """A channel that is closed in the end: what was taken over it and not settled goes back."""
+        channel = await self.open_channel()
+        try:
+            yield channel
+        finally:
+            await close_channel(channel)
+
+    async def in_time(self, answer: Awaitable[Result]) -> Result:
+        """What `answer` gives, within PATIENCE. A cancellation waits for it as well.
+
+        Raises BrokerUnavailable for every sign of a server that is not there, and BrokerClosed.
+        """
+        try:
+            async with asyncio.timeout(PATIENCE):
+                return await _to_the_end(answer)
+        except Exception as error:
+            if not is_fault(error):
+                raise
+            self._check_open()
+            if not isinstance(error, TimeoutError):
+                self._trouble = _explained(error)
+            raise self._unavailable() from error
+
+    async def close(self) -> None:
+        """Close the connection; whoever waits for it gets BrokerClosed."""
+        self._closed = True
+        self._changed.set()
+        if self._keeper is not None:
+            self._keeper.cancel()
+            await asyncio.wait([self._keeper])
+
+    def _unavailable(self) -> BrokerUnavailable:
+        return BrokerUnavailable(f"{self.name}: the broker cannot be used for now: {self._trouble}")
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise BrokerClosed("the broker was closed; nothing can be asked of it any more")
+
+    async def _keep_up(self) -> None:
+        attempt = 0
+        while True:
+            attempt += 1
+            try:
+                connection = await connect(self._url, timeout=CONNECT_SECONDS)
+            except Exception as error:  # noqa: BLE001 - whatever it is, nobody else would try again
+                self._trouble = _explained(error)
+                delay = self._retry_policy.delay(attempt)
+                log.warning("no broker", broker=self.name, reason=self._trouble, attempt=attempt)
+                await asyncio.sleep(delay)
+                continue
+            if attempt > 1:
+                log.info("broker found", broker=self.name, attempt=attempt)
+            attempt = 0
+            try:
+                await self._until_lost(connection)
+            finally:
+                self._connection = None
+                self._changed.clear()
+                with despite_faults():
+                    async with asyncio.timeout(CLOSE_SECONDS):
+                        await connection.close()
+
+    async def _until_lost(self, connection: AbstractConnection) -> None:
+        lost = asyncio.Event()
+
+        def on_close(_connection: object, error: BaseException | None) -> None:
+            self._trouble = _explained(error) if error else "the connection was closed"
+            lost.set()
+
+        connection.close_callbacks.add(on_close)
+        self._connection = connection
+        self._changed.set()
+        await lost.wait()
+        if not self._closed:
+            log.warning("broker lost", broker=self.name, reason=self._trouble)
+
+
+def _checked(address: str) -> tuple[URL, str]:
+    """The address as the driver takes it, and the namespace that is ours to know."""
+    try:
+        url = URL(address)
+    except ValueError:
+        url = URL()
+    if url.scheme not in {"amqp", "amqps"} or not url.host:
+        raise InvalidSettings(
+            "the address of the broker is none that can be used: give "
+            "amqp://user:password@host:port/virtual-host"
+        )
+    namespace = url.query.get("namespace", "")
+    url = url.without_query_params("namespace")
+    if "heartbeat" not in url.query:
+        url = url.update_query(heartbeat=HEARTBEAT_SECONDS)
+    return url, namespace
+
+
+def _explained(error: BaseException) -> str:
+    return str(error) or type(error).__name__
+
+
+async def close_channel(channel: AbstractChannel) -> None:
+    """Close a channel, unless it was lost before."""
+    with despite_faults():
+        async with asyncio.timeout(CLOSE_SECONDS):
+            await _to_the_end(channel.close())
+
+
+async def _to_the_end(answer: Awaitable[Result]) -> Result:
+    """The result of a question to the server, whose answer a cancellation has to await.
+
+    The driver closes a channel on which a question was given up, and others may be using it.
+    """
+    task = asyncio.ensure_future(answer)
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        await asyncio.wait([task], timeout=CLOSE_SECONDS)
+        task.cancel()
+        if task.done() and not task.cancelled():
+            task.exception()
+        raise
+
+
+async def lost_event(channel: AbstractChannel, *besides: asyncio.Event) -> asyncio.Event:
+    """An event that is set, and others besides, when the channel is of no use any more.
+
+    It was closed, for whatever reason, or the server ended a consumer on it: its queue was deleted,
+    or has lost its leader.
+    """
+    lost = asyncio.Event()
+
+    def on_end(*_: object) -> None:
+        for each in (lost, *besides):
+            each.set()
+
+    channel.close_callbacks.add(on_end)
+    (await channel.get_underlay_channel()).on_consumer_cancel_callbacks.add(on_end)
+    return lost

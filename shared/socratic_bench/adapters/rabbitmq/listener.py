@@ -1,0 +1,96 @@
+"""One listener to broadcasts: a queue of its own that ends with it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Sequence
+
+import structlog
+from aio_pika.abc import AbstractChannel, AbstractIncomingMessage
+
+from socratic_bench.adapters.rabbitmq import topology
+from socratic_bench.adapters.rabbitmq.link import Link, lost_event
+from socratic_bench.adapters.rabbitmq.wire import unpacked
+from socratic_bench.consuming.waiting_line import WaitingLine
+from socratic_bench.errors import BrokerClosed, BrokerError
+from socratic_bench.ports.broker import Message
+
+log = structlog.get_logger(__name__)
+
+
+class RabbitMQListener:
+    """Keeps the newest messages until they are asked for. What is published while the connection
+    is lost is not heard.
+    """
+
+    def __init__(self, link: Link, event_types: Sequence[str]) -> None:
+        self._link = link
+        self._event_types = event_types
+        self._heard: deque[Message] = deque(maxlen=topology.LISTENER_BUFFER)
+        self._waiting = WaitingLine()
+        self._ended = False
+        self._closed = False
+        self._running: asyncio.Task[None] | None = None
+
+    def __aiter__(self) -> RabbitMQListener:
+        return self
+
+    async def __anext__(self) -> Message:
+        while not self._heard:
+            if self._closed:
+                raise BrokerClosed("the broker this listener belongs to was closed")
+            if self._ended:
+                raise StopAsyncIteration
+            await self._waiting.wait()
+        return self._heard.popleft()
+
+    async def open(self) -> None:
+        """Listen from now on. Raises BrokerUnavailable and BrokerClosed."""
+        listening = asyncio.get_running_loop().create_future()
+        self._running = asyncio.create_task(self._run(listening), name="listener")
+        try:
+            await listening
+        except BaseException:
+            await self.end(closed=False)
+            raise
+
+    async def end(self, *, closed: bool) -> None:
+        """Hear no more, because the context ended or because the broker was closed."""
+        self._ended = True
+        self._closed = self._closed or closed
+        self._waiting.wake_all()
+        if self._running is not None:
+            self._running.cancel()
+            await asyncio.wait([self._running])
+
+    async def _run(self, listening: asyncio.Future[None]) -> None:
+        """Listen, and anew whenever the channel was lost; tells when, or why not at all."""
+        while True:
+            try:
+                async with self._link.channel() as channel:
+                    lost = await lost_event(channel)
+                    await self._link.in_time(self._consume(channel))
+                    if not listening.done():
+                        listening.set_result(None)
+                    await lost.wait()
+            except BrokerError as error:
+                if not listening.done():
+                    listening.set_exception(error)
+                    return
+                if isinstance(error, BrokerClosed):
+                    return
+                log.warning("cannot listen", reason=str(error))
+                await asyncio.sleep(1)
+
+    async def _consume(self, channel: AbstractChannel) -> None:
+        queue = await channel.declare_queue(
+            exclusive=True, auto_delete=True, arguments=topology.LISTENER_ARGUMENTS
+        )
+        for event_type in self._event_types:
+            await queue.bind(topology.events_exchange(self._link.namespace), routing_key=event_type)
+        await queue.consume(self._on_message, no_ack=True)
+
+    async def _on_message(self, incoming: AbstractIncomingMessage) -> None:
+        self._heard.extend(unpacked(incoming))
+        self._waiting.wake_all()

@@ -1,0 +1,49 @@
+"""Where what comes back from a consumer goes: into its queue, now or later, or to the dead."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from socratic_bench.adapters.rabbitmq import topology
+from socratic_bench.adapters.rabbitmq.delays import DelayQueues
+from socratic_bench.adapters.rabbitmq.publisher import Outgoing, Publisher
+from socratic_bench.adapters.rabbitmq.wire import packed, parcels
+from socratic_bench.ports.broker import Message, WorkQueue
+
+
+class Routing:
+    """Publishes messages of one queue, past the exchange that other queues are bound to."""
+
+    def __init__(self, queue: WorkQueue, publisher: Publisher, delays: DelayQueues) -> None:
+        self._queue = queue
+        self._publisher = publisher
+        self._delays = delays
+
+    async def again(self, messages: Sequence[Message], attempts: int, delay: float = 0.0) -> None:
+        """Deliver messages of one group again, after `delay` seconds or a little more."""
+        queue = self._queue
+        if delay > 0:
+            exchange, key = "", await self._delays.waiting_for(delay)
+        elif queue.separate_groups:
+            exchange, key = topology.lanes_exchange(queue.name), ""
+        else:
+            exchange, key = "", queue.name
+        await self._publisher.publish(
+            [
+                Outgoing(exchange, key, packed(parcel, attempts=attempts))
+                for parcel in parcels(messages, queue.parcel)
+            ]
+        )
+
+    async def dead(self, messages: Sequence[Message], attempts: int, reason: str) -> None:
+        """Put messages with the dead letters."""
+        await self._publisher.publish(
+            [
+                Outgoing(
+                    "",
+                    topology.dead_letter_queue(self._queue.name),
+                    packed([message], attempts=attempts, reason=reason),
+                )
+                for message in messages
+            ]
+        )

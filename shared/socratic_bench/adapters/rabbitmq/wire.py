@@ -1,0 +1,150 @@
+"""Messages as they are on the wire: one by one, or several as a parcel.
+
+A single message is a CloudEvent in structured mode, a parcel is CloudEvents' batch format: a JSON
+array of events. What the events say of themselves stands in AMQP's properties and headers too, so
+that a person can read it in RabbitMQ's management page, and so that a parcel can be taken apart
+without reading JSON.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import accumulate
+from typing import Any, Final
+
+from aio_pika import DeliveryMode
+from aio_pika import Message as AmqpMessage
+from aio_pika.abc import AbstractIncomingMessage
+
+from socratic_bench.adapters.rabbitmq.topology import GROUP_HEADER
+from socratic_bench.ports.broker import Message
+
+SINGLE: Final = "application/cloudevents+json"
+PARCEL: Final = "application/cloudevents-batch+json"
+
+PARCEL_BYTES: Final = 512 * 1024
+"""A parcel that has as many bytes is full, however few messages it holds."""
+
+ATTEMPTS_HEADER: Final = "socratic-attempts"
+"""How often it was delivered before it was put into this queue; RabbitMQ counts from there."""
+
+REASON_HEADER: Final = "socratic-reason"
+"""Why it is a dead letter."""
+
+_ID, _TYPE = "cloudEvents:id", "cloudEvents:type"
+_SOURCE, _SUBJECT = "cloudEvents:source", "cloudEvents:subject"
+_CORRELATION = "cloudEvents:correlationid"
+_PARTS = "socratic-parts"
+"""Of each message of a parcel: its id, its group, and how many bytes it has."""
+
+_SHORT = 255
+"""Bytes that a property may have."""
+
+_BEGIN, _BETWEEN, _END = b"[\n", b",\n", b"\n]"
+
+
+def parcels(messages: Sequence[Message], size: int) -> Iterator[list[Message]]:
+    """`messages` in order, at most `size` of them and about PARCEL_BYTES at a time."""
+    parcel: list[Message] = []
+    length = 0
+    for message in messages:
+        if parcel and (len(parcel) >= size or length + len(message.body) > PARCEL_BYTES):
+            yield parcel
+            parcel, length = [], 0
+        parcel.append(message)
+        length += len(message.body)
+    if parcel:
+        yield parcel
+
+
+def packed(
+    messages: Sequence[Message], *, attempts: int = 0, reason: str | None = None
+) -> AmqpMessage:
+    """One message, or several of one type as a parcel, ready to be published."""
+    first = messages[0]
+    headers: dict[str, Any] = {GROUP_HEADER: first.group, _TYPE: first.type}
+    if attempts:
+        headers[ATTEMPTS_HEADER] = attempts
+    if reason is not None:
+        headers[REASON_HEADER] = reason
+    if len(messages) == 1:
+        headers |= {
+            _ID: first.id,
+            _SOURCE: first.source,
+            _SUBJECT: first.subject,
+            _CORRELATION: first.correlation,
+        }
+        body = first.body
+    else:
+        headers[_PARTS] = [
+            value for each in messages for value in (each.id, each.group, len(each.body))
+        ]
+        body = b"".join((_BEGIN, _BETWEEN.join(each.body for each in messages), _END))
+    return AmqpMessage(
+        body,
+        headers=headers,
+        content_type=SINGLE if len(messages) == 1 else PARCEL,
+        delivery_mode=DeliveryMode.PERSISTENT,
+        message_id=_short(first.id),
+        type=_short(first.type),
+        app_id=_short(first.source),
+        correlation_id=_short(first.correlation),
+    )
+
+
+def unpacked(incoming: AbstractIncomingMessage) -> list[Message]:
+    """The messages in `incoming`. What somebody else put there comes as one message, as it is."""
+    headers = incoming.headers
+    event_type = _text(headers.get(_TYPE)) or incoming.type or ""
+    group = _text(headers.get(GROUP_HEADER))
+    parts = headers.get(_PARTS)
+    if not isinstance(parts, list):
+        return [
+            Message(
+                _text(headers.get(_ID)) or incoming.message_id or "",
+                event_type,
+                group,
+                incoming.body,
+                _text(headers.get(_SOURCE)),
+                _text(headers.get(_SUBJECT)),
+                _text(headers.get(_CORRELATION)),
+            )
+        ]
+    ids, groups, lengths = parts[::3], parts[1::3], [int(str(length)) for length in parts[2::3]]
+    starts = accumulate((length + len(_BETWEEN) for length in lengths), initial=len(_BEGIN))
+    return [
+        Message(_text(id_), event_type, _text(of), incoming.body[start : start + length])
+        for id_, of, start, length in zip(ids, groups, starts, lengths, strict=False)
+    ]
+
+
+def attempt_of(incoming: AbstractIncomingMessage) -> int:
+    """Which delivery this is, 1 for the first."""
+    return _count(incoming, ATTEMPTS_HEADER) + _count(incoming, "x-delivery-count") + 1
+
+
+def attempts_before(incoming: AbstractIncomingMessage) -> int:
+    """How often a dead letter was delivered."""
+    return _count(incoming, ATTEMPTS_HEADER)
+
+
+def reason_of(incoming: AbstractIncomingMessage) -> str | None:
+    """Why a message is a dead letter, if it was a consumer that said so."""
+    reason = incoming.headers.get(REASON_HEADER)
+    return None if reason is None else _text(reason)
+
+
+def _count(incoming: AbstractIncomingMessage, header: str) -> int:
+    count = incoming.headers.get(header, 0)
+    return count if isinstance(count, int) else 0
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, bytes):
+        return value.decode(errors="replace")
+    return "" if value is None else str(value)
+
+
+def _short(value: str) -> str | None:
+    """As much of `value` as a property holds; None, for no property, where there is nothing."""
+    return value.encode()[:_SHORT].decode(errors="ignore") or None

@@ -1,0 +1,118 @@
+"""How a statement is given many rows, or many keys, at once: each database has its own best way.
+
+Both ways mean the same. SQLite, in this process, is quickest with a row of parameters after the
+other. PostgreSQL is quickest with an array for each column: a statement then has one text, prepared
+once, however many rows there are.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from sqlalchemy import (
+    ARRAY,
+    Column,
+    ColumnElement,
+    Table,
+    Text,
+    any_,
+    bindparam,
+    column,
+    func,
+    select,
+    tuple_,
+)
+from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.sql.selectable import NamedFromClause
+from sqlalchemy.types import TypeEngine
+
+from socratic_bench.adapters.sql.transactions import Parameters
+
+Row = Mapping[str, Any]
+Columns = Sequence[Column[Any]]
+
+
+class Dialect(ABC):
+    """What statements are made of where databases differ, and their parameters."""
+
+    @abstractmethod
+    def insert(self, table: Table) -> Any:
+        """An `INSERT` of whole rows, which may go on with what to do about conflicts."""
+
+    @abstractmethod
+    def rows(self, rows: Sequence[Row], **others: Any) -> Parameters:
+        """The parameters of an `insert` of these rows, and `others`, the same for all of them."""
+
+    @abstractmethod
+    def among(self, values: Column[Any], parameter: str) -> ColumnElement[bool]:
+        """Whether a column's value is in the list that `parameter` is."""
+
+    @abstractmethod
+    def keyed(self, columns: Columns) -> ColumnElement[bool]:
+        """Whether these columns have the values of one of `keys`."""
+
+    @abstractmethod
+    def keys(self, columns: Columns, keys: Sequence[Sequence[Any]]) -> Parameters:
+        """The parameters of `keyed` for these columns."""
+
+
+class SQLite(Dialect):
+    """A row after the other."""
+
+    def insert(self, table: Table) -> sqlite.Insert:
+        return sqlite.insert(table)
+
+    def rows(self, rows: Sequence[Row], **others: Any) -> Parameters:
+        return [{**row, **others} for row in rows] if others else rows
+
+    def among(self, values: Column[Any], parameter: str) -> ColumnElement[bool]:
+        return values.in_(bindparam(parameter, expanding=True))
+
+    def keyed(self, columns: Columns) -> ColumnElement[bool]:
+        return tuple_(*columns).in_(bindparam("keys", expanding=True))
+
+    def keys(self, columns: Columns, keys: Sequence[Sequence[Any]]) -> Parameters:
+        return {"keys": keys}
+
+
+class PostgreSQL(Dialect):
+    """An array for each column."""
+
+    def insert(self, table: Table) -> postgresql.Insert:
+        given = _given(list(table.columns))
+        names = [each.name for each in table.columns]
+        return postgresql.insert(table).from_select(names, select(*given.columns))
+
+    def rows(self, rows: Sequence[Row], **others: Any) -> Parameters:
+        names = rows[0].keys() if rows else ()
+        return {f"given_{name}": [row[name] for row in rows] for name in names} | others
+
+    def among(self, values: Column[Any], parameter: str) -> ColumnElement[bool]:
+        return values == any_(bindparam(parameter, type_=_array_of(values)))
+
+    def keyed(self, columns: Columns) -> ColumnElement[bool]:
+        return tuple_(*columns).in_(select(*_given(columns).columns))
+
+    def keys(self, columns: Columns, keys: Sequence[Sequence[Any]]) -> Parameters:
+        arrays = zip(*keys, strict=True)
+        return {
+            f"given_{each.name}": list(array) for each, array in zip(columns, arrays, strict=True)
+        }
+
+
+DIALECTS: Mapping[str, Dialect] = {"sqlite": SQLite(), "postgresql": PostgreSQL()}
+
+
+def _given(columns: Columns) -> NamedFromClause:
+    """The rows whose columns the arrays `given_…` are."""
+    arrays = [bindparam(f"given_{each.name}", type_=_array_of(each)) for each in columns]
+    names = [column(each.name, each.type) for each in columns]
+    return func.unnest(*arrays).table_valued(*names, name="given").render_derived()
+
+
+def _array_of(values: Column[Any]) -> ARRAY[Any]:
+    # How a column is collated is no part of an array's type.
+    element: TypeEngine[Any] = Text() if isinstance(values.type, Text) else values.type
+    return ARRAY(element)

@@ -1,0 +1,84 @@
+"""What went wrong in PostgreSQL, in a sentence that says where, and what to do.
+
+The server's own codes: https://www.postgresql.org/docs/current/errcodes-appendix.html
+"""
+
+from __future__ import annotations
+
+import ssl
+
+import asyncpg  # type: ignore[import-untyped]
+from sqlalchemy.exc import DBAPIError
+
+from socratic_bench.errors import StoreBroken, StoreError, StoreUnavailable
+
+ERRORS = (asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError)
+"""What the driver raises."""
+
+_AGAIN = "try again later"
+_RESTARTING = f"the server is shutting down or starting up; {_AGAIN}"
+_LOST = f"the connection was lost; {_AGAIN}"
+_CROWDED = f"the server takes no more connections; {_AGAIN}, or raise its max_connections"
+_CROSSWISE = f"another transaction was in the way; {_AGAIN}"
+_CREDENTIALS = "user and password are not accepted; check those in the store's address"
+
+_UNAVAILABLE = {
+    "08": _LOST,
+    "25P03": f"the transaction stood still for too long, and was ended; {_AGAIN}",
+    "40": _CROSSWISE,
+    "53200": f"the server has no memory left; {_AGAIN}",
+    "53300": _CROWDED,
+    "55006": f"the database is in use in a way that excludes others; {_AGAIN}",
+    "55P03": f"another transaction has kept its lock for too long; {_AGAIN}",
+    "57014": f"a statement took too long, and was ended; {_AGAIN}",
+    "57P01": _RESTARTING,
+    "57P02": _RESTARTING,
+    "57P03": _RESTARTING,
+    "57P05": _LOST,
+}
+"""By code, or by the class of codes that its first two characters name."""
+
+_BROKEN = {
+    "25006": "it may only be read; give the address of a server that can be written to",
+    "28": _CREDENTIALS,
+    "3D000": "there is no such database; check its name in the store's address",
+    "42501": "this user lacks a right; grant it, or use the owner of the database",
+    "42P01": "nothing was ever stored here",
+    "53100": "the server's disk is full. Everything stored before is safe; free some space "
+    "and run it again",
+    "57P04": "the database was dropped",
+    "58": "the server cannot read or write its files. Everything stored before is safe; check its "
+    "disk and its log, then run it again",
+    "XX001": "its data is damaged; restore it from a copy",
+    "XX002": "an index of it is damaged; rebuild that with REINDEX",
+}
+
+
+def explain(error: Exception, name: str) -> StoreError:
+    """The error of this project that `error`, met while using the database `name`, is."""
+    cause: BaseException | None = error
+    if isinstance(error, DBAPIError) and error.orig is not None:
+        cause = error.orig.__cause__ or error.orig  # the driver's, behind what PEP 249 calls it
+    if isinstance(cause, OSError):
+        return _explain_connecting(cause, name)
+    if isinstance(cause, asyncpg.ClientConfigurationError):
+        return StoreBroken(f"{name}: its address cannot be right: {cause}")
+    if isinstance(cause, asyncpg.InterfaceError) and "closed" in str(cause):
+        return StoreUnavailable(f"{name}: {_LOST}")
+    code = getattr(cause, "sqlstate", None) or ""
+    # Without its details, on lines of their own, which may be the values of a row.
+    said = f"PostgreSQL says: {str(cause).partition(chr(10))[0]}"
+    for sentences, kind in ((_UNAVAILABLE, StoreUnavailable), (_BROKEN, StoreBroken)):
+        if sentence := sentences.get(code) or sentences.get(code[:2]):
+            return kind(f"{name}: {sentence} ({said})")
+    return StoreError(f"{name}: {said}")
+
+
+def _explain_connecting(error: OSError, name: str) -> StoreError:
+    if isinstance(error, TimeoutError):
+        return StoreUnavailable(f"{name}: the database did not answer in time; {_AGAIN}")
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return StoreBroken(f"{name}: its certificate cannot be trusted: {error.verify_message}")
+    return StoreUnavailable(
+        f"{name}: cannot connect; check the address, and that the server runs ({error})"
+    )

@@ -1,0 +1,1 @@
+"""How a service is hosted as a process of its own: started, watched, drained, ended."""

@@ -1,0 +1,76 @@
+"""Structured logs: a JSON object a line on standard error, whoever writes it.
+
+No line holds a password: addresses are written without theirs.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+import sys
+from typing import Final
+
+import structlog
+from structlog.typing import EventDict, Processor, WrappedLogger
+
+RETOLD: Final = ("aiormq",)
+"""Libraries whose troubles the adapter that uses them tells of, without their tracebacks."""
+
+QUIET: Final = ("aio_pika", "alembic", "asyncio", "sqlalchemy", "uvicorn")
+"""Libraries whose everyday talk is of no use, except to somebody who debugs."""
+
+_CREDENTIALS: Final = re.compile(r"(?P<before>\b[a-z][a-z0-9+.-]*://[^\s:/@]*):\S*@", re.IGNORECASE)
+_IN_QUERY: Final = re.compile(r"(?P<name>[?&](?:password|sslpassword)=)[^\s&'\"]*", re.IGNORECASE)
+
+
+def without_passwords(text: str) -> str:
+    """`text` with every password in an address left out."""
+    return _IN_QUERY.sub(r"\g<name>***", _CREDENTIALS.sub(r"\g<before>@", text))
+
+
+def configure_logs(level: str, service: str) -> None:
+    """Write logs of `level` and above, those of the standard library's loggers included.
+
+    A library's everyday talk is left out, unless the level is `debug`. Every line names `service`.
+    """
+
+    def name_service(_logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:
+        event["service"] = service
+        return event
+
+    everyone: list[Processor] = [
+        structlog.contextvars.merge_contextvars,
+        name_service,
+        structlog.processors.add_log_level,
+        structlog.processors.TimeStamper(fmt="iso", utc=True),
+        structlog.processors.format_exc_info,
+        _hide_passwords,
+    ]
+    as_json = structlog.processors.JSONRenderer()
+    number = logging.getLevelNamesMapping()[level.upper()]
+    structlog.configure(
+        processors=[*everyone, as_json],
+        wrapper_class=structlog.make_filtering_bound_logger(number),
+        logger_factory=structlog.WriteLoggerFactory(sys.stderr),
+    )
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(
+        structlog.stdlib.ProcessorFormatter(
+            foreign_pre_chain=[structlog.stdlib.add_logger_name, *everyone],
+            processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, as_json],
+        )
+    )
+    logging.basicConfig(handlers=[handler], level=number, force=True)
+    logging.captureWarnings(capture=True)
+    for library in QUIET:
+        quietest = logging.DEBUG if level == "debug" else logging.WARNING
+        logging.getLogger(library).setLevel(max(number, quietest))
+    for library in RETOLD:
+        logging.getLogger(library).setLevel(number if level == "debug" else logging.CRITICAL)
+
+
+def _hide_passwords(_logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:
+    for key, value in event.items():
+        if isinstance(value, str) and "://" in value:
+            event[key] = without_passwords(value)
+    return event

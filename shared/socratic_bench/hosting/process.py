@@ -1,0 +1,64 @@
+"""A service as a process: settings, logs, the event loop, and the exit code."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Awaitable, Callable
+from typing import Final, TypeVar
+
+import structlog
+
+from socratic_bench.errors import InvalidSettings, SocraticBenchError
+from socratic_bench.hosting.failures import first_cause
+from socratic_bench.hosting.logs import configure_logs, without_passwords
+from socratic_bench.hosting.signals import stop_signals
+from socratic_bench.service_settings import ProcessSettings, load_settings
+
+log = structlog.get_logger(__name__)
+
+STOPPED: Final = 0
+"""It was told to stop, and did."""
+
+BROKEN: Final = 1
+"""It could not start, or broke for good."""
+
+WRONG_SETTINGS: Final = 2
+
+S = TypeVar("S", bound=ProcessSettings)
+
+
+def run_process(
+    name: str, settings_type: type[S], serve: Callable[[S, asyncio.Event], Awaitable[None]]
+) -> int:
+    """Run `serve` with the settings and an event that says stop; returns the exit code.
+
+    Wrong settings are told in a sentence on standard error, everything else in the log.
+    """
+    try:
+        settings = load_settings(settings_type)
+        configure_logs(settings.log_level, name)
+        asyncio.run(_serve(serve, settings))
+    except InvalidSettings as error:
+        return _wrong_settings(name, error)
+    except Exception as error:
+        cause = first_cause(error)
+        if isinstance(cause, InvalidSettings):
+            return _wrong_settings(name, cause)
+        if isinstance(cause, SocraticBenchError):
+            log.critical("ended", reason=str(cause))
+        else:
+            log.critical("ended by a bug", exc_info=error)
+        return BROKEN
+    log.info("stopped")
+    return STOPPED
+
+
+async def _serve(serve: Callable[[S, asyncio.Event], Awaitable[None]], settings: S) -> None:
+    with stop_signals() as stop:
+        await serve(settings, stop)
+
+
+def _wrong_settings(name: str, error: InvalidSettings) -> int:
+    sys.stderr.write(f"{name}: {without_passwords(str(error))}\n")
+    return WRONG_SETTINGS

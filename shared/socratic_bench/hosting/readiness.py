@@ -1,0 +1,51 @@
+"""Whether a process can do its work, and if not, why."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Final, Literal
+
+import structlog
+
+from socratic_bench.errors import SocraticBenchError
+from socratic_bench.hosting.deadlines import within
+
+log = structlog.get_logger(__name__)
+
+CHECK_DEADLINE: Final = 3.0
+"""Seconds that the broker and the store may each take to answer that they are there."""
+
+Check = Callable[[], Awaitable[object]]
+
+
+class Readiness:
+    """Starting, then ready while everything it needs answers, then draining."""
+
+    def __init__(self, checks: Mapping[str, Check], *, deadline: float = CHECK_DEADLINE) -> None:
+        """`checks` ask each thing the process needs, by its name, whether it is there."""
+        self._checks = checks
+        self._deadline = deadline
+        self._state: Literal["starting", "started", "draining"] = "starting"
+
+    def start(self) -> None:
+        """From now on it depends on the checks."""
+        self._state = "started"
+
+    def drain(self) -> None:
+        """From now on it is not ready any more."""
+        self._state = "draining"
+
+    async def problem(self) -> str | None:
+        """Why it is not ready; None if it is.
+
+        What exactly is wrong with a broker or a store is for the log: it may name hosts.
+        """
+        if self._state != "started":
+            return f"the service is {self._state}"
+        for name, check in self._checks.items():
+            try:
+                await within(self._deadline, check())
+            except (SocraticBenchError, TimeoutError) as error:
+                log.warning("not ready", missing=name, reason=str(error) or "no answer in time")
+                return f"the {name} does not answer"
+        return None

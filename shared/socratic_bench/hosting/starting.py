@@ -1,0 +1,96 @@
+"""Reaching what a service needs before it is ready, and letting go of it in the end."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from functools import partial
+from typing import Final, TypeVar
+
+import structlog
+from pydantic import SecretStr
+
+from socratic_bench.addresses import open_broker, open_store
+from socratic_bench.consuming.queues import BROADCASTS, WORK_QUEUES
+from socratic_bench.consuming.retry_policy import RetryPolicy
+from socratic_bench.errors import BrokerUnavailable, SocraticBenchError, StoreUnavailable
+from socratic_bench.hosting.deadlines import within
+from socratic_bench.hosting.failures import CannotStart, naming
+from socratic_bench.ports.broker import Broker
+from socratic_bench.ports.store import Store
+
+log = structlog.get_logger(__name__)
+
+CLOSE_DEADLINE: Final = 10.0
+"""Seconds that closing the broker, or the store, may take."""
+
+_BETWEEN_TRIES: Final = RetryPolicy(first_delay=0.5, longest_delay=4.0)
+
+Opened = TypeVar("Opened", Broker, Store)
+
+
+@asynccontextmanager
+async def the_broker(address: SecretStr) -> AsyncIterator[Broker]:
+    """The broker that the settings name, closed in the end. Raises InvalidSettings."""
+    with naming("SOCRATIC_BROKER_URL"):
+        broker = open_broker(address.get_secret_value())
+    async with _closed_in_the_end(broker, "broker"):
+        yield broker
+
+
+@asynccontextmanager
+async def the_store(address: SecretStr) -> AsyncIterator[Store]:
+    """The store that the settings name, closed in the end. Raises InvalidSettings."""
+    with naming("SOCRATIC_STORE_URL"):
+        store = open_store(address.get_secret_value())
+    async with _closed_in_the_end(store, "store"):
+        yield store
+
+
+async def reach_all(broker: Broker | None, store: Store | None, seconds: float) -> None:
+    """Reach what a service has of the two, declare every queue, bring the schema up to date.
+
+    Raises an ExceptionGroup of what `reach` raises.
+    """
+    async with asyncio.TaskGroup() as reaching:
+        if broker is not None:
+            declare = partial(broker.declare, WORK_QUEUES, BROADCASTS)
+            reaching.create_task(reach("broker", declare, seconds))
+        if store is not None:
+            reaching.create_task(reach("store", store.prepare, seconds))
+
+
+async def reach(name: str, ask: Callable[[], Awaitable[None]], seconds: float) -> None:
+    """Try `ask` until it succeeds.
+
+    Raises CannotStart if that takes longer than `seconds`, and at once whatever another try cannot
+    help against.
+    """
+    loop = asyncio.get_running_loop()
+    end = loop.time() + seconds
+    attempt, reason = 0, "it does not answer"
+    while True:
+        attempt += 1
+        try:
+            await within(end - loop.time(), ask())
+        except (StoreUnavailable, BrokerUnavailable, TimeoutError) as error:
+            reason = str(error) or reason
+        else:
+            return
+        delay = _BETWEEN_TRIES.delay(attempt)
+        if loop.time() + delay >= end:
+            raise CannotStart(f"the {name} was not there within {seconds:g} s: {reason}")
+        log.warning("waiting", missing=name, reason=reason, attempt=attempt)
+        await asyncio.sleep(delay)
+
+
+@asynccontextmanager
+async def _closed_in_the_end(opened: Opened, name: str) -> AsyncIterator[None]:
+    try:
+        yield
+    finally:
+        try:
+            await within(CLOSE_DEADLINE, opened.close())
+        except (SocraticBenchError, TimeoutError) as error:
+            log.warning("not closed", what=name, reason=str(error) or "no answer in time")

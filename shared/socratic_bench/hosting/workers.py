@@ -1,0 +1,90 @@
+"""Hosting workers: ready once what they need is there, drained when told to stop."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
+from typing import Final
+
+import structlog
+
+from socratic_bench.consuming.observing import Observer
+from socratic_bench.consuming.queues import CURATOR_RUN_FAILED
+from socratic_bench.consuming.worker import Worker
+from socratic_bench.hosting.deadlines import unless_stopped
+from socratic_bench.hosting.failures import naming
+from socratic_bench.hosting.health import health_app
+from socratic_bench.hosting.metrics import DepthMetrics, MessageMetrics, Metrics
+from socratic_bench.hosting.readiness import Check, Readiness
+from socratic_bench.hosting.server import serving
+from socratic_bench.hosting.starting import reach_all
+from socratic_bench.ports.broker import Broker
+from socratic_bench.ports.store import Store
+from socratic_bench.service_settings import WorkerProcessSettings
+
+log = structlog.get_logger(__name__)
+
+HEALTH_SHUTDOWN: Final = 1.0
+"""Seconds that answers about health may take to end."""
+
+OpenWorkers = Callable[[Observer], AbstractAsyncContextManager[Sequence[Worker]]]
+"""The workers of a service, which tell the observer what they do."""
+
+
+async def host_workers(
+    settings: WorkerProcessSettings,
+    broker: Broker,
+    store: Store | None,
+    open_workers: OpenWorkers,
+    stop: asyncio.Event,
+) -> None:
+    """Run workers until `stop` is set and they are drained.
+
+    What is in hand after the deadline is given back. Broker and store are their owner's to close.
+    Raises CannotStart, and an ExceptionGroup of what broke a worker for good.
+    """
+    metrics = Metrics()
+    observer, depths = MessageMetrics(metrics), DepthMetrics(metrics)
+    checks: dict[str, Check] = {"broker": lambda: broker.depth(CURATOR_RUN_FAILED.name)}
+    if store is not None:
+        checks["store"] = store.revision
+    readiness = Readiness(checks)
+    async with AsyncExitStack() as opened:
+        with naming("SOCRATIC_HEALTH_PORT"):
+            address = await opened.enter_async_context(_health(settings, readiness, metrics))
+        log.info("serving", address=address)
+        if not await unless_stopped(reach_all(broker, store, settings.start_deadline), stop):
+            return
+        async with open_workers(observer) as workers:
+            queues = [worker.queue for worker in workers]
+            observer.expect(queues)
+            async with depths.watching(broker, queues), asyncio.TaskGroup() as tasks:
+                running = [tasks.create_task(worker.run()) for worker in workers]
+                readiness.start()
+                log.info("ready", queues=queues)
+                await stop.wait()
+                readiness.drain()
+                await _drain(workers, running, settings.drain_deadline)
+
+
+def _health(
+    settings: WorkerProcessSettings, readiness: Readiness, metrics: Metrics
+) -> AbstractAsyncContextManager[str]:
+    app = health_app(readiness, metrics)
+    return serving(
+        app, settings.health_host, settings.health_port, shutdown_timeout=HEALTH_SHUTDOWN
+    )
+
+
+async def _drain(
+    workers: Sequence[Worker], running: Sequence[asyncio.Task[None]], deadline: float
+) -> None:
+    """Let workers finish what is in hand; after the deadline, have them give it back."""
+    log.info("draining", deadline=deadline)
+    for worker in workers:
+        worker.drain()
+    _, late = await asyncio.wait(running, timeout=deadline)
+    for task in late:
+        log.warning("not drained in time: what is in hand is given back", deadline=deadline)
+        task.cancel()

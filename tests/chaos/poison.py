@@ -1,0 +1,91 @@
+"""Messages nobody can handle, one of which can be repaired."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+import aio_pika
+
+from socratic_bench.adapters.rabbitmq import topology
+from socratic_bench.consuming.queues import (
+    CURATOR_RESPONSE_SCORED,
+    CURATOR_RUN_FAILED,
+    JUDGE_RESPONSE_RECORDED,
+    RUNNER_RUN_REQUESTED,
+)
+from socratic_bench.domain.manifest import Experiment
+from socratic_bench.domain.response import Response
+from socratic_bench.domain.run import Run
+from socratic_bench.events.codec import encode
+from socratic_bench.events.response_recorded import ResponseRecorded
+from socratic_bench.events.run_requested import RunRequested
+from socratic_bench.ports.broker import WorkQueue
+from socratic_bench.scoring.statuses import Status
+
+NOW = datetime(2026, 1, 2, tzinfo=UTC)
+
+
+@dataclass(frozen=True)
+class Poison:
+    """A message that has to end among the dead letters of a queue."""
+
+    id: str
+    queue: WorkQueue
+    body: bytes
+    reason: str
+    """What the reason of its dead letter has to say."""
+
+
+def poison(group: str, unregistered: Experiment) -> list[Poison]:
+    """Poison of every kind; that of an unregistered experiment can be repaired."""
+    run = Run(
+        run_id="run-poison",
+        experiment_id="exp-poison",
+        model_id=group,
+        scenario_id="s",
+        dimension="student",
+        repeat=1,
+    )
+    recorded = Response(
+        run=run,
+        turn=1,
+        last_turn=True,
+        profile="never-registered",
+        student_message="?",
+        text="Why?",
+        status=Status.OK,
+        recorded_at=NOW,
+    )
+    requested = RunRequested.of(next(unregistered.runs()), source="chaos", time=NOW)
+    unknown_profile = ResponseRecorded.of(recorded, source="chaos")
+    return [
+        Poison("no-json", RUNNER_RUN_REQUESTED, b"{", "not an event"),
+        Poison(requested.id, RUNNER_RUN_REQUESTED, encode(requested), "not in the store"),
+        Poison("wrong-type", JUDGE_RESPONSE_RECORDED, encode(requested), "takes no"),
+        Poison(
+            unknown_profile.id, JUDGE_RESPONSE_RECORDED, encode(unknown_profile), "never-registered"
+        ),
+        Poison("no-text", CURATOR_RESPONSE_SCORED, b"\xff\xfe", "not an event"),
+        Poison("empty", CURATOR_RUN_FAILED, b"", "not an event"),
+    ]
+
+
+async def publish(url: str, doses: list[Poison], group: str) -> None:
+    """Put poison into its queues, past everything that looks at what is published."""
+    async with await aio_pika.connect(url) as connection, connection.channel() as channel:
+        for dose in doses:
+            message = aio_pika.Message(
+                dose.body,
+                message_id=dose.id,
+                type=dose.queue.event_type,
+                headers={topology.GROUP_HEADER: group},
+                delivery_mode=aio_pika.DeliveryMode.PERSISTENT,
+            )
+            if dose.queue.separate_groups:
+                exchange = await channel.get_exchange(
+                    topology.lanes_exchange(dose.queue.name), ensure=False
+                )
+                await exchange.publish(message, routing_key="")
+            else:
+                await channel.default_exchange.publish(message, routing_key=dose.queue.name)

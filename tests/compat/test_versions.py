@@ -1,0 +1,132 @@
+"""Services of different versions at work side by side, as they are while one is deployed.
+
+The payloads and the schemas in tests/golden were written by the version that first published them:
+the schemas are its own, of what it accepts. They are never written anew.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from jsonschema import Draft202012Validator, ValidationError
+
+from socratic_bench.adapters.memory.broker import MemoryBroker
+from socratic_bench.adapters.sql.store import SqlStore
+from socratic_bench.adapters.system.clock import SystemClock
+from socratic_bench.consuming.queues import BROADCASTS, WORK_QUEUES
+from socratic_bench.domain.manifest import Experiment, Manifest, TutorModel
+from socratic_bench.domain.scenario import Scenario
+from socratic_bench.events.codec import decode, encode
+from socratic_bench.ports.broker import Message
+from socratic_bench.reporting.verification import verify
+from socratic_curator.bootstrap import curator_workers
+from socratic_curator.settings import CuratorSettings
+from socratic_judge.bootstrap import judge_worker
+from socratic_judge.settings import JudgeSettings
+from socratic_runner.bootstrap import runner_worker
+from socratic_runner.models.registry import open_client
+from socratic_runner.settings import RunnerSettings
+from tests.unit.events.examples import example_events
+
+GOLDEN = Path(__file__).parents[1] / "golden" / "events" / "v1"
+EVENTS = example_events()
+TO_WORKERS = ("run.requested", "response.recorded", "response.scored", "run.failed")
+EXPERIMENT_ID = "exp-0123456789abcdef"
+
+
+def golden(name: str) -> bytes:
+    return (GOLDEN / f"{name}.json").read_bytes()
+
+
+def schema(name: str) -> Draft202012Validator:
+    return Draft202012Validator(json.loads((GOLDEN / "schemas" / f"{name}.json").read_text()))
+
+
+@pytest.fixture
+async def store(tmp_path: Path) -> AsyncIterator[SqlStore]:
+    opened = SqlStore.from_url(f"sqlite:///{tmp_path}/benchmark.db")
+    await opened.prepare()
+    yield opened
+    await opened.close()
+
+
+async def register(store: SqlStore) -> None:
+    """The experiment of the payloads, under the name that it has in them."""
+    scenario = Scenario(
+        id="ambiguous-growth",
+        dimension="ambiguous",
+        prompt="We don't grow.",
+        follow_ups=("But what should I do?",),
+    )
+    experiment = Experiment(
+        manifest=Manifest(
+            models=(TutorModel(id="reference/socratic"),), scenarios=(scenario,), repeats=2
+        ),
+        created_at=SystemClock().now(),
+    )
+    experiment.__dict__["experiment_id"] = EXPERIMENT_ID
+    await store.register(experiment)
+
+
+async def test_payloads_of_the_first_version_pass_through_the_services_of_today(
+    store: SqlStore,
+) -> None:
+    await register(store)
+    broker = MemoryBroker()
+    clock = SystemClock()
+    await broker.declare(WORK_QUEUES, BROADCASTS)
+    runner = runner_worker(broker, store, clock, open_client, RunnerSettings(), owner="today")
+    async with runner as carrying_out:
+        workers = (
+            carrying_out,
+            judge_worker(broker, clock, JudgeSettings()),
+            *curator_workers(broker, store, clock, CuratorSettings()),
+        )
+        async with asyncio.timeout(30), asyncio.TaskGroup() as tasks:
+            for worker in workers:
+                tasks.create_task(worker.run())
+            for name in TO_WORKERS:
+                event = decode(golden(name))
+                message = Message(event.id, event.type, event.partitionkey, golden(name))
+                await broker.publish([message])
+            while broker.outstanding:  # noqa: ASYNC110 - the broker tells no event of it
+                await asyncio.sleep(0.01)
+            for worker in workers:
+                worker.drain()
+    assert [
+        letter for queue in WORK_QUEUES for letter in await broker.dead_letters(queue.name)
+    ] == []
+    await broker.close()
+    cells = await store.cells([EXPERIMENT_ID])
+    # The second turn was both recorded and scored before: it counts once, and overrules a failure.
+    assert [(cell.key.turn, cell.responses, cell.scored) for cell in cells] == [
+        (1, 1, 1),
+        (2, 1, 1),
+    ]
+    assert (await store.progress(EXPERIMENT_ID)).done == 1
+    assert await verify(store, EXPERIMENT_ID) == []
+
+
+@pytest.mark.parametrize("name", EVENTS)
+def test_the_first_version_accepts_what_is_published_today(name: str) -> None:
+    schema(name).validate(json.loads(encode(EVENTS[name])))
+
+
+@pytest.mark.parametrize("name", EVENTS)
+def test_the_first_version_ignores_what_a_later_one_adds(name: str) -> None:
+    later = json.loads(encode(EVENTS[name]))
+    later["traceparent"] = "00-1-2-03"
+    later["data"]["mood"] = "curious"
+    schema(name).validate(later)
+
+
+@pytest.mark.parametrize("name", EVENTS)
+def test_a_field_that_is_missing_or_renamed_would_be_noticed(name: str) -> None:
+    whole = json.loads(encode(EVENTS[name]))
+    for field in ("id", "source", "data"):
+        with pytest.raises(ValidationError, match=field):
+            schema(name).validate({key: value for key, value in whole.items() if key != field})

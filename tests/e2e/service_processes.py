@@ -1,0 +1,171 @@
+"""Real services, each a process of its own, started, watched and ended by a test.
+
+async with started("runner", environment) as runner:
+    await runner.ready()
+    runner.kill()
+    assert await runner.ended() == -signal.SIGKILL
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
+from typing import Any, TypeVar
+
+import httpx
+
+PATIENCE = 60.0
+"""Seconds within which a process has done what it is waited for."""
+
+PREFIX = "SOCRATIC_"
+
+
+Answer = TypeVar("Answer")
+
+
+async def until(ask: Callable[[], Awaitable[Answer]], wanted: Callable[[Answer], bool]) -> Answer:
+    """Ask again and again, since it happens in another process, until the answer is wanted."""
+    async with asyncio.timeout(PATIENCE):
+        while not wanted(answer := await ask()):  # noqa: ASYNC110
+            await asyncio.sleep(0.05)
+    return answer
+
+
+class ServiceProcess:
+    """One process of a service, and what it has logged so far."""
+
+    def __init__(self, kind: str, process: asyncio.subprocess.Process) -> None:
+        self.kind = kind
+        self.logs: list[dict[str, Any]] = []
+        """Its log, a line each; one that is no JSON has its text as `event`."""
+
+        self._process = process
+        self._news = asyncio.Condition()
+        self._reading = asyncio.create_task(self._read(), name=f"log of {kind}")
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    @property
+    def running(self) -> bool:
+        """Whether it has not ended."""
+        return self._process.returncode is None
+
+    @property
+    def text(self) -> str:
+        """All it has written, to search in and to show."""
+        return "\n".join(json.dumps(line) for line in self.logs)
+
+    async def logged(self, event: str) -> dict[str, Any]:
+        """The first line of its log with this event, waited for."""
+        async with asyncio.timeout(PATIENCE), self._news:
+            await self._news.wait_for(lambda: self._found(event) or self._reading.done())
+        return self._found(event) or self._fail(f"ended before it logged {event!r}")
+
+    async def ready(self) -> ServiceProcess:
+        """Wait until it says that it is ready, and answers so."""
+        await self.logged("ready")
+        answer = await self.get("/readyz")
+        return self if answer.status_code == 200 else self._fail(f"is not ready: {answer.text}")
+
+    async def until_ready_is(self, status: int) -> httpx.Response:
+        """Ask whether it is ready until the answer is this one."""
+        return await until(lambda: self.get("/readyz"), lambda answer: answer.status_code == status)
+
+    async def get(self, path: str) -> httpx.Response:
+        """What it answers over HTTP: its API, or its health."""
+        address = (await self.logged("serving"))["address"]
+        async with httpx.AsyncClient(base_url=address, timeout=PATIENCE) as client:
+            return await client.get(path)
+
+    async def metric(self, name: str, **labels: str) -> float:
+        """One of its metrics, with the labels in their alphabetical order."""
+        shown = ",".join(f'{label}="{labels[label]}"' for label in sorted(labels))
+        series = f"{name}{{{shown}}}" if shown else name
+        for line in (await self.get("/metrics")).text.splitlines():
+            if line.startswith(f"{series} "):
+                return float(line.rpartition(" ")[2])
+        return self._fail(f"has no metric {series}")
+
+    def terminate(self) -> None:
+        """Tell it to drain and stop; told a second time it ends at once."""
+        self._process.terminate()
+
+    def kill(self) -> None:
+        """End it without its knowing."""
+        self._process.kill()
+
+    async def ended(self) -> int:
+        """Its exit code, waited for; negative if it was a signal that ended it."""
+        async with asyncio.timeout(PATIENCE):
+            await asyncio.wait([self._reading])
+            return await self._process.wait()
+
+    async def close(self) -> None:
+        """Kill it if it is still there."""
+        if self._process.returncode is None:
+            self._process.kill()
+        await self.ended()
+
+    def _found(self, event: str) -> dict[str, Any] | None:
+        return next((line for line in self.logs if line["event"] == event), None)
+
+    def _fail(self, what: str) -> Any:
+        raise AssertionError(f"{self.kind} {what}. Its log:\n{self.text}")
+
+    async def _read(self) -> None:
+        assert self._process.stderr is not None
+        while line := await self._process.stderr.readline():
+            try:
+                entry = json.loads(line)
+            except ValueError:
+                entry = {"event": line.decode(errors="replace").rstrip()}
+            async with self._news:
+                self.logs.append(entry)
+                self._news.notify_all()
+        async with self._news:
+            self._news.notify_all()
+
+
+async def start(kind: str, environment: Mapping[str, str]) -> ServiceProcess:
+    """Start a service with these settings alone, on a free port. Whoever does that closes it."""
+    inherited = {name: text for name, text in os.environ.items() if not name.startswith(PREFIX)}
+    free_port = {"SOCRATIC_PORT" if kind == "api" else "SOCRATIC_HEALTH_PORT": "0"}
+    process = await asyncio.create_subprocess_exec(
+        sys.executable,
+        "-m",
+        f"socratic_{kind}",
+        env={**inherited, **free_port, **environment},
+        stdin=asyncio.subprocess.DEVNULL,
+        stderr=asyncio.subprocess.PIPE,
+        limit=2**20,
+    )
+    return ServiceProcess(kind, process)
+
+
+@asynccontextmanager
+async def started(kind: str, environment: Mapping[str, str]) -> AsyncIterator[ServiceProcess]:
+    """A service that is killed afterwards if it is still there."""
+    service = await start(kind, environment)
+    try:
+        yield service
+    finally:
+        await service.close()
+
+
+@asynccontextmanager
+async def all_ready(
+    environment: Mapping[str, str], *kinds: str
+) -> AsyncIterator[dict[str, ServiceProcess]]:
+    """One service of each kind, ready; killed afterwards if they are still there."""
+    services = {kind: await start(kind, environment) for kind in kinds}
+    try:
+        await asyncio.gather(*(service.ready() for service in services.values()))
+        yield services
+    finally:
+        await asyncio.gather(*(service.close() for service in services.values()))

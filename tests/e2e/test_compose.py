@@ -1,0 +1,189 @@
+"""`make up`: the services in containers, as a person starts them, with real servers.
+
+It is skipped, saying why, where no container engine or no base image is to be had, with CI=true
+too: most of what runs CI can start no container and reach no registry of images.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import secrets
+import shutil
+import subprocess
+import time
+import urllib.request
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.e2e.command import Terminal
+
+ROOT = Path(__file__).parents[2]
+SERVICES = {"runner", "judge", "curator", "api"}
+CONFIG = """
+models:
+  - reference/socratic
+  - reference/lecturer
+repeats: 2
+"""
+SLOW_CONFIG = """
+models:
+  - id: reference/hedger
+    options: {latency_ms: 400}
+    limits: {concurrency: 4, timeout_seconds: 1}
+repeats: 3
+"""
+
+pytestmark = [pytest.mark.connected, pytest.mark.slow, pytest.mark.timeout(1200)]
+
+
+@dataclass(frozen=True)
+class Stack:
+    """The running containers of a project of this test's own."""
+
+    environment: dict[str, str]
+
+    def run(self, *words: str, deadline: float = 300) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            words,
+            cwd=ROOT,
+            env=self.environment,
+            capture_output=True,
+            text=True,
+            timeout=deadline,
+            check=False,
+        )
+
+    def compose(self, *words: str) -> str:
+        done = self.run("docker", "compose", "--file", "deploy/compose/compose.yaml", *words)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    def containers(self, *words: str) -> list[dict[str, object]]:
+        lines = self.compose("ps", "--all", "--format", "json", *words).splitlines()
+        return [json.loads(line) for line in lines]
+
+    def up(self, *words: str) -> str:
+        done = self.run("make", "up", *words, deadline=900)
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+    def addresses(self) -> dict[str, str]:
+        done = self.run("sh", "deploy/compose/addresses.sh")
+        assert done.returncode == 0, done.stderr
+        return dict(re.findall(r"^export (\w+)='(.*)'$", done.stdout, re.MULTILINE))
+
+
+def base_images() -> set[str]:
+    services = yaml.safe_load((ROOT / "deploy/compose/compose.yaml").read_text())["services"]
+    servers = {service["image"] for service in services.values() if "build" not in service}
+    dockerfile = (ROOT / "services/judge/Dockerfile").read_text()
+    return servers | set(re.findall(r"^FROM (\S+)", dockerfile, re.MULTILINE))
+
+
+@pytest.fixture(scope="module")
+def stack():
+    environment = {
+        **os.environ,
+        "COMPOSE_PROJECT_NAME": f"socratic-bench-test-{secrets.token_hex(4)}",
+        "RABBITMQ_PASSWORD": secrets.token_hex(8),
+        "POSTGRES_PASSWORD": secrets.token_hex(8),
+        **dict.fromkeys(("API_PORT", "RABBITMQ_PORT", "RABBITMQ_PAGE_PORT", "POSTGRES_PORT"), "0"),
+    }
+    stack = Stack(environment)
+    if shutil.which("docker") is None or stack.run("docker", "compose", "ls").returncode:
+        pytest.skip("no Docker engine with Compose answers here")
+    for image in base_images():
+        if stack.run("docker", "image", "inspect", image).returncode:
+            try:
+                pulled = stack.run("docker", "pull", "--quiet", image)
+            except subprocess.TimeoutExpired:
+                pytest.skip(f"the image {image} is not here and cannot be pulled in 5 minutes")
+            if pulled.returncode:
+                pytest.skip(f"the image {image} is not here and cannot be pulled")
+    try:
+        assert "socratic-bench submit" in stack.up("JUDGES=2")
+        yield stack
+    finally:
+        stack.run("docker", "compose", "--file", "deploy/compose/compose.yaml", "down", "--volumes")
+
+
+@pytest.fixture
+def terminal(stack, tmp_path):
+    return Terminal(tmp_path, stack.addresses())
+
+
+def submitted(terminal: Terminal, config: str) -> str:
+    done = terminal.run("submit", terminal.write("benchmark.yaml", config), "--json")
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)["experiment_id"]
+
+
+def complete(terminal: Terminal, experiment_id: str) -> bool:
+    done = terminal.run("status", experiment_id, "--json")
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)["state"] == "complete"
+
+
+def assert_all_was_counted_once(terminal: Terminal, experiment_id: str, runs: int) -> None:
+    watched = terminal.run("watch", experiment_id, "--json")
+    assert watched.returncode == 0, watched.stderr
+    result = json.loads(watched.stdout)
+    assert (result["done"], result["failed"]) == (runs, 0)
+    assert sum(model["total_runs"] for model in result["leaderboard"]["models"]) == runs
+    verified = terminal.run("verify")
+    assert verified.returncode == 0, verified.stdout + verified.stderr
+
+
+def test_a_submitted_benchmark_is_carried_out_and_shown(stack, terminal):
+    experiment_id = submitted(terminal, CONFIG)
+    assert_all_was_counted_once(terminal, experiment_id, runs=60)
+    address = stack.compose("port", "api", "8000").strip()
+    url = f"http://{address}/api/model-comparison?experiment={experiment_id}"
+    with urllib.request.urlopen(url, timeout=30) as answer:
+        models = json.load(answer)["models"]
+    assert [(m["model_id"], m["total_runs"]) for m in models] == [
+        ("reference/socratic", 30),
+        ("reference/lecturer", 30),
+    ]
+
+
+def test_a_killed_runner_and_a_killed_judge_lose_nothing(stack, terminal):
+    experiment_id = submitted(terminal, SLOW_CONFIG)
+    runner = stack.containers("runner")[0]["Name"]
+    judge = stack.containers("judge")[0]["Name"]
+    assert stack.run("docker", "kill", runner, judge).returncode == 0
+    assert not complete(terminal, experiment_id)
+    assert stack.run("docker", "start", runner).returncode == 0  # the other judge goes on alone
+    assert_all_was_counted_once(terminal, experiment_id, runs=45)
+
+
+@pytest.mark.parametrize("service", sorted(SERVICES))
+def test_a_service_has_no_rights_and_writes_nothing_but_its_tmp(stack, service):
+    script = "id -u; touch /tmp/a && rm /tmp/a && echo tmp; touch /b /opt/b /replays/b 2>/dev/null"
+    words = ("docker", "compose", "--file", "deploy/compose/compose.yaml", "exec", "-T", service)
+    done = stack.run(*words, "sh", "-c", script)
+    assert done.stdout.split() == ["10001", "tmp"]
+    assert done.returncode != 0
+
+
+def test_told_to_stop_every_service_ends_well_and_the_data_is_kept(stack, terminal):
+    stack.up("JUDGES=2")
+    leaderboard = ("leaderboard", "--format", "json", "--experiment", "all")
+    before = Terminal(terminal.folder, stack.addresses()).run(*leaderboard).stdout
+    assert json.loads(before)["models"]
+    started = time.monotonic()
+    stack.compose("stop", *sorted(SERVICES))
+    assert time.monotonic() - started < 30
+    ended = {c["Name"]: c["ExitCode"] for c in stack.containers() if c["Service"] in SERVICES}
+    assert len(ended) == 5
+    assert set(ended.values()) == {0}, ended
+    down = stack.run("make", "down")
+    assert down.returncode == 0, down.stderr
+    assert stack.containers() == []
+    stack.up()
+    assert Terminal(terminal.folder, stack.addresses()).run(*leaderboard).stdout == before

@@ -1,0 +1,313 @@
+"""Each service as a process of its own, on RabbitMQ and PostgreSQL."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import sys
+from contextlib import asynccontextmanager
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+
+from socratic_bench.addresses import open_broker, open_store
+from socratic_bench.consuming.queues import BROADCASTS, WORK_QUEUES
+from tests.e2e.command import Terminal
+from tests.e2e.service_processes import PATIENCE, all_ready, started, until
+from tests.servers import postgresql, rabbitmq
+from tests.servers.proxy import proxy
+
+pytestmark = pytest.mark.connected
+
+ROOT = Path(__file__).parents[2]
+KINDS = ("runner", "judge", "curator", "api")
+RUNS = 45
+QUICK = {
+    "SOCRATIC_RUNNER_FIRST_DELAY": "0.01",
+    "SOCRATIC_RUNNER_LEASE_MARGIN": "0.5",
+    "SOCRATIC_RUNNER_BUSY_DELAY": "0.2",
+}
+
+
+@pytest.fixture
+async def addresses():
+    async with rabbitmq.namespace() as broker, postgresql.new_database() as store:
+        yield {"SOCRATIC_BROKER_URL": broker, "SOCRATIC_STORE_URL": store}
+
+
+@pytest.fixture
+def environment(addresses):
+    return {**addresses, **QUICK}
+
+
+@pytest.fixture
+async def store(addresses):
+    store = open_store(addresses["SOCRATIC_STORE_URL"])
+    yield store
+    await store.close()
+
+
+@pytest.fixture
+async def broker(addresses):
+    broker = open_broker(addresses["SOCRATIC_BROKER_URL"])
+    await broker.declare(WORK_QUEUES, BROADCASTS)
+    yield broker
+    await broker.close()
+
+
+def models(**options) -> str:
+    limits = {key: options.pop(key) for key in ("timeout_seconds",) if key in options}
+    entry = {"id": "reference/socratic", "options": options, "limits": limits}
+    return json.dumps({"models": [entry], "repeats": 3})
+
+
+async def submitted(tmp_path, addresses, config) -> str:
+    """Submit a benchmark of RUNS runs as a person does; its experiment's id."""
+    terminal = Terminal(tmp_path, addresses)
+    done = await asyncio.to_thread(terminal.run, "submit", terminal.write("b.yaml", config))
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+async def done(store, experiment_id, at_least=RUNS):
+    """Wait until as many runs are done."""
+    return await until(lambda: store.progress(experiment_id), lambda it: it.done >= at_least)
+
+
+async def all_asked(store, experiment_id):
+    """Wait until a call was begun for every run."""
+    return await until(lambda: store.calls(experiment_id), lambda it: it.calls >= RUNS)
+
+
+async def dead(broker) -> list[str]:
+    return [letter.reason for q in WORK_QUEUES for letter in await broker.dead_letters(q.name)]
+
+
+async def test_four_processes_carry_out_a_benchmark_and_drain_when_told_to(
+    tmp_path, addresses, environment, store, broker
+):
+    async with all_ready(environment, *KINDS) as services:
+        experiment_id = await submitted(tmp_path, addresses, models())
+        progress = await done(store, experiment_id)
+        [shown] = (await services["api"].get("/api/model-comparison")).json()["models"]
+        handled = {
+            queue.name: await services[queue.name.partition("-")[0]].metric(
+                "socratic_messages_total", queue=queue.name, outcome="handled"
+            )
+            for queue in WORK_QUEUES
+        }
+        waiting = await services["api"].metric("socratic_queue_depth", queue="runner-run-requested")
+        for service in services.values():
+            service.terminate()
+        codes = {kind: await service.ended() for kind, service in services.items()}
+
+    assert codes == dict.fromkeys(KINDS, 0)
+    assert (progress.done, progress.failed) == (RUNS, 0)
+    assert shown["total_runs"] == RUNS
+    assert handled == {
+        "runner-run-requested": RUNS,
+        "judge-response-recorded": RUNS,
+        "curator-response-scored": RUNS,
+        "curator-run-failed": 0,
+    }
+    assert waiting == 0
+    assert (await store.calls(experiment_id)).calls == RUNS
+    assert await dead(broker) == []
+    for service in services.values():
+        assert [line["event"] for line in service.logs] == [
+            "serving",
+            "ready",
+            "draining",
+            "stopped",
+        ], service.text
+
+
+@pytest.mark.parametrize(
+    ("kind", "environment", "named"),
+    [
+        ("runner", {}, "SOCRATIC_BROKER_URL"),
+        ("judge", {}, "SOCRATIC_BROKER_URL"),
+        ("curator", {"SOCRATIC_BROKER_URL": "amqp://host/"}, "SOCRATIC_STORE_URL"),
+        ("judge", {"SOCRATIC_BROKER_URL": "kafka://me:hunter2@host/"}, "SOCRATIC_BROKER_URL"),
+        (
+            "curator",
+            {
+                "SOCRATIC_BROKER_URL": "amqp://host/",
+                "SOCRATIC_STORE_URL": "mysql://me:hunter2@host/",
+            },
+            "SOCRATIC_STORE_URL",
+        ),
+        (
+            "judge",
+            {"SOCRATIC_BROKER_URL": "amqp://host/", "SOCRATIC_HEALTH_HOST": "203.0.113.1"},
+            "SOCRATIC_HEALTH_PORT",
+        ),
+        ("api", {"SOCRATIC_HOST": "203.0.113.1"}, "SOCRATIC_PORT"),
+    ],
+)
+async def test_a_wrong_setting_ends_a_service_with_2_and_a_sentence_that_names_it(
+    kind, environment, named
+):
+    async with started(kind, environment) as service:
+        assert await service.ended() == 2
+    [line] = service.logs
+    assert line["event"].startswith(f"socratic_{kind}: ")
+    assert named in line["event"]
+    assert "hunter2" not in service.text
+
+
+async def gives_up_to_start(kind, missing, environment):
+    environment = {**environment, "SOCRATIC_START_DEADLINE": "2"}
+    async with started(kind, environment) as service, asyncio.timeout(10):
+        starting = await service.get("/readyz")
+        assert await service.ended() == 1
+    assert (starting.status_code, starting.json()["reason"]) == (503, "the service is starting")
+    last = service.logs[-1]
+    assert last["event"] == "ended"
+    assert last["reason"].startswith(f"the {missing} was not there within 2 s: ")
+    assert "hunter2" not in service.text
+
+
+async def test_a_broker_that_never_comes_ends_the_start_with_1_and_one_sentence():
+    nowhere = {"SOCRATIC_BROKER_URL": "amqp://me:hunter2@127.0.0.1:9/"}
+    await gives_up_to_start("judge", "broker", nowhere)
+
+
+async def test_a_store_that_never_comes_ends_the_start_with_1_and_one_sentence(addresses, broker):
+    nowhere = {"SOCRATIC_STORE_URL": "postgresql://me:hunter2@127.0.0.1:9/db"}
+    await gives_up_to_start("curator", "store", {**addresses, **nowhere})
+
+
+async def test_told_to_stop_while_it_waits_for_the_broker_it_stops():
+    nowhere = {"SOCRATIC_BROKER_URL": "amqp://127.0.0.1:9/"}
+    async with started("judge", nowhere) as service, asyncio.timeout(10):
+        await service.logged("no broker")
+        service.terminate()
+        assert await service.ended() == 0
+
+
+@pytest.mark.parametrize("missing", ["broker", "store"])
+async def test_a_server_that_goes_down_and_comes_back_loses_nothing(
+    tmp_path, addresses, environment, store, broker, missing
+):
+    name = f"SOCRATIC_{missing.upper()}_URL"
+    server = urlsplit(addresses[name])
+    async with proxy(server.hostname, server.port) as between:
+        credentials = server.netloc.rpartition("@")[0]
+        through = server._replace(netloc=f"{credentials}@127.0.0.1:{between.port}").geturl()
+        async with all_ready({**environment, name: through}, *KINDS[:3]) as services:
+            experiment_id = await submitted(tmp_path, addresses, models(latency_ms=100))
+            await done(store, experiment_id, at_least=1)
+            await between.stop()
+            unready = await services["curator"].until_ready_is(503)
+            alive = await services["curator"].get("/healthz")
+            await asyncio.sleep(3)  # the outage: in it, nothing is to be waited for
+            await between.start()
+            await services["curator"].until_ready_is(200)
+            progress = await done(store, experiment_id)
+            for service in services.values():
+                service.terminate()
+            codes = [await service.ended() for service in services.values()]
+
+    assert unready.json()["reason"] == f"the {missing} does not answer"
+    assert alive.status_code == 200
+    assert (progress.done, progress.failed) == (RUNS, 0)
+    assert (await store.calls(experiment_id)).calls == RUNS
+    assert await dead(broker) == []
+    assert codes == [0, 0, 0]
+
+
+async def test_a_call_in_hand_is_finished_before_a_runner_ends(
+    tmp_path, addresses, environment, store
+):
+    async with all_ready(environment, "runner") as services:
+        runner = services["runner"]
+        experiment_id = await submitted(tmp_path, addresses, models(latency_ms=2_000))
+        await all_asked(store, experiment_id)
+        runner.terminate()
+        assert await runner.ended() == 0
+    experiment = await store.experiment(experiment_id)
+    stored = await store.responses({run.run_id for run in experiment.runs()})
+    assert len(stored) == RUNS
+
+
+async def test_what_takes_longer_than_the_drain_deadline_is_given_back(
+    tmp_path, addresses, environment, store, broker
+):
+    impatient = {**environment, "SOCRATIC_DRAIN_DEADLINE": "0.2"}
+    async with all_ready(impatient, "runner") as services:
+        runner = services["runner"]
+        experiment_id = await submitted(tmp_path, addresses, models(latency_ms=60_000))
+        await all_asked(store, experiment_id)
+        runner.terminate()
+        assert await runner.ended() == 0
+    assert any(line["event"].startswith("not drained in time") for line in runner.logs)
+    assert await until(lambda: broker.depth("runner-run-requested"), bool)
+
+
+async def test_the_runs_of_a_killed_runner_come_through_once_its_leases_have_run_out(
+    tmp_path, addresses, environment, store, broker
+):
+    async with all_ready(environment, *KINDS[:3]) as services:
+        config = models(latency_ms=1_500, timeout_seconds=2)
+        experiment_id = await submitted(tmp_path, addresses, config)
+        await all_asked(store, experiment_id)
+        services["runner"].kill()
+        assert await services["runner"].ended() == -signal.SIGKILL
+        async with started("runner", environment) as second:
+            progress = await done(store, experiment_id)
+            retried = await second.metric(
+                "socratic_messages_total", queue="runner-run-requested", outcome="retried"
+            )
+    assert (progress.done, progress.failed) == (RUNS, 0)
+    assert retried > 0
+    assert (await store.calls(experiment_id)).calls == 2 * RUNS
+    assert await dead(broker) == []
+
+
+@asynccontextmanager
+async def up_local(environment):
+    """`make up-local`, with what it says."""
+    process = await asyncio.create_subprocess_exec(
+        sys.executable,
+        ROOT / "deploy/local/up.py",
+        env={**os.environ, **environment, "SOCRATIC_PORT": "0", "JUDGES": "2"},
+        stdout=asyncio.subprocess.PIPE,
+    )
+    try:
+        async with asyncio.timeout(2 * PATIENCE):
+            yield process
+    finally:
+        if process.returncode is None:
+            process.terminate()
+        await process.communicate()
+
+
+async def until_said(process, words) -> list[str]:
+    said = []
+    while line := (await process.stdout.readline()).decode():
+        said.append(line.rstrip())
+        if words in line:
+            return said
+    raise AssertionError(f"never said {words!r}:\n" + "\n".join(said))
+
+
+async def test_up_local_starts_all_says_what_to_do_next_and_drains_them_at_ctrl_c(environment):
+    async with up_local(environment) as process:
+        said = await until_said(process, "All 5 services are ready.")
+        await until_said(process, "socratic-bench submit")
+        process.send_signal(signal.SIGINT)
+        rest, _ = await process.communicate()
+    assert process.returncode == 0
+    assert sum(line.startswith("judge-") and " ready " in line for line in said) == 2
+    assert rest.decode().count(" stopped") == 5
+
+
+async def test_up_local_stops_the_others_when_one_ends_by_itself(environment, broker):
+    async with up_local({**environment, "SOCRATIC_JUDGE_BATCH": "none"}) as process:
+        said = await until_said(process, "ended by itself with exit code 2")
+        assert await process.wait() == 1
+    assert any("SOCRATIC_JUDGE_BATCH" in line for line in said)

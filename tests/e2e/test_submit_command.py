@@ -1,0 +1,213 @@
+"""`submit`, `status`, `watch` and `dlq` against RabbitMQ, PostgreSQL and running services."""
+
+import asyncio
+import json
+import signal
+from urllib.parse import urlsplit
+
+import pytest
+
+from socratic_bench.addresses import open_broker
+from socratic_bench.consuming.queues import BROADCASTS, JUDGE_RESPONSE_RECORDED, WORK_QUEUES
+from socratic_bench.ports.broker import Message
+from tests.e2e.command import Terminal
+from tests.e2e.service_processes import all_ready
+from tests.servers import postgresql, rabbitmq
+
+pytestmark = pytest.mark.connected
+
+CONFIG = """
+models:
+  - reference/socratic
+  - {id: reference/lecturer, options: {latency_ms: 5}}
+repeats: 3
+"""
+PATIENCE = 60.0
+"""Seconds within which a running service has done what it is there for."""
+
+
+@pytest.fixture
+async def terminal(tmp_path):
+    async with rabbitmq.namespace() as broker, postgresql.new_database() as store:
+        addresses = {"SOCRATIC_BROKER_URL": broker, "SOCRATIC_STORE_URL": with_password(store)}
+        yield Terminal(tmp_path, addresses)
+
+
+def with_password(address: str) -> str:
+    """An address with a password, also where the server asks for none."""
+    parts = urlsplit(address)
+    if parts.password:
+        return address
+    user = f"{parts.username}:geheim" if parts.username else "postgres:geheim"
+    return parts._replace(netloc=f"{user}@{parts.netloc.rpartition('@')[2]}").geturl()
+
+
+@pytest.fixture
+def config(terminal):
+    return terminal.write("b.yaml", CONFIG)
+
+
+def submitted(terminal, config) -> str:
+    done = terminal.run("submit", config)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+async def test_what_is_submitted_is_carried_out_by_the_services_and_watched_to_its_end(
+    terminal, config
+):
+    experiment_id = submitted(terminal, config)
+    waiting = json.loads(terminal.run("status", experiment_id, "--json").stdout)
+    assert (waiting["state"], waiting["done"], waiting["left"]) == ("at_work", 0, 90)
+
+    async with all_ready(terminal.environment, "runner", "judge", "curator"):
+        watched = await typed(terminal, "watch", experiment_id[:8])
+        await eventually(lambda: the_only_status(terminal)["completed_at"])
+
+    assert watched.returncode == 0, watched.stderr
+    first, second = watched.stdout.splitlines()[1:3]
+    assert (first.split()[1], first.split()[-1]) == ("reference/socratic", "45/45")
+    assert (second.split()[1], second.split()[-1]) == ("reference/lecturer", "45/45")
+    done = the_only_status(terminal)
+    assert (done["state"], done["done"], done["failed"]) == ("complete", 90, 0)
+    assert terminal.run("verify").returncode == 0
+    again = json.loads(terminal.run("submit", config, "--json").stdout)
+    assert again == {
+        "experiment_id": experiment_id,
+        "manifest_id": done["manifest_id"],
+        "planned": 90,
+        "already_done": 90,
+        "published": 0,
+    }
+
+
+def the_only_status(terminal):
+    [status] = json.loads(terminal.run("status", "--json").stdout)["experiments"]
+    return status
+
+
+async def test_submitted_twice_before_anything_is_done_nothing_counts_twice(terminal, config):
+    experiment_id = submitted(terminal, config)
+    assert submitted(terminal, config) == experiment_id
+    async with all_ready(terminal.environment, "runner", "judge", "curator"):
+        watched = await typed(terminal, "watch", experiment_id, "--json")
+    models = json.loads(watched.stdout)["leaderboard"]["models"]
+    assert [model["total_runs"] for model in models] == [45, 45]
+    assert terminal.run("verify").returncode == 0
+
+
+async def test_past_its_deadline_what_is_undone_is_listed_by_name_and_where_it_is_stuck(
+    terminal, config
+):
+    experiment_id = submitted(terminal, config)
+    async with all_ready(terminal.environment, "runner"):
+        await eventually(lambda: waiting_for(terminal, experiment_id) == ["score"] * 90)
+    hurried = terminal.write("b.yaml", f"{CONFIG}deadline_hours: 0.0001\n")
+    assert submitted(terminal, hurried) == experiment_id
+
+    watched = terminal.run("watch", experiment_id, "--json")
+    assert watched.returncode == 1
+    overdue = json.loads(watched.stdout)
+    assert (overdue["state"], overdue["left"]) == ("overdue", 90)
+    assert len({run["run_id"] for run in overdue["undone"]}) == 90
+    status = terminal.run("status", experiment_id)
+    assert status.returncode == 1
+    assert "… and 40 more" in status.stdout
+    assert "90 runs are not done: 90 without a score." in status.stderr
+
+
+def waiting_for(terminal, experiment_id) -> list[str]:
+    """What each undone run waits for."""
+    done = terminal.run("status", experiment_id, "--json", "--undone")
+    return [run["waits_for"] for run in json.loads(done.stdout)["undone"]]
+
+
+async def test_ctrl_c_ends_the_watching_and_not_the_experiment(terminal, config):
+    experiment_id = submitted(terminal, config)
+    watching = terminal.start("watch", experiment_id)
+    said = watching.stderr.readline()
+    watching.send_signal(signal.SIGINT)
+    out, more = watching.communicate(timeout=PATIENCE)
+    assert (watching.returncode, out) == (130, "")
+    assert said + more == (
+        f"Watching {experiment_id} (Ctrl-C: it goes on unwatched)\n"
+        "Stopped watching: the experiment goes on.\n"
+    )
+    async with all_ready(terminal.environment, "runner", "judge", "curator"):
+        watched = await typed(terminal, "watch", experiment_id)
+    assert watched.returncode == 0
+
+
+async def test_what_no_service_can_handle_is_listed_put_back_and_thrown_away(terminal):
+    queue = JUDGE_RESPONSE_RECORDED
+    broker = open_broker(terminal.environ()["SOCRATIC_BROKER_URL"])
+    try:
+        await broker.declare(WORK_QUEUES, BROADCASTS)
+        await broker.publish([Message("poison-1", queue.event_type, "a/b", b'{"not": "an event"}')])
+    finally:
+        await broker.close()
+
+    async with all_ready(terminal.environment, "judge"):
+        letter = await dead_letter(terminal, queue.name)
+        assert (letter["id"], letter["group"], letter["body"]) == (
+            "poison-1",
+            "a/b",
+            '{"not": "an event"}',
+        )
+        assert "not an event this version reads" in letter["reason"]
+        redriven = await typed(terminal, "dlq", "redrive", queue.name)
+        assert redriven.stderr == f"{queue.name}: 1 dead letter put back.\n"
+        letter = await dead_letter(terminal, queue.name)
+        assert letter["id"] == "poison-1"
+
+    listed = terminal.run("dlq", "list")
+    assert [line.split()[:2] for line in listed.stdout.splitlines()[1:]] == [
+        [queue.name, "poison-1"]
+    ]
+    assert terminal.run("dlq", "purge", queue.name).returncode == 2
+    purged = terminal.run("dlq", "purge", queue.name, "--yes")
+    assert purged.stderr == f"{queue.name}: 1 dead letter thrown away.\n"
+    assert terminal.run("dlq", "list").stdout == ""
+
+
+async def dead_letter(terminal, queue):
+    """The one dead letter of a queue, once it is there."""
+    listed = await eventually(lambda: terminal.run("dlq", "list", queue, "--json").stdout)
+    return json.loads(listed)
+
+
+async def typed(terminal, *words):
+    """A command, typed while services run: their logs are read meanwhile."""
+    return await asyncio.to_thread(terminal.run, *words)
+
+
+async def eventually(look):
+    """The first true answer of `look`, which blocks."""
+    async with asyncio.timeout(PATIENCE):
+        while not (found := await asyncio.to_thread(look)):
+            pass
+    return found
+
+
+@pytest.mark.parametrize("command", ["run", "submit"])
+def test_no_command_shows_a_password(terminal, command):
+    config = terminal.write("b.yaml", "models: [reference/socratic]\nrepeats: 1\n")
+    addresses = [
+        urlsplit(terminal.environment[f"SOCRATIC_{what}_URL"]) for what in ("STORE", "BROKER")
+    ]
+    done = [terminal.run(command, config), terminal.run("status"), terminal.run("dlq", "list")]
+    done += [terminal.run(command, "--help"), terminal.run("verify")]
+    assert [each.returncode for each in done] == [0] * 5
+    for address in addresses:
+        assert f":{address.password}" not in "".join(each.stdout + each.stderr for each in done)
+
+
+@pytest.mark.slow
+def test_a_broker_that_is_not_there_is_one_sentence_without_the_password(tmp_path):
+    terminal = Terminal(tmp_path)
+    config = terminal.write("b.yaml", CONFIG)
+    done = terminal.run("submit", config, "--broker", "amqp://guest:geheim@127.0.0.1:1/")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "Error: amqp://127.0.0.1:1/" in done.stderr
+    assert "geheim" not in done.stderr
+    assert "Traceback" not in done.stderr

@@ -1,0 +1,30 @@
+"""A queue on a real server for each test."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+import pytest
+
+from socratic_bench.ports.broker import WorkQueue
+from tests.contract.broker.adapters import RABBITMQ
+from tests.contract.broker.traffic import Traffic, new_queue
+from tests.servers.rabbitmq import delete, new_namespace
+
+
+@pytest.fixture
+def traffic() -> Traffic:
+    return Traffic(RABBITMQ)
+
+
+@pytest.fixture
+def queue() -> WorkQueue:
+    return new_queue()
+
+
+@pytest.fixture
+async def url(queue: WorkQueue) -> AsyncIterator[str]:
+    """A namespace in which the queue may be declared; it is deleted afterwards."""
+    address = await new_namespace()
+    yield address
+    await delete(address, [queue])

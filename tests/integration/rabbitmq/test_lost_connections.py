@@ -1,0 +1,159 @@
+"""Connections that break, servers that are away, and consumers that hold on for long."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import pytest
+from yarl import URL
+
+from socratic_bench.adapters.rabbitmq import link
+from socratic_bench.adapters.rabbitmq.broker import RabbitMQBroker
+from socratic_bench.errors import BrokerUnavailable, DeliveryLost, InvalidSettings
+from socratic_bench.ports.broker import WorkQueue
+from tests.contract.broker.traffic import Traffic, ids, message, messages
+from tests.servers.proxy import Proxy, proxy
+from tests.servers.rabbitmq import delete
+
+
+@pytest.fixture
+async def way(url: str) -> AsyncIterator[Proxy]:
+    """What the connections of the broker go through."""
+    server = URL(url)
+    async with proxy(server.host or "", server.port or 5672) as between:
+        yield between
+
+
+@pytest.fixture
+async def broker(url: str, way: Proxy, queue: WorkQueue) -> AsyncIterator[RabbitMQBroker]:
+    opened = RabbitMQBroker(str(URL(url).with_host("127.0.0.1").with_port(way.port)))
+    await opened.declare([queue])
+    yield opened
+    await opened.close()
+
+
+async def test_a_consumer_goes_on_after_its_connection_was_cut(
+    broker: RabbitMQBroker, way: Proxy, queue: WorkQueue, traffic: Traffic
+) -> None:
+    await broker.publish(messages(queue, 3))
+    async with broker.consume(queue.name, prefetch=3) as consumer:
+        lost = await traffic.take(consumer, 3)
+        receiving = asyncio.create_task(traffic.take(consumer, 3))
+        way.cut()
+        again = await traffic.finish(receiving)
+        assert sorted(ids(again)) == sorted(ids(lost))
+        assert {delivery.attempt for delivery in again} == {2}
+        with pytest.raises(DeliveryLost, match="delivered again"):
+            await consumer.ack(lost)
+        await consumer.ack(again)
+    assert await traffic.has_depth(broker, queue, 0)
+
+
+async def test_a_consumer_goes_on_after_its_queue_was_deleted_and_declared_again(
+    url: str, broker: RabbitMQBroker, queue: WorkQueue, traffic: Traffic
+) -> None:
+    async with broker.consume(queue.name, prefetch=1) as consumer:
+        receiving = asyncio.create_task(traffic.receive(consumer))
+        assert await traffic.is_waiting(receiving)
+        await delete(url, [queue])
+
+        async def is_consuming() -> bool:
+            return consumer._consuming
+
+        assert await traffic.becomes(is_consuming, False)
+        await broker.declare([queue])
+        await broker.publish([message(queue, 1)])
+        assert ids(await traffic.finish(receiving)) == ["model/1"]
+
+
+async def test_a_publisher_waits_for_a_server_that_is_away_for_a_while(
+    broker: RabbitMQBroker, way: Proxy, queue: WorkQueue, traffic: Traffic
+) -> None:
+    await broker.publish([message(queue, 1)])
+    await way.stop()
+    publishing = asyncio.create_task(broker.publish(messages(queue, 20, "later")))
+    assert await traffic.is_waiting(publishing)
+    await way.start()
+    await traffic.finish(publishing)
+    async with broker.consume(queue.name, prefetch=100) as consumer:
+        delivered = await traffic.take(consumer, 21)
+    assert set(ids(delivered)) == {"model/1", *ids(messages(queue, 20, "later"))}
+
+
+async def test_a_listener_hears_again_after_its_connection_was_cut(
+    broker: RabbitMQBroker, way: Proxy, queue: WorkQueue, traffic: Traffic
+) -> None:
+    await broker.declare([], broadcasts=["news.v1"])
+    news = message(WorkQueue("none", "news.v1"), 1)
+    async with broker.listen("news.v1") as listener:
+        way.cut()
+        hearing = asyncio.create_task(traffic.hear(listener, 1))
+        while not hearing.done():
+            await broker.publish([news])
+            await asyncio.wait({hearing}, timeout=0.05)
+        assert ids(await hearing) == ids([news])
+
+
+async def test_a_server_that_stays_away_is_said_to_without_the_password(
+    queue: WorkQueue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(link, "PATIENCE", 0.3)
+    broker = RabbitMQBroker("amqp://somebody:s3cret@127.0.0.1:1/here")
+    try:
+        with pytest.raises(
+            BrokerUnavailable, match=r"amqp://127\.0\.0\.1:1/here.*refused|failed"
+        ) as caught:
+            await broker.declare([queue])
+    finally:
+        await broker.close()
+    assert "s3cret" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "address", ["amqp://", "http://127.0.0.1", "127.0.0.1:5672", "amqp://a:b:c"]
+)
+def test_an_address_that_is_none_is_refused_without_repeating_it(address: str) -> None:
+    with pytest.raises(InvalidSettings, match="amqp://user:password@host:port"):
+        RabbitMQBroker(address)
+
+
+async def test_what_is_held_for_too_long_is_delivered_again_while_work_on_it_goes_on(
+    url: str, queue: WorkQueue, traffic: Traffic
+) -> None:
+    broker = RabbitMQBroker(url, hold_seconds=0.2)
+    try:
+        await broker.declare([queue])
+        await broker.publish([message(queue, 1)])
+        async with broker.consume(queue.name, prefetch=2) as consumer:
+            [held] = await traffic.take(consumer, 1)
+            [copy] = await traffic.take(consumer, 1)
+            assert copy.message == held.message
+            assert copy.attempt == 2
+            await consumer.ack([held])
+            await consumer.ack([copy])
+        assert await traffic.has_depth(broker, queue, 0)
+    finally:
+        await broker.close()
+
+
+async def test_a_consumer_hears_of_groups_that_came_before_it_and_of_those_that_come_later(
+    url: str, traffic: Traffic, queue: WorkQueue
+) -> None:
+    apart = WorkQueue(queue.name, queue.event_type, separate_groups=True)
+    publisher, other = RabbitMQBroker(url), RabbitMQBroker(url)
+    try:
+        await publisher.declare([apart])
+        await other.declare([apart])
+        await publisher.publish([message(apart, 1, "before")])
+        async with other.consume(apart.name, prefetch=9, prefetch_per_group=3) as consumer:
+            assert ids(await traffic.take(consumer, 1)) == ["before/1"]
+            await publisher.publish([message(apart, 1, "later")])
+            assert ids(await traffic.take(consumer, 1)) == ["later/1"]
+        assert await traffic.has_depth(other, apart, 2)
+        [*names] = await other._lanes[f"{URL(url).query['namespace']}.{apart.name}"].known()
+        assert sorted(names) == ["before", "later"]
+    finally:
+        await publisher.close()
+        await other.close()
+        await delete(url, [apart])

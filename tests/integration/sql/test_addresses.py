@@ -1,0 +1,89 @@
+"""A store's address is refused with what would be right, and its password stays where it is."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from socratic_bench.adapters.sql.backend import backend_for
+from socratic_bench.adapters.sql.store import SqlStore
+from socratic_bench.errors import InvalidSettings
+
+PASSWORD = "k33p-this"
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "",
+        "benchmark.db",
+        "sqlite:///",
+        "sqlite:///:memory:",
+        "sqlite://x",
+        f"mysql://user:{PASSWORD}@host/db",
+        "postgresql:/host/db",
+    ],
+)
+def test_an_address_that_is_none_is_refused_with_what_would_be_right(url: str) -> None:
+    with pytest.raises(InvalidSettings, match=r"sqlite:///path/to/file\.db") as refused:
+        SqlStore.from_url(url)
+    assert PASSWORD not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("url", "problem"),
+    [
+        (f"postgresql://user:{PASSWORD}@host", "names no database"),
+        (f"postgresql://user:{PASSWORD}@host/", "names no database"),
+        (f"postgresql://user:{PASSWORD}@host/a/b", "names no database"),
+        (f"postgresql://user:{PASSWORD}@host:port/db", "host or port"),
+        (f"postgresql://user:{PASSWORD}@host:99999/db", "host or port"),
+        (f"postgresql://user:{PASSWORD}@[::1/db", "host or port"),
+        (f"postgresql://user:{PASSWORD}@2@host/db", "write @ as %40"),
+        (f"postgresql://user:{PASSWORD}#2@host/db", "write @ as %40"),
+        (f"postgresql://user:{PASSWORD}/2@host/db", "host or port"),
+        (f"postgresql://user:12/{PASSWORD}@host/db", "names no database"),
+        (f"postgresql://user:12/{PASSWORD}@host", "names no database"),
+        (f"postgresql://user:12?{PASSWORD}@host/db", "names no database"),
+    ],
+)
+def test_a_mistake_in_an_address_is_told_without_the_password(url: str, problem: str) -> None:
+    with pytest.raises(InvalidSettings, match=problem) as refused:
+        SqlStore.from_url(url)
+    assert PASSWORD not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("url", "name"),
+    [
+        (f"postgresql://user:{PASSWORD}@db.example:5433/socratic", "db.example:5433/socratic"),
+        (f"postgresql://user:{PASSWORD}@db/a%20b?sslmode=require", "db/a b"),
+        (f"postgresql://db/socratic?user=u&password={PASSWORD}", "db/socratic"),
+        (f"postgresql://user:{PASSWORD}@one:1,two:2/socratic", "one:1,two:2/socratic"),
+        ("postgresql:///socratic?host=/run/postgresql", "/socratic"),
+    ],
+)
+def test_a_database_is_named_without_user_and_password(url: str, name: str) -> None:
+    backend = backend_for(url)
+    assert backend.name == f"postgresql://{name}"
+    assert PASSWORD not in repr(backend)
+
+
+def test_without_the_driver_sqlite_works_and_postgresql_says_what_to_install() -> None:
+    script = """
+import sys
+sys.modules["asyncpg"] = None  # as if it were not installed
+from socratic_bench.adapters.sql.store import SqlStore
+from socratic_bench.errors import InvalidSettings
+SqlStore.from_url("sqlite:///benchmark.db")
+try:
+    SqlStore.from_url("postgresql://host/db")
+except InvalidSettings as error:
+    print(error)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
+    assert "pip install 'socratic-ai-bench[postgresql]'" in done.stdout

@@ -1,0 +1,229 @@
+"""How PostgreSQL is used: by several processes at once that never wait for each other crosswise."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable, Coroutine, Sequence
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+from sqlalchemy import text
+
+from socratic_bench.adapters.sql.backend import backend_for
+from socratic_bench.adapters.sql.database import Database
+from socratic_bench.adapters.sql.store import SqlStore
+from socratic_bench.domain.cell import Cell, key_of_score
+from socratic_bench.ports.store import CallCount, TurnKey
+from tests.contract.store.adapters import opened
+from tests.contract.store.facts import (
+    EXPERIMENT_ID,
+    MINUTE,
+    MONDAY,
+    Facts,
+    a_failure,
+    a_response,
+    a_run,
+    a_score,
+    an_experiment,
+    contents,
+)
+from tests.integration.sql.processes import at_once
+from tests.servers import postgresql
+
+pytestmark = pytest.mark.connected
+
+WORK_AS_ONE_OF_MANY = """
+import asyncio, json, random, sys
+from socratic_bench.adapters.sql.store import SqlStore
+from socratic_bench.ports.store import TurnKey
+from tests.contract.store.facts import MINUTE, MONDAY, a_response
+from tests.integration.sql.test_postgresql import EXPERIMENT, facts
+
+async def main():
+    url, name = sys.argv[1:]
+    chance = random.Random(name)
+    known = facts()
+    runs = list(EXPERIMENT.runs())
+    store = SqlStore.from_url(url)
+    await store.prepare()
+    granted = set()
+
+    async def curate():
+        for _ in range(25):
+            await store.fold(chance.sample(known.scores, 60), chance.sample(known.failures, 8))
+
+    async def carry_out():
+        for _ in range(25):
+            some = chance.sample(runs, 40)
+            turns = [TurnKey(run.run_id, 1) for run in some]
+            taken = await store.lease(
+                EXPERIMENT.experiment_id, turns, name, MONDAY, MONDAY + MINUTE
+            )
+            granted.update(taken)
+            await store.record(
+                [a_response(run, name) for run in some if TurnKey(run.run_id, 1) in taken]
+            )
+
+    print("ready", flush=True)
+    sys.stdin.readline()
+    await asyncio.gather(curate(), curate(), carry_out())
+    await store.close()
+    print(json.dumps(sorted(turn.run_id for turn in granted)))
+
+asyncio.run(main())
+"""
+
+EXPERIMENT = an_experiment(models=4, scenarios=5, repeats=6, follow_ups=["Why?"])
+
+
+def facts() -> Facts:
+    """Two turns of every run, in some of which it failed."""
+    runs = list(EXPERIMENT.runs())
+    scores = [a_score(run, turn=turn, last_turn=turn == 2) for run in runs for turn in (1, 2)]
+    failures = [a_failure(run, turn=1 + number % 2) for number, run in enumerate(runs[::3])]
+    return Facts(tuple(scores), tuple(failures))
+
+
+async def test_several_curators_and_runners_at_once_lose_nothing_and_count_nothing_twice(
+    url: str,
+) -> None:
+    async with opened(lambda: SqlStore.from_url(url)) as store:
+        granted = [
+            run_id
+            for printed in await asyncio.to_thread(at_once, WORK_AS_ONE_OF_MANY, url, processes=4)
+            for run_id in json.loads(printed)
+        ]
+        assert len(granted) == len(set(granted))
+        calls = await store.calls(EXPERIMENT.experiment_id)
+        assert calls == CallCount(len(granted), len(granted))
+        assert set(await store.responses([run.run_id for run in EXPERIMENT.runs()])) == set(granted)
+        rows = [row async for page in store.score_rows(EXPERIMENT.experiment_id) for row in page]
+        failures = await store.failure_rows(EXPERIMENT.experiment_id)
+        assert contents(await store.cells()) == Facts(tuple(rows), tuple(failures)).cells
+        known = facts()
+        await store.fold(known.scores, known.failures)
+        assert contents(await store.cells()) == known.cells
+
+
+@asynccontextmanager
+async def _blocked(url: str, lock: str, work: Callable[[], Coroutine[Any, Any, Any]]) -> Any:
+    """`work` begun, and waiting for a lock that another session lets go of at the end."""
+    async with postgresql.connected(url) as other, other.transaction():
+        await other.execute(lock)
+        task = asyncio.ensure_future(work())
+        await postgresql.until_something_waits_for_a_lock(url)
+        yield task
+    await task
+
+
+async def test_a_turn_whose_response_comes_while_its_lease_is_being_taken_is_not_granted(
+    url: str,
+) -> None:
+    run = a_run()
+    turn, later = TurnKey(run.run_id, 1), MONDAY + 9 * MINUTE
+    async with (
+        opened(lambda: SqlStore.from_url(url)) as slow,
+        opened(lambda: SqlStore.from_url(url)) as eager,
+    ):
+        await slow.lease(EXPERIMENT_ID, [turn], "slow", MONDAY, MONDAY + MINUTE)
+        other_turn = TurnKey(a_run(2).run_id, 1)
+        async with _blocked(
+            url,
+            "SELECT * FROM calls FOR UPDATE",
+            lambda: eager.lease(EXPERIMENT_ID, [turn, other_turn], "eager", later, later + MINUTE),
+        ) as leasing:
+            await slow.record([a_response(run)])
+        assert leasing.result() == {other_turn}
+        assert await eager.calls(EXPERIMENT_ID) == CallCount(calls=2, turns=2)
+
+
+async def test_who_waits_for_a_cell_that_another_is_making_holds_none_after_it(url: str) -> None:
+    first, second = a_score(a_run(scenario="a")), a_score(a_run(scenario="b"))
+    empty = Cell(key_of_score(first), first.run.dimension)
+    async with opened(lambda: SqlStore.from_url(url)) as store:
+        await store.fold([second], [])
+        async with postgresql.connected(url) as other, other.transaction():
+            await other.execute(
+                "INSERT INTO cells VALUES ($1, $2, $3, $4, $5, $6, 0, 0, 0, $7)",
+                *empty.key,
+                empty.dimension,
+                empty.to_json(),
+            )
+            folding = asyncio.ensure_future(store.fold([first, second], []))
+            await postgresql.until_something_waits_for_a_lock(url)
+            await other.execute("SELECT * FROM cells WHERE scenario_id = 'b' FOR UPDATE NOWAIT")
+        assert contents(await folding) == Facts((first, second)).cells
+
+
+async def test_what_waits_for_a_lock_is_cancelled_without_a_trace(url: str) -> None:
+    async with opened(lambda: SqlStore.from_url(url)) as store:
+        await store.fold([a_score(a_run())], [])
+        for _ in range(8):  # more often than there are connections
+            with pytest.raises(asyncio.CancelledError):
+                async with _blocked(
+                    url,
+                    "SELECT * FROM cells FOR UPDATE",
+                    lambda: store.fold([a_score(a_run(2))], []),
+                ) as folding:
+                    folding.cancel()
+        [cell] = await store.cells()
+        assert cell.responses == 1
+        [cell] = await store.fold([a_score(a_run(2))], [])
+        assert cell.responses == 2
+
+
+async def test_one_reading_sees_one_state_and_writes_nothing(url: str) -> None:
+    database = Database(backend_for(url))
+    await database.prepare()
+    count = text("SELECT count(*) FROM responses")
+
+    async def responses(transaction: Any) -> Any:
+        return (await transaction.execute(count))[0][0]
+
+    async with opened(lambda: SqlStore.from_url(url)) as store, database.read() as reading:
+        assert await responses(reading) == 0
+        await store.record([a_response(a_run())])
+        assert await responses(reading) == 0
+        async with database.read() as other:
+            assert await responses(other) == 1
+    with pytest.raises(Exception, match="may only be read"):
+        async with database.read() as reading:
+            await reading.execute(text("DELETE FROM responses"))
+    await database.close()
+
+
+async def _rows(url: str, statement: str) -> Sequence[Any]:
+    return await postgresql.execute(url, statement)
+
+
+async def test_connections_are_few_bear_our_name_and_are_closed_at_the_end(url: str) -> None:
+    names = """
+    SELECT application_name FROM pg_stat_activity
+    WHERE datname = current_database() AND pid <> pg_backend_pid()
+    """
+    async with opened(lambda: SqlStore.from_url(url)) as store:
+        await asyncio.gather(*(store.record([a_response(a_run(n))]) for n in range(1, 50)))
+        await asyncio.gather(*(store.responses([a_run(n).run_id]) for n in range(1, 50)))
+        used = [row["application_name"] for row in await _rows(url, names)]
+        assert set(used) == {"socratic-bench"}
+        assert len(used) <= 8
+    async with asyncio.timeout(10):
+        while await _rows(url, names):  # a session ends a little later than its connection
+            pass
+
+
+async def test_keys_sort_by_code_point_whatever_the_collation_of_the_database(url: str) -> None:
+    await _prepared(url)
+    collations = """
+    SELECT DISTINCT collation_name FROM information_schema.key_column_usage
+    JOIN information_schema.columns USING (table_name, column_name)
+    WHERE data_type = 'text' AND table_name <> 'alembic_version'
+    """
+    assert [row["collation_name"] for row in await _rows(url, collations)] == ["C"]
+
+
+async def _prepared(url: str) -> None:
+    async with opened(lambda: SqlStore.from_url(url)):
+        pass

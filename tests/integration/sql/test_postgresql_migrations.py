@@ -1,0 +1,98 @@
+"""Services that start together make one database with one schema, whoever comes first."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from alembic.autogenerate import compare_metadata
+from alembic.migration import MigrationContext
+from sqlalchemy import Connection
+
+from socratic_bench.adapters.sql import postgresql_engine
+from socratic_bench.adapters.sql.backend import backend_for
+from socratic_bench.adapters.sql.schema import METADATA
+from socratic_bench.adapters.sql.store import SqlStore
+from socratic_bench.errors import StoreBroken, StoreError, StoreUnavailable
+from tests.contract.store.adapters import opened
+from tests.contract.store.facts import a_run, a_score
+from tests.integration.sql.processes import PREPARE, at_once
+from tests.servers import postgresql
+
+pytestmark = pytest.mark.connected
+
+
+async def _prepare(url: str) -> None:
+    async with opened(lambda: SqlStore.from_url(url)):
+        pass
+
+
+async def _versions(url: str) -> list[str]:
+    rows = await postgresql.execute(url, "SELECT version_num FROM alembic_version")
+    return [row["version_num"] for row in rows]
+
+
+async def test_the_migrations_make_exactly_the_tables_of_the_schema(url: str) -> None:
+    await _prepare(url)
+
+    def differences(connection: Connection) -> list[object]:
+        context = MigrationContext.configure(connection, opts={"compare_type": True})
+        return list(compare_metadata(context, METADATA))
+
+    engine = backend_for(url).reading()
+    async with engine.connect() as connection:
+        assert await connection.run_sync(differences) == []
+    await engine.dispose()
+    options = "SELECT relname, unnest(reloptions) FROM pg_class WHERE reloptions IS NOT NULL"
+    assert {tuple(row) for row in await postgresql.execute(url, options)} >= {
+        (table.name, f"{name}={value}")
+        for table in METADATA.tables.values()
+        for name, value in (table.dialect_options["postgresql"]["with"] or {}).items()
+    }
+
+
+async def test_services_that_start_at_once_make_one_database_with_one_schema() -> None:
+    async with postgresql.new_database(exists=False) as url:
+        await asyncio.to_thread(at_once, PREPARE, url, processes=8)
+        assert await _versions(url) == ["0001"]
+        store = SqlStore.from_url(url)
+        assert len(await store.fold([a_score(a_run())], [])) == 1
+        await store.close()
+
+
+async def test_preparing_beside_a_service_at_work_waits_for_none_of_its_locks(url: str) -> None:
+    async with opened(lambda: SqlStore.from_url(url)) as store, postgresql.connected(url) as other:
+        [cell] = await store.fold([a_score(a_run())], [])
+        async with other.transaction(), asyncio.timeout(10):
+            await other.execute("SELECT * FROM cells, alembic_version FOR UPDATE")
+            await _prepare(url)
+        assert await store.cells() == [cell]
+
+
+async def test_a_migration_that_takes_for_ever_elsewhere_is_not_waited_for_for_ever(
+    url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await _prepare(url)
+    monkeypatch.setattr(postgresql_engine, "LOCK_SECONDS", 0.1)
+    engine = backend_for(url).migrating()
+    async with engine.begin():
+        with pytest.raises(StoreUnavailable, match="try again"):
+            await _prepare(url)
+    await engine.dispose()
+    await _prepare(url)
+
+
+async def test_a_schema_newer_than_this_version_is_refused_and_left_alone(url: str) -> None:
+    await _prepare(url)
+    await postgresql.execute(url, "UPDATE alembic_version SET version_num = '9999'")
+    with pytest.raises(StoreBroken, match=r"9999.*newer.*upgrade Socratic Bench"):
+        await _prepare(url)
+    assert await _versions(url) == ["9999"]
+
+
+async def test_a_migration_that_fails_leaves_nothing_behind(url: str) -> None:
+    await postgresql.execute(url, "CREATE TABLE cells (somebody_elses INTEGER)")
+    with pytest.raises(StoreError, match='relation "cells" already exists'):
+        await _prepare(url)
+    tables = "SELECT tablename FROM pg_tables WHERE schemaname = 'public'"
+    assert [row["tablename"] for row in await postgresql.execute(url, tables)] == ["cells"]

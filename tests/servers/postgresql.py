@@ -1,0 +1,119 @@
+"""A PostgreSQL server for tests, and a database in it for each of them."""
+
+from __future__ import annotations
+
+import asyncio
+import getpass
+import tempfile
+from collections.abc import AsyncIterator
+from contextlib import ExitStack, asynccontextmanager
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+from uuid import uuid4
+
+import asyncpg
+
+from tests.servers.discovery import (
+    NotHere,
+    Place,
+    Server,
+    at_standard_port,
+    in_docker,
+    in_environment,
+    wait_for,
+)
+from tests.servers.postgresql_process import PostgreSQLProcess
+
+PATIENCE = 5.0
+"""Seconds within which a server that can be used has answered."""
+
+MAINTENANCE = "postgres"
+"""The database from which others are made."""
+
+
+@asynccontextmanager
+async def new_database(*, exists: bool = True) -> AsyncIterator[str]:
+    """The address of a database nobody else uses, empty or not even made; dropped afterwards."""
+    server = await asyncio.to_thread(SERVER.address)
+    name = f"socratic_test_{uuid4().hex[:16]}"
+    if exists:
+        await execute(at(server, MAINTENANCE), f"CREATE DATABASE {name} TEMPLATE template0")
+    try:
+        yield at(server, name)
+    finally:
+        await execute(at(server, MAINTENANCE), f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
+
+
+def at(server: str, database: str) -> str:
+    """The address of a database on a server."""
+    return urlsplit(server)._replace(path=f"/{database}").geturl()
+
+
+@asynccontextmanager
+async def connected(url: str) -> AsyncIterator[asyncpg.Connection]:
+    """A connection past the store, as a person at a terminal would have it."""
+    connection = await asyncpg.connect(url, timeout=PATIENCE)
+    try:
+        yield connection
+    finally:
+        await connection.close(timeout=PATIENCE)
+
+
+async def execute(url: str, statement: str, *values: Any) -> list[asyncpg.Record]:
+    """The rows a statement gives that is executed past the store."""
+    async with connected(url) as connection:
+        return await connection.fetch(statement, *values, timeout=30)
+
+
+async def until_something_waits_for_a_lock(url: str) -> None:
+    """Returns once a session in the database waits for a lock of another."""
+    waiting = """
+    SELECT count(*) FROM pg_stat_activity
+    WHERE datname = current_database() AND wait_event_type = 'Lock'
+    """
+    async with asyncio.timeout(PATIENCE), connected(url) as watcher:
+        while not await watcher.fetchval(waiting):
+            await watcher.execute("SELECT pg_sleep(0.01)")
+
+
+def _check(address: str) -> None:
+    """Whether there is a server at `address` in which we may make databases."""
+    rights = "SELECT rolsuper OR rolcreatedb AS may FROM pg_roles WHERE rolname = current_user"
+    try:
+        [role] = asyncio.run(execute(at(address, MAINTENANCE), rights))
+    except (asyncpg.PostgresError, asyncpg.InterfaceError, OSError) as error:
+        raise NotHere(str(error) or "no answer") from error
+    if not role["may"]:
+        raise NotHere("this user may not create databases")
+
+
+def _private_process(started: ExitStack) -> str:
+    """A server of our own in a temporary folder, gone without a trace afterwards."""
+    folder = started.enter_context(tempfile.TemporaryDirectory(prefix="socratic-postgresql-"))
+    server = PostgreSQLProcess(Path(folder))
+    server.start()
+    started.callback(server.kill)
+    wait_for(server.url, _check)
+    return server.url
+
+
+SERVER = Server(
+    "PostgreSQL server",
+    [
+        in_environment("SOCRATIC_TEST_POSTGRESQL_URL", _check),
+        at_standard_port(
+            "127.0.0.1:5432",
+            [f"postgresql://{user}@127.0.0.1:5432" for user in ("postgres", getpass.getuser())],
+            _check,
+        ),
+        in_docker(
+            "postgres:17-alpine",
+            5432,
+            {"POSTGRES_HOST_AUTH_METHOD": "trust"},
+            lambda host, port: f"postgresql://postgres@{host}:{port}",
+            _check,
+        ),
+        Place("a private process", _private_process),
+    ],
+)

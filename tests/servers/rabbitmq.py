@@ -1,0 +1,121 @@
+"""A RabbitMQ server for tests, and a corner of it for each of them."""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+from collections.abc import AsyncIterator, Sequence
+from contextlib import ExitStack, asynccontextmanager, suppress
+from dataclasses import replace
+from pathlib import Path
+from uuid import uuid4
+
+import aio_pika
+from yarl import URL
+
+from socratic_bench.adapters.rabbitmq import topology
+from socratic_bench.adapters.rabbitmq.lanes import Lanes
+from socratic_bench.adapters.rabbitmq.link import Link
+from socratic_bench.adapters.rabbitmq.publisher import Publisher
+from socratic_bench.consuming.queues import WORK_QUEUES
+from socratic_bench.errors import UnroutableMessage
+from socratic_bench.ports.broker import WorkQueue
+from tests.servers.discovery import (
+    NotHere,
+    Place,
+    Server,
+    at_standard_port,
+    in_docker,
+    in_environment,
+    wait_for,
+)
+from tests.servers.rabbitmq_process import RabbitMQProcess
+
+PATIENCE = 5.0
+"""Seconds within which a server that can be used has answered."""
+
+
+async def new_namespace() -> str:
+    """The address of a namespace nobody else uses."""
+    server = await asyncio.to_thread(SERVER.address)
+    return str(URL(server).update_query(namespace=f"test-{uuid4().hex[:12]}"))
+
+
+@asynccontextmanager
+async def namespace() -> AsyncIterator[str]:
+    """The address of a namespace for services; their queues are deleted afterwards."""
+    url = await new_namespace()
+    try:
+        yield url
+    finally:
+        await delete(url, WORK_QUEUES)
+
+
+async def delete(url: str, queues: Sequence[WorkQueue]) -> None:
+    """Delete queues and all that was declared beside them."""
+    link, publisher = Link(url), Publisher(Link(url))
+    lanes: list[str] = []
+    names = [topology.named(queue.name, link.namespace) for queue in queues]
+    for queue, name in zip(queues, names, strict=True):
+        if queue.separate_groups:
+            written = Lanes(link, publisher, replace(queue, name=name), 1)
+            with suppress(UnroutableMessage):  # it was never declared
+                lanes += [topology.lane(name, group) for group in await written.known()]
+            await written.close()
+    await link.close()
+    await publisher.close()
+    connection = await aio_pika.connect(str(URL(url).without_query_params("namespace")))
+    async with connection, connection.channel() as channel:
+        for name in names:
+            for each in (
+                name,
+                topology.dead_letter_queue(name),
+                topology.groups_stream(name),
+                *(topology.delay_queue(name, delay) for delay in topology.DELAYS),
+            ):
+                await channel.queue_delete(each)
+            await channel.exchange_delete(topology.lanes_exchange(name))
+        for lane in lanes:
+            await channel.queue_delete(lane)
+        await channel.exchange_delete(topology.events_exchange(link.namespace))
+
+
+def check(address: str) -> None:
+    """Whether there is a server at `address` that lets us in. Blocks; raises NotHere."""
+
+    async def connect() -> None:
+        async with asyncio.timeout(PATIENCE):
+            connection = await aio_pika.connect(address, timeout=PATIENCE)
+            await connection.close()
+
+    try:
+        asyncio.run(connect())
+    except Exception as error:
+        raise NotHere(str(error) or "no answer") from error
+
+
+def _private_process(started: ExitStack) -> str:
+    """A server of our own in a temporary folder, gone without a trace afterwards."""
+    folder = Path(started.enter_context(tempfile.TemporaryDirectory(prefix="socratic-rabbitmq-")))
+    server = RabbitMQProcess(folder)
+    server.start()
+    started.callback(server.kill)
+    wait_for(server.url, check)
+    return server.url
+
+
+SERVER = Server(
+    "RabbitMQ server",
+    [
+        in_environment("SOCRATIC_TEST_RABBITMQ_URL", check),
+        at_standard_port("127.0.0.1:5672", ["amqp://guest:guest@127.0.0.1:5672/"], check),
+        in_docker(
+            "rabbitmq:4-alpine",
+            5672,
+            {},
+            lambda host, port: f"amqp://guest:guest@{host}:{port}/",
+            check,
+        ),
+        Place("a private process", _private_process),
+    ],
+)

@@ -1,0 +1,156 @@
+"""`socratic-bench status`: how far experiments are, and by name what is not done."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from tests.contract.store.facts import a_failure, a_response, a_score, an_experiment
+
+LONG_AGO = datetime.now(UTC) - timedelta(hours=50)
+JUST_NOW = datetime.now(UTC)
+
+
+def registered(prompt, experiment, *, scored=0, failed=0, answered=0):
+    """Store an experiment whose first runs came this far."""
+
+    async def fill(store):
+        await store.register(experiment)
+        runs = experiment.runs()
+        await store.fold(
+            [a_score(next(runs)) for _ in range(scored)],
+            [a_failure(next(runs)) for _ in range(failed)],
+        )
+        await store.record([a_response(next(runs)) for _ in range(answered)])
+
+    prompt.seed(fill)
+    return experiment.experiment_id
+
+
+def test_experiments_are_listed_newest_first_with_their_states(prompt):
+    complete = registered(
+        prompt, an_experiment(created_at=LONG_AGO - timedelta(hours=1)), scored=11, failed=1
+    )
+    overdue = registered(prompt, an_experiment(occasion="w1", created_at=LONG_AGO), scored=5)
+    at_work = registered(prompt, an_experiment(occasion="w2", created_at=JUST_NOW), scored=3)
+    done = prompt.run("status")
+    assert done.code == 0
+    _, *rows = (line.split() for line in done.out.splitlines())
+    assert [(row[0], *row[-3:]) for row in rows] == [
+        (at_work, "0", "at", "work"),
+        (overdue, "5", "0", "overdue"),
+        (complete, "12", "1", "complete"),
+    ]
+    listed = prompt.run("status", "--json").json["experiments"]
+    assert [(each["experiment_id"], each["state"], each["done"]) for each in listed] == [
+        (at_work, "at_work", 3),
+        (overdue, "overdue", 5),
+        (complete, "complete", 12),
+    ]
+
+
+def test_an_experiment_at_work_shows_how_far_it_is_and_no_run_by_name(prompt):
+    experiment = an_experiment(created_at=JUST_NOW)
+    registered(prompt, experiment, scored=3, failed=1)
+    done = prompt.run("status", experiment.experiment_id[:8])
+    assert (done.code, done.err) == (0, "")
+    lines = [line.split() for line in done.out.splitlines()]
+    for line in (["planned", "12"], ["done", "4"], ["failed", "1"], ["left", "8"]):
+        assert line in lines
+    assert ["reference/tutor-0", "6", "2", "0"] in lines
+    assert ["reference/tutor-1", "6", "2", "1"] in lines
+    assert "run-" not in done.out
+
+
+def test_undone_runs_are_named_before_the_deadline_when_asked_for(prompt):
+    experiment = an_experiment(created_at=JUST_NOW)
+    registered(prompt, experiment, scored=9, answered=2)
+    done = prompt.run("status", "exp", "--undone")
+    assert done.code == 0
+    rows = [line.split() for line in done.out.splitlines() if "run-" in line]
+    assert rows == [
+        [run.model_id, run.scenario_id, "2", run.run_id, waits_for]
+        for run, waits_for in zip(
+            list(experiment.runs())[9:], ["score", "score", "response"], strict=True
+        )
+    ]
+    assert done.err == "3 runs are not done: 1 without a response, 2 without a score.\n"
+
+
+def test_past_its_deadline_every_undone_run_is_named_and_the_exit_code_is_1(prompt):
+    experiment = an_experiment(created_at=LONG_AGO, repeats=12)
+    registered(prompt, experiment, scored=10, failed=2, answered=3)
+    undone = [run.run_id for run in experiment.runs()][12:]
+    done = prompt.run("status", experiment.experiment_id)
+    assert done.code == 1
+    named = [line for line in done.out.splitlines() if "run-" in line]
+    assert [line.split()[3] for line in named] == undone[:50]
+    assert done.out.endswith("… and 10 more\n")
+    assert "60 runs are not done: 57 without a response, 3 without a score." in done.err
+    assert "The deadline has passed." in done.err
+    as_json = prompt.run("status", experiment.experiment_id, "--json")
+    assert (as_json.code, as_json.json["state"], as_json.json["left"]) == (1, "overdue", 60)
+    assert [run["run_id"] for run in as_json.json["undone"]] == undone
+    assert [run["waits_for"] for run in as_json.json["undone"]] == ["score"] * 3 + ["response"] * 57
+
+
+def test_a_turn_in_the_middle_of_a_run_is_named(prompt):
+    experiment = an_experiment(created_at=JUST_NOW, follow_ups=("And?", "Why?"))
+
+    async def fill(store):
+        await store.register(experiment)
+        await store.record([a_response(next(experiment.runs()), last_turn=False)])
+
+    prompt.seed(fill)
+    first, *others = [
+        line for line in prompt.run("status", "exp", "--undone").out.splitlines() if "run-" in line
+    ]
+    assert first.split()[-4:] == ["response", "2", "of", "3"]
+    assert others[0].split()[-4:] == ["response", "1", "of", "3"]
+
+
+@pytest.mark.parametrize("created_at", [LONG_AGO, JUST_NOW])
+def test_a_complete_experiment_is_no_matter_of_its_deadline(prompt, created_at):
+    registered(prompt, an_experiment(created_at=created_at), scored=12)
+    done = prompt.run("status", "exp", "--json", "--undone")
+    assert done.code == 0
+    assert (done.json["state"], done.json["left"], done.json["undone"]) == ("complete", 0, [])
+
+
+def test_json_leaves_undone_runs_out_where_they_were_not_looked_for(prompt):
+    registered(prompt, an_experiment(created_at=JUST_NOW), scored=1)
+    assert prompt.run("status", "exp", "--json").json["undone"] is None
+
+
+def test_one_complete_but_for_a_lost_score_is_late_when_asked_what_is_undone(prompt):
+    experiment = an_experiment(created_at=LONG_AGO, follow_ups=("And?",))
+
+    async def fill(store):
+        await store.register(experiment)
+        first, *_ = experiment.runs()
+        await store.record([a_response(first, last_turn=False), a_response(first, turn=2)])
+        await store.fold([a_score(run, turn=2) for run in experiment.runs()], ())
+
+    prompt.seed(fill)
+    done = prompt.run("status", "exp", "--undone", "--json")
+    assert (done.code, done.json["state"]) == (1, "complete")
+    assert [run["waits_for"] for run in done.json["undone"]] == ["score"]
+
+
+@pytest.mark.parametrize("command", ["status", "watch"])
+def test_an_unknown_experiment_is_one_sentence_and_exit_code_2(prompt, command):
+    registered(prompt, an_experiment())
+    done = prompt.run(command, "exp-nowhere")
+    assert (done.code, done.out) == (2, "")
+    assert done.err == "Error: there is no experiment 'exp-nowhere' in this store\n"
+
+
+def test_without_a_store_nothing_is_made(prompt):
+    assert prompt.run("status").code == 2
+    assert not (prompt.folder / "benchmark.db").exists()
+
+
+def test_undone_runs_of_all_experiments_are_not_asked_for(prompt):
+    registered(prompt, an_experiment())
+    done = prompt.run("status", "--undone")
+    assert done.code == 2
+    assert "ID" in done.err

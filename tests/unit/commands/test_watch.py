@@ -1,0 +1,195 @@
+"""`socratic-bench watch`: follows an experiment to its end or its deadline."""
+
+import asyncio
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from socratic_bench.consuming.dispatch import to_message
+from socratic_bench.consuming.queues import BROADCASTS
+from socratic_bench.errors import BrokerUnavailable, StoreUnavailable
+from socratic_bench.events.aggregate_updated import AggregateUpdated, AggregateUpdatedData
+from socratic_bench.ports.store import Progress
+from socratic_embedded.commands import watch as watching
+from socratic_embedded.commands.watch import follow
+from tests.contract.store.facts import MINUTE, MONDAY, a_score, an_experiment
+from tests.unit.commands.conftest import KeptBroker
+
+EXPERIMENT = an_experiment()
+DEADLINE = EXPERIMENT.deadline_at
+NOW = datetime.now(UTC)
+
+
+class ScriptedStore:
+    """Answers what is next in its script; the last answer stays."""
+
+    def __init__(self, *progress, stored=EXPERIMENT):
+        self.script = list(progress)
+        self.stored = stored
+        self.looks = 0
+
+    async def progress(self, experiment_id):
+        self.looks += 1
+        answer = self.script.pop(0) if len(self.script) > 1 else self.script[0]
+        if isinstance(answer, Exception):
+            raise answer
+        return Progress(planned=12, done=answer, failed=0)
+
+    async def experiment(self, experiment_id):
+        return self.stored
+
+
+class StoppedClock:
+    def __init__(self, *times):
+        self.times = list(times)
+
+    def now(self):
+        return self.times.pop(0) if len(self.times) > 1 else self.times[0]
+
+
+@pytest.fixture(autouse=True)
+def impatient(monkeypatch):
+    monkeypatch.setattr(watching, "SHORTEST_PAUSE", 0.0)
+    monkeypatch.setattr(watching, "LONGEST_PAUSE", 0.01)
+
+
+async def followed(store, clock, heard=None):
+    seen = []
+
+    async def on_progress(progress):
+        seen.append(progress.done)
+
+    ended = await follow(
+        EXPERIMENT, store, clock, heard=heard or asyncio.Event(), on_progress=on_progress
+    )
+    return *ended, seen
+
+
+async def test_it_looks_again_and_again_until_all_is_done_without_hearing_anything():
+    store = ScriptedStore(0, 5, 5, 12)
+    assert await followed(store, StoppedClock(MONDAY)) == (EXPERIMENT, True, [0, 5, 5, 12])
+
+
+async def test_it_ends_at_the_deadline_with_what_was_done_until_then():
+    store = ScriptedStore(5)
+    clock = StoppedClock(DEADLINE - MINUTE, DEADLINE)
+    assert await followed(store, clock) == (EXPERIMENT, False, [5, 5])
+
+
+async def test_a_deadline_that_was_put_off_meanwhile_is_waited_for():
+    manifest = EXPERIMENT.manifest.model_copy(update={"deadline_hours": 25.0})
+    put_off = EXPERIMENT.model_copy(update={"manifest": manifest})
+    store = ScriptedStore(5, 5, 12, stored=put_off)
+    experiment, complete, _ = await followed(store, StoppedClock(DEADLINE))
+    assert complete
+    assert experiment.deadline_at == DEADLINE + timedelta(hours=1)
+
+
+async def test_all_done_at_the_deadline_is_complete():
+    assert (await followed(ScriptedStore(12), StoppedClock(DEADLINE)))[1]
+
+
+async def test_a_store_that_is_away_is_waited_for_and_said_once(capsys):
+    away = StoreUnavailable("the database is away")
+    store = ScriptedStore(away, away, 12)
+    assert (await followed(store, StoppedClock(MONDAY)))[1]
+    assert capsys.readouterr().err == "Waiting for the store: the database is away\n"
+
+
+async def test_what_is_heard_ends_the_pause(monkeypatch):
+    monkeypatch.setattr(watching, "LONGEST_PAUSE", 3600.0)
+    heard = asyncio.Event()
+    heard.set()
+    async with asyncio.timeout(30):
+        assert (await followed(ScriptedStore(5, 12), StoppedClock(MONDAY), heard))[1]
+    assert not heard.is_set()
+
+
+def announcement(experiment_id):
+    data = AggregateUpdatedData(
+        experiment_id=experiment_id, planned=12, done=1, failed=0, models=("a/b",)
+    )
+    return to_message(AggregateUpdated.of(data, source="test", time=MONDAY))
+
+
+async def test_only_announcements_of_this_experiment_are_heard():
+    broker, heard = KeptBroker(), asyncio.Event()
+    await broker.declare((), BROADCASTS)
+    listening = asyncio.create_task(watching._listen(broker, EXPERIMENT.experiment_id, heard))
+    try:
+        await broker.publish([announcement("exp-other")])
+        for _ in range(20):
+            await asyncio.sleep(0)
+        await broker.publish([announcement("exp-other")])
+        for _ in range(20):
+            await asyncio.sleep(0)
+        assert not heard.is_set()
+        await broker.publish([announcement(EXPERIMENT.experiment_id)])
+        async with asyncio.timeout(10):
+            await heard.wait()
+    finally:
+        listening.cancel()
+        await asyncio.wait([listening])
+
+
+def registered(prompt, experiment, *, scored):
+    async def fill(store):
+        await store.register(experiment)
+        runs = list(experiment.runs())[:scored]
+        await store.fold([a_score(run) for run in runs], ())
+
+    prompt.seed(fill)
+
+
+def test_a_complete_experiment_shows_its_leaderboard(prompt):
+    registered(prompt, an_experiment(created_at=NOW), scored=12)
+    done = prompt.run("watch", "exp-")
+    assert done.code == 0
+    assert done.out.splitlines()[1].split()[-1] == "6/6"
+    assert "12 of 12 runs done, 0 of them failed." in done.err
+    as_json = prompt.run("watch", "exp-", "--json").json
+    assert (as_json["state"], as_json["done"]) == ("complete", 12)
+    assert [model["total_runs"] for model in as_json["leaderboard"]["models"]] == [6, 6]
+
+
+def test_past_the_deadline_it_names_what_is_undone_and_exits_with_1(prompt):
+    experiment = an_experiment(created_at=NOW - timedelta(hours=25))
+    registered(prompt, experiment, scored=10)
+    undone = [run.run_id for run in experiment.runs()][10:]
+    done = prompt.run("watch", "exp-")
+    assert done.code == 1
+    assert [line.split()[3] for line in done.out.splitlines() if "run-" in line] == undone
+    as_json = prompt.run("watch", "exp-", "--json")
+    assert as_json.code == 1
+    assert [run["run_id"] for run in as_json.json["undone"]] == undone
+
+
+def test_a_broker_that_cannot_be_heard_is_no_reason_to_stop(prompt, broker, monkeypatch):
+    async def away(*_):
+        raise BrokerUnavailable("broker.example: away")
+
+    monkeypatch.setattr(broker, "declare", away)
+    monkeypatch.setattr(watching, "follow", _after(watching.follow, lambda: asyncio.sleep(0.01)))
+    registered(prompt, an_experiment(created_at=NOW), scored=12)
+    done = prompt.run("watch", "exp-")
+    assert done.code == 0
+    assert "Looking at the store every second, since nothing can be heard" in done.err
+
+
+def _after(function, wait):
+    async def waited(*arguments, **named):
+        await wait()
+        return await function(*arguments, **named)
+
+    return waited
+
+
+def test_ctrl_c_ends_the_watching_only(prompt, monkeypatch):
+    async def interrupted(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(watching, "follow", interrupted)
+    registered(prompt, an_experiment(created_at=NOW), scored=1)
+    done = prompt.run("watch", "exp-")
+    assert (done.code, done.out) == (130, "")
+    assert done.err.endswith("Stopped watching: the experiment goes on.\n")

@@ -1,0 +1,217 @@
+"""The consumer loop: it goes on through what comes right by itself, and counts what it does."""
+
+import asyncio
+from collections import Counter
+from contextlib import asynccontextmanager
+
+import pytest
+
+from socratic_bench.adapters.memory.broker import MemoryBroker
+from socratic_bench.consuming.dispatch import Dispatcher, to_message
+from socratic_bench.consuming.outcomes import Handled, Reject, Retry
+from socratic_bench.consuming.queues import RUNNER_RUN_REQUESTED
+from socratic_bench.consuming.retry_policy import RetryPolicy
+from socratic_bench.consuming.worker import Intake, Worker
+from socratic_bench.domain.run import Run
+from socratic_bench.errors import (
+    BrokerClosed,
+    BrokerUnavailable,
+    DeliveryLost,
+    StoreUnavailable,
+)
+from socratic_bench.events.run_requested import RunRequested
+from tests.unit.events.examples import RUN, TIME
+
+QUEUE = RUNNER_RUN_REQUESTED.name
+DEADLINE = 10
+AT_ONCE = RetryPolicy(draw=lambda: 0.0)
+
+
+def requests(count):
+    runs = [Run(**{**RUN.model_dump(), "run_id": f"run-{n}"}) for n in range(count)]
+    return [to_message(RunRequested.of(run, source="test", time=TIME)) for run in runs]
+
+
+class Tally:
+    """An observer that adds up."""
+
+    def __init__(self) -> None:
+        self.in_hand = 0
+        self.outcomes = Counter()
+
+    def taken(self, queue, messages):
+        assert queue == QUEUE
+        self.in_hand += messages
+
+    def settled(self, queue, outcome, messages, seconds):
+        assert queue == QUEUE
+        assert seconds >= 0
+        self.in_hand -= messages
+        self.outcomes[outcome] += messages
+
+
+class UnsettlingBroker(MemoryBroker):
+    """Its consumers cannot settle while `error` is set; the delivery stays where it is."""
+
+    def __init__(self, error=None, **options) -> None:
+        super().__init__(**options)
+        self.error = error
+        self.refused = asyncio.Event()
+
+    @asynccontextmanager
+    async def consume(self, queue, **prefetch):
+        async with super().consume(queue, **prefetch) as consumer:
+            for name in ("ack", "retry", "reject"):
+                setattr(consumer, name, self._unless_error(getattr(consumer, name)))
+            yield consumer
+
+    def _unless_error(self, settle):
+        async def settle_or_raise(*arguments):
+            if self.error is not None:
+                self.refused.set()
+                raise self.error
+            await settle(*arguments)
+
+        return settle_or_raise
+
+
+def worker_of(broker, handler, observer=None, intake=None):
+    dispatcher = Dispatcher(handler, RunRequested, broker.publish, AT_ONCE)
+    return Worker(
+        broker, RUNNER_RUN_REQUESTED, dispatcher, intake or Intake(pause=0), observer=observer
+    )
+
+
+async def broker_with(messages, broker=None):
+    broker = broker or MemoryBroker()
+    await broker.declare([RUNNER_RUN_REQUESTED])
+    await broker.publish(messages)
+    return broker
+
+
+@pytest.mark.parametrize("outcome", ["handled", "retried", "rejected"])
+@pytest.mark.parametrize("error", [DeliveryLost("gone"), BrokerUnavailable("away")], ids=repr)
+async def test_what_cannot_be_settled_is_left_to_be_delivered_again(error, outcome):
+    broker = await broker_with(requests(2), UnsettlingBroker(error))
+    tally, seen = Tally(), []
+
+    async def handler(batch):
+        seen.extend(work.event.subject for work in batch)
+        if len(seen) == 3:
+            worker.drain()
+        yield [
+            {
+                "handled": Handled(work),
+                "retried": Retry(work, 0.0, "busy"),
+                "rejected": Reject(work, "no"),
+            }[outcome]
+            for work in batch
+        ]
+
+    worker = worker_of(broker, handler, tally)
+    async with asyncio.timeout(DEADLINE), asyncio.TaskGroup() as tasks:
+        tasks.create_task(worker.run())
+        await broker.refused.wait()
+        broker.error = None
+        await broker.publish(requests(3)[2:])
+    assert seen == ["run-0", "run-1", "run-2"]
+    assert tally.outcomes == {"returned": 2, outcome: 1}
+    assert tally.in_hand == 0
+    await broker.close()
+
+
+async def test_a_closed_broker_ends_the_worker():
+    broker = await broker_with(requests(1), UnsettlingBroker(BrokerClosed("closed")))
+
+    async def handler(batch):
+        yield [Handled(work) for work in batch]
+
+    async with asyncio.timeout(DEADLINE):
+        with pytest.raises(ExceptionGroup) as raised:
+            await worker_of(broker, handler).run()
+    assert raised.group_contains(BrokerClosed)
+    await broker.close()
+
+
+async def test_an_observer_is_told_what_became_of_every_message():
+    broker = await broker_with(requests(6), MemoryBroker(delivery_limit=1))
+    tally, in_hand = Tally(), []
+
+    async def handler(batch):
+        in_hand.append(tally.in_hand)
+        worker.drain()
+        yield [Handled(work) for work in batch[:3]]
+        yield [Retry(batch[3], 1.0, "busy"), Reject(batch[4], "no"), Reject(batch[5], "no")]
+
+    worker = worker_of(broker, handler, tally)
+    async with asyncio.timeout(DEADLINE):
+        await worker.run()
+    assert in_hand == [6]
+    assert tally.in_hand == 0
+    assert tally.outcomes == {"handled": 3, "retried": 1, "rejected": 2}
+    await broker.close()
+
+
+async def test_a_cancelled_worker_gives_back_what_is_in_hand_and_says_so():
+    broker = await broker_with(requests(3))
+    tally, begun = Tally(), asyncio.Event()
+
+    async def handler(batch):
+        yield [Handled(batch[0])]
+        begun.set()
+        await asyncio.Event().wait()
+
+    async with asyncio.timeout(DEADLINE):
+        running = asyncio.create_task(worker_of(broker, handler, tally).run())
+        await begun.wait()
+        running.cancel()
+        await asyncio.wait([running])
+    assert running.cancelled()
+    assert tally.outcomes == {"handled": 1, "returned": 2}
+    assert tally.in_hand == 0
+    assert await broker.depth(QUEUE) == 2
+    await broker.close()
+
+
+async def test_however_often_the_store_does_not_answer_no_message_is_dead_lettered():
+    broker = await broker_with(requests(10), MemoryBroker(delivery_limit=2))
+    calls, attempts = 0, []
+
+    async def handler(batch):
+        nonlocal calls
+        calls += 1
+        if calls <= 200:
+            raise StoreUnavailable("away for the whole afternoon")
+        attempts.extend(work.attempt for work in batch)
+        if len(attempts) == 10:
+            worker.drain()
+        yield [Handled(work) for work in batch]
+
+    intake = Intake(batch=3, batches=2, prefetch=6, pause=0)
+    worker = worker_of(broker, handler, intake=intake)
+    async with asyncio.timeout(DEADLINE):
+        await worker.run()
+    assert attempts == [1] * 10
+    assert await broker.dead_letters(QUEUE) == []
+    await broker.close()
+
+
+async def test_draining_gives_back_what_waits_for_the_store():
+    broker = await broker_with(requests(4))
+    called = asyncio.Event()
+
+    async def handler(batch):
+        called.set()
+        raise StoreUnavailable("away")
+        yield
+
+    dispatcher = Dispatcher(
+        handler, RunRequested, broker.publish, RetryPolicy(first_delay=30, draw=lambda: 1.0)
+    )
+    worker = Worker(broker, RUNNER_RUN_REQUESTED, dispatcher, Intake(pause=0))
+    async with asyncio.timeout(DEADLINE), asyncio.TaskGroup() as tasks:
+        tasks.create_task(worker.run())
+        await called.wait()
+        worker.drain()
+    assert await broker.depth(QUEUE) == 4
+    await broker.close()

@@ -1,0 +1,39 @@
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import structlog
+
+
+class Log:
+    """What was logged, to be waited for."""
+
+    def __init__(self) -> None:
+        self.lines: list[dict[str, Any]] = []
+        self._news = asyncio.Event()
+
+    def __call__(self, _logger: Any, method: str, line: dict[str, Any]) -> dict[str, Any]:
+        self.lines.append({**line, "level": method})
+        self._news.set()
+        raise structlog.DropEvent
+
+    async def until(self, event: str) -> dict[str, Any]:
+        """The first line with this event, waited for."""
+        async with asyncio.timeout(10):
+            while True:
+                for line in self.lines:
+                    if line["event"] == event:
+                        return line
+                self._news.clear()
+                await self._news.wait()
+
+
+@pytest.fixture
+def log() -> Iterator[Log]:
+    log = Log()
+    structlog.configure(processors=[log])
+    yield log
+    structlog.reset_defaults()

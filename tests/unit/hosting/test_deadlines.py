@@ -1,0 +1,80 @@
+"""Deadlines hold even where what is waited for cannot be cancelled at once."""
+
+import asyncio
+
+import pytest
+
+from socratic_bench.hosting.deadlines import unless_stopped, within
+from socratic_bench.hosting.readiness import Readiness
+
+
+class Stubborn:
+    """Work whose cancellation takes until it is let go, as that of a driver may."""
+
+    def __init__(self) -> None:
+        self.go_on = asyncio.Event()
+        self.cancelled = asyncio.Event()
+
+    async def __call__(self):
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            self.cancelled.set()
+            await self.go_on.wait()
+            raise OSError("the connection was lost meanwhile") from None
+
+    async def end(self):
+        await self.cancelled.wait()
+        self.go_on.set()
+        await asyncio.sleep(0)
+
+
+@pytest.fixture
+async def stubborn():
+    work = Stubborn()
+    async with asyncio.timeout(5):
+        yield work
+        await work.end()
+
+
+async def test_time_is_over_when_it_is_over(stubborn):
+    with pytest.raises(TimeoutError):
+        await within(0.01, stubborn())
+
+
+async def test_readiness_is_told_in_time(stubborn, log):
+    readiness = Readiness({"store": stubborn}, deadline=0.01)
+    readiness.start()
+    assert await readiness.problem() == "the store does not answer"
+
+
+async def test_a_stop_waits_for_nothing(stubborn):
+    stop = asyncio.Event()
+    waiting = asyncio.create_task(unless_stopped(stubborn(), stop))
+    await asyncio.sleep(0)
+    stop.set()
+    assert await waiting is False
+
+
+async def test_what_is_done_in_time_gives_its_result_or_its_error():
+    async def answer():
+        return 7
+
+    async def fail():
+        raise ValueError("no")
+
+    assert await within(5, answer()) == 7
+    with pytest.raises(ValueError, match="no"):
+        await within(5, fail())
+    with pytest.raises(ValueError, match="no"):
+        await unless_stopped(fail(), asyncio.Event())
+    assert await unless_stopped(answer(), asyncio.Event()) is True
+
+
+async def test_whoever_waits_can_be_cancelled(stubborn):
+    waiting = asyncio.create_task(within(60, stubborn()))
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    waiting.cancel()
+    await asyncio.wait([waiting])
+    assert waiting.cancelled()
