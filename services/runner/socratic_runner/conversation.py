@@ -230,20 +230,25 @@ async def _reply(tutor: Tutor, question: Question) -> Reply | ModelCallFailed:
     if tutor.client.answers_at_once:
         return await _ask(tutor, question)
     try:
-        async with asyncio.timeout(tutor.deadline):
-            return await _ask(tutor, question)
+        with bound_contextvars(**_about(question)):
+            async with asyncio.timeout(tutor.deadline):
+                return await _ask(tutor, question)
     except TimeoutError:
         message = f"no answer within {tutor.deadline:g} s"
         return ModelCallFailed(FailureKind.TIMEOUT, message, retryable=True)
 
 
-async def _ask(tutor: Tutor, question: Question) -> Reply | ModelCallFailed:
+def _about(question: Question) -> dict[str, str | int]:
+    """What a log line about this call is found by."""
     run = question.run
-    with bound_contextvars(run_id=run.run_id, correlation_id=run.experiment_id, turn=question.turn):
-        return await _ask_client(tutor, question)
+    return {
+        "run_id": run.run_id,
+        "correlation_id": run.experiment_id,
+        "turn": question.turn,
+    }
 
 
-async def _ask_client(tutor: Tutor, question: Question) -> Reply | ModelCallFailed:
+async def _ask(tutor: Tutor, question: Question) -> Reply | ModelCallFailed:
     try:
         reply = await tutor.client.ask(question)
         for text in (reply.text, reply.stop_reason, reply.model_version):
@@ -259,7 +264,7 @@ async def _ask_client(tutor: Tutor, question: Question) -> Reply | ModelCallFail
         message = f"the reply is no valid Unicode text: {error.reason}"
         return ModelCallFailed(FailureKind.MALFORMED_REPLY, message, retryable=False)
     except Exception as error:
-        log.exception("model client failed", model=question.run.model_id)
+        log.exception("model client failed", model=question.run.model_id, **_about(question))
         message = f"{type(error).__name__}: {error}"
         return ModelCallFailed(FailureKind.UNKNOWN, message, retryable=False)
     return reply

@@ -31,7 +31,7 @@ class Intake:
     prefetch: int = 1_000
     """Deliveries in hand in all, at most."""
 
-    pause: float = 0.02
+    pause: float = 0.05
     """Seconds from one batch to the next unless it was full: what comes meanwhile makes the next
     one bigger, and a batch costs about the same whatever its size. The first never waits."""
 
