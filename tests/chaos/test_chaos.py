@@ -43,8 +43,11 @@ ROUNDS = int(os.environ.get("SOCRATIC_CHAOS_ROUNDS", "1"))
 """How often each kind of accident happens, twice over."""
 
 ARCHETYPES = ("socratic", "lecturer", "hedger", "drifter", "faulty")
-ACCIDENTS = (*("runner", "judge", "curator", "connections") * 2, "rabbitmq", "postgresql")
-SERVICES = ("runner-1", "runner-2", "judge-1", "judge-2", "curator-1", "curator-2")
+ACCIDENTS = (
+    *("runner", "judge", "curator", "connections") * 2,
+    *("api", "rabbitmq", "postgresql"),
+)
+SERVICES = ("runner-1", "runner-2", "judge-1", "judge-2", "curator-1", "curator-2", "api-1")
 NOW = datetime(2026, 1, 2, tzinfo=UTC)
 PATIENCE = 240.0 + 120.0 * ROUNDS
 
@@ -173,6 +176,8 @@ async def test_whatever_breaks_the_cells_are_those_of_a_quiet_run(tmp_path: Path
             await on.until_queues_are_empty()
         assert await cells_of(on.store, chaos) == expected
         assert await verify(on.store, chaos) == []
+        shown = (await on.services["api-1"].get("/api/model-comparison")).json()
+        assert sum(model["total_runs"] for model in shown["models"]) == planned
         assert (await on.store.experiment(chaos)).completed_at is not None
         assert await on.most_calls_of_a_turn(besides="faulty") <= 1 + on.runner_kills
         assert_poisoned(await dead_letters(on), doses)

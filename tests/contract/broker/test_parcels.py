@@ -81,3 +81,25 @@ async def test_a_parcel_holds_one_group_only_where_groups_are_kept_apart(
         assert sorted(delivery.message.group for delivery in in_hand) == [*"aaa", *"bbb"]
         await consumer.ack([each for each in in_hand if each.message.group == "a"])
         assert {each.message.group for each in await traffic.take(consumer, 3)} == {"a"}
+
+
+async def test_a_redrive_of_some_of_a_dead_parcel_leaves_the_others_dead(
+    broker: Broker, queue: WorkQueue, traffic: Traffic
+) -> None:
+    await broker.publish(messages(queue, 8))
+    for _ in range(3):  # the delivery limit of the broker
+        async with broker.consume(queue.name, prefetch=8) as consumer:
+            await traffic.take(consumer, 8)
+
+    async def dead() -> int:
+        return len(await broker.dead_letters(queue.name))
+
+    assert await traffic.becomes(dead, 8)
+    assert await broker.redrive(queue.name, limit=3) == 3
+    assert await traffic.becomes(dead, 5)
+    async with broker.consume(queue.name, prefetch=8) as consumer:
+        delivered = await traffic.take(consumer, 3)
+        await consumer.ack(delivered)
+    assert {delivery.attempt for delivery in delivered} == {1}
+    left = {letter.message.id for letter in await broker.dead_letters(queue.name)}
+    assert left.isdisjoint(ids(delivered))

@@ -43,11 +43,14 @@ class DeadLetters:
                 incoming = await self._get(channel)
                 if incoming is None:
                     break
-                messages = unpacked(incoming)
-                for message in messages:
-                    await self._routing.again([message], attempts=0)
+                letters = self._letters(incoming)
+                wanted = letters if limit is None else letters[: limit - count]
+                for letter in wanted:
+                    await self._routing.again([letter.message], attempts=0)
+                for letter in letters[len(wanted) :]:  # the rest of a parcel
+                    await self._routing.dead([letter.message], letter.attempts, letter.reason)
                 await self._link.in_time(incoming.ack())
-                count += len(messages)
+                count += len(wanted)
                 left -= 1
         return count
 
