@@ -14,6 +14,10 @@ from socratic_bench.ports.store import Store
 from socratic_curator.handlers import FactCurator
 from socratic_curator.settings import CuratorSettings
 
+PAUSE = 0.1
+"""Seconds between two folds unless one was full. A fold rewrites every cell it touches, whatever
+number of facts it adds to it: the fewer there are, the better."""
+
 
 def curator_workers(
     broker: Broker,
@@ -26,7 +30,7 @@ def curator_workers(
     """The workers that fold scores and failures."""
     curator = FactCurator(store, clock)
     batch = settings.curator_batch
-    intake = Intake(batch=batch, prefetch=2 * batch)
+    intake = Intake(batch=batch, prefetch=2 * batch, pause=PAUSE)
     scores = Dispatcher(curator, ResponseScored, broker.publish)
     failures = Dispatcher(curator, RunFailed, broker.publish)
     return (
