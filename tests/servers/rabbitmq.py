@@ -15,7 +15,7 @@ from yarl import URL
 
 from socratic_bench.adapters.rabbitmq import topology
 from socratic_bench.adapters.rabbitmq.lanes import Lanes
-from socratic_bench.adapters.rabbitmq.link import Link
+from socratic_bench.adapters.rabbitmq.link import Link, connect
 from socratic_bench.adapters.rabbitmq.publisher import Publisher
 from socratic_bench.consuming.queues import WORK_QUEUES
 from socratic_bench.errors import UnroutableMessage
@@ -83,13 +83,13 @@ async def delete(url: str, queues: Sequence[WorkQueue]) -> None:
 def check(address: str) -> None:
     """Whether there is a server at `address` that lets us in. Blocks; raises NotHere."""
 
-    async def connect() -> None:
+    async def ask() -> None:
         async with asyncio.timeout(PATIENCE):
-            connection = await aio_pika.connect(address, timeout=PATIENCE)
+            connection = await connect(URL(address))
             await connection.close()
 
     try:
-        asyncio.run(connect())
+        asyncio.run(ask())
     except Exception as error:
         raise NotHere(str(error) or "no answer") from error
 

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 from collections.abc import AsyncIterator
 
 import pytest
+from aio_pika.exceptions import AMQPError
 from yarl import URL
 
 from socratic_bench.adapters.rabbitmq import link
 from socratic_bench.adapters.rabbitmq.broker import RabbitMQBroker
-from socratic_bench.errors import BrokerUnavailable, DeliveryLost, InvalidSettings
+from socratic_bench.adapters.rabbitmq.consumer import RabbitMQConsumer
+from socratic_bench.errors import BrokerError, BrokerUnavailable, DeliveryLost, InvalidSettings
 from socratic_bench.ports.broker import WorkQueue
 from tests.contract.broker.traffic import Traffic, ids, message, messages
 from tests.servers.proxy import Proxy, proxy
@@ -65,6 +68,58 @@ async def test_a_consumer_goes_on_after_its_queue_was_deleted_and_declared_again
         await broker.declare([queue])
         await broker.publish([message(queue, 1)])
         assert ids(await traffic.finish(receiving)) == ["model/1"]
+
+
+async def test_an_attempt_to_connect_that_fails_leaves_nothing_behind() -> None:
+    async with proxy("127.0.0.1", 1) as nowhere:
+        gc.disable()
+        try:
+            with pytest.raises(AMQPError):
+                await link.connect(URL(f"amqp://127.0.0.1:{nowhere.port}"))
+            await asyncio.to_thread(gc.collect)
+        finally:
+            gc.enable()
+
+
+async def test_a_retry_that_is_cancelled_before_its_copy_is_published_loses_nothing(
+    broker: RabbitMQBroker,
+    queue: WorkQueue,
+    traffic: Traffic,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    begun = asyncio.Event()
+
+    async def publish_never(*_: object) -> None:
+        begun.set()
+        await asyncio.Event().wait()
+
+    await broker.publish([message(queue, 1)])
+    async with broker.consume(queue.name, prefetch=1) as consumer:
+        [delivery] = await traffic.take(consumer, 1)
+        with monkeypatch.context() as patched:
+            patched.setattr(consumer._routing, "again", publish_never)
+            retrying = asyncio.create_task(consumer.retry(delivery, 1, "busy"))
+            await begun.wait()
+            retrying.cancel()
+            await asyncio.wait({retrying})
+        [again] = await traffic.take(consumer, 1)
+        assert (again.message, again.attempt) == (delivery.message, 2)
+        await consumer.ack([again])
+
+
+async def test_a_consumer_that_breaks_is_noticed_by_whoever_waits_for_messages(
+    broker: RabbitMQBroker,
+    queue: WorkQueue,
+    traffic: Traffic,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def broken(_: object) -> list[str]:
+        raise ValueError("a bug")
+
+    monkeypatch.setattr(RabbitMQConsumer, "_queues", broken)
+    async with broker.consume(queue.name, prefetch=1) as consumer:
+        with pytest.raises(BrokerError, match=r"consumer broke: a bug"):
+            await traffic.receive(consumer)
 
 
 async def test_a_publisher_waits_for_a_server_that_is_away_for_a_while(

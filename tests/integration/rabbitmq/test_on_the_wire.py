@@ -115,6 +115,27 @@ async def test_what_a_stranger_published_is_delivered_as_it_is(
         assert (letter.message.body, letter.reason) == (body, "no event")
 
 
+async def test_a_stranger_s_message_without_a_group_can_be_redriven(
+    url: str, queue: WorkQueue, traffic: Traffic
+) -> None:
+    apart = WorkQueue("apart", TYPE, separate_groups=True)
+    async with declared(url, apart) as broker, stranger(url) as channel:
+        await broker.publish([message(apart, 1, "known")])
+        async with broker.consume(apart.name, prefetch=2) as consumer:
+            await consumer.ack(await traffic.take(consumer, 1))
+            await channel.default_exchange.publish(
+                aio_pika.Message(b"{"),
+                routing_key=topology.lane(name_on_server(url, apart), "known"),
+            )
+            [delivery] = await traffic.take(consumer, 1)
+            await consumer.reject(delivery, "no event")
+            assert await broker.redrive(apart.name) == 1
+            [again] = await traffic.take(consumer, 1)
+            assert (again.message.body, again.attempt) == (b"{", 1)
+            await consumer.ack([again])
+    await delete(url, [apart])
+
+
 async def test_a_queue_that_was_declared_differently_is_refused_with_what_differs(
     url: str, queue: WorkQueue
 ) -> None:

@@ -211,13 +211,14 @@ class RabbitMQBroker:
         await self._link.in_time(_declare(channel, self._events, queue, self._delivery_limit))
         if label not in self._queues:
             self._queues[label] = queue
-            delays = self._delays[queue.name] = DelayQueues(self._link, queue)
-            self._routing[queue.name] = Routing(queue, self._publisher, delays)
             self._takers[queue.event_type].append(queue)
             if queue.separate_groups:
                 self._lanes[queue.name] = Lanes(
                     self._link, self._publisher, queue, self._delivery_limit
                 )
+            delays = self._delays[queue.name] = DelayQueues(self._link, queue)
+            lanes = self._lanes.get(queue.name)
+            self._routing[queue.name] = Routing(queue, self._publisher, delays, lanes)
 
 
 async def _declare_events(channel: AbstractChannel, name: str) -> None:

@@ -20,7 +20,6 @@ from socratic_bench.adapters.rabbitmq.wire import attempt_of, unpacked
 from socratic_bench.errors import (
     BrokerClosed,
     BrokerError,
-    BrokerUnavailable,
     DeliveryLost,
     InvalidInput,
 )
@@ -122,9 +121,7 @@ class RabbitMQConsumer:
 
     async def end(self, error: BrokerError) -> None:
         """Give back what is not settled; whoever asks for more gets `error`."""
-        if self._ended is not None:
-            return
-        self._ended = error
+        self._ended = self._ended or error
         self._running.cancel()
         await asyncio.wait([self._running])
         self._held.lose_all()
@@ -146,13 +143,14 @@ class RabbitMQConsumer:
     ) -> None:
         """Publish a copy elsewhere, then let go of the delivery.
 
-        Where the copy cannot be published, all of its parcel goes back to the queue.
+        Where that fails or is cancelled, and the copy may be nowhere, all of its parcel goes back
+        to the queue.
         """
         part = self._part(delivery)
         try:
             if not needless:
                 await publish()
-        except BrokerError:
+        except BaseException:
             part.parcel.to_return = True
             raise
         finally:
@@ -186,10 +184,18 @@ class RabbitMQConsumer:
                         # From here on nothing may be sent over this channel: it is being closed.
                         self._consuming = False
                         self._held.lose_all()
-            except BrokerUnavailable as error:
+            except BrokerClosed:
+                return
+            except BrokerError as error:
                 log.warning("cannot consume", queue=self._queue.name, reason=str(error))
                 await asyncio.sleep(1)
-            except BrokerClosed:
+            except Exception as error:
+                # Nobody else would notice: whoever waits for messages would wait for ever.
+                log.exception("consumer broke", queue=self._queue.name)
+                self._ended = BrokerError(
+                    f"queue {self._queue.name!r}: its consumer broke: {error}"
+                )
+                self._held.receivers.wake_all()
                 return
 
     async def _consume_until_lost(self, channel: AbstractChannel) -> None:

@@ -22,7 +22,7 @@ from socratic_bench.adapters.rabbitmq import topology
 from socratic_bench.adapters.rabbitmq.faults import despite_faults
 from socratic_bench.adapters.rabbitmq.link import PATIENCE, Link, lost_event
 from socratic_bench.adapters.rabbitmq.publisher import Outgoing, Publisher
-from socratic_bench.errors import BrokerClosed, BrokerUnavailable
+from socratic_bench.errors import BrokerClosed, BrokerError, BrokerUnavailable
 from socratic_bench.ports.broker import WorkQueue
 
 log = structlog.get_logger(__name__)
@@ -132,11 +132,15 @@ class Lanes:
                     finally:
                         # From here on nothing may be sent over this channel: it is being closed.
                         self._reading = False
-            except BrokerUnavailable as error:
-                log.warning("cannot read groups", queue=self._queue.name, reason=str(error))
-                await asyncio.sleep(1)
             except BrokerClosed:
                 return
+            except Exception as error:
+                # Whatever it is, nobody else would try again.
+                bug = None if isinstance(error, BrokerError) else error
+                log.warning(
+                    "cannot read groups", queue=self._queue.name, reason=str(error), exc_info=bug
+                )
+                await asyncio.sleep(1)
 
     async def _consume(self, channel: AbstractChannel) -> None:
         self._reading = True

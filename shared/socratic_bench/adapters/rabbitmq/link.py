@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from typing import Final, TypeVar
 
 import structlog
-from aio_pika import connect
+from aio_pika import Connection
 from aio_pika.abc import AbstractChannel, AbstractConnection
 from yarl import URL
 
@@ -124,7 +124,7 @@ class Link:
         while True:
             attempt += 1
             try:
-                connection = await connect(self._url, timeout=CONNECT_SECONDS)
+                connection = await connect(self._url)
             except Exception as error:  # noqa: BLE001 - whatever it is, nobody else would try again
                 self._trouble = _explained(error)
                 delay = self._retry_policy.delay(attempt)
@@ -156,6 +156,21 @@ class Link:
         await lost.wait()
         if not self._closed:
             log.warning("broker lost", broker=self.name, reason=self._trouble)
+
+
+async def connect(url: URL) -> AbstractConnection:
+    """A connection to the server at `url`, made within CONNECT_SECONDS.
+
+    One that fails is closed here: the driver would leave that to the collector of garbage, which
+    may run in a thread that cannot close anything.
+    """
+    connection = Connection(url)
+    try:
+        await connection.connect(timeout=CONNECT_SECONDS)
+    except BaseException:
+        await connection.close()
+        raise
+    return connection
 
 
 def _checked(address: str) -> tuple[URL, str]:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from socratic_bench.adapters.rabbitmq import topology
 from socratic_bench.adapters.rabbitmq.delays import DelayQueues
+from socratic_bench.adapters.rabbitmq.lanes import Lanes
 from socratic_bench.adapters.rabbitmq.publisher import Outgoing, Publisher
 from socratic_bench.adapters.rabbitmq.wire import packed, parcels
 from socratic_bench.ports.broker import Message, WorkQueue
@@ -14,14 +15,20 @@ from socratic_bench.ports.broker import Message, WorkQueue
 class Routing:
     """Publishes messages of one queue, past the exchange that other queues are bound to."""
 
-    def __init__(self, queue: WorkQueue, publisher: Publisher, delays: DelayQueues) -> None:
+    def __init__(
+        self, queue: WorkQueue, publisher: Publisher, delays: DelayQueues, lanes: Lanes | None
+    ) -> None:
         self._queue = queue
         self._publisher = publisher
         self._delays = delays
+        self._lanes = lanes
 
     async def again(self, messages: Sequence[Message], attempts: int, delay: float = 0.0) -> None:
         """Deliver messages of one group again, after `delay` seconds or a little more."""
         queue = self._queue
+        if self._lanes is not None:
+            # A stranger may have put into a lane what has no group, and so no way back.
+            await self._lanes.ensure({message.group for message in messages})
         if delay > 0:
             exchange, key = "", await self._delays.waiting_for(delay)
         elif queue.separate_groups:

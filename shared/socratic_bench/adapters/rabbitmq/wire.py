@@ -93,29 +93,31 @@ def packed(
 
 
 def unpacked(incoming: AbstractIncomingMessage) -> list[Message]:
-    """The messages in `incoming`. What somebody else put there comes as one message, as it is."""
+    """The messages in `incoming`, one at least. What somebody else put there comes as it is."""
     headers = incoming.headers
     event_type = _text(headers.get(_TYPE)) or incoming.type or ""
-    group = _text(headers.get(GROUP_HEADER))
     parts = headers.get(_PARTS)
     if not isinstance(parts, list):
-        return [
-            Message(
-                _text(headers.get(_ID)) or incoming.message_id or "",
-                event_type,
-                group,
-                incoming.body,
-                _text(headers.get(_SOURCE)),
-                _text(headers.get(_SUBJECT)),
-                _text(headers.get(_CORRELATION)),
-            )
-        ]
-    ids, groups, lengths = parts[::3], parts[1::3], [int(str(length)) for length in parts[2::3]]
+        return [_single(incoming, event_type)]
+    lengths = [each for each in parts[2::3] if isinstance(each, int)]
     starts = accumulate((length + len(_BETWEEN) for length in lengths), initial=len(_BEGIN))
     return [
-        Message(_text(id_), event_type, _text(of), incoming.body[start : start + length])
-        for id_, of, start, length in zip(ids, groups, starts, lengths, strict=False)
-    ]
+        Message(_text(id_), event_type, _text(group), incoming.body[start : start + length])
+        for id_, group, start, length in zip(parts[::3], parts[1::3], starts, lengths, strict=False)
+    ] or [_single(incoming, event_type)]
+
+
+def _single(incoming: AbstractIncomingMessage, event_type: str) -> Message:
+    headers = incoming.headers
+    return Message(
+        _text(headers.get(_ID)) or incoming.message_id or "",
+        event_type,
+        _text(headers.get(GROUP_HEADER)),
+        incoming.body,
+        _text(headers.get(_SOURCE)),
+        _text(headers.get(_SUBJECT)),
+        _text(headers.get(_CORRELATION)),
+    )
 
 
 def attempt_of(incoming: AbstractIncomingMessage) -> int:
