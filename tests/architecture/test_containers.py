@@ -371,6 +371,13 @@ def test_a_password_of_ones_own_reaches_the_server_and_its_clients():
     assert "socratic:socratic@" not in json.dumps(services)
 
 
+def test_keys_of_model_providers_are_told_to_the_runner_alone_and_never_committed():
+    services = compose()["services"]
+    assert services["runner"]["env_file"] == [{"path": "keys.env", "required": False}]
+    assert [name for name, service in services.items() if "env_file" in service] == ["runner"]
+    assert "/keys.env" in (COMPOSE / ".gitignore").read_text().splitlines()
+
+
 def test_the_example_of_an_env_file_names_every_variable_and_sets_none():
     text = (COMPOSE / "compose.yaml").read_text()
     used = VARIABLE.findall(text)

@@ -4,73 +4,159 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
 from socratic_bench.reporting.comparison import DimensionFigures, ModelComparison, ModelFigures
+from socratic_bench.reporting.costs import dollars
 from socratic_bench.scoring.profile import OVERALL
-from socratic_embedded.terminal import MISSING, figure, share
+from socratic_embedded.terminal import MISSING, excerpt, figure, share
+
+NAME_WIDTH = 16
+"""Characters: before names are folded to fewer, whole columns of figures are left out."""
+
+GAP = 2
+"""Characters between two columns."""
+
+_CONSUMPTION = (
+    "total_cost_usd",
+    "cost_known",
+    "total_input_tokens",
+    "total_visible_output_tokens",
+    "total_reasoning_tokens",
+    "mean_latency_ms",
+)
+"""What responses took: the last columns of the CSV."""
 
 
-def comparison_table(comparison: ModelComparison, *, detail: bool) -> RenderableType:
-    """The models, best first; with `detail`, every dimension and vector below each."""
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column("", justify="right")
-    table.add_column("model", no_wrap=True)
-    table.add_column(OVERALL, justify="right")
+@dataclass(frozen=True, slots=True)
+class _Columns:
+    """Which columns fit beside the names of the models."""
+
+    dimensions: tuple[str, ...]
+    vectors: tuple[str, ...]
+    cost: bool
+    """Whether any model has a known cost."""
+
+    left_out: tuple[str, ...]
+    """Those for which the terminal is too narrow."""
+
+
+def comparison_table(comparison: ModelComparison, *, detail: bool, width: int) -> RenderableType:
+    """The models, best first; with `detail`, every dimension and vector below each.
+
+    Figures are never cut: in a `width` that is too narrow, names are folded, and the vectors are
+    left out, and then the dimensions, which the last lines say.
+    """
+    columns = _columns(comparison, detail=detail, width=width)
+    table = Table(box=None, pad_edge=False, padding=(0, GAP, 0, 0), header_style="bold")
+    table.add_column("", justify="right", no_wrap=True)
+    table.add_column("model", overflow="fold")
+    table.add_column(OVERALL, justify="right", no_wrap=True)
     table.add_column("95 % interval", justify="center", no_wrap=True)
-    for name in (*comparison.dimensions, *comparison.vectors):
-        table.add_column(name, justify="right")
-    table.add_column("coverage", justify="right", no_wrap=True)
-    table.add_column("runs", justify="right", no_wrap=True)
+    for name in (*columns.dimensions, *columns.vectors):
+        table.add_column(name, justify="right", no_wrap=True)
+    for name in ("coverage", "runs", *(["cost"] if columns.cost else [])):
+        table.add_column(name, justify="right", no_wrap=True)
     for rank, model in enumerate(comparison.models, start=1):
-        _add_model(table, rank, model, comparison)
+        table.add_row(*_model_cells(rank, model, columns))
         if detail:
             for dimension, figures in model.dimensions.items():
-                _add_dimension(table, dimension, figures, comparison)
-    return Group(table, *(Text(line, style="dim") for line in _legend(comparison)))
+                table.add_row(*_dimension_cells(dimension, figures, columns), style="dim")
+    return Group(table, *(Text(line, style="dim") for line in _legend(comparison, columns)))
 
 
-def _add_model(table: Table, rank: int, model: ModelFigures, comparison: ModelComparison) -> None:
-    name = Text(model.model_name)
+def _columns(comparison: ModelComparison, *, detail: bool, width: int) -> _Columns:
+    """As many columns as leave `NAME_WIDTH` for the names. With `detail` vectors come first, since
+    every dimension has a row.
+    """
+    models = comparison.models
+    costs = any(model.total_cost_usd is not None for model in models)
+    taken = [
+        len(str(len(models))),
+        min(NAME_WIDTH, _longest(_model_name(model).cell_len for model in models)),
+        *(len(header) for header in (OVERALL, "95 % interval", "coverage")),
+        _longest(len(_runs(model)) for model in models),
+        *([_longest(len(_cost(model)) for model in models)] if costs else []),
+    ]
+    room = width - sum(taken) - GAP * (len(taken) - 1)
+    groups = {"dimensions": comparison.dimensions, "vectors": comparison.vectors}
+    left_out: list[str] = []
+    for group in reversed(groups) if detail else list(groups):
+        room -= sum(max(len(name), len("0.00")) + GAP for name in groups[group])
+        if room < 0:
+            left_out += groups[group]
+            groups[group] = ()
+    return _Columns(**groups, cost=costs, left_out=tuple(left_out))
+
+
+def _longest(lengths: Iterable[int]) -> int:
+    return max(len("runs"), *lengths)
+
+
+def _model_name(model: ModelFigures) -> Text:
+    name = Text(excerpt(model.model_name))
     if model.kind == "reference":
         name.append("  reference", style="dim italic")
     if model.simulated_latency_ms:
         name.append(f"  simulated {model.simulated_latency_ms} ms", style="dim italic")
+    return name
+
+
+def _runs(model: ModelFigures) -> str:
+    return f"{model.total_runs}/{model.planned_runs}"
+
+
+def _cost(model: ModelFigures) -> str:
+    return cost(model.total_cost_usd, model.cost_known)
+
+
+def _model_cells(rank: int, model: ModelFigures, columns: _Columns) -> list[str | Text]:
     scored = model.overall_score is not None
-    table.add_row(
+    return [
         str(rank) if scored else MISSING,
-        name,
+        _model_name(model),
         Text(figure(model.overall_score), style="bold"),
         interval(model.confidence_interval),
         *(
             figure(model.dimensions[each].overall) if each in model.dimensions else MISSING
-            for each in comparison.dimensions
+            for each in columns.dimensions
         ),
-        *(figure(model.vectors[vector].mean) for vector in comparison.vectors),
+        *(figure(model.vectors[vector].mean) for vector in columns.vectors),
         share(model.coverage),
-        f"{model.total_runs}/{model.planned_runs}",
-    )
+        _runs(model),
+        *([_cost(model)] if columns.cost else []),
+    ]
 
 
-def _add_dimension(
-    table: Table, dimension: str, figures: DimensionFigures, comparison: ModelComparison
-) -> None:
+def _dimension_cells(dimension: str, figures: DimensionFigures, columns: _Columns) -> list[str]:
     means = figures.model_extra or {}
-    table.add_row(
+    return [
         "",
-        f"  {dimension}",
+        f"  {excerpt(dimension)}",
         figure(figures.overall),
         interval(figures.interval),
-        *("" for _ in comparison.dimensions),
-        *(figure(means.get(vector)) for vector in comparison.vectors),
+        *("" for _ in columns.dimensions),
+        *(figure(means.get(vector)) for vector in columns.vectors),
         share(figures.coverage),
         str(figures.runs),
-        style="dim",
-    )
+        *([""] if columns.cost else []),
+    ]
+
+
+def cost(total_usd: float | None, known: float | None) -> str:
+    """What responses cost, of which a share is `known`; a dash where nothing is."""
+    if total_usd is None:
+        return MISSING
+    return dollars(total_usd, at_least=_is_partial(known))
+
+
+def _is_partial(known: float | None) -> bool:
+    return known is not None and known < 1
 
 
 def interval(bounds: tuple[float, float] | None) -> str:
@@ -78,12 +164,21 @@ def interval(bounds: tuple[float, float] | None) -> str:
     return MISSING if bounds is None else f"{bounds[0]:.2f} to {bounds[1]:.2f}"
 
 
-def _legend(comparison: ModelComparison) -> list[str]:
+def _legend(comparison: ModelComparison, columns: _Columns) -> list[str]:
+    models = comparison.models
     lines = ["", "Scores run from 0.00 to 1.00; intervals are clustered by scenario."]
-    if any(model.kind == "reference" for model in comparison.models):
-        lines.append("reference: a built-in archetype that shows the scale, not a real model.")
-    if any(model.coverage is not None and model.coverage < 1 for model in comparison.models):
+    if any(model.kind == "reference" for model in models):
+        simulated = any(m.kind == "reference" and m.total_cost_usd is not None for m in models)
+        price = "; its cost is simulated" if simulated else ""
+        lines.append(
+            f"reference: a built-in archetype that shows the scale, not a real model{price}."
+        )
+    if any(model.coverage is not None and model.coverage < 1 for model in models):
         lines.append("coverage: the share of responses that have a score; the rest is not zero.")
+    if any(model.total_cost_usd is not None and _is_partial(model.cost_known) for model in models):
+        lines.append("cost: \u2265 where that of some responses is unknown, as of failed runs.")
+    if columns.left_out:
+        lines.append(f"Too narrow for {', '.join(columns.left_out)}: see --format csv or json.")
     if comparison.note:
         lines.append(comparison.note)
     return lines
@@ -109,6 +204,7 @@ def _csv_header(comparison: ModelComparison) -> list[str]:
             for dimension in comparison.dimensions
             for name in (OVERALL, *comparison.vectors)
         ),
+        *_CONSUMPTION,
     ]
 
 
@@ -126,6 +222,7 @@ def _csv_row(rank: int, model: ModelFigures, comparison: ModelComparison) -> Seq
         *(model.coverage, model.total_runs, model.planned_runs, model.scored_responses),
         *(model.vectors[vector].mean for vector in comparison.vectors),
         *by_dimension,
+        *(getattr(model, name) for name in _CONSUMPTION),
     ]
 
 

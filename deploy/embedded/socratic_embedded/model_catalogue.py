@@ -10,7 +10,14 @@ from socratic_runner.models import registry
 
 
 class RegisteredModels:
-    """The runner's providers, as planning sees them."""
+    """The runner's providers, as planning sees them.
+
+    Where the runner is a process elsewhere (`runs_here` is false), what it needs to speak to a
+    model, such as a key, is its own affair.
+    """
+
+    def __init__(self, *, runs_here: bool) -> None:
+        self._runs_here = runs_here
 
     @property
     def providers(self) -> Collection[str]:
@@ -18,6 +25,8 @@ class RegisteredModels:
 
     def check(self, model: TutorModel, base_folder: Path | None) -> None:
         registry.check_model(model, base_folder=base_folder)
+        if self._runs_here:
+            registry.check_access(model)
 
     def fingerprint(self, model: TutorModel, base_folder: Path | None) -> str | None:
         return registry.fingerprint(model, base_folder=base_folder)

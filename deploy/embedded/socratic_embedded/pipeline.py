@@ -134,6 +134,7 @@ class Benchmark:
                 self.open_client,
                 load_settings(RunnerSettings),
                 owner=OWNER,
+                alone=True,
             ) as runner:
                 judge = judge_worker(broker, self.clock, load_settings(JudgeSettings))
                 curators = curator_workers(

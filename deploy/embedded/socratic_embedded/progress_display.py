@@ -9,9 +9,11 @@ from typing import Self
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn
 from rich.progress import TimeElapsedColumn as Elapsed
 
+from socratic_bench.domain.cell import Tally
 from socratic_bench.domain.manifest import Experiment
 from socratic_bench.ports.store import Progress as ExperimentProgress
 from socratic_bench.ports.store import Store
+from socratic_bench.reporting.costs import dollars, total_usd
 from socratic_embedded.terminal import excerpt, standard_error
 
 MODELS_SHOWN = 30
@@ -66,12 +68,17 @@ class ProgressDisplay:
             return
         ended: defaultdict[str, int] = defaultdict(int)
         failed: defaultdict[str, int] = defaultdict(int)
+        cost: defaultdict[str, Tally] = defaultdict(Tally)
         if "" in self._lines:
             ended[""], failed[""] = progress.done, progress.failed
         else:
             for cell in await self._store.cells([self._experiment.experiment_id]):
                 ended[cell.key.model_id] += cell.runs_ended
                 failed[cell.key.model_id] += cell.statuses.get("error", 0)
+                cost[cell.key.model_id].merge(cell.cost_nanodollars)
         for key, line in self._lines.items():
-            note = f"{failed[key]} failed" if failed[key] else ""
+            paid = total_usd(cost[key])
+            costs = "" if paid is None else dollars(paid)
+            failures = f"{failed[key]} failed" if failed[key] else ""
+            note = "  ".join(filter(None, (costs, failures)))
             self._bars.update(line, completed=ended[key], note=note)

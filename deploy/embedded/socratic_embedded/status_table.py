@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 
 from rich.table import Table
 from rich.text import Text
 
+from socratic_bench.reporting.costs import SpendingFigures, dollars
 from socratic_bench.reporting.experiment_status import ExperimentStatus, ModelProgress, State
 from socratic_bench.reporting.undone import UndoneRun, WaitsFor
-from socratic_embedded.terminal import excerpt, moment
+from socratic_embedded.comparison_table import cost
+from socratic_embedded.terminal import MISSING, excerpt, moment
 
-_STYLES = {State.COMPLETE: "green", State.AT_WORK: "", State.OVERDUE: "bold red"}
+_STYLES = {
+    State.COMPLETE: "green",
+    State.AT_WORK: "",
+    State.OVERDUE: "bold red",
+    State.OUT_OF_BUDGET: "bold red",
+}
 
 
 def experiments_table(statuses: Iterable[ExperimentStatus]) -> Table:
@@ -47,20 +54,53 @@ def status_table(status: ExperimentStatus) -> Table:
         ("done", str(status.done)),
         ("failed", str(status.failed)),
         ("left", str(status.left)),
+        ("spent", _spent(status.spending)),
     ):
         if value:
             table.add_row(name, value)
     return table
 
 
-def models_table(models: Iterable[ModelProgress]) -> Table:
-    """A row a model."""
+def _spent(spending: SpendingFigures) -> str:
+    """What was spent, of how much; empty where there is neither a price nor a budget."""
+    spent, budget, in_flight = spending.spent_usd, spending.budget_usd, spending.in_flight_usd
+    if spent is None:
+        return "" if budget is None else f"{MISSING} of {dollars(budget)}"
+    cap = "" if budget is None else f" of {dollars(budget)}"
+    besides = f", and {dollars(in_flight)} at most in flight" if in_flight else ""
+    return f"{dollars(spent)}{cap}{besides}"
+
+
+def models_table(models: Sequence[ModelProgress]) -> Table:
+    """A row a model; costs and reasons of failure where there are any."""
     table = _table("model", counts=("planned", "done", "failed"))
+    costs = any(model.total_cost_usd is not None for model in models)
+    if costs:
+        table.add_column("cost", justify="right", no_wrap=True)
+    failures = any(model.failures for model in models)
+    if failures:
+        table.add_column("failed for")
     for model in models:
         table.add_row(
-            excerpt(model.model_id), str(model.planned), str(model.done), str(model.failed)
+            _name(model),
+            str(model.planned),
+            str(model.done),
+            str(model.failed),
+            *([cost(model.total_cost_usd, model.cost_known)] if costs else []),
+            *([_reasons(model.failures)] if failures else []),
         )
     return table
+
+
+def _name(model: ModelProgress) -> Text:
+    name = Text(excerpt(model.model_id))
+    if model.total_cost_usd is not None and model.kind == "reference":
+        name.append("  simulated cost", style="dim italic")
+    return name
+
+
+def _reasons(failures: Mapping[str, int]) -> str:
+    return ", ".join(f"{excerpt(kind)} {count}" for kind, count in failures.items())
 
 
 def undone_table(runs: Iterable[UndoneRun]) -> Table:

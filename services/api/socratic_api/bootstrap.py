@@ -10,14 +10,28 @@ from starlette.middleware import Middleware
 
 from socratic_api.problems import HANDLERS
 from socratic_api.ready_bytes import ReadyBytes
-from socratic_api.routes import dashboard, experiments, health, model_comparison, profiles, score
+from socratic_api.routes import (
+    cost_analysis,
+    dashboard,
+    experiments,
+    health,
+    model_comparison,
+    profiles,
+    score,
+)
 from socratic_api.routes.openapi import with_openapi
 from socratic_api.security_headers import SecurityHeaders
 from socratic_api.settings import ApiSettings
+from socratic_bench.adapters.system.clock import SystemClock
 from socratic_bench.hosting.http_metrics import CountRequests, HttpMetrics
 from socratic_bench.hosting.metrics import Metrics
 from socratic_bench.hosting.readiness import Readiness
+from socratic_bench.ports.clock import Clock
 from socratic_bench.ports.store import Store
+
+SPENDING_SECONDS = 5
+"""What was spent, and whether a deadline has passed, may be shown as it was so long ago: neither
+changes the store's revision."""
 
 
 def build_app(
@@ -26,6 +40,7 @@ def build_app(
     *,
     readiness: Readiness | None = None,
     metrics: Metrics | None = None,
+    clock: Clock | None = None,
 ) -> Starlette:
     """The application. The store is prepared and closed by whoever owns it.
 
@@ -36,11 +51,18 @@ def build_app(
         readiness.start()
     metrics = metrics or Metrics()
     timeout = settings.store_timeout
+    clock = clock or SystemClock()
     ready = ReadyBytes(store.revision, settings.freshness_ms / 1000, timeout)
+
+    async def revision_for_now() -> str:
+        return f"{await store.revision()} {clock.now().timestamp() // SPENDING_SECONDS:.0f}"
+
+    ready_for_now = ReadyBytes(revision_for_now, settings.freshness_ms / 1000, timeout)
     endpoints = with_openapi(
         [
             *model_comparison.endpoints(store, ready),
-            *experiments.endpoints(store, ready),
+            *cost_analysis.endpoints(store, ready),
+            *experiments.endpoints(store, ready_for_now, clock),
             *score.endpoints(),
             *profiles.endpoints(),
             *health.endpoints(readiness, metrics),
@@ -52,6 +74,7 @@ def build_app(
     async def lifespan(_app: Starlette) -> AsyncIterator[None]:
         yield
         await ready.close()
+        await ready_for_now.close()
 
     return Starlette(
         routes=[endpoint.route() for endpoint in endpoints],

@@ -2,27 +2,29 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
-from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass
-from typing import Any
 
 from socratic_bench.domain.manifest import Experiment, TutorModel
 from socratic_bench.domain.response import Usage
 from socratic_bench.ports.models import ModelClient
+from socratic_runner.limits.breaker import Breaker
+from socratic_runner.limits.gate import Gate
+from socratic_runner.limits.scopes import Gates
 
 OpenClient = Callable[[TutorModel], ModelClient]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Tutor:
-    """A model with its client and the slots for calls to it."""
+    """A model of an experiment, with its client and what its calls have to pass."""
 
     model: TutorModel
     client: ModelClient
-    slots: AbstractAsyncContextManager[Any]
-    """Entered for the time of one call."""
+    gate: Gate
+    """Shared with every other experiment that calls the same model."""
+
+    breaker: Breaker
 
     @property
     def deadline(self) -> float:
@@ -31,30 +33,34 @@ class Tutor:
 
     def cost_nanodollars(self, usage: Usage) -> int | None:
         """What a call cost; None where its price or its tokens are unknown."""
-        price, visible = self.model.price, usage.visible_output_tokens
-        if price is None or visible is None or usage.input_tokens is None:
+        price, output_tokens = self.model.price, usage.output_tokens
+        if price is None or output_tokens is None or usage.input_tokens is None:
             return None
-        return price.cost_nanodollars(usage.input_tokens, visible + usage.reasoning_tokens)
+        return price.cost_nanodollars(usage.input_tokens, output_tokens)
 
 
 class TutorPool:
     """Opens one client per model of an experiment, keeps it, and closes them all."""
 
-    def __init__(self, open_client: OpenClient) -> None:
+    def __init__(self, open_client: OpenClient, gates: Gates) -> None:
         self._open_client = open_client
+        self._gates = gates
         self._tutors: dict[tuple[str, str], Tutor] = {}
 
     def tutor(self, experiment: Experiment, model_id: str) -> Tutor:
-        """The tutor for a model of an experiment.
+        """The tutor for a model of an experiment, with the price and the limits it has now.
 
         Raises InvalidInput if the model cannot be spoken to, saying why.
         """
         key = (experiment.experiment_id, model_id)
+        model = experiment.manifest.models_by_id[model_id]
         tutor = self._tutors.get(key)
-        if tutor is None:
-            model = experiment.manifest.models_by_id[model_id]
-            client = self._open_client(model)
-            tutor = self._tutors[key] = Tutor(model, client, _slots(model, client))
+        if tutor is None or tutor.model is not model:
+            # What decides about responses is the same throughout an experiment.
+            client = tutor.client if tutor else self._open_client(model)
+            breaker = tutor.breaker if tutor else Breaker(model.id)
+            gate = self._gates.gate_for(model, client.concurrency)
+            tutor = self._tutors[key] = Tutor(model, client, gate, breaker)
         return tutor
 
     async def close(self) -> None:
@@ -62,10 +68,3 @@ class TutorPool:
         tutors, self._tutors = self._tutors, {}
         for tutor in tutors.values():
             await tutor.client.close()
-
-
-def _slots(model: TutorModel, client: ModelClient) -> AbstractAsyncContextManager[Any]:
-    ceilings = [
-        ceiling for ceiling in (client.concurrency, model.limits.concurrency) if ceiling is not None
-    ]
-    return asyncio.Semaphore(min(ceilings)) if ceilings else nullcontext()

@@ -20,7 +20,7 @@ from socratic_bench.consuming.outcomes import (
 from socratic_bench.domain.manifest import Experiment, Manifest
 from socratic_bench.domain.response import Response
 from socratic_bench.domain.run import RunFailure
-from socratic_bench.errors import InvalidInput, ModelCallFailed
+from socratic_bench.errors import InvalidInput, MissingCredential, ModelCallFailed
 from socratic_bench.events.response_recorded import ResponseRecorded
 from socratic_bench.events.run_failed import RunFailed
 from socratic_bench.events.run_requested import RunRequested
@@ -30,11 +30,13 @@ from socratic_bench.ports.store import Store
 from socratic_runner.clients import Tutor, TutorPool
 from socratic_runner.conversation import (
     Conversation,
-    Conversations,
+    OutOfBudget,
     TurnFailed,
     TurnHeldElsewhere,
     TurnPutOff,
 )
+from socratic_runner.experiments import Experiments
+from socratic_runner.turn_taking import TurnTaking
 
 SOURCE = "socratic-runner"
 
@@ -62,28 +64,31 @@ class RunCarrier:
     def __init__(
         self,
         store: Store,
+        experiments: Experiments,
         tutors: TutorPool,
-        conversations: Conversations,
+        turn_taking: TurnTaking,
         clock: Clock,
         *,
         busy_delay: float,
     ) -> None:
         """`busy_delay`: see `_busy`."""
         self._store = store
+        self._experiments = experiments
         self._tutors = tutors
-        self._conversations = conversations
+        self._turn_taking = turn_taking
         self._clock = clock
         self._busy_delay = busy_delay
-        self._experiments: dict[str, Experiment] = {}
         self._in_hand: set[str] = set()
 
     async def __call__(
         self, batch: Sequence[Work[RunRequested]]
     ) -> AsyncGenerator[Sequence[Outcome], None]:
         """Carry out a batch of runs; yields outcomes as they come."""
-        await self._load_experiments(batch)
+        experiments = await self._experiments.named(
+            {work.event.data.run.experiment_id for work in batch}
+        )
         stored = await self._store.responses({work.event.data.run.run_id for work in batch})
-        due, settled = self._divide(batch, stored)
+        due, settled = self._divide(batch, experiments, stored)
         if settled:
             yield settled
         outcomes: asyncio.Queue[Sequence[Outcome]] = asyncio.Queue()
@@ -105,15 +110,11 @@ class RunCarrier:
             await asyncio.gather(*tasks, return_exceptions=True)
             self._in_hand.difference_update(each.conversation.run.run_id for each in due)
 
-    async def _load_experiments(self, batch: Sequence[Work[RunRequested]]) -> None:
-        for experiment_id in {work.event.data.run.experiment_id for work in batch}:
-            if experiment_id not in self._experiments:
-                experiment = await self._store.experiment(experiment_id)
-                if experiment is not None:
-                    self._experiments[experiment_id] = experiment
-
     def _divide(
-        self, batch: Sequence[Work[RunRequested]], stored: Mapping[str, Sequence[Response]]
+        self,
+        batch: Sequence[Work[RunRequested]],
+        experiments: Mapping[str, Experiment],
+        stored: Mapping[str, Sequence[Response]],
     ) -> tuple[list[DueRun], list[Outcome]]:
         """The runs to carry out, and what can be said of the others already."""
         due: list[DueRun] = []
@@ -121,7 +122,7 @@ class RunCarrier:
         for work in batch:
             run, cause = work.event.data.run, work.event.id
             responses = stored.get(run.run_id, ())
-            experiment = self._experiments.get(run.experiment_id)
+            experiment = experiments.get(run.experiment_id)
             if responses and responses[-1].last_turn:
                 settled.append(Handled(work, tuple(_recorded(each, cause) for each in responses)))
             elif experiment is None:
@@ -159,7 +160,7 @@ class RunCarrier:
     ) -> None:
         """Carry out runs of one tutor; puts exactly one final outcome for each."""
         going_on = list(together)
-        turns = self._conversations.carry_out(tutor, [each.conversation for each in together])
+        turns = self._turn_taking.carry_out(tutor, [each.conversation for each in together])
         try:
             async with aclosing(turns):
                 async for _ in turns:
@@ -186,6 +187,9 @@ class RunCarrier:
                 return [*emitted, self._busy(work, conversation.manifest, str(held))]
             case TurnPutOff() as put_off:
                 return [*emitted, Retry(work, 0.0, str(put_off))]
+            case OutOfBudget():
+                # Neither done nor failed: it is requested again once the budget is raised.
+                return [Handled(work, publish)]
 
     def _busy(self, work: Work[RunRequested], manifest: Manifest, reason: str) -> Retry:
         """Look again at a run that is being carried out, after `busy_delay` seconds.
@@ -194,7 +198,7 @@ class RunCarrier:
         the run: it comes through after they have died, long before it was delivered as often as a
         queue allows.
         """
-        longest = self._conversations.longest(work.event.data.run, manifest)
+        longest = self._turn_taking.longest(work.event.data.run, manifest)
         delay = self._busy_delay * 2.0 ** min(work.attempt - 1, 30)
         return Retry(work, min(delay, longest), reason)
 
@@ -219,7 +223,9 @@ class RunCarrier:
 
 def _not_callable(error: InvalidInput) -> TurnFailed:
     """The failure of a model that cannot be called at all."""
-    return TurnFailed(1, ModelCallFailed(FailureKind.BAD_REQUEST, str(error), retryable=False), 0)
+    no_key = isinstance(error, MissingCredential)
+    kind = FailureKind.AUTH if no_key else FailureKind.BAD_REQUEST
+    return TurnFailed(1, ModelCallFailed(kind, str(error), retryable=False), 0)
 
 
 def _recorded(response: Response, cause: str) -> ResponseRecorded:

@@ -18,7 +18,7 @@ def _unique_name() -> str:
 class RunnerSettings(ServiceSettings):
     """How the runner carries out runs."""
 
-    runner_in_flight: int = Field(default=1_000, ge=1, le=100_000)
+    runner_in_flight: int = Field(default=5_000, ge=1, le=100_000)
     """Runs in hand at a time, at most."""
 
     runner_in_flight_per_model: int = Field(default=250, ge=1, le=100_000)
@@ -26,6 +26,10 @@ class RunnerSettings(ServiceSettings):
 
     runner_attempts: int = Field(default=4, ge=1, le=100)
     """Calls for one turn, at most, before its run has failed."""
+
+    runner_patient_attempts: int = Field(default=12, ge=1, le=1000)
+    """The same for calls that failed since the provider was busy or could not be reached: they
+    have a count of their own."""
 
     runner_first_delay: float = Field(default=0.5, gt=0, le=60)
     """Seconds: the bound of the first delay between calls, doubled with every further one."""

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, model_validator
 
 from socratic_bench.domain.identifiers import content_name, experiment_id, run_id
-from socratic_bench.domain.money import Price
+from socratic_bench.domain.money import Dollars, Price
 from socratic_bench.domain.run import Run
 from socratic_bench.domain.scenario import Name, Scenario
 from socratic_bench.scoring.profiles import CANONICAL
@@ -42,8 +42,24 @@ class Limits(BaseModel):
     concurrency: Annotated[int, Field(ge=1, le=10_000)] | None = None
     """Calls in flight at most; None leaves it to the provider's own default."""
 
+    requests_per_minute: Annotated[int, Field(ge=1, le=10_000_000)] | None = None
+    """Calls begun in a minute at most; None: no limit is known."""
+
+    tokens_per_minute: Annotated[int, Field(ge=1, le=1_000_000_000)] | None = None
+    """Input and output tokens in a minute at most; None: no limit is known."""
+
+    connect_timeout_seconds: Annotated[float, Field(gt=0, le=3600)] = 10.0
+    """How long connecting may take."""
+
+    first_byte_timeout_seconds: Annotated[float, Field(gt=0, le=3600)] = 60.0
+    """How long the first byte of a streamed response may take."""
+
     timeout_seconds: Annotated[float, Field(gt=0, le=3600)] = 120.0
     """The deadline of one call."""
+
+    run_timeout_seconds: Annotated[float, Field(gt=0, le=24 * 3600)] = 1800.0
+    """The deadline of a run, from its first call on: after it no call is begun, not even another
+    try, and the run has failed."""
 
 
 class TutorModel(BaseModel):
@@ -63,6 +79,9 @@ class TutorModel(BaseModel):
     base_url: str | None = None
     price: Price | None = None
     """None: unknown, which is not zero."""
+
+    context_tokens: Annotated[int, Field(ge=1, le=1_000_000_000)] | None = None
+    """What the model can read and write in one call; None: unknown."""
 
     limits: Limits = Limits()
 
@@ -105,6 +124,9 @@ class Manifest(BaseModel):
     """Hours from an experiment's creation within which all of it is to be done. Not part of what is
     measured."""
 
+    budget: Dollars | None = None
+    """USD that an experiment may cost at most; None: no cap. Not part of what is measured."""
+
     @model_validator(mode="after")
     def _names_are_unique(self) -> Manifest:
         for kind, names in (
@@ -123,7 +145,7 @@ class Manifest(BaseModel):
 
     @cached_property
     def manifest_id(self) -> str:
-        """The name of the whole plan, without prices, limits, display names and the deadline."""
+        """The name of the whole plan, without prices, limits, names, deadline and budget."""
         models = [model.identity() for model in self.models]
         return content_name("man", {**self._conditions(), "models": models})
 

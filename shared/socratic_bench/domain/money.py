@@ -13,6 +13,11 @@ _TOKENS_PER_PRICE = 1_000_000
 Dollars = Annotated[Decimal, Field(ge=0, le=1_000_000)]
 
 
+def nanodollars(dollars: Decimal) -> int:
+    """An amount in USD as the nearest whole number of nanodollars, halves to even."""
+    return int((dollars * NANODOLLARS_PER_DOLLAR).to_integral_value(ROUND_HALF_EVEN))
+
+
 class Price(BaseModel):
     """What a model's tokens cost."""
 
@@ -29,4 +34,4 @@ class Price(BaseModel):
         dollars = (
             self.input_per_million * input_tokens + self.output_per_million * output_tokens
         ) / _TOKENS_PER_PRICE
-        return int((dollars * NANODOLLARS_PER_DOLLAR).to_integral_value(ROUND_HALF_EVEN))
+        return nanodollars(dollars)

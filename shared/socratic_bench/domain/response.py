@@ -24,6 +24,18 @@ class Usage(BaseModel):
     input_tokens: int | None = Field(default=None, ge=0, le=MOST_TOKENS)
     """Input tokens in all, cached ones included."""
 
+    unsplit_output_tokens: int | None = Field(default=None, ge=0, le=MOST_TOKENS)
+    """Output tokens in all, of a reply with reasoning that its provider did not count apart: then
+    the visible ones are unknown, and reasoning is not in `reasoning_tokens`."""
+
+    @property
+    def output_tokens(self) -> int | None:
+        """Output tokens in all, as they are paid for; None where there is no count."""
+        if self.unsplit_output_tokens is not None:
+            return self.unsplit_output_tokens
+        visible = self.visible_output_tokens
+        return None if visible is None else visible + self.reasoning_tokens
+
 
 class Response(BaseModel):
     """What a tutor answered in one turn of a run. Stored before anything else happens to it."""
@@ -47,6 +59,9 @@ class Response(BaseModel):
     usage: Usage = Usage()
     latency_ms: int | None = Field(default=None, ge=0)
     """How long the call took; a reference tutor's is simulated."""
+
+    first_token_ms: int | None = Field(default=None, ge=0)
+    """How long its first piece of text or reasoning took; None where the reply came whole."""
 
     cost_nanodollars: int | None = Field(default=None, ge=0)
     """None: the price is unknown, which is not zero."""

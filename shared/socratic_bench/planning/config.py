@@ -6,13 +6,14 @@ of the domain's types; here they are only put together, and what is wrong is tol
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel, create_model
 
-from socratic_bench.domain.manifest import Manifest
+from socratic_bench.domain.manifest import Manifest, TutorModel
 from socratic_bench.domain.scenario import Name
 from socratic_bench.errors import InvalidConfig, InvalidInput, Mistake, UnknownProfile
 from socratic_bench.planning.documents import parse_document, read_text
@@ -99,6 +100,8 @@ def _config(
     settings = _settings(root, mistakes)
     models = ModelSelection(base_folder, catalogue, mistakes, predecessor).read(root)
     scenarios = ScenarioSelection(base_folder, mistakes, predecessor).read(fields.get("scenarios"))
+    if settings is not None:
+        _check_together(root, settings, models, mistakes)
     if settings is None or mistakes:
         raise mistakes.as_error()
     written = settings.model_dump(exclude_unset=True)
@@ -109,10 +112,30 @@ def _config(
 
 def _check_names(root: Node, mistakes: Mistakes) -> None:
     for name, node in (root.fields or {}).items():
-        if name == "budget":
-            mistakes.add(node.place, "a budget is not enforced by this version: remove it")
-        elif name not in _FIELDS:
+        if name not in _FIELDS:
             mistakes.add(node.place, unknown_field(name, _FIELDS))
+
+
+def _check_together(
+    root: Node, settings: BaseModel, models: Sequence[TutorModel], mistakes: Mistakes
+) -> None:
+    """What is right by itself, and wrong beside something else."""
+    written = settings.model_dump(exclude_unset=True)
+    unpriced = [model.id for model in models if model.price is None]
+    if written.get("budget") is not None and unpriced:
+        problem = (
+            f"a budget needs the price of every model, 0 for one that costs nothing; "
+            f"{', '.join(unpriced)} has none"
+        )
+        mistakes.add(root.place_of(("budget",)), problem)
+    longest = settings.model_dump()["parameters"]["max_tokens"]
+    for model in models:
+        if model.context_tokens is not None and model.context_tokens <= longest:
+            problem = (
+                f"model {model.id}: its context_tokens of {model.context_tokens} leave no room "
+                f"besides max_tokens of {longest}"
+            )
+            mistakes.add(root.place_of(("models",)), problem)
 
 
 def _settings(root: Node, mistakes: Mistakes) -> BaseModel | None:

@@ -60,7 +60,7 @@ class Predecessor:
         fields = dict(root.fields or {})
         if parameters := root.entry("parameters"):
             fields["parameters"] = self._without_unused(parameters, Parameters.model_fields)
-        return self._without_unused(root.with_fields(fields), (*known, "budget"))
+        return self._without_unused(root.with_fields(fields), known)
 
     def scenario(self, entry: Node) -> Node:
         """A scenario, as it is written now."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Collection, Sequence
 from decimal import Decimal
 from difflib import get_close_matches
@@ -70,8 +71,15 @@ def note_mistakes(
         mistakes.add(node.place_of(steps), problem)
 
 
+_SECRETS = re.compile(
+    r"(api|secret|access)[_-]?key|token|secret|password|authorization", re.IGNORECASE
+)
+
+
 def unknown_field(name: str, known: Collection[str]) -> str:
     """What to say of a field nobody knows: the one that was meant, or all there are."""
+    if _SECRETS.fullmatch(name):
+        return "a secret is never written here: remove it, and put it into the environment"
     if meant := close_match(name, known):
         return f"unknown field; did you mean `{meant}`?"
     return f"unknown field; there are {', '.join(f'`{field}`' for field in known)}"

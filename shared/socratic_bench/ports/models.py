@@ -40,6 +40,10 @@ class Reply:
     latency_ms: int | None
     stop_reason: str | None = None
     model_version: str | None = None
+    """The version the provider says it served, where it says one."""
+
+    first_token_ms: int | None = None
+    """How long the first piece of text or reasoning took; None where the reply came whole."""
 
 
 class FailureKind(StrEnum):
@@ -49,6 +53,8 @@ class FailureKind(StrEnum):
     """Too many requests or tokens for now; the provider may say how long to wait."""
     OVERLOADED = "overloaded"
     """The provider cannot serve anybody for now."""
+    UNREACHABLE = "unreachable"
+    """No connection to the provider, or it was lost before the response began."""
     TIMEOUT = "timeout"
     """No complete response within the deadline."""
     CUT_STREAM = "cut_stream"
@@ -70,7 +76,12 @@ class FailureKind(StrEnum):
 
 
 class ModelClient(Protocol):
-    """Speaks to one model. Cancelling `ask` ends the call and frees what it held."""
+    """Speaks to one model. Cancelling `ask` ends the call and frees what it held.
+
+    One that uses a network keeps its model's `connect_timeout_seconds` and, where the reply is
+    streamed, its `first_byte_timeout_seconds`; whoever asks keeps the deadline of the whole call.
+    It makes one call for one `ask`: trying again is the affair of whoever asks.
+    """
 
     @property
     def concurrency(self) -> int | None:
@@ -89,7 +100,9 @@ class ModelClient(Protocol):
     async def ask(self, question: Question) -> Reply:
         """The model's reply to one turn.
 
-        Raises ModelCallFailed, with a FailureKind and whether another try may help.
+        Raises ModelCallFailed, with a FailureKind, whether another try may help, and how long the
+        provider asked to wait; ModelUnusable where every other call would fail in the same way. No
+        message holds a key.
         """
         ...
 

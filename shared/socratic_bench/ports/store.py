@@ -25,6 +25,55 @@ class TurnKey(NamedTuple):
     turn: int
 
 
+class Claim(NamedTuple):
+    """A request for the lease of a turn."""
+
+    turn: TurnKey
+    reserve: int = 0
+    """Nanodollars that the call may cost at most; 0 where its price is zero or unknown."""
+
+
+@dataclass(frozen=True, slots=True)
+class Leases:
+    """What became of claims. A turn in neither set is held by another owner, or answered."""
+
+    granted: frozenset[TurnKey]
+    over_budget: frozenset[TurnKey]
+    """What they may cost does not fit into what is left of the budget now."""
+
+
+@dataclass(frozen=True, slots=True)
+class Spending:
+    """What an experiment's calls cost, in nanodollars."""
+
+    budget: int | None
+    """The cap; None: there is none."""
+
+    committed: int
+    """What was spent, and what is reserved. A call that ended without saying what it cost, or whose
+    runner died, counts with what it could cost at most."""
+
+    in_flight: int
+    """The part of `committed` that is reserved under leases that have not run out."""
+
+    exhausted: bool
+    """Whether a call was given up since the budget does not suffice for it. Over once the budget is
+    raised or taken away."""
+
+
+class ShareClaim(NamedTuple):
+    """A request for a part of a limit that several runners share."""
+
+    scope: str
+    """The name of the limit: one for everybody who shares it."""
+
+    total: int
+    """How many parts there are."""
+
+    wants: int
+    """How many of them the owner has a use for; 0 gives all back."""
+
+
 @dataclass(frozen=True, slots=True)
 class Progress:
     """How far an experiment is, in runs."""
@@ -58,7 +107,7 @@ class Store(Protocol):
         """Store an experiment if it is new; returns it as stored.
 
         For one that is there already, what is not part of its identity (prices, limits, display
-        names) is brought up to date, and the rest, its times included, stays.
+        names, deadline, budget) is brought up to date, and the rest, its times included, stays.
         """
         ...
 
@@ -94,22 +143,56 @@ class Store(Protocol):
     async def lease(
         self,
         experiment_id: str,
-        turns: Collection[TurnKey],
+        claims: Collection[Claim],
         owner: str,
         now: datetime,
         until: datetime,
-    ) -> set[TurnKey]:
-        """Take turns of an experiment for a call to their models; returns those granted.
+    ) -> Leases:
+        """Take turns of an experiment for a call to their models, and reserve what that may cost.
 
         A turn is granted if nobody holds it, if `owner` itself does, or if the lease on it ran out
-        before `now`. Each grant is counted as a call. A turn whose response is stored is never
-        granted.
+        before `now`; and if its `reserve` is 0, or the budget has room for it besides all that is
+        committed: however many claim at once, no more is ever committed than the budget. Each grant
+        is counted as a call. A turn whose response is stored is never granted. What an earlier
+        lease of the turn reserved stays committed: its call may have been paid for.
+        """
+        ...
+
+    async def release(
+        self, experiment_id: str, turns: Collection[TurnKey], owner: str, *, paid: bool = False
+    ) -> None:
+        """End the reservations for calls of `owner` that failed, and cost nothing.
+
+        With `paid`, what was reserved stays committed, since the calls may have been paid for; it
+        only is no longer in flight. The leases stay. Nothing happens for turns that `owner` does
+        not hold.
+        """
+        ...
+
+    async def spending(self, experiment_id: str, now: datetime) -> Spending:
+        """What an experiment's calls cost so far. Raises StoreError for one that is not there."""
+        ...
+
+    async def exhaust(self, experiment_id: str) -> None:
+        """Mark the budget of an experiment as exhausted, until it is raised or taken away."""
+        ...
+
+    async def share(
+        self, claims: Sequence[ShareClaim], owner: str, now: datetime, until: datetime
+    ) -> Mapping[str, int]:
+        """Take parts of shared limits until a time; returns how many of each scope are `owner`'s.
+
+        They replace what `owner` had of these scopes. The parts of all owners whose time has not
+        run out by `now` never sum up to more than the total, whatever each wants: who comes late
+        waits until the others, at their next claims, have come down to their fair shares (see
+        `domain.fair_share`). To be called again well before `until`.
         """
         ...
 
     async def record(self, responses: Sequence[Response]) -> Sequence[Response]:
         """Store responses; the first write of a turn wins, and its lease is over.
 
+        What was reserved for a turn is replaced by what its response cost, where that is known.
         Returns, in the same order, what is stored for those turns now.
         """
         ...

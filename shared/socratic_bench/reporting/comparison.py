@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from datetime import datetime
 from typing import Any, Literal
 
@@ -15,20 +15,14 @@ from socratic_bench.domain.leaderboard import (
     Leaderboard,
     ModelRow,
     Standing,
-    build_leaderboard,
-    every_experiment,
-    newest_experiments,
 )
 from socratic_bench.domain.manifest import Experiment
 from socratic_bench.domain.money import NANODOLLARS_PER_DOLLAR
 from socratic_bench.domain.statistics import Estimate
-from socratic_bench.errors import UnknownExperiment
 from socratic_bench.ports.store import Store
+from socratic_bench.reporting.costs import known_share, total, total_usd
+from socratic_bench.reporting.selection import Selection, select
 from socratic_bench.scoring.profile import OVERALL
-from socratic_bench.scoring.profiles import CANONICAL
-
-EVERY = "all"
-"""Selects every experiment at once instead of one by its id."""
 
 Interval = tuple[float, float]
 
@@ -90,10 +84,22 @@ class ModelFigures(BaseModel):
     mean_reasoning_tokens: float | None
     mean_input_tokens: float | None
     mean_latency_ms: float | None
+    total_input_tokens: int | None
+    """Of the responses whose provider counted them; null where none did. So are those below."""
+
+    total_visible_output_tokens: int | None
+    total_reasoning_tokens: int | None
     mean_cost_usd: float | None
     """Per response with a known cost; null where no price is known."""
 
     total_cost_usd: float | None
+    """Of the responses with a known cost; null where none has one, which is not zero. What a
+    reference tutor costs is simulated."""
+
+    cost_known: float | None
+    """The share of ended responses whose cost is known; null before any ended. Below 1 the total
+    is what was paid at least: a failed run has no known cost."""
+
     experiment_ids: tuple[str, ...]
     """The experiments the row is folded from, newest first."""
 
@@ -163,47 +169,22 @@ async def model_comparison(store: Store, experiment: str | None = None) -> Model
     A table has one profile: that of the newest experiment in it; experiments under others are left
     out, and `note` says so. Raises UnknownExperiment for an id the store does not have.
     """
-    candidates = await _candidates(store, experiment)
-    profile = candidates[0].manifest.profile if candidates else CANONICAL
-    comparable = [each for each in candidates if each.manifest.profile == profile]
-    select = every_experiment if experiment == EVERY else newest_experiments
-    selection = select(comparable)
-    chosen = {each.experiment_id for several in selection.values() for each in several}
-    cells = await store.cells(chosen) if chosen else ()
-    left_out = len(candidates) - len(comparable)
-    return await asyncio.to_thread(_compare, selection, cells, profile, left_out)
+    return await asyncio.to_thread(_compare, await select(store, experiment))
 
 
-async def _candidates(store: Store, experiment: str | None) -> Sequence[Experiment]:
-    if experiment is None or experiment == EVERY:
-        return await store.experiments()
-    found = await store.experiment(experiment)
-    if found is None:
-        raise UnknownExperiment(
-            f"experiment: there is no {experiment!r} in this store; "
-            f"name one that it has, or {EVERY!r}"
-        )
-    return [found]
-
-
-def _compare(
-    selection: Mapping[str, tuple[Experiment, ...]],
-    cells: Sequence[Cell],
-    profile: str,
-    left_out: int,
-) -> ModelComparison:
-    board = build_leaderboard(selection, cells, profile)
+def _compare(selected: Selection) -> ModelComparison:
+    board = selected.leaderboard()
     winner = board.winner
     mixed = len(board.conditions) > 1
     return ModelComparison(
         models=tuple(_model_figures(row, board) for row in board.rows),
         winner=None if winner is None else winner.model.id,
-        profile=profile,
+        profile=board.profile,
         vectors=board.vectors,
         dimensions=board.dimensions,
-        experiments=_summaries(board.experiments, cells),
+        experiments=_summaries(board.experiments, selected.cells),
         mixed_conditions=mixed,
-        note=_note(len(board.conditions), profile, left_out),
+        note=_note(len(board.conditions), board.profile, selected.left_out),
     )
 
 
@@ -252,7 +233,7 @@ def _model_figures(row: ModelRow, board: Leaderboard) -> ModelFigures:
             for dimension, of_dimension in row.dimensions.items()
         },
         experiment_ids=row.experiment_ids,
-        **_consumption_figures(row.consumption),
+        **_consumption_figures(row.consumption, standing.responses),
     )
 
 
@@ -272,7 +253,7 @@ def _dimension_figures(standing: Standing, vectors: Iterable[str]) -> DimensionF
     return DimensionFigures.model_validate(figures)
 
 
-def _consumption_figures(took: Consumption) -> dict[str, Any]:
+def _consumption_figures(took: Consumption, responses: int) -> dict[str, Any]:
     cost = took.cost_nanodollars
     mean_cost = _mean(cost)
     return {
@@ -280,8 +261,12 @@ def _consumption_figures(took: Consumption) -> dict[str, Any]:
         "mean_reasoning_tokens": _mean(took.reasoning_tokens),
         "mean_input_tokens": _mean(took.input_tokens),
         "mean_latency_ms": _mean(took.latency_ms),
+        "total_input_tokens": total(took.input_tokens),
+        "total_visible_output_tokens": total(took.visible_output_tokens),
+        "total_reasoning_tokens": total(took.reasoning_tokens),
         "mean_cost_usd": None if mean_cost is None else mean_cost / NANODOLLARS_PER_DOLLAR,
-        "total_cost_usd": cost.total / NANODOLLARS_PER_DOLLAR if cost.n else None,
+        "total_cost_usd": total_usd(cost),
+        "cost_known": known_share(cost, responses),
     }
 
 

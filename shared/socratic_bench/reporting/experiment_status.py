@@ -1,16 +1,22 @@
-"""How far an experiment is, and whether it is late."""
+"""How far an experiment is, what it cost so far, and whether it is late or out of budget."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from enum import StrEnum
+from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from socratic_bench.domain.manifest import Experiment
+from socratic_bench.domain.cell import Cell, Tally
+from socratic_bench.domain.manifest import Experiment, TutorModel
 from socratic_bench.errors import UnknownExperiment
-from socratic_bench.ports.store import Progress, Store
+from socratic_bench.ports.store import Progress, Spending, Store
 from socratic_bench.reporting.comparison import ExperimentSummary
+from socratic_bench.reporting.costs import SpendingFigures, known_share, total_usd
+from socratic_bench.reporting.failures import failure_kinds
+from socratic_bench.scoring.statuses import Status
 
 NAMED = 5
 """Experiments that are named where a shortened id could mean any of them."""
@@ -24,6 +30,10 @@ class State(StrEnum):
     OVERDUE = "overdue"
     """Its deadline has passed and not every run is done."""
 
+    OUT_OF_BUDGET = "out_of_budget"
+    """Calls were given up since the budget does not suffice for them, and not every run is done,
+    whether the deadline has passed or not."""
+
 
 class ExperimentStatus(ExperimentSummary):
     """An experiment at one moment."""
@@ -36,52 +46,95 @@ class ExperimentStatus(ExperimentSummary):
 
     deadline_at: datetime
     state: State
+    spending: SpendingFigures
 
     @classmethod
-    def at(cls, now: datetime, experiment: Experiment, progress: Progress) -> ExperimentStatus:
-        """The status of an experiment that is this far, `now`."""
+    def at(
+        cls, now: datetime, experiment: Experiment, progress: Progress, spending: Spending
+    ) -> ExperimentStatus:
+        """The status of an experiment that is this far and cost this much, `now`."""
         left = max(0, progress.planned - progress.done)
-        state = State.OVERDUE if now >= experiment.deadline_at else State.AT_WORK
         return cls(
             **ExperimentSummary.of(experiment, done=progress.done).model_dump(),
             failed=progress.failed,
             left=left,
             deadline_at=experiment.deadline_at,
-            state=state if left else State.COMPLETE,
+            state=_state(now, experiment, left=left, exhausted=spending.exhausted),
+            spending=SpendingFigures.of(spending, experiment.manifest),
         )
 
 
+def _state(now: datetime, experiment: Experiment, *, left: int, exhausted: bool) -> State:
+    if not left:
+        return State.COMPLETE
+    if exhausted:
+        return State.OUT_OF_BUDGET
+    return State.OVERDUE if now >= experiment.deadline_at else State.AT_WORK
+
+
+async def experiment_status(
+    store: Store, experiment: Experiment, now: datetime
+) -> ExperimentStatus:
+    """The status of an experiment as the store has it, `now`."""
+    progress = await store.progress(experiment.experiment_id)
+    spending = await store.spending(experiment.experiment_id, now)
+    return ExperimentStatus.at(now, experiment, progress, spending)
+
+
 class ModelProgress(BaseModel):
-    """How far one model of an experiment is, in runs."""
+    """How far one model of an experiment is, in runs, and what it cost so far."""
 
     model_config = ConfigDict(frozen=True)
 
     model_id: str
     model_name: str
+    kind: Literal["reference", "model"]
+    """`reference` is a built-in archetype and no real model: what it costs is simulated."""
+
     planned: int
     done: int
     failed: int
+    failures: dict[str, int]
+    """How many runs failed why, the most frequent kind first."""
+
+    total_cost_usd: float | None
+    """Of the responses with a known cost; null where none has one, which is not zero."""
+
+    cost_known: float | None
+    """The share of ended responses whose cost is known; null before any ended."""
 
 
 async def model_progress(store: Store, experiment: Experiment) -> tuple[ModelProgress, ...]:
     """How far each model is, in the order of the manifest: a fold of cells."""
     manifest = experiment.manifest
-    done = dict.fromkeys(manifest.models_by_id, 0)
-    failed = dict.fromkeys(manifest.models_by_id, 0)
+    cells: dict[str, list[Cell]] = {model.id: [] for model in manifest.models}
     for cell in await store.cells([experiment.experiment_id]):
         if cell.key.profile == manifest.profile:
-            done[cell.key.model_id] += cell.runs_ended
-            failed[cell.key.model_id] += cell.statuses.get("error", 0)
+            cells[cell.key.model_id].append(cell)
+    failures = await failure_kinds(store, experiment)
     planned = len(manifest.scenarios) * manifest.repeats
     return tuple(
-        ModelProgress(
-            model_id=model.id,
-            model_name=model.display_name,
-            planned=planned,
-            done=done[model.id],
-            failed=failed[model.id],
-        )
+        _model_progress(model, planned, cells[model.id], failures.get(model.id, {}))
         for model in manifest.models
+    )
+
+
+def _model_progress(
+    model: TutorModel, planned: int, cells: Sequence[Cell], failures: Mapping[str, int]
+) -> ModelProgress:
+    cost = Tally()
+    for cell in cells:
+        cost.merge(cell.cost_nanodollars)
+    return ModelProgress(
+        model_id=model.id,
+        model_name=model.display_name,
+        kind="reference" if model.is_reference else "model",
+        planned=planned,
+        done=sum(cell.runs_ended for cell in cells),
+        failed=sum(cell.statuses.get(Status.ERROR, 0) for cell in cells),
+        failures=dict(failures),
+        total_cost_usd=total_usd(cost),
+        cost_known=known_share(cost, sum(cell.responses for cell in cells)),
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -29,6 +29,9 @@ class ModelAdapter:
 
     answers: Callable[[Question], bool] = lambda question: True
     """Whether the model has an answer to a question at all."""
+
+    environment: dict[str, str] = field(default_factory=dict)
+    """What is in the environment when it is asked."""
 
     many: int = 10
     """How many questions it is asked at once."""

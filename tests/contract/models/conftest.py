@@ -9,17 +9,24 @@ import pytest
 
 from socratic_bench.ports.models import ModelClient
 from tests.contract.models.adapters import IN_PROCESS, LOCAL, ModelAdapter
+from tests.contract.models.bedrock_adapter import BEDROCK
+from tests.contract.models.http_adapter import HTTP
 
+CONNECTED = [*LOCAL, *HTTP, *BEDROCK]
 ADAPTERS = [
     *(pytest.param(adapter, id=adapter.name) for adapter in IN_PROCESS),
-    *(pytest.param(adapter, id=adapter.name, marks=pytest.mark.connected) for adapter in LOCAL),
+    *(pytest.param(adapter, id=adapter.name, marks=pytest.mark.connected) for adapter in CONNECTED),
 ]
 
 
 @pytest.fixture(params=ADAPTERS)
-def adapter(request: pytest.FixtureRequest, tmp_path: Path) -> ModelAdapter:
+def adapter(
+    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> ModelAdapter:
     chosen: ModelAdapter = request.param
     chosen.prepare(tmp_path)
+    for name, value in chosen.environment.items():
+        monkeypatch.setenv(name, value)
     return chosen
 
 

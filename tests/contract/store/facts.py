@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 
 from socratic_bench.domain.cell import Cell, CellKey, fold
 from socratic_bench.domain.identifiers import run_id
@@ -13,6 +14,7 @@ from socratic_bench.domain.response import Response, Usage
 from socratic_bench.domain.run import Run, RunFailure
 from socratic_bench.domain.scenario import DIMENSIONS, Scenario
 from socratic_bench.domain.score import ScoredResponse
+from socratic_bench.ports.store import Claim, Store, TurnKey
 from socratic_bench.scoring.profiles import CANONICAL
 from socratic_bench.scoring.statuses import Status
 
@@ -29,8 +31,9 @@ def an_experiment(
     follow_ups: Sequence[str] = (),
     occasion: str | None = None,
     created_at: datetime = MONDAY,
+    budget: int | None = None,
 ) -> Experiment:
-    """A planned experiment, just created."""
+    """A planned experiment, just created; its budget is in nanodollars."""
     return Experiment(
         manifest=Manifest(
             models=tuple(TutorModel(id=f"reference/tutor-{number}") for number in range(models)),
@@ -44,6 +47,7 @@ def an_experiment(
                 for number in range(scenarios)
             ),
             repeats=repeats,
+            budget=None if budget is None else Decimal(budget).scaleb(-9),
         ),
         occasion=occasion,
         created_at=created_at,
@@ -65,7 +69,12 @@ def a_run(
 
 
 def a_response(
-    run: Run, text: str = "What would you try first?", *, turn: int = 1, last_turn: bool = True
+    run: Run,
+    text: str = "What would you try first?",
+    *,
+    turn: int = 1,
+    last_turn: bool = True,
+    cost: int | None = 21_000,
 ) -> Response:
     """What a tutor answered, with everything a provider reports."""
     return Response(
@@ -78,11 +87,25 @@ def a_response(
         status=Status.OK,
         usage=Usage(visible_output_tokens=12, reasoning_tokens=3, input_tokens=80),
         latency_ms=740,
-        cost_nanodollars=21_000,
+        cost_nanodollars=cost,
         stop_reason="end_turn",
         model_version="tutor-2026-01",
         recorded_at=MONDAY,
     )
+
+
+async def lease(
+    store: Store,
+    experiment_id: str,
+    turns: Iterable[TurnKey],
+    owner: str,
+    now: datetime,
+    until: datetime,
+) -> frozenset[TurnKey]:
+    """Claim turns whose calls have no known price; returns those granted."""
+    leases = await store.lease(experiment_id, [Claim(turn) for turn in turns], owner, now, until)
+    assert not leases.over_budget
+    return leases.granted
 
 
 def a_score(

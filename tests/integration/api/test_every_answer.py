@@ -22,6 +22,7 @@ PATHS = [
     "/assets/styles.css",
     "/assets/research.js",
     "/api/model-comparison",
+    "/api/cost-analysis",
     "/api/experiments",
     "/api/profiles",
     "/healthz",
@@ -31,6 +32,7 @@ PATHS = [
     "/nowhere",
     "/assets/nowhere.js",
     "/api/model-comparison?experiment=exp-nowhere",
+    "/api/cost-analysis?experiment=exp-nowhere",
 ]
 
 
@@ -149,6 +151,8 @@ async def test_the_openapi_document_is_valid_and_names_every_route(
     [
         ("GET", "/api/model-comparison", None, "/api/model-comparison"),
         ("GET", "/api/model-comparison?experiment=exp-nowhere", None, "/api/model-comparison"),
+        ("GET", "/api/cost-analysis", None, "/api/cost-analysis"),
+        ("GET", "/api/cost-analysis?experiment=exp-nowhere", None, "/api/cost-analysis"),
         ("GET", "/api/experiments", None, "/api/experiments"),
         ("GET", "/api/experiments?limit=0", None, "/api/experiments"),
         ("GET", "/api/profiles", None, "/api/profiles"),

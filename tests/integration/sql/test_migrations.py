@@ -12,10 +12,12 @@ from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from sqlalchemy import create_engine
 
+from socratic_bench.adapters.sql.backend import backend_for
 from socratic_bench.adapters.sql.schema import METADATA
 from socratic_bench.adapters.sql.store import SqlStore
 from socratic_bench.errors import StoreBroken
 from tests.contract.store.facts import a_run, a_score
+from tests.integration.sql import first_version
 from tests.integration.sql.processes import PREPARE, at_once
 
 
@@ -54,7 +56,18 @@ async def test_preparing_again_changes_nothing(path: Path) -> None:
     await store.prepare()
     assert await store.cells() == [cell]
     await store.close()
-    assert _versions(path) == ["0001"]
+    assert _versions(path) == ["0002"]
+
+
+async def test_a_database_of_the_first_version_is_brought_up_to_date_with_all_it_holds(
+    path: Path,
+) -> None:
+    await first_version.make(backend_for(f"sqlite:///{path}"))
+    await _prepare(path)
+    assert _versions(path) == ["0002"]
+    store = SqlStore.from_url(f"sqlite:///{path}")
+    await first_version.assert_it_goes_on(store)
+    await store.close()
 
 
 async def test_a_relative_path_starts_at_the_working_folder_and_its_folders_are_made(
@@ -65,17 +78,17 @@ async def test_a_relative_path_starts_at_the_working_folder_and_its_folders_are_
     monkeypatch.chdir("/")
     await store.prepare()
     await store.close()
-    assert _versions(tmp_path / "results" / "week 10" / "100%.db") == ["0001"]
+    assert _versions(tmp_path / "results" / "week 10" / "100%.db") == ["0002"]
 
 
 def test_processes_that_open_a_new_file_at_the_same_time_all_succeed(path: Path) -> None:
     at_once(PREPARE, f"sqlite:///{path}", processes=3)
-    assert _versions(path) == ["0001"]
+    assert _versions(path) == ["0002"]
 
 
 async def test_many_stores_prepared_at_once_in_one_process_all_succeed(tmp_path: Path) -> None:
     await asyncio.gather(*(_prepare(tmp_path / f"{number % 2}.db") for number in range(6)))
-    assert _versions(tmp_path / "0.db") == _versions(tmp_path / "1.db") == ["0001"]
+    assert _versions(tmp_path / "0.db") == _versions(tmp_path / "1.db") == ["0002"]
 
 
 async def test_a_schema_newer_than_this_version_is_refused_and_left_alone(path: Path) -> None:

@@ -15,7 +15,7 @@ from socratic_bench.adapters.sql.backend import backend_for
 from socratic_bench.adapters.sql.database import Database
 from socratic_bench.adapters.sql.store import SqlStore
 from socratic_bench.domain.cell import Cell, key_of_score
-from socratic_bench.ports.store import CallCount, TurnKey
+from socratic_bench.ports.store import CallCount, Claim, Leases, Spending, TurnKey
 from tests.contract.store.adapters import opened
 from tests.contract.store.facts import (
     EXPERIMENT_ID,
@@ -28,6 +28,7 @@ from tests.contract.store.facts import (
     a_score,
     an_experiment,
     contents,
+    lease,
 )
 from tests.integration.sql.processes import at_once
 from tests.servers import postgresql
@@ -38,7 +39,7 @@ WORK_AS_ONE_OF_MANY = """
 import asyncio, json, random, sys
 from socratic_bench.adapters.sql.store import SqlStore
 from socratic_bench.ports.store import TurnKey
-from tests.contract.store.facts import MINUTE, MONDAY, a_response
+from tests.contract.store.facts import MINUTE, MONDAY, a_response, lease
 from tests.integration.sql.test_postgresql import EXPERIMENT, facts
 
 async def main():
@@ -58,8 +59,8 @@ async def main():
         for _ in range(25):
             some = chance.sample(runs, 40)
             turns = [TurnKey(run.run_id, 1) for run in some]
-            taken = await store.lease(
-                EXPERIMENT.experiment_id, turns, name, MONDAY, MONDAY + MINUTE
+            taken = await lease(
+                store, EXPERIMENT.experiment_id, turns, name, MONDAY, MONDAY + MINUTE
             )
             granted.update(taken)
             await store.record(
@@ -127,16 +128,37 @@ async def test_a_turn_whose_response_comes_while_its_lease_is_being_taken_is_not
         opened(lambda: SqlStore.from_url(url)) as slow,
         opened(lambda: SqlStore.from_url(url)) as eager,
     ):
-        await slow.lease(EXPERIMENT_ID, [turn], "slow", MONDAY, MONDAY + MINUTE)
+        await lease(slow, EXPERIMENT_ID, [turn], "slow", MONDAY, MONDAY + MINUTE)
         other_turn = TurnKey(a_run(2).run_id, 1)
         async with _blocked(
             url,
             "SELECT * FROM calls FOR UPDATE",
-            lambda: eager.lease(EXPERIMENT_ID, [turn, other_turn], "eager", later, later + MINUTE),
+            lambda: lease(eager, EXPERIMENT_ID, [turn, other_turn], "eager", later, later + MINUTE),
         ) as leasing:
-            await slow.record([a_response(run)])
+            await slow.record([a_response(run, cost=None)])  # with one it would wait as well
         assert leasing.result() == {other_turn}
         assert await eager.calls(EXPERIMENT_ID) == CallCount(calls=2, turns=2)
+
+
+async def test_the_budget_of_a_turn_that_was_answered_meanwhile_goes_to_the_next(url: str) -> None:
+    later = MONDAY + 9 * MINUTE
+    async with (
+        opened(lambda: SqlStore.from_url(url)) as slow,
+        opened(lambda: SqlStore.from_url(url)) as eager,
+    ):
+        experiment = await slow.register(an_experiment(budget=10))
+        id_, (run, other_run, *_) = experiment.experiment_id, experiment.runs()
+        turn, other_turn = TurnKey(run.run_id, 1), TurnKey(other_run.run_id, 1)
+        await lease(slow, id_, [turn], "slow", MONDAY, MONDAY + MINUTE)
+        claims = [Claim(turn, 7), Claim(other_turn, 7)]
+        async with _blocked(
+            url,
+            "SELECT * FROM calls FOR UPDATE",
+            lambda: eager.lease(id_, claims, "eager", later, later + MINUTE),
+        ) as leasing:
+            await slow.record([a_response(run, cost=None)])
+        assert leasing.result() == Leases(frozenset({other_turn}), frozenset())
+        assert await eager.spending(id_, later) == Spending(10, 7, 7, exhausted=False)
 
 
 async def test_who_waits_for_a_cell_that_another_is_making_holds_none_after_it(url: str) -> None:

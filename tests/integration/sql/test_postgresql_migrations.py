@@ -16,6 +16,7 @@ from socratic_bench.adapters.sql.store import SqlStore
 from socratic_bench.errors import StoreBroken, StoreError, StoreUnavailable
 from tests.contract.store.adapters import opened
 from tests.contract.store.facts import a_run, a_score
+from tests.integration.sql import first_version
 from tests.integration.sql.processes import PREPARE, at_once
 from tests.servers import postgresql
 
@@ -51,10 +52,19 @@ async def test_the_migrations_make_exactly_the_tables_of_the_schema(url: str) ->
     }
 
 
+async def test_a_database_of_the_first_version_is_brought_up_to_date_with_all_it_holds(
+    url: str,
+) -> None:
+    await first_version.make(backend_for(url))
+    async with opened(lambda: SqlStore.from_url(url)) as store:
+        assert await _versions(url) == ["0002"]
+        await first_version.assert_it_goes_on(store)
+
+
 async def test_services_that_start_at_once_make_one_database_with_one_schema() -> None:
     async with postgresql.new_database(exists=False) as url:
         await asyncio.to_thread(at_once, PREPARE, url, processes=8)
-        assert await _versions(url) == ["0001"]
+        assert await _versions(url) == ["0002"]
         store = SqlStore.from_url(url)
         assert len(await store.fold([a_score(a_run())], [])) == 1
         await store.close()

@@ -1,9 +1,13 @@
 """`socratic-bench status`: how far experiments are, and by name what is not done."""
 
 from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 
 import pytest
 
+from socratic_bench.domain.manifest import TutorModel
+from socratic_bench.domain.money import Price
+from socratic_bench.ports.store import Claim, TurnKey
 from tests.contract.store.facts import a_failure, a_response, a_score, an_experiment
 
 LONG_AGO = datetime.now(UTC) - timedelta(hours=50)
@@ -53,11 +57,11 @@ def test_an_experiment_at_work_shows_how_far_it_is_and_no_run_by_name(prompt):
     registered(prompt, experiment, scored=3, failed=1)
     done = prompt.run("status", experiment.experiment_id[:8])
     assert (done.code, done.err) == (0, "")
-    lines = [line.split() for line in done.out.splitlines()]
-    for line in (["planned", "12"], ["done", "4"], ["failed", "1"], ["left", "8"]):
+    lines = [" ".join(line.split()) for line in done.out.splitlines()]
+    for line in ("planned 12", "done 4", "failed 1", "left 8"):
         assert line in lines
-    assert ["reference/tutor-0", "6", "2", "0"] in lines
-    assert ["reference/tutor-1", "6", "2", "1"] in lines
+    assert "reference/tutor-0 simulated cost 6 2 0 $0.000042" in lines
+    assert "reference/tutor-1 simulated cost 6 2 1 ≥ $0.000021 rate_limited 1" in lines
     assert "run-" not in done.out
 
 
@@ -74,6 +78,94 @@ def test_undone_runs_are_named_before_the_deadline_when_asked_for(prompt):
         )
     ]
     assert done.err == "3 runs are not done: 1 without a response, 2 without a score.\n"
+
+
+PRICED = TutorModel(
+    id="hosted/priced",
+    price=Price(input_per_million=Decimal(3), output_per_million=Decimal(15)),
+)
+
+
+def a_priced_experiment(*, budget=None):
+    planned = an_experiment(created_at=JUST_NOW)
+    models = (PRICED, TutorModel(id="hosted/unpriced"))
+    manifest = planned.manifest.model_copy(update={"models": models, "budget": budget})
+    return planned.model_copy(update={"manifest": manifest})
+
+
+def in_flight(prompt, experiment, *, spent, reserved):
+    """Call a model twice: one call is recorded, the other under way."""
+    answered, asked, *_ = (run for run in experiment.runs() if run.model_id == PRICED.id)
+
+    async def call(store):
+        claims = [Claim(TurnKey(run.run_id, 1), reserved) for run in (answered, asked)]
+        await store.lease(
+            experiment.experiment_id, claims, "runner", JUST_NOW, JUST_NOW + timedelta(hours=1)
+        )
+        response = a_response(answered).model_copy(update={"cost_nanodollars": spent})
+        await store.record([response])
+
+    prompt.seed(call)
+
+
+def test_what_was_spent_stands_beside_the_budget_and_what_is_in_flight(prompt):
+    experiment = a_priced_experiment(budget=Decimal("2.5"))
+    registered(prompt, experiment)
+    in_flight(prompt, experiment, spent=12_300_000, reserved=500_000_000)
+    done = prompt.run("status", "exp")
+    assert done.code == 0
+    [line] = [line for line in done.out.splitlines() if line.startswith("spent")]
+    assert " ".join(line.split()) == "spent $0.0123 of $2.50, and $0.5000 at most in flight"
+    assert prompt.run("status", "exp", "--json").json["spending"] == {
+        "budget_usd": 2.5,
+        "spent_usd": 0.0123,
+        "in_flight_usd": 0.5,
+        "exhausted": False,
+    }
+
+
+def test_without_a_price_nothing_is_said_of_money(prompt):
+    registered(prompt, an_experiment(created_at=JUST_NOW), answered=1)
+    done = prompt.run("status", "exp")
+    assert "spent" not in done.out
+    assert "$" not in done.out
+    assert prompt.run("status", "exp", "--json").json["spending"]["spent_usd"] is None
+
+
+def test_each_model_has_its_cost_and_what_its_runs_failed_for(prompt):
+    experiment = a_priced_experiment()
+    registered(prompt, experiment, scored=3, failed=2)
+    lines = [" ".join(line.split()) for line in prompt.run("status", "exp").out.splitlines()]
+    assert "model planned done failed cost failed for" in lines
+    assert "hosted/priced 6 3 1 ≥ $0.000042 rate_limited 1" in lines
+    assert "hosted/unpriced 6 2 1 ≥ $0.000021 rate_limited 1" in lines
+
+
+def test_out_of_budget_is_a_state_that_names_what_is_undone_and_exits_with_1(prompt):
+    experiment = a_priced_experiment(budget=Decimal("0.0001"))
+    registered(prompt, experiment, scored=3)
+    prompt.seed(lambda store: store.exhaust(experiment.experiment_id))
+    done = prompt.run("status", "exp")
+    assert done.code == 1
+    assert ["state", "out", "of", "budget"] in [line.split() for line in done.out.splitlines()]
+    assert len([line for line in done.out.splitlines() if "run-" in line]) == 9
+    assert "9 runs are not done: 9 without a response." in done.err
+    assert "Raise `budget` in CONFIG" in done.err
+    [listed] = prompt.run("status", "--json").json["experiments"]
+    assert listed["state"] == "out_of_budget"
+
+
+def test_a_budget_that_was_raised_is_at_work_again(prompt):
+    experiment = a_priced_experiment(budget=Decimal("0.0001"))
+    registered(prompt, experiment, scored=3)
+    prompt.seed(lambda store: store.exhaust(experiment.experiment_id))
+    prompt.seed(lambda store: store.register(a_priced_experiment(budget=Decimal(1))))
+    done = prompt.run("status", "exp", "--json")
+    assert (done.code, done.json["state"], done.json["spending"]["budget_usd"]) == (
+        0,
+        "at_work",
+        1.0,
+    )
 
 
 def test_past_its_deadline_every_undone_run_is_named_and_the_exit_code_is_1(prompt):

@@ -1,15 +1,19 @@
-"""`socratic-bench watch`: follows an experiment to its end or its deadline."""
+"""`socratic-bench watch`: follows an experiment to its end, its deadline or its last dollar."""
 
 import asyncio
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 
 import pytest
 
 from socratic_bench.consuming.dispatch import to_message
 from socratic_bench.consuming.queues import BROADCASTS
+from socratic_bench.domain.cell import fold
+from socratic_bench.domain.money import Price
 from socratic_bench.errors import BrokerUnavailable, StoreUnavailable
 from socratic_bench.events.aggregate_updated import AggregateUpdated, AggregateUpdatedData
-from socratic_bench.ports.store import Progress
+from socratic_bench.ports.store import Progress, Spending
 from socratic_embedded.commands import watch as watching
 from socratic_embedded.commands.watch import follow
 from tests.contract.store.facts import MINUTE, MONDAY, a_score, an_experiment
@@ -20,13 +24,39 @@ DEADLINE = EXPERIMENT.deadline_at
 NOW = datetime.now(UTC)
 
 
-class ScriptedStore:
-    """Answers what is next in its script; the last answer stays."""
+PRICE = Price(input_per_million=Decimal(3), output_per_million=Decimal(15))
+FREE = Price(input_per_million=Decimal(0), output_per_million=Decimal(0))
+ENOUGH = Spending(budget=None, committed=0, in_flight=0, exhausted=False)
+EXHAUSTED = Spending(budget=9, committed=8, in_flight=0, exhausted=True)
 
-    def __init__(self, *progress, stored=EXPERIMENT):
+
+def with_prices(experiment, *prices, budget=None):
+    models = tuple(
+        model.model_copy(update={"price": price})
+        for model, price in zip(experiment.manifest.models, prices, strict=True)
+    )
+    manifest = experiment.manifest.model_copy(update={"models": models, "budget": budget})
+    return experiment.model_copy(update={"manifest": manifest})
+
+
+class ScriptedStore:
+    """Answers what is next in its scripts; the last answers stay."""
+
+    def __init__(self, *progress, stored=EXPERIMENT, spending=(ENOUGH,), cells=()):
         self.script = list(progress)
         self.stored = stored
+        self.spent = list(spending)
+        self.scored = cells
         self.looks = 0
+
+    async def spending(self, experiment_id, now):
+        return self.spent.pop(0) if len(self.spent) > 1 else self.spent[0]
+
+    async def cells(self, experiment_ids):
+        return self.scored
+
+    async def failure_rows(self, experiment_id):
+        return []
 
     async def progress(self, experiment_id):
         self.looks += 1
@@ -53,14 +83,14 @@ def impatient(monkeypatch):
     monkeypatch.setattr(watching, "LONGEST_PAUSE", 0.01)
 
 
-async def followed(store, clock, heard=None):
+async def followed(store, clock, heard=None, experiment=EXPERIMENT):
     seen = []
 
     async def on_progress(progress):
         seen.append(progress.done)
 
     ended = await follow(
-        EXPERIMENT, store, clock, heard=heard or asyncio.Event(), on_progress=on_progress
+        experiment, store, clock, heard=heard or asyncio.Event(), on_progress=on_progress
     )
     return *ended, seen
 
@@ -72,7 +102,7 @@ async def test_it_looks_again_and_again_until_all_is_done_without_hearing_anythi
 
 async def test_it_ends_at_the_deadline_with_what_was_done_until_then():
     store = ScriptedStore(5)
-    clock = StoppedClock(DEADLINE - MINUTE, DEADLINE)
+    clock = StoppedClock(DEADLINE - MINUTE, DEADLINE - MINUTE, DEADLINE)
     assert await followed(store, clock) == (EXPERIMENT, False, [5, 5])
 
 
@@ -87,6 +117,36 @@ async def test_a_deadline_that_was_put_off_meanwhile_is_waited_for():
 
 async def test_all_done_at_the_deadline_is_complete():
     assert (await followed(ScriptedStore(12), StoppedClock(DEADLINE)))[1]
+
+
+async def test_an_exhausted_budget_ends_it_once_no_call_can_give_money_back():
+    calling = replace(EXHAUSTED, in_flight=3)
+    priced = with_prices(EXPERIMENT, PRICE, PRICE)
+    store = ScriptedStore(5, stored=priced, spending=(ENOUGH, calling, EXHAUSTED))
+    assert await followed(store, StoppedClock(MONDAY), experiment=priced) == (
+        priced,
+        False,
+        [5, 5, 5],
+    )
+
+
+async def test_models_that_cost_nothing_are_waited_for_without_a_budget():
+    stored = with_prices(EXPERIMENT, FREE, PRICE)
+    free, *_ = stored.runs()
+    done = fold([a_score(run) for run in stored.runs() if run.model_id == free.model_id], ())
+
+    class Working(ScriptedStore):
+        async def cells(self, experiment_ids):
+            return list(done.values()) if self.looks > 2 else []
+
+    store = Working(0, 5, 6, stored=stored, spending=(EXHAUSTED,))
+    _, complete, seen = await followed(store, StoppedClock(MONDAY), experiment=stored)
+    assert (complete, seen) == (False, [0, 5, 6])
+
+
+async def test_all_done_is_complete_however_little_money_is_left():
+    store = ScriptedStore(12, spending=(EXHAUSTED,))
+    assert (await followed(store, StoppedClock(MONDAY)))[1]
 
 
 async def test_a_store_that_is_away_is_waited_for_and_said_once(capsys):
@@ -145,7 +205,7 @@ def test_a_complete_experiment_shows_its_leaderboard(prompt):
     registered(prompt, an_experiment(created_at=NOW), scored=12)
     done = prompt.run("watch", "exp-")
     assert done.code == 0
-    assert done.out.splitlines()[1].split()[-1] == "6/6"
+    assert done.out.splitlines()[1].split()[-2:] == ["6/6", "$0.00013"]
     assert "12 of 12 runs done, 0 of them failed." in done.err
     as_json = prompt.run("watch", "exp-", "--json").json
     assert (as_json["state"], as_json["done"]) == ("complete", 12)
@@ -162,6 +222,20 @@ def test_past_the_deadline_it_names_what_is_undone_and_exits_with_1(prompt):
     as_json = prompt.run("watch", "exp-", "--json")
     assert as_json.code == 1
     assert [run["run_id"] for run in as_json.json["undone"]] == undone
+
+
+def test_out_of_budget_it_names_what_is_undone_says_what_to_do_and_exits_with_1(prompt):
+    experiment = with_prices(an_experiment(created_at=NOW), PRICE, PRICE, budget=Decimal("0.00025"))
+    registered(prompt, experiment, scored=10)
+    prompt.seed(lambda store: store.exhaust(experiment.experiment_id))
+    undone = [run.run_id for run in experiment.runs()][10:]
+    done = prompt.run("watch", "exp-")
+    assert done.code == 1
+    assert [line.split()[3] for line in done.out.splitlines() if "run-" in line] == undone
+    assert "out of budget" in done.out
+    assert "Raise `budget` in CONFIG" in done.err
+    as_json = prompt.run("watch", "exp-", "--json")
+    assert (as_json.code, as_json.json["state"]) == (1, "out_of_budget")
 
 
 def test_a_broker_that_cannot_be_heard_is_no_reason_to_stop(prompt, broker, monkeypatch):

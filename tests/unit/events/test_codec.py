@@ -24,11 +24,23 @@ def test_what_is_encoded_is_decoded_to_the_same_event(name):
     assert decode(encode(EXAMPLES[name])) == EXAMPLES[name]
 
 
+def without_additions(encoded, published):
+    """`encoded` without the fields that were added since, which say nothing in these examples."""
+    if not isinstance(published, dict):
+        return encoded
+    return {
+        name: without_additions(value, published.get(name))
+        for name, value in encoded.items()
+        if name in published or value is not None
+    }
+
+
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_published_payloads_of_this_version_stay_readable_and_unchanged(name):
     golden = (GOLDEN / f"{name}.json").read_bytes()
+    published = json.loads(golden)
     assert decode(golden) == EXAMPLES[name]
-    assert json.loads(encode(EXAMPLES[name])) == json.loads(golden)
+    assert without_additions(json.loads(encode(EXAMPLES[name])), published) == published
 
 
 def test_every_event_type_has_an_example_and_a_place_in_the_union():

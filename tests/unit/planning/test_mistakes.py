@@ -43,8 +43,22 @@ IN_MODELS = [
     (
         "models:\n- {id: reference/x, api_key: secret}",
         (
-            "line 2, models[0].api_key: unknown field; "
-            "there are `id`, `name`, `options`, `base_url`, `price`, `limits`"
+            "line 2, models[0].api_key: a secret is never written here: remove it, and put it into "
+            "the environment"
+        ),
+    ),
+    (
+        "models:\n- {id: reference/x, colour: red}",
+        (
+            "line 2, models[0].colour: unknown field; there are `id`, `name`, `options`, "
+            "`base_url`, `price`, `context_tokens`, `limits`"
+        ),
+    ),
+    (
+        "models:\n- {id: reference/x, context_tokens: 500}",
+        (
+            "line 1, models: model reference/x: its context_tokens of 500 leave no room besides "
+            "max_tokens of 600"
         ),
     ),
     (
@@ -99,7 +113,8 @@ BESIDE_MODELS = [
         "colour: red",
         (
             "line 2, colour: unknown field; there are `models`, `scenarios`, "
-            "`system_prompt`, `parameters`, `repeats`, `profile`, `deadline_hours`, `occasion`"
+            "`system_prompt`, `parameters`, `repeats`, `profile`, `deadline_hours`, `budget`, "
+            "`occasion`"
         ),
     ),
     ("repeats: three", 'line 2, repeats: must be a whole number, not "three"'),
@@ -130,12 +145,21 @@ BESIDE_MODELS = [
         "profile: socratic-9",
         "line 2, profile: unknown scorer profile 'socratic-9'; known: socratic-v1",
     ),
-    ("budget: {usd: 1.00}", "line 2, budget: a budget is not enforced by this version: remove it"),
+    ("budget: {usd: 1.00}", "line 2, budget: must be a number, not a mapping"),
+    ("budget: -1", "line 2, budget: must be 0 or more, not -1"),
+    (
+        "budget: 1.5",
+        (
+            "line 2, budget: a budget needs the price of every model, 0 for one that costs "
+            "nothing; reference/socratic has none"
+        ),
+    ),
     (
         '"a\\nb": 1',
         (
             'line 2, ["a\\nb"]: unknown field; there are `models`, `scenarios`, '
-            "`system_prompt`, `parameters`, `repeats`, `profile`, `deadline_hours`, `occasion`"
+            "`system_prompt`, `parameters`, `repeats`, `profile`, `deadline_hours`, `budget`, "
+            "`occasion`"
         ),
     ),
 ]
@@ -323,7 +347,7 @@ models:
   price: {input_per_million: -1, output_per_million: -1}
 scenarios: [nobody]
 parameters: {top_p: 0}
-budget: 3
+budget: cheap
 """
     with pytest.raises(InvalidConfig) as caught:
         config_of(text)
@@ -415,7 +439,7 @@ def test_a_folder_is_one_clear_mistake(tmp_path):
 
 
 OF_TODAY = (Manifest, TutorModel, Price, Limits, Parameters, Scenario)
-OTHERS = ["budget", "occasion", "model_id", "cost_per_1k_input", "cost_per_1k_output", "vector"]
+OTHERS = ["occasion", "model_id", "cost_per_1k_input", "cost_per_1k_output", "vector"]
 FIELDS = st.sampled_from(sorted({name for kind in OF_TODAY for name in kind.model_fields}) + OTHERS)
 TEXTS = st.text(max_size=12) | st.sampled_from(
     ["reference/socratic", "replay/x", "socratic-15", "student-empty-lines", "a.jsonl", "a.yaml"]
@@ -431,7 +455,8 @@ DOCUMENTS = st.recursive(
 CONFIGS = st.fixed_dictionaries(
     {"models": st.just(["reference/socratic"]) | DOCUMENTS},
     optional=dict.fromkeys(
-        ("scenarios", "repeats", "parameters", "profile", "deadline_hours", "occasion"), DOCUMENTS
+        ("scenarios", "repeats", "parameters", "profile", "deadline_hours", "budget", "occasion"),
+        DOCUMENTS,
     ),
 )
 FORMATS = st.sampled_from(["benchmark.json", "benchmark.yaml", "benchmark"])

@@ -158,19 +158,19 @@ repeats: 2
 
 
 def test_the_fields_of_the_predecessor_are_unknown_where_no_model_has_a_model_id():
-    text = "models: [reference/socratic]\nweekly_schedule: {}\nbudget: 1"
+    text = "models: [reference/socratic]\nweekly_schedule: {}"
     assert mistakes_of(text) == [
         (
             "benchmark.yaml line 2, weekly_schedule: unknown field; there are `models`, "
             "`scenarios`, `system_prompt`, `parameters`, `repeats`, `profile`, "
-            "`deadline_hours`, `occasion`"
+            "`deadline_hours`, `budget`, `occasion`"
         ),
-        "benchmark.yaml line 3, budget: a budget is not enforced by this version: remove it",
     ]
 
 
-def test_a_budget_is_refused_in_this_shape_too():
-    text = '{"models": [{"model_id": "x.y"}],\n "budget": {"usd": 1}}'
-    assert mistakes_of(text, "config.json") == [
-        "config.json line 2, budget: a budget is not enforced by this version: remove it"
-    ]
+def test_a_budget_is_read_in_this_shape_too():
+    text = (
+        '{"models": [{"model_id": "x.y", "cost_per_1k_input": 1, "cost_per_1k_output": 2}],'
+        ' "budget": 1.25}'
+    )
+    assert config_of(text, "config.json").manifest.budget == Decimal("1.25")

@@ -12,6 +12,7 @@ from socratic_bench.domain.score import ScoredResponse
 from socratic_bench.errors import UnknownExperiment
 from socratic_bench.reporting.comparison import model_comparison
 from socratic_bench.scoring.statuses import Status
+from tests.contract.store.facts import a_failure, a_score
 from tests.dashboard.seeding import MONDAY, SCENARIOS, experiment, seed, tutors
 
 
@@ -118,6 +119,30 @@ async def test_an_unknown_cost_is_null_and_a_known_one_of_zero_is_zero(store: Sq
     assert rows["local/unpriced"].total_cost_usd is None
     assert rows["local/unpriced"].mean_latency_ms is None
     assert rows["reference/socratic"].mean_cost_usd == 0.0
+
+
+async def test_a_cost_is_exact_and_says_how_much_of_it_is_known(store: SqlStore):
+    planned = experiment((TutorModel(id="hosted/model"),))
+    await store.register(planned)
+    first, second, third, *_ = planned.runs()
+    await store.fold([a_score(first), a_score(second)], [a_failure(third)])
+
+    [row] = (await model_comparison(store)).models
+
+    assert (row.total_cost_usd, row.mean_cost_usd) == (0.000042, 0.000021)
+    assert row.cost_known == 2 / 3
+    assert (row.total_input_tokens, row.mean_input_tokens) == (160, 80)
+    assert (row.total_visible_output_tokens, row.total_reasoning_tokens) == (24, 6)
+
+
+async def test_before_anything_ended_nothing_is_known_of_costs(store: SqlStore):
+    await store.register(experiment((TutorModel(id="hosted/model"),)))
+
+    [row] = (await model_comparison(store)).models
+
+    assert row.total_cost_usd is None
+    assert row.cost_known is None
+    assert row.total_input_tokens is None
 
 
 async def test_each_model_is_shown_by_its_newest_experiment_unless_one_is_named(store: SqlStore):

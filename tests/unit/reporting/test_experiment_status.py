@@ -1,21 +1,31 @@
-"""How far an experiment is, when it is late, and which one a shortened id means."""
+"""How far an experiment is, what it cost, when it is late, and which one a shortened id means."""
 
 from __future__ import annotations
 
 from datetime import timedelta
+from decimal import Decimal
 
 import pytest
 
 from socratic_bench.domain.manifest import Experiment
+from socratic_bench.domain.money import Price
 from socratic_bench.errors import UnknownExperiment
-from socratic_bench.ports.store import Progress
+from socratic_bench.ports.store import Progress, Spending
+from socratic_bench.reporting.costs import SpendingFigures
 from socratic_bench.reporting.experiment_status import (
     ExperimentStatus,
     State,
     find_experiment,
     model_progress,
 )
-from tests.contract.store.facts import MINUTE, MONDAY, a_failure, a_score, an_experiment
+from tests.contract.store.facts import (
+    MINUTE,
+    MONDAY,
+    a_failure,
+    a_response,
+    a_score,
+    an_experiment,
+)
 
 
 def due_in(hours: float, experiment: Experiment) -> Experiment:
@@ -31,20 +41,53 @@ def test_the_deadline_counts_from_the_creation():
     assert PLANNED.deadline_at == DEADLINE
 
 
+NOTHING_SPENT = Spending(budget=None, committed=0, in_flight=0, exhausted=False)
+EXHAUSTED = Spending(budget=10, committed=9, in_flight=0, exhausted=True)
+PRICE = Price(input_per_million=Decimal(3), output_per_million=Decimal(15))
+
+
+def priced(experiment: Experiment, *prices: Price | None) -> Experiment:
+    """The experiment, its models with these prices."""
+    models = tuple(
+        model.model_copy(update={"price": price})
+        for model, price in zip(experiment.manifest.models, prices, strict=True)
+    )
+    manifest = experiment.manifest.model_copy(update={"models": models})
+    return experiment.model_copy(update={"manifest": manifest})
+
+
 @pytest.mark.parametrize(
-    ("now", "done", "state"),
+    ("now", "done", "spending", "state"),
     [
-        (MONDAY, 0, State.AT_WORK),
-        (DEADLINE - MINUTE, 11, State.AT_WORK),
-        (DEADLINE, 11, State.OVERDUE),
-        (DEADLINE + MINUTE, 0, State.OVERDUE),
-        (MONDAY, 12, State.COMPLETE),
-        (DEADLINE + MINUTE, 12, State.COMPLETE),
+        (MONDAY, 0, NOTHING_SPENT, State.AT_WORK),
+        (DEADLINE - MINUTE, 11, NOTHING_SPENT, State.AT_WORK),
+        (DEADLINE, 11, NOTHING_SPENT, State.OVERDUE),
+        (DEADLINE + MINUTE, 0, NOTHING_SPENT, State.OVERDUE),
+        (MONDAY, 12, NOTHING_SPENT, State.COMPLETE),
+        (DEADLINE + MINUTE, 12, NOTHING_SPENT, State.COMPLETE),
+        (MONDAY, 11, EXHAUSTED, State.OUT_OF_BUDGET),
+        (DEADLINE + MINUTE, 11, EXHAUSTED, State.OUT_OF_BUDGET),
+        (MONDAY, 12, EXHAUSTED, State.COMPLETE),
     ],
 )
-def test_an_experiment_is_overdue_from_its_deadline_on_unless_all_is_done(now, done, state):
-    status = ExperimentStatus.at(now, PLANNED, Progress(planned=12, done=done, failed=0))
+def test_an_experiment_is_overdue_or_out_of_budget_only_while_runs_are_left(
+    now, done, spending, state
+):
+    status = ExperimentStatus.at(now, PLANNED, Progress(planned=12, done=done, failed=0), spending)
     assert (status.state, status.left) == (state, 12 - done)
+
+
+def test_what_is_reserved_for_calls_under_way_is_told_apart_from_what_was_spent():
+    spending = Spending(
+        budget=2_000_000_000, committed=750_000_001, in_flight=250_000_000, exhausted=False
+    )
+    figures = SpendingFigures.of(spending, priced(PLANNED, PRICE, None).manifest)
+    assert (figures.budget_usd, figures.spent_usd, figures.in_flight_usd) == (2, 0.500000001, 0.25)
+
+
+def test_without_any_price_what_was_spent_is_unknown_and_not_zero():
+    figures = SpendingFigures.of(NOTHING_SPENT, PLANNED.manifest)
+    assert (figures.budget_usd, figures.spent_usd, figures.in_flight_usd) == (None, None, None)
 
 
 async def test_registering_again_puts_the_deadline_off_and_keeps_the_id(store):
@@ -71,6 +114,37 @@ async def test_progress_by_model_adds_up_to_the_progress_of_the_experiment(store
         ("reference/tutor-0", 6, 2, 0),
         ("reference/tutor-1", 6, 1, 1),
     ]
+
+
+async def test_each_model_has_its_known_cost_and_the_share_that_is_known(store):
+    await store.register(PLANNED)
+    first, second, third, _, fifth, *_ = PLANNED.runs()
+    assert {run.model_id for run in (first, third, fifth)} == {"reference/tutor-0"}
+    await store.fold([a_score(first), a_score(third)], [a_failure(second), a_failure(fifth)])
+
+    priced_model, unpriced_model = await model_progress(store, PLANNED)
+
+    assert priced_model.total_cost_usd == 2 * 0.000021
+    assert priced_model.cost_known == 2 / 3
+    assert (unpriced_model.total_cost_usd, unpriced_model.cost_known) == (None, 0.0)
+
+
+async def test_each_failed_run_counts_under_what_it_failed_for_at_last(store):
+    await store.register(PLANNED)
+    first, second, third, fourth, fifth, sixth, *_ = PLANNED.runs()
+    kinds = [(first, "timeout"), (third, "auth"), (fifth, "auth"), (second, "timeout")]
+    failures = [a_failure(run).model_copy(update={"kind": kind}) for run, kind in kinds]
+    later = a_failure(second, turn=2).model_copy(update={"kind": "overloaded"})
+    other = a_failure(sixth, profile="other-v1")
+    await store.fold((), [*failures, later, other, a_failure(fourth)])
+    await store.record([a_response(fourth)])
+    await store.fold([a_score(fourth)], ())
+
+    models = await model_progress(store, PLANNED)
+
+    assert [each.failures for each in models] == [{"auth": 2, "timeout": 1}, {"overloaded": 1}]
+    assert [list(each.failures) for each in models] == [["auth", "timeout"], ["overloaded"]]
+    assert [each.failed for each in models] == [3, 1]
 
 
 async def test_an_id_may_be_shortened_as_long_as_only_one_begins_like_that(store):

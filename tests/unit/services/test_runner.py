@@ -2,78 +2,44 @@
 
 import asyncio
 from datetime import timedelta
+from functools import partial
 
 import pytest
 import structlog
 
-from socratic_bench.adapters.memory.broker import MemoryBroker
 from socratic_bench.adapters.sql.store import SqlStore
 from socratic_bench.adapters.system.clock import SystemClock
-from socratic_bench.consuming.dispatch import to_message
 from socratic_bench.consuming.outcomes import Retry, Work
-from socratic_bench.consuming.queues import BROADCASTS, RUNNER_RUN_REQUESTED, WORK_QUEUES
 from socratic_bench.consuming.retry_policy import RetryPolicy
-from socratic_bench.domain.manifest import Experiment, Limits, Manifest, TutorModel
-from socratic_bench.domain.money import Price
-from socratic_bench.domain.response import Usage
-from socratic_bench.domain.scenario import Scenario
+from socratic_bench.domain.manifest import Experiment, Limits, Manifest
 from socratic_bench.errors import InvalidInput, ModelCallFailed, StoreUnavailable
-from socratic_bench.events.codec import decode
 from socratic_bench.events.response_recorded import ResponseRecorded
 from socratic_bench.events.run_failed import RunFailed
 from socratic_bench.events.run_requested import RunRequested
-from socratic_bench.ports.models import FailureKind, Reply
-from socratic_bench.ports.store import TurnKey
+from socratic_bench.ports.models import FailureKind
+from socratic_bench.ports.store import Claim, TurnKey
 from socratic_bench.scoring.statuses import Status
-from socratic_runner.bootstrap import runner_worker
+from socratic_runner.bootstrap import take_leases
+from socratic_runner.budgets import Budgets
+from socratic_runner.calls import Calls
 from socratic_runner.clients import TutorPool
-from socratic_runner.conversation import Conversations
+from socratic_runner.experiments import Experiments
 from socratic_runner.handlers import RunCarrier
-from socratic_runner.settings import RunnerSettings
+from socratic_runner.limits.retries import Retries
+from socratic_runner.limits.scopes import Gates
+from socratic_runner.turn_taking import TurnTaking
 from tests.unit.events.examples import TIME
-
-MODEL = TutorModel(
-    id="scripted/tutor",
-    price=Price(input_per_million=1, output_per_million=2),
-    limits=Limits(timeout_seconds=0.2),
+from tests.unit.services.scripted import (
+    EXPERIMENT,
+    MODEL,
+    ONE,
+    SCENARIOS,
+    SETTINGS,
+    THREE,
+    ScriptedTutor,
+    carry_out,
+    reply,
 )
-SCENARIOS = (
-    Scenario(id="one", dimension="ambiguous", prompt="Help?"),
-    Scenario(id="three", dimension="student", prompt="A?", follow_ups=("B?", "C?")),
-)
-EXPERIMENT = Experiment(
-    manifest=Manifest(models=(MODEL,), scenarios=SCENARIOS, repeats=1), created_at=TIME
-)
-ONE, THREE = EXPERIMENT.runs()
-SETTINGS = RunnerSettings(runner_attempts=3, runner_first_delay=0.001, runner_longest_delay=0.002)
-DEADLINE = 10.0
-
-
-class ScriptedTutor:
-    """Answers as its script says, and remembers what it was asked."""
-
-    concurrency = None
-    answers_at_once = False
-
-    def __init__(self, script) -> None:
-        self.script = script
-        self.asked = []
-        self.closed = False
-
-    async def ask(self, question):
-        self.asked.append(question)
-        answer = self.script(question, len(self.asked))
-        if isinstance(answer, Exception):
-            raise answer
-        return await answer if asyncio.iscoroutine(answer) else answer
-
-    async def close(self):
-        self.closed = True
-
-
-def reply(text="What might you try?", status=Status.OK) -> Reply:
-    usage = Usage(visible_output_tokens=10, reasoning_tokens=5, input_tokens=100)
-    return Reply(text=text, status=status, usage=usage, latency_ms=3, stop_reason="stop")
 
 
 @pytest.fixture
@@ -83,56 +49,6 @@ async def store(tmp_path):
     await store.register(EXPERIMENT)
     yield store
     await store.close()
-
-
-async def carry_out(store, tutor, *runs, owner="runner-1", settings=SETTINGS):
-    """Request runs and return the events the runner publishes for them, in order."""
-    if isinstance(tutor, ScriptedTutor):
-
-        def open_client(_model):
-            return tutor
-    else:
-        open_client = tutor
-    broker = MemoryBroker()
-    await broker.declare(WORK_QUEUES, BROADCASTS)
-    async with (
-        asyncio.timeout(DEADLINE),
-        runner_worker(broker, store, SystemClock(), open_client, settings, owner=owner) as worker,
-        asyncio.TaskGroup() as tasks,
-    ):
-        tasks.create_task(worker.run())
-        await broker.publish(
-            [to_message(RunRequested.of(run, source="test", time=TIME)) for run in runs]
-        )
-        events = []
-        async with (
-            broker.consume("judge-response-recorded", prefetch=99) as responses,
-            broker.consume("curator-run-failed", prefetch=99) as failures,
-        ):
-            waiting = {
-                tasks.create_task(responses.receive(99)): responses,
-                tasks.create_task(failures.receive(99)): failures,
-            }
-            done = 0
-            while done < len(runs):
-                ready, _ = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
-                for task in ready:
-                    consumer = waiting.pop(task)
-                    deliveries = task.result()
-                    await consumer.ack(deliveries)
-                    for delivery in deliveries:
-                        event = decode(delivery.message.body)
-                        events.append(event)
-                        done += isinstance(event, RunFailed) or event.data.last_turn
-                    waiting[tasks.create_task(consumer.receive(99))] = consumer
-            worker.drain()
-            for task, consumer in waiting.items():
-                consumer.drain()
-                await task
-    assert await broker.depth(RUNNER_RUN_REQUESTED.name) == 0
-    assert await broker.dead_letters(RUNNER_RUN_REQUESTED.name) == []
-    await broker.close()
-    return events
 
 
 async def test_a_response_is_recorded_whole_and_published(store):
@@ -195,7 +111,8 @@ async def test_a_passing_fault_is_retried_and_every_call_counted(store):
 @pytest.mark.parametrize(
     ("failure", "kind", "attempts"),
     [
-        (ModelCallFailed("rate_limited", "429", retryable=True), "rate_limited", 3),
+        (ModelCallFailed("rate_limited", "429", retryable=True), "rate_limited", 5),
+        (ModelCallFailed("cut_stream", "half", retryable=True), "cut_stream", 3),
         (ModelCallFailed("auth", "401", retryable=False), "auth", 1),
         (RuntimeError("a bug in the client"), "unknown", 1),
     ],
@@ -259,37 +176,32 @@ async def test_what_is_no_answer_is_recorded_as_what_it_is(store, given, stored)
 
 async def hold(store, **lasting):
     """Have another runner hold the lease of the first turn of ONE."""
-    now, held = SystemClock().now(), {TurnKey(ONE.run_id, 1)}
+    now, held = SystemClock().now(), TurnKey(ONE.run_id, 1)
     until = now + timedelta(**lasting)
-    assert await store.lease(ONE.experiment_id, held, "runner-2", now, until) == held
+    leases = await store.lease(ONE.experiment_id, [Claim(held)], "runner-2", now, until)
+    assert leases.granted == {held}
 
 
 async def test_a_turn_another_runner_is_asking_for_is_left_to_it_for_longer_and_longer(store):
     await hold(store, minutes=5)
     tutor = ScriptedTutor(lambda *_: reply())
 
-    async def lease(wanteds):
-        (wanted,) = wanteds
-        granted = await store.lease(
-            wanted.experiment_id, {wanted.key}, "runner-1", wanted.now, wanted.until
-        )
-        return [wanted.key in granted]
+    async def nothing(_):
+        raise AssertionError("there is nothing to record or to release")
 
-    async def record(responses):
-        raise AssertionError("there is nothing to record")
-
-    policy, margin = RetryPolicy(attempts=4, longest_delay=9.8), timedelta(seconds=5)
-    conversations = Conversations(lease, record, SystemClock(), policy, margin, asyncio.Event())
-    carrier = RunCarrier(
-        store, TutorPool(lambda _: tutor), conversations, SystemClock(), busy_delay=1
-    )
+    clock, draining = SystemClock(), asyncio.Event()
+    lease = partial(take_leases, store, "runner-1")
+    calls = Calls(lease, nothing, Budgets(store, clock), clock, timedelta(seconds=5), draining)
+    turn_taking = TurnTaking(calls, nothing, clock, partial(Retries, RetryPolicy()), draining)
+    tutors = TutorPool(lambda _: tutor, Gates(most=10))
+    carrier = RunCarrier(store, Experiments(store), tutors, turn_taking, clock, busy_delay=1)
     delays = []
     for attempt in range(1, 21):
         work = Work(RunRequested.of(ONE, source="test", time=TIME), attempt)
         (outcome,) = [outcome async for batch in carrier([work]) for outcome in batch]
         assert isinstance(outcome, Retry)
         delays.append(outcome.after)
-    # One turn of four calls with 0.2 s for each and 9.8 s between them, and the margin.
+    # The deadline of the run, that of its last call, and the margin of its lease.
     assert delays == [1, 2, 4, 8, 16, 32, *[45] * 14]
     assert tutor.asked == []
 

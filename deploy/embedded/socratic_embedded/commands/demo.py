@@ -16,7 +16,7 @@ from socratic_embedded.terminal import say
 
 def _config(name: str) -> BenchmarkConfig:
     with resources.as_file(resources.files("socratic_embedded.configs") / name) as path:
-        return read_config(path, RegisteredModels())
+        return read_config(path, RegisteredModels(runs_here=True))
 
 
 @click.command()

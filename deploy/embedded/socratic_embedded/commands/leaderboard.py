@@ -45,6 +45,7 @@ def show_comparison(comparison: ModelComparison, *, output: str, detail: bool) -
     elif output == "csv":
         click.echo(comparison_csv(comparison), nl=False)
     elif comparison.models:
-        standard_output().print(comparison_table(comparison, detail=detail))
+        console = standard_output()
+        console.print(comparison_table(comparison, detail=detail, width=console.width))
     else:
         say("Nothing was benchmarked yet: socratic-bench run CONFIG")

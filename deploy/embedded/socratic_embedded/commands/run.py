@@ -9,6 +9,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import NamedTuple
 
 import click
 
@@ -16,7 +17,9 @@ from socratic_bench.adapters.system.clock import SystemClock
 from socratic_bench.domain.manifest import Experiment
 from socratic_bench.domain.run import RunFailure
 from socratic_bench.planning.config import BenchmarkConfig, read_config
+from socratic_bench.planning.estimate import estimate
 from socratic_bench.reporting.comparison import ModelComparison, model_comparison
+from socratic_bench.reporting.costs import SpendingFigures, dollars
 from socratic_embedded.commands.leaderboard import show_comparison
 from socratic_embedded.commands.store_option import (
     database_file,
@@ -24,11 +27,12 @@ from socratic_embedded.commands.store_option import (
     shown_address,
     store_option,
 )
+from socratic_embedded.estimate_table import estimate_as_json, estimate_table
 from socratic_embedded.model_catalogue import RegisteredModels
 from socratic_embedded.pipeline import Benchmark, BenchmarkResult
 from socratic_embedded.progress_display import ProgressDisplay
 from socratic_embedded.store_lock import store_lock
-from socratic_embedded.terminal import excerpt, say
+from socratic_embedded.terminal import excerpt, say, standard_output
 from socratic_runner.models.registry import open_client
 
 REASONS_SHOWN = 5
@@ -40,17 +44,27 @@ REASONS_SHOWN = 5
 @store_option
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 @click.option("--retry-failed", is_flag=True, help="Try runs that failed before once more.")
-def run(config: Path, store_url: str, as_json: bool, retry_failed: bool) -> None:
+@click.option("--estimate", "only_estimate", is_flag=True, help="Show what it will take, and stop.")
+def run(
+    config: Path, store_url: str, as_json: bool, retry_failed: bool, only_estimate: bool
+) -> None:
     """Run the benchmark in CONFIG and show the leaderboard.
 
     CONFIG is YAML or JSON. The same command run again goes on where it stopped: no stored
     response is asked for twice.
 
-    Exit code 1 if it could not be finished, or a model has not a single score.
+    With --estimate nothing is run and no key is needed: calls, tokens and cost are shown, likely
+    and at most.
+
+    Exit code 1 if it could not be finished, be it that the budget does not suffice, or a model has
+    not a single score.
     """
-    benchmark_config = read_config(config, RegisteredModels())
+    benchmark_config = read_config(config, RegisteredModels(runs_here=not only_estimate))
     for unused in benchmark_config.unused:
         say(f"Note: {unused}")
+    if only_estimate:
+        _show_estimate(benchmark_config, as_json=as_json)
+        return
     outcome = execute(
         benchmark_config, store_url=store_url, as_json=as_json, retry_failed=retry_failed
     )
@@ -58,24 +72,37 @@ def run(config: Path, store_url: str, as_json: bool, retry_failed: bool) -> None
         raise click.exceptions.Exit(outcome)
 
 
+def _show_estimate(config: BenchmarkConfig, *, as_json: bool) -> None:
+    expected = estimate(config.manifest)
+    if as_json:
+        click.echo(json.dumps(estimate_as_json(expected)))
+    else:
+        standard_output().print(estimate_table(expected))
+
+
 def execute(
     config: BenchmarkConfig, *, store_url: str, as_json: bool = False, retry_failed: bool = False
 ) -> int:
     """Carry out a benchmark and show what came of it; returns the exit code."""
     with store_lock(database_file(store_url)):
-        result, comparison, failures = asyncio.run(
-            _execute(config, store_url, retry_failed=retry_failed)
-        )
+        done = asyncio.run(_execute(config, store_url, retry_failed=retry_failed))
     if as_json:
-        click.echo(json.dumps(_as_json(result, comparison)))
-    elif not result.stopped:
-        show_comparison(comparison, output="table", detail=False)
-    return _report(result, comparison, failures, store_url)
+        click.echo(json.dumps(_as_json(done)))
+    elif not done.result.stopped:
+        show_comparison(done.comparison, output="table", detail=False)
+    return _report(done, store_url)
 
 
-async def _execute(
-    config: BenchmarkConfig, store_url: str, *, retry_failed: bool
-) -> tuple[BenchmarkResult, ModelComparison, Sequence[RunFailure]]:
+class _Done(NamedTuple):
+    """What came of a benchmark."""
+
+    result: BenchmarkResult
+    comparison: ModelComparison
+    failures: Sequence[RunFailure]
+    spending: SpendingFigures
+
+
+async def _execute(config: BenchmarkConfig, store_url: str, *, retry_failed: bool) -> _Done:
     clock = SystemClock()
     experiment = Experiment(
         manifest=config.manifest, occasion=config.occasion, created_at=clock.now()
@@ -94,7 +121,9 @@ async def _execute(
                 result = await benchmark.execute()
         comparison = await model_comparison(store, experiment.experiment_id)
         failures = await store.failure_rows(experiment.experiment_id)
-        return result, comparison, failures
+        spending = await store.spending(experiment.experiment_id, clock.now())
+        figures = SpendingFigures.of(spending, experiment.manifest)
+        return _Done(result, comparison, failures, figures)
 
 
 @contextmanager
@@ -120,7 +149,8 @@ def _stopped_by_interrupt(benchmark: Benchmark) -> Iterator[None]:
         loop.remove_signal_handler(signal.SIGTERM)
 
 
-def _as_json(result: BenchmarkResult, comparison: ModelComparison) -> dict[str, object]:
+def _as_json(done: _Done) -> dict[str, object]:
+    result, comparison, _, spending = done
     return {
         "experiment_id": result.experiment.experiment_id,
         "manifest_id": result.experiment.manifest.manifest_id,
@@ -129,17 +159,14 @@ def _as_json(result: BenchmarkResult, comparison: ModelComparison) -> dict[str, 
         "failed": result.progress.failed,
         "model_calls": result.calls,
         "stopped": result.stopped,
+        "spending": spending.model_dump(mode="json"),
         "leaderboard": comparison.model_dump(mode="json"),
     }
 
 
-def _report(
-    result: BenchmarkResult,
-    comparison: ModelComparison,
-    failures: Sequence[RunFailure],
-    store_url: str,
-) -> int:
+def _report(done: _Done, store_url: str) -> int:
     """Say on standard error what a person should know; returns the exit code."""
+    result, comparison, failures, spending = done
     progress = result.progress
     for model_id, sentence in _failure_sentences(failures, comparison).items():
         say(f"{model_id}: {sentence}")
@@ -152,7 +179,13 @@ def _report(
         f"{progress.done} of {progress.planned} runs done, {progress.failed} of them failed; "
         f"{result.calls} model calls now. Results: {shown_address(store_url)}"
     )
-    if result.stopped or unfinished:
+    if unfinished and spending.exhausted:
+        say(
+            f"The budget of {dollars(spending.budget_usd or 0)} does not suffice: "
+            f"{dollars(spending.spent_usd or 0)} of it are spent, {unfinished} runs are left. "
+            "Raise `budget` in the configuration, and the same command goes on."
+        )
+    elif result.stopped or unfinished:
         left = f"{unfinished} runs are left" if unfinished else "Not every run was tried again"
         say(f"{left}: the same command goes on where this stopped.")
     unscored = [model.model_id for model in comparison.models if not model.scored_responses]

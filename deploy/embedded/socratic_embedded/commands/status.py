@@ -17,6 +17,7 @@ from socratic_bench.reporting.experiment_status import (
     ExperimentStatus,
     ModelProgress,
     State,
+    experiment_status,
     find_experiment,
     model_progress,
 )
@@ -45,7 +46,7 @@ def status(experiment: str | None, store_url: str, as_json: bool, undone: bool) 
     """Show how far experiments are, and what is not done.
 
     Without an ID all are listed. An ID may be shortened, as long as only one begins like that. Past
-    its deadline the runs that are not done are named, and the exit code is 1.
+    its deadline, or out of budget, the runs that are not done are named, and the exit code is 1.
     """
     if experiment is not None:
         outcome = asyncio.run(_one(experiment, store_url, as_json=as_json, undone=undone))
@@ -66,10 +67,7 @@ def status(experiment: str | None, store_url: str, as_json: bool, undone: bool) 
 async def _every(store_url: str) -> Sequence[ExperimentStatus]:
     now = SystemClock().now()
     async with prepared_store(store_url, must_exist=True) as store:
-        return [
-            ExperimentStatus.at(now, each, await store.progress(each.experiment_id))
-            for each in await store.experiments()
-        ]
+        return [await experiment_status(store, each, now) for each in await store.experiments()]
 
 
 async def _one(experiment_id: str, store_url: str, *, as_json: bool, undone: bool) -> int:
@@ -85,22 +83,23 @@ async def show_status(
 ) -> int:
     """Print how far an experiment is, with its undone runs if it is overdue or they are asked for.
 
-    Returns the exit code: 1 if runs are not done past the deadline.
+    They are named too once it is out of budget. Returns the exit code: 1 if runs are not done past
+    the deadline, or for want of budget.
     """
     now = clock.now()
-    progress = await store.progress(experiment.experiment_id)
-    found = ExperimentStatus.at(now, experiment, progress)
+    found = await experiment_status(store, experiment, now)
     models = await model_progress(store, experiment)
-    named = name_undone or found.state == State.OVERDUE
+    named = name_undone or found.state in {State.OVERDUE, State.OUT_OF_BUDGET}
     undone = undone_runs(experiment, store) if named else None
     if as_json:
         counts = await _print_json(found, models, undone)
     else:
         counts = await _print(found, models, undone)
     late = bool(counts) and now >= experiment.deadline_at
+    out_of_budget = found.state == State.OUT_OF_BUDGET
     if counts:
-        _explain(counts, late=late)
-    return 1 if late else 0
+        _explain(counts, late=late, out_of_budget=out_of_budget)
+    return 1 if late or out_of_budget else 0
 
 
 async def _print(
@@ -149,11 +148,16 @@ async def _print_json(
     return counts
 
 
-def _explain(counts: Mapping[WaitsFor, int], *, late: bool) -> None:
+def _explain(counts: Mapping[WaitsFor, int], *, late: bool, out_of_budget: bool) -> None:
     runs = sum(counts.values())
     lacking = ", ".join(f"{counts[what]} without a {what}" for what in WaitsFor if what in counts)
     say(f"{'1 run is' if runs == 1 else f'{runs} runs are'} not done: {lacking}.")
-    if late:
+    if out_of_budget:
+        say(
+            "The budget does not suffice for them. Raise `budget` in CONFIG: "
+            "`socratic-bench submit CONFIG` then requests again what is not done."
+        )
+    elif late:
         say(
             "The deadline has passed. Look for dead letters with `socratic-bench dlq list`; "
             "`socratic-bench submit CONFIG` requests again what is not done."

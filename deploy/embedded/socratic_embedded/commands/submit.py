@@ -44,7 +44,7 @@ def submit(
 
     Prints the experiment's id. The same command again requests only the runs that are not done.
     """
-    benchmark_config = read_config(config, RegisteredModels())
+    benchmark_config = read_config(config, RegisteredModels(runs_here=False))
     for note in (*benchmark_config.unused, *_notes(benchmark_config, store_url)):
         say(f"Note: {note}")
     try:

@@ -1,4 +1,4 @@
-"""`socratic-bench watch`: follow an experiment until it is complete or overdue."""
+"""`socratic-bench watch`: follow an experiment until it is complete, overdue or out of budget."""
 
 from __future__ import annotations
 
@@ -11,15 +11,16 @@ import click
 
 from socratic_bench.adapters.system.clock import SystemClock
 from socratic_bench.consuming.queues import BROADCASTS
-from socratic_bench.domain.manifest import Experiment
+from socratic_bench.domain.manifest import Experiment, TutorModel
 from socratic_bench.errors import BrokerClosed, BrokerError, StoreUnavailable
 from socratic_bench.ports.broker import Broker
 from socratic_bench.ports.clock import Clock
 from socratic_bench.ports.store import Progress, Store
 from socratic_bench.reporting.comparison import model_comparison
 from socratic_bench.reporting.experiment_status import (
-    ExperimentStatus,
+    experiment_status,
     find_experiment,
+    model_progress,
 )
 from socratic_embedded.commands.broker_option import broker_option, opened_broker
 from socratic_embedded.commands.leaderboard import show_comparison
@@ -43,8 +44,9 @@ SHORTEST_PAUSE = 0.2
 def watch(experiment: str, store_url: str, broker_url: str | None, as_json: bool) -> None:
     """Follow an experiment to its end, and show the leaderboard.
 
-    ID may be shortened. Without a broker the store is looked at every second. At the deadline it
-    ends with exit code 1 and names what is not done. Ctrl-C ends the watching, not the experiment.
+    ID may be shortened. Without a broker the store is looked at every second. At the deadline, or
+    when the budget does not suffice for what is left, it names what is not done and ends with exit
+    code 1. Ctrl-C ends the watching, not the experiment.
     """
     try:
         outcome = asyncio.run(_watch(experiment, store_url, broker_url, as_json=as_json))
@@ -85,7 +87,7 @@ async def follow(
     heard: asyncio.Event,
     on_progress: Callable[[Progress], Awaitable[None]],
 ) -> tuple[Experiment, bool]:
-    """Wait until an experiment is complete or its deadline passes.
+    """Wait until an experiment is complete, its deadline passes, or its budget is exhausted.
 
     `heard` is set when something of it was announced, and cleared here. Returns the experiment as
     it is stored then, and whether it is complete. A store that cannot be used for now is waited
@@ -93,21 +95,43 @@ async def follow(
     """
     told = False
     while True:
-        complete = False
+        complete = exhausted = False
         try:
             progress = await store.progress(experiment.experiment_id)
             complete = progress.done >= progress.planned
             await on_progress(progress)
+            exhausted = not complete and await _no_budget_is_left(store, experiment, clock)
         except StoreUnavailable as error:
             if not told:
                 say(f"Waiting for the store: {error}")
             told = True
-        if complete or clock.now() >= experiment.deadline_at:
+        if complete or exhausted or clock.now() >= experiment.deadline_at:
             # As it is now: its deadline may have been put off meanwhile.
             experiment = await store.experiment(experiment.experiment_id) or experiment
-            if complete or clock.now() >= experiment.deadline_at:
+            if complete or exhausted or clock.now() >= experiment.deadline_at:
                 return experiment, complete
         await _pause(heard)
+
+
+async def _no_budget_is_left(store: Store, experiment: Experiment, clock: Clock) -> bool:
+    """Whether nothing more will be done since the budget does not suffice for what is left.
+
+    Calls in flight may still give money back, and models without cost go on without it.
+    """
+    spending = await store.spending(experiment.experiment_id, clock.now())
+    if not spending.exhausted or spending.in_flight:
+        return False
+    models = experiment.manifest.models_by_id
+    return all(
+        _costs(models[each.model_id])
+        for each in await model_progress(store, experiment)
+        if each.done < each.planned
+    )
+
+
+def _costs(model: TutorModel) -> bool:
+    price = model.price
+    return price is not None and bool(price.input_per_million or price.output_per_million)
 
 
 async def _pause(heard: asyncio.Event) -> None:
@@ -159,7 +183,7 @@ async def _show_result(
     progress = await store.progress(experiment.experiment_id)
     comparison = await model_comparison(store, experiment.experiment_id)
     if as_json:
-        found = ExperimentStatus.at(clock.now(), experiment, progress)
+        found = await experiment_status(store, experiment, clock.now())
         result = found.model_dump(mode="json")
         result["leaderboard"] = comparison.model_dump(mode="json")
         click.echo(json.dumps(result))

@@ -1,6 +1,8 @@
-"""`/api/experiments`: what was planned, when, and how far it is."""
+"""`/api/experiments`: what was planned, when, how far it is, and what it cost so far."""
 
 from __future__ import annotations
+
+from datetime import datetime
 
 from pydantic import BaseModel, ConfigDict
 from pydantic_core import to_json
@@ -10,8 +12,9 @@ from starlette.responses import Response
 from socratic_api.endpoints import Endpoint, QueryParameter
 from socratic_api.ready_bytes import ReadyBytes, ready_response
 from socratic_bench.errors import InvalidInput
+from socratic_bench.ports.clock import Clock
 from socratic_bench.ports.store import Store
-from socratic_bench.reporting.comparison import ExperimentSummary
+from socratic_bench.reporting.experiment_status import ExperimentStatus, experiment_status
 
 _PAGE = 100
 _PAGE_LIMIT = 500
@@ -35,14 +38,14 @@ class ExperimentPage(BaseModel):
 
     model_config = ConfigDict(frozen=True)
 
-    experiments: tuple[ExperimentSummary, ...]
+    experiments: tuple[ExperimentStatus, ...]
     total: int
     """How many there are in all."""
 
     offset: int
 
 
-def endpoints(store: Store, ready: ReadyBytes) -> list[Endpoint]:
+def endpoints(store: Store, ready: ReadyBytes, clock: Clock) -> list[Endpoint]:
     """The experiments, a page at a time."""
 
     async def list_experiments(request: Request) -> Response:
@@ -50,7 +53,7 @@ def endpoints(store: Store, ready: ReadyBytes) -> list[Endpoint]:
         limit = _whole_number(request, "limit", default=_PAGE, low=1, high=_PAGE_LIMIT)
 
         async def encode() -> bytes:
-            return to_json(await _page(store, offset, limit))
+            return to_json(await _page(store, clock.now(), offset, limit))
 
         return ready_response(request, await ready.get(f"experiments {offset} {limit}", encode))
 
@@ -58,7 +61,7 @@ def endpoints(store: Store, ready: ReadyBytes) -> list[Endpoint]:
         Endpoint(
             "/api/experiments",
             list_experiments,
-            "Experiments, newest first, and how far each is",
+            "Experiments, newest first: how far each is, and what it cost so far",
             ExperimentPage,
             parameters=_PARAMETERS,
             problems={
@@ -69,13 +72,13 @@ def endpoints(store: Store, ready: ReadyBytes) -> list[Endpoint]:
     ]
 
 
-async def _page(store: Store, offset: int, limit: int) -> ExperimentPage:
+async def _page(store: Store, now: datetime, offset: int, limit: int) -> ExperimentPage:
     every = await store.experiments()
-    summaries = []
-    for experiment in every[offset : offset + limit]:
-        progress = await store.progress(experiment.experiment_id)
-        summaries.append(ExperimentSummary.of(experiment, done=progress.done))
-    return ExperimentPage(experiments=tuple(summaries), total=len(every), offset=offset)
+    statuses = [
+        await experiment_status(store, experiment, now)
+        for experiment in every[offset : offset + limit]
+    ]
+    return ExperimentPage(experiments=tuple(statuses), total=len(every), offset=offset)
 
 
 def _whole_number(request: Request, name: str, *, default: int, low: int, high: int) -> int:

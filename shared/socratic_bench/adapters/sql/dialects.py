@@ -17,6 +17,7 @@ from sqlalchemy import (
     ColumnElement,
     Table,
     Text,
+    and_,
     any_,
     bindparam,
     column,
@@ -32,6 +33,9 @@ from socratic_bench.adapters.sql.transactions import Parameters
 
 Row = Mapping[str, Any]
 Columns = Sequence[Column[Any]]
+
+_INDEXED = 2
+"""How many parts of a key SQLite looks up by: with more it would try all their combinations."""
 
 
 class Dialect(ABC):
@@ -54,8 +58,8 @@ class Dialect(ABC):
         """Whether these columns have the values of one of `keys`."""
 
     @abstractmethod
-    def keys(self, columns: Columns, keys: Sequence[Sequence[Any]]) -> Parameters:
-        """The parameters of `keyed` for these columns."""
+    def keys(self, columns: Columns, keys: Sequence[Sequence[Any]], **others: Any) -> Parameters:
+        """The parameters of `keyed` for these columns, and `others`."""
 
 
 class SQLite(Dialect):
@@ -71,10 +75,14 @@ class SQLite(Dialect):
         return values.in_(bindparam(parameter, expanding=True))
 
     def keyed(self, columns: Columns) -> ColumnElement[bool]:
-        return tuple_(*columns).in_(bindparam("keys", expanding=True))
+        # It uses no index for a list of whole keys, but does for lists of their parts.
+        parts = [self.among(each, f"keys_{each.name}") for each in columns[:_INDEXED]]
+        return and_(tuple_(*columns).in_(bindparam("keys", expanding=True)), *parts)
 
-    def keys(self, columns: Columns, keys: Sequence[Sequence[Any]]) -> Parameters:
-        return {"keys": keys}
+    def keys(self, columns: Columns, keys: Sequence[Sequence[Any]], **others: Any) -> Parameters:
+        parts = zip(columns[:_INDEXED], zip(*keys, strict=True), strict=False)
+        lists = {f"keys_{each.name}": list(set(values)) for each, values in parts}
+        return {"keys": keys} | lists | others
 
 
 class PostgreSQL(Dialect):
@@ -95,11 +103,10 @@ class PostgreSQL(Dialect):
     def keyed(self, columns: Columns) -> ColumnElement[bool]:
         return tuple_(*columns).in_(select(*_given(columns).columns))
 
-    def keys(self, columns: Columns, keys: Sequence[Sequence[Any]]) -> Parameters:
+    def keys(self, columns: Columns, keys: Sequence[Sequence[Any]], **others: Any) -> Parameters:
         arrays = zip(*keys, strict=True)
-        return {
-            f"given_{each.name}": list(array) for each, array in zip(columns, arrays, strict=True)
-        }
+        given = zip(columns, arrays, strict=True)
+        return {f"given_{each.name}": list(array) for each, array in given} | others
 
 
 DIALECTS: Mapping[str, Dialect] = {"sqlite": SQLite(), "postgresql": PostgreSQL()}

@@ -10,6 +10,7 @@ from pydantic import BaseModel
 
 from socratic_bench.domain.cell import Cell, CellKey
 from socratic_bench.domain.manifest import Experiment, Manifest
+from socratic_bench.domain.money import nanodollars
 from socratic_bench.domain.response import Response
 from socratic_bench.domain.run import RunFailure
 from socratic_bench.domain.score import ScoredResponse
@@ -41,6 +42,17 @@ def row_of_experiment(experiment: Experiment) -> Row:
         "created_at": microseconds(experiment.created_at),
         "completed_at": None if completed_at is None else microseconds(completed_at),
         "revision": 1,
+    }
+
+
+def row_of_spending(experiment: Experiment) -> Row:
+    """What an experiment may cost; so far it cost nothing."""
+    budget = experiment.manifest.budget
+    return {
+        "experiment_id": experiment.experiment_id,
+        "budget": None if budget is None else nanodollars(budget),
+        "committed": 0,
+        "exhausted": False,
     }
 
 

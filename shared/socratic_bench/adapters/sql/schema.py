@@ -1,12 +1,13 @@
 """The tables of the SQL store, the same in every dialect.
 
 A row is what is looked up by, and a `record`: the fact itself as JSON. Times are microseconds since
-1970-01-01 UTC. The migrations create these tables; a test holds the two together.
+1970-01-01 UTC, money is in nanodollars. The migrations create these tables; a test holds the two
+together.
 """
 
 from __future__ import annotations
 
-from sqlalchemy import BigInteger, Boolean, Column, Integer, MetaData, Table, Text
+from sqlalchemy import BigInteger, Boolean, Column, Index, Integer, MetaData, Table, Text
 
 METADATA = MetaData()
 
@@ -52,9 +53,55 @@ CALLS = Table(
     Column("calls", Integer, nullable=False),
     Column("owner", Text, nullable=False),
     Column("leased_until", BigInteger, nullable=False),
+    Column("reserved", BigInteger, nullable=False, server_default="0"),
     sqlite_with_rowid=False,
 )
-"""How often the model of a turn was called, and who may call it now. Outlives the lease."""
+"""How often the model of a turn was called, and who may call it now. Outlives the lease.
+
+`reserved`: what of `SPENDING.committed` is for the latest call, until it is known what that cost.
+"""
+
+HAS_RESERVATION = CALLS.c.reserved > 0
+"""The condition of the index below, too."""
+
+Index(
+    "reservations",
+    CALLS.c.experiment_id,
+    CALLS.c.leased_until,
+    postgresql_where=HAS_RESERVATION,
+    sqlite_where=HAS_RESERVATION,
+)
+
+SPENDING = Table(
+    "spending",
+    METADATA,
+    Column("experiment_id", KEY, primary_key=True),
+    Column("budget", BigInteger),
+    Column("committed", BigInteger, nullable=False),
+    Column("exhausted", Boolean, nullable=False),
+    postgresql_with=REWRITTEN,
+)
+"""A row for each experiment. Also is the lock on what is reserved for its calls."""
+
+LIMITS = Table(
+    "limits",
+    METADATA,
+    Column("scope", KEY, primary_key=True),
+    Column("total", BigInteger, nullable=False),
+    postgresql_with=REWRITTEN,
+)
+"""The limits that runners share, as each was last given. A row is the lock on all its shares."""
+
+SHARES = Table(
+    "shares",
+    METADATA,
+    Column("scope", KEY, primary_key=True),
+    Column("owner", KEY, primary_key=True),
+    Column("parts", BigInteger, nullable=False),
+    Column("wants", BigInteger, nullable=False),
+    Column("held_until", BigInteger, nullable=False),
+    postgresql_with=REWRITTEN,
+)
 
 SCORES = Table(
     "scores",

@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
-from sqlalchemy import BindParameter, bindparam, func, select, tuple_, update
+from sqlalchemy import BindParameter, bindparam, exists, func, select, tuple_, update
 
-from socratic_bench.adapters.sql.schema import CALLS, CELLS, EXPERIMENTS, FAILURES, SCORES
+from socratic_bench.adapters.sql.schema import (
+    CALLS,
+    CELLS,
+    EXPERIMENTS,
+    FAILURES,
+    HAS_RESERVATION,
+    RESPONSES,
+    SCORES,
+    SPENDING,
+)
 
 PAGE = 500
 """How many rows a page has."""
@@ -51,6 +60,33 @@ REVISION = select(
 
 CALLS_OF_EXPERIMENT = select(func.coalesce(func.sum(CALLS.c.calls), 0), func.count()).where(
     CALLS.c.experiment_id == _EXPERIMENT
+)
+
+_ANSWERED = exists().where(RESPONSES.c.run_id == CALLS.c.run_id, RESPONSES.c.turn == CALLS.c.turn)
+
+FIND_SPENDING = select(
+    SPENDING.c.budget,
+    SPENDING.c.committed,
+    select(func.coalesce(func.sum(CALLS.c.reserved), 0))
+    .where(CALLS.c.experiment_id == SPENDING.c.experiment_id, HAS_RESERVATION)
+    .where(CALLS.c.leased_until >= bindparam("now"), ~_ANSWERED)
+    .scalar_subquery(),
+    SPENDING.c.exhausted,
+).where(SPENDING.c.experiment_id == _EXPERIMENT)
+"""Budget, committed, in flight, exhausted. What was reserved for a call whose response does not say
+what it cost stays reserved, but is not in flight any more."""
+
+ADD_COMMITTED = (
+    update(SPENDING)
+    .where(SPENDING.c.experiment_id == bindparam("at_experiment_id"))
+    .values(committed=SPENDING.c.committed + bindparam("more"))
+)
+
+EXHAUST = (
+    update(SPENDING)
+    .where(SPENDING.c.experiment_id == bindparam("at_experiment_id"))
+    .where(SPENDING.c.budget.is_not(None))
+    .values(exhausted=True)
 )
 
 WITHDRAW_FAILURE = (

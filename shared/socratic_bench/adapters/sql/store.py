@@ -11,13 +11,17 @@ from socratic_bench.adapters.sql.batched import Lookups, Writes, chunks
 from socratic_bench.adapters.sql.database import Database
 from socratic_bench.adapters.sql.dialects import DIALECTS
 from socratic_bench.adapters.sql.folding import Fold
+from socratic_bench.adapters.sql.leasing import Leasing
+from socratic_bench.adapters.sql.ledger import Ledger, costs_of
 from socratic_bench.adapters.sql.records import (
     cell_of_row,
     experiment_of_row,
     microseconds,
     row_of_experiment,
     row_of_response,
+    row_of_spending,
 )
+from socratic_bench.adapters.sql.sharing import Sharing
 from socratic_bench.adapters.sql.transactions import Transaction
 from socratic_bench.domain.cell import Cell
 from socratic_bench.domain.manifest import Experiment
@@ -25,7 +29,15 @@ from socratic_bench.domain.response import Response
 from socratic_bench.domain.run import RunFailure
 from socratic_bench.domain.score import ScoredResponse
 from socratic_bench.errors import StoreError
-from socratic_bench.ports.store import CallCount, Progress, TurnKey
+from socratic_bench.ports.store import (
+    CallCount,
+    Claim,
+    Leases,
+    Progress,
+    ShareClaim,
+    Spending,
+    TurnKey,
+)
 
 
 class SqlStore:
@@ -57,6 +69,8 @@ class SqlStore:
         async with self._database.write() as transaction:
             rows = self._writes.rows([row_of_experiment(experiment)])
             await transaction.execute(self._writes.register, rows)
+            budget = self._writes.rows([row_of_spending(experiment)])
+            await transaction.execute(self._writes.set_budget, budget)
             [row] = await transaction.execute(statements.FIND_EXPERIMENT, parameters)
         return experiment_of_row(row)
 
@@ -108,29 +122,46 @@ class SqlStore:
     async def lease(
         self,
         experiment_id: str,
-        turns: Collection[TurnKey],
+        claims: Collection[Claim],
         owner: str,
         now: datetime,
         until: datetime,
-    ) -> set[TurnKey]:
-        wanted = set(turns)
-        terms = {"calls": 1, "owner": owner, "leased_until": microseconds(until)}
+    ) -> Leases:
+        """Claims within a budget are served in their order."""
         async with self._database.write() as transaction:
-            while wanted:
-                claims = [
-                    {"experiment_id": experiment_id, "run_id": run, "turn": turn, **terms}
-                    for run, turn in sorted(wanted)
-                ]
-                parameters = self._writes.rows(claims, now=microseconds(now))
-                rows = await transaction.execute(self._writes.lease, parameters)
-                granted = {TurnKey._make(row) for row in rows}
-                # Asked once they are taken: a response that is stored later came after the lease.
-                answered = await self._answered(transaction, granted)
-                if not answered:
-                    return granted
-                await transaction.restart()
-                wanted -= answered
-        return set()
+            leasing = Leasing(transaction, self._lookups, self._writes, experiment_id)
+            return await leasing.lease(dict(claims), owner, now, until)
+
+    async def release(
+        self, experiment_id: str, turns: Collection[TurnKey], owner: str, *, paid: bool = False
+    ) -> None:
+        async with self._database.write() as transaction:
+            leasing = Leasing(transaction, self._lookups, self._writes, experiment_id)
+            await leasing.release(turns, owner, paid=paid)
+
+    async def spending(self, experiment_id: str, now: datetime) -> Spending:
+        parameters = {"experiment_id": experiment_id, "now": microseconds(now)}
+        async with self._database.read() as transaction:
+            rows = await transaction.execute(statements.FIND_SPENDING, parameters)
+        if not rows:
+            raise self._no_experiment(experiment_id)
+        [(budget, committed, in_flight, exhausted)] = rows
+        return Spending(budget, committed, int(in_flight), exhausted)
+
+    async def exhaust(self, experiment_id: str) -> None:
+        """Where there is no budget, nothing happens."""
+        parameters = {"at_experiment_id": experiment_id}
+        async with self._database.write() as transaction:
+            await transaction.execute(statements.EXHAUST, parameters)
+
+    async def share(
+        self, claims: Sequence[ShareClaim], owner: str, now: datetime, until: datetime
+    ) -> Mapping[str, int]:
+        if not claims:
+            return {}
+        async with self._database.write() as transaction:
+            sharing = Sharing(transaction, self._lookups, self._writes, owner)
+            return await sharing.claim(claims, now, until)
 
     async def record(self, responses: Sequence[Response]) -> Sequence[Response]:
         stored: dict[TurnKey, Response] = {}
@@ -140,8 +171,14 @@ class SqlStore:
             return []
         rows = self._writes.rows([row_of_response(stored[turn]) for turn in sorted(stored)])
         async with self._database.write() as transaction:
-            inserted = await transaction.execute(self._writes.insert_responses, rows)
-            earlier = stored.keys() - {TurnKey._make(row) for row in inserted}
+            ledger = Ledger(transaction, self._lookups)
+            await ledger.lock({call.experiment_id for call in costs_of(stored.values())})
+            inserted = {
+                TurnKey._make(row)
+                for row in await transaction.execute(self._writes.insert_responses, rows)
+            }
+            await ledger.settle(costs_of(stored[turn] for turn in inserted))
+            earlier = stored.keys() - inserted
             for response in await self._responses_of(
                 transaction, {turn.run_id for turn in earlier}
             ):
@@ -204,14 +241,6 @@ class SqlStore:
 
     async def close(self) -> None:
         await self._database.close()
-
-    async def _answered(self, transaction: Transaction, turns: Collection[TurnKey]) -> set[TurnKey]:
-        """Those of these turns whose response is stored."""
-        answered: set[TurnKey] = set()
-        for chunk in chunks({turn.run_id for turn in turns}):
-            rows = await transaction.execute(self._lookups.response_keys, {"run_ids": chunk})
-            answered.update(TurnKey._make(row) for row in rows)
-        return answered.intersection(turns)
 
     async def _responses_of(
         self, transaction: Transaction, run_ids: Collection[str]

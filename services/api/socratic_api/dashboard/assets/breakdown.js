@@ -1,7 +1,7 @@
 // What a row opens into: dimension by dimension, vector by vector, and what the responses took.
 
 import { element } from "./dom.js";
-import { amount, counted, dollars, interval, listed, percent, score } from "./format.js";
+import { amount, cost, count, counted, dollars, interval, listed, percent, score } from "./format.js";
 
 function bar(value) {
   const filled = element("div", { class: "bar" });
@@ -45,6 +45,18 @@ function fact(term, ...description) {
   return element("div", {}, element("dt", {}, term), element("dd", {}, ...description));
 }
 
+function tokens({ total_input_tokens: read, total_visible_output_tokens: written, total_reasoning_tokens: reasoned }) {
+  const reasoning = reasoned ? `, ${count(reasoned)} of reasoning` : "";
+  return `${amount(read, "read")}, ${amount(written, "written")}${reasoning}`;
+}
+
+function costs(model) {
+  if (model.total_cost_usd === null) return "unknown";
+  const simulated = model.kind === "reference" ? ", simulated" : "";
+  const known = model.cost_known < 1 ? `, known for ${percent(model.cost_known)} of responses` : "";
+  return `${cost(model.total_cost_usd, model.cost_known)}, ${dollars(model.mean_cost_usd)} each${known}${simulated}`;
+}
+
 function facts(model) {
   const statuses = Object.entries(model.statuses).map(([status, number]) => `${number} ${status}`);
   return element(
@@ -53,7 +65,8 @@ function facts(model) {
     fact("Responses", statuses.length ? listed(statuses) : "none yet"),
     fact("Output", amount(model.mean_visible_output_tokens, "tokens each")),
     fact("Latency", amount(model.mean_latency_ms, "ms each"), model.simulated_latency_ms ? " (simulated)" : ""),
-    fact("Cost", dollars(model.mean_cost_usd), model.mean_cost_usd === null ? "" : " each"),
+    fact("Tokens", tokens(model)),
+    fact("Cost", costs(model)),
     fact("Model", element("bdi", { class: "identifier" }, model.model_id)),
     fact("Experiments", ...model.experiment_ids.flatMap((id, at) => [at ? ", " : "", element("span", { class: "identifier" }, id)])),
   );

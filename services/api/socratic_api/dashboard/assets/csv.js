@@ -8,6 +8,11 @@ function field(value) {
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 
+const CONSUMPTION = [
+  "total_cost_usd", "cost_known", "total_input_tokens", "total_visible_output_tokens",
+  "total_reasoning_tokens", "mean_latency_ms",
+];
+
 export function asCsv(comparison) {
   const { vectors, dimensions, models } = comparison;
   const header = [
@@ -16,6 +21,7 @@ export function asCsv(comparison) {
     ...dimensions.flatMap((dimension) => [
       `${dimension}_runs`, `${dimension}_overall`, ...vectors.map((vector) => `${dimension}_${vector}`),
     ]),
+    ...CONSUMPTION,
   ];
   const lines = models.map((model, index) => [
     index + 1, model.model_id, model.model_name, model.kind, model.overall_score,
@@ -25,6 +31,7 @@ export function asCsv(comparison) {
       const figures = model.dimensions[dimension] ?? {};
       return [figures.runs, figures.overall, ...vectors.map((vector) => figures[vector])];
     }),
+    ...CONSUMPTION.map((figure) => model[figure]),
   ]);
   return [header, ...lines].map((line) => line.map(field).join(",")).join("\r\n") + "\r\n";
 }

@@ -2,6 +2,7 @@
 
 export const UNKNOWN = "–";
 const GROUPED = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
+const CENTS = new Intl.NumberFormat("en", { minimumFractionDigits: 2, maximumFractionDigits: 2 });
 
 export function score(value) {
   return value === null || value === undefined ? UNKNOWN : value.toFixed(2);
@@ -32,10 +33,16 @@ export function amount(value, unit) {
   return value === null ? "unknown" : `${count(value)} ${unit}`;
 }
 
+/** An amount in USD: hundredths from 1 on; below that four digits, and two at least that say something. */
 export function dollars(value) {
-  if (value === null) return "unknown";
-  if (value === 0) return "$0";
-  return value >= 0.01 ? `$${value.toFixed(2)}` : `$${value.toPrecision(2)}`;
+  if (value === null) return UNKNOWN;
+  if (value === 0 || value >= 1) return `$${CENTS.format(value)}`;
+  return `$${value.toFixed(Math.max(4, 1 - Math.floor(Math.log10(value))))}`;
+}
+
+/** What is known of a cost, of which a share is `known`. */
+export function cost(value, known) {
+  return value !== null && known !== null && known < 1 ? `≥ ${dollars(value)}` : dollars(value);
 }
 
 /** The words in one phrase: "a, b and c". */

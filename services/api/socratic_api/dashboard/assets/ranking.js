@@ -2,7 +2,7 @@
 
 import { breakdown } from "./breakdown.js";
 import { drawing, element, say, toggle } from "./dom.js";
-import { count, interval, percent, score, shortened } from "./format.js";
+import { cost, count, interval, percent, score, shortened } from "./format.js";
 
 const LOW_COVERAGE = 0.8;
 const TICKS = [0, 20, 40, 60, 80, 100];
@@ -17,6 +17,20 @@ export function leaderOf(models) {
 export function overlaps(model, leader) {
   const [a, b] = [model.confidence_interval, leader?.confidence_interval];
   return Boolean(a && b && model !== leader && a[0] <= b[1] && b[0] <= a[1]);
+}
+
+export function anyCost(models) {
+  return models.some((model) => model.total_cost_usd !== null);
+}
+
+/** The models in the order of the view, each with its rank by score; unknown costs stand last. */
+function ordered(models, order) {
+  const ranked = models.map((model, index) => ({ model, rank: index + 1 }));
+  const sign = { cheapest: 1, dearest: -1 }[order];
+  if (!sign) return ranked;
+  const last = ({ model }) => model.total_cost_usd === null;
+  return ranked.sort((a, b) =>
+    last(a) - last(b) || sign * (a.model.total_cost_usd - b.model.total_cost_usd) || a.rank - b.rank);
 }
 
 function place(node, attributes) {
@@ -63,15 +77,19 @@ class Row {
     this.interval.append(this.bounds, this.remark);
     this.coverage = cell("coverage");
     this.runs = cell("runs");
+    this.paid = element("span");
+    this.simulated = element("small");
+    this.cost = cell("cost");
+    this.cost.append(this.paid, this.simulated);
     this.node = element(
       "tr",
       { role: "row", class: `row ${model.kind}`, "data-model": model.model_id },
       this.rank,
       element("th", { role: "rowheader", scope: "row", class: "name" }, this.button, this.about),
       element("td", { role: "cell", class: "plot" }, this.plot.node),
-      this.score, this.interval, this.coverage, this.runs,
+      this.score, this.interval, this.coverage, this.runs, this.cost,
     );
-    this.inside = element("td", { role: "cell", colspan: COLUMNS });
+    this.inside = element("td", { role: "cell" });
     this.detail = element("tr", { role: "row", class: `detail ${model.kind}`, id: detailId, hidden: "" }, this.inside);
     this.node.addEventListener("click", (event) => {
       if (event.target.closest("button") || !String(getSelection())) onToggle(model.model_id);
@@ -90,6 +108,11 @@ class Row {
     say(this.coverage, percent(model.coverage));
     this.coverage.classList.toggle("low", model.coverage !== null && model.coverage < LOW_COVERAGE);
     say(this.runs, count(model.total_runs));
+    const costs = anyCost(comparison.models);
+    toggle(this.cost, costs);
+    this.inside.colSpan = COLUMNS + costs;
+    say(this.paid, cost(model.total_cost_usd, model.cost_known));
+    say(this.simulated, model.kind === "reference" && model.total_cost_usd !== null ? "simulated" : "");
     this.node.classList.toggle("open", open);
     this.button.setAttribute("aria-expanded", String(open));
     toggle(this.detail, open);
@@ -131,10 +154,10 @@ export class Ranking {
     const present = new Set();
     let previous = null;
     let shown = 0;
-    comparison.models.forEach((model, index) => {
+    ordered(comparison.models, view.order).forEach(({ model, rank }) => {
       present.add(model.model_id);
       const row = this.#rowOf(model);
-      row.show(model, index + 1, comparison, leader, view.open.has(model.model_id));
+      row.show(model, rank, comparison, leader, view.open.has(model.model_id));
       const matches = `${model.model_name} ${model.model_id} ${model.kind}`.toLowerCase().includes(wanted);
       toggle(row.node, matches);
       if (!matches) row.detail.hidden = true;

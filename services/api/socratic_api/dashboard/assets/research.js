@@ -5,7 +5,7 @@ import { ApiProblem, read } from "./api.js";
 import { asCsv } from "./csv.js";
 import { byId, element, say, toggle } from "./dom.js";
 import { clockTime, count, counted, day, interval, listed, percent, score, shortened } from "./format.js";
-import { Ranking, leaderOf, overlaps, skeleton } from "./ranking.js";
+import { Ranking, anyCost, leaderOf, overlaps, skeleton } from "./ranking.js";
 
 const RUNNING_MS = 2_000;
 const RESTING_MS = 15_000;
@@ -89,9 +89,17 @@ function showRanking() {
   byId("ranking").classList.remove("loading");
   toggle(byId("empty"), empty);
   for (const id of ["ranking", "reading", "download", "toolbar"]) toggle(byId(id), !empty);
+  showOrder(anyCost(comparison.models));
   toggle(byId("copy"), !empty && Boolean(navigator.clipboard));
   toggle(byId("filter-choice"), comparison.models.length >= FILTER_FROM || view.filter !== "");
   toggle(byId("nothing-found"), !empty && shown === 0);
+}
+
+function showOrder(costs) {
+  for (const id of ["cost-header", "order-choice", "about-costs"]) toggle(byId(id), costs);
+  byId("ranking").classList.toggle("costs", costs);
+  const order = costs && view.order ? `by cost, ${view.order} first` : "by overall score, best first";
+  say(byId("caption"), `Tutors ${order}. Each row opens into dimensions and vectors.`);
 }
 
 function showAll() {
@@ -160,6 +168,7 @@ function choose(next) {
   view = next;
   etag = null;
   byId("filter").value = view.filter;
+  byId("order").value = view.order;
   refresh();
 }
 
@@ -174,6 +183,11 @@ byId("experiment").addEventListener("change", (event) => {
 });
 byId("filter").addEventListener("input", (event) => {
   view.filter = event.target.value;
+  writeAddress(view);
+  showRanking();
+});
+byId("order").addEventListener("change", (event) => {
+  view.order = event.target.value;
   writeAddress(view);
   showRanking();
 });

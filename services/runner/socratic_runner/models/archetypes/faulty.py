@@ -54,6 +54,7 @@ BEHAVIOURS: tuple[Failing | Answering, ...] = (
     Answering(Status.TRUNCATED, "length", words=_WORDS_BEFORE_A_LATE_CUT),
     Failing(FailureKind.RATE_LIMITED, "too many requests", failures=1, retry_after=RETRY_AFTER),
     Failing(FailureKind.OVERLOADED, "the model is overloaded", failures=2),
+    Failing(FailureKind.UNREACHABLE, "no connection to the provider", failures=2),
     Failing(FailureKind.TIMEOUT, "no complete reply before the deadline", failures=1),
     Failing(FailureKind.CUT_STREAM, "the stream ended without a stop reason", failures=1),
     Failing(FailureKind.MALFORMED_REPLY, "the reply is not JSON: line 1 column 1", failures=1),
@@ -117,7 +118,7 @@ class FaultyTutor:
 
 def behaviour_at(scenario_id: str, repeat: int, turn: int) -> Failing | Answering:
     """What happens at one turn of a run."""
-    draw = Draw("faulty", scenario_id, repeat, turn)
+    draw = Draw("unreliable", scenario_id, repeat, turn)
     return draw.one(BEHAVIOURS)
 
 

@@ -1,0 +1,39 @@
+"""`/api/cost-analysis`: what each model took and cost."""
+
+from __future__ import annotations
+
+from pydantic_core import to_json
+from starlette.requests import Request
+from starlette.responses import Response
+
+from socratic_api.endpoints import Endpoint
+from socratic_api.ready_bytes import ReadyBytes, ready_response
+from socratic_api.routes.experiment_choice import EXPERIMENT, PROBLEMS, chosen_experiment
+from socratic_bench.ports.store import Store
+from socratic_bench.reporting.cost_analysis import CostAnalysis, cost_analysis
+
+
+def endpoints(store: Store, ready: ReadyBytes) -> list[Endpoint]:
+    """The costs, encoded once for each revision of the store."""
+
+    async def analyse_costs(request: Request) -> Response:
+        experiment = chosen_experiment(request)
+
+        async def encode() -> bytes:
+            return to_json(await cost_analysis(store, experiment))
+
+        return ready_response(request, await ready.get(f"cost-analysis {experiment or ''}", encode))
+
+    return [
+        Endpoint(
+            "/api/cost-analysis",
+            analyse_costs,
+            "What each model took and cost, the dearest first",
+            CostAnalysis,
+            description="In USD. Unknown is null and never zero; where `cost_known` is below 1, "
+            "the costs beside it are what was paid at least. What `/api/experiments` says was "
+            "spent includes calls that failed and may have been paid for.",
+            parameters=(EXPERIMENT,),
+            problems=PROBLEMS,
+        )
+    ]

@@ -1,0 +1,35 @@
+"""Which experiments a request is about: `experiment=` in the query of an address."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from starlette.requests import Request
+
+from socratic_api.endpoints import QueryParameter
+from socratic_bench.errors import InvalidInput
+
+_ID_LIMIT = 200
+
+EXPERIMENT: Final = QueryParameter(
+    "experiment",
+    "The id of one experiment, or `all` for every one together; "
+    "without it, each model's newest experiment.",
+    {"type": "string", "maxLength": _ID_LIMIT},
+)
+
+PROBLEMS: Final[Mapping[int, str]] = {
+    404: "There is no such experiment",
+    422: "The experiment's id is too long",
+    503: "The store does not answer",
+}
+"""What may come of such a request."""
+
+
+def chosen_experiment(request: Request) -> str | None:
+    """The id that was asked for, or `all`; None where nothing was. Raises InvalidInput."""
+    experiment = request.query_params.get("experiment") or None
+    if experiment is not None and len(experiment) > _ID_LIMIT:
+        raise InvalidInput(f"experiment: longer than {_ID_LIMIT} characters; no id is")
+    return experiment

@@ -1,0 +1,59 @@
+"""Whether a call that does not fit into its experiment's budget now may fit later."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import defaultdict
+from dataclasses import dataclass, field
+
+import structlog
+
+from socratic_bench.ports.clock import Clock
+from socratic_bench.ports.store import Spending, Store
+
+log = structlog.get_logger(__name__)
+
+FRESH = 0.25
+"""Seconds for which a look at what was spent serves everybody who asks."""
+
+
+@dataclass(slots=True)
+class _Experiment:
+    """What is known of the spending of one."""
+
+    looking: asyncio.Lock = field(default_factory=asyncio.Lock)
+    spending: Spending | None = None
+    seen_at: float = 0.0
+
+
+class Budgets:
+    """Tells calls that wait for money from those that no money will come for."""
+
+    def __init__(self, store: Store, clock: Clock) -> None:
+        self._store = store
+        self._clock = clock
+        self._experiments: defaultdict[str, _Experiment] = defaultdict(_Experiment)
+
+    async def room_may_come(self, experiment_id: str, reserve: int) -> bool:
+        """Whether a call that may cost `reserve` nanodollars may fit into the budget later.
+
+        Money comes back when calls in flight turn out to cost less than they may. Where none is in
+        flight none comes: the budget is then marked as exhausted.
+        """
+        experiment = self._experiments[experiment_id]
+        async with experiment.looking:
+            # What was spent stays spent, so a look that is a moment old is as good as a new one.
+            now = asyncio.get_running_loop().time()
+            spending = experiment.spending
+            if spending is None or now - experiment.seen_at > FRESH:
+                spending = await self._store.spending(experiment_id, self._clock.now())
+                experiment.spending, experiment.seen_at = spending, now
+            if spending.budget is None or spending.in_flight:
+                return True
+            if spending.committed + reserve <= spending.budget:
+                return True
+            if not spending.exhausted:
+                await self._store.exhaust(experiment_id)
+                experiment.spending = None
+                log.info("budget exhausted", correlation_id=experiment_id)
+            return False

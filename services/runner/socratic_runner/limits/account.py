@@ -1,0 +1,163 @@
+"""Keeping this process's part of the limits that it shares with other runners."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Mapping, Sequence
+from contextlib import suppress
+from datetime import datetime, timedelta
+from types import TracebackType
+from typing import Final, Protocol, Self
+
+import structlog
+
+from socratic_bench.hosting.deadlines import within
+from socratic_bench.ports.clock import Clock
+from socratic_bench.ports.store import ShareClaim
+from socratic_runner.limits.gate import Gate
+from socratic_runner.limits.scopes import Gates
+
+log = structlog.get_logger(__name__)
+
+BEAT: Final = 2.0
+"""Seconds between two claims."""
+
+VALID: Final = 10.0
+"""Seconds that a share is this runner's after it was claimed."""
+
+MARGIN: Final = 3.0
+"""Seconds by which it stops using its share earlier: what two runners' clocks may differ by."""
+
+PATIENCE: Final = 3.0
+"""Seconds that the store may take for a claim."""
+
+BREATH: Final = 0.25
+"""Seconds between two claims at least, however many come to wait."""
+
+RATE_PARTS: Final = 1000
+"""Into how many parts ceilings are divided where only rates have one."""
+
+
+class ClaimShares(Protocol):
+    """`Store.share`."""
+
+    def __call__(
+        self, claims: Sequence[ShareClaim], owner: str, now: datetime, until: datetime
+    ) -> Awaitable[Mapping[str, int]]: ...
+
+
+class AccountShares:
+    """Shares the ceilings of accounts with other runners, while its context is open.
+
+    It claims again and again what the gates have a use for, and tells each its share. A gate
+    without a share that is certainly its own lets nobody through: one that is new, and all while
+    the store has been away for longer than a share is valid. The first to wait before a gate does
+    not wait for the next beat.
+    """
+
+    def __init__(self, share: ClaimShares, owner: str, clock: Clock, gates: Gates) -> None:
+        """`owner` is the name of this runner; no other may have it at the same time."""
+        self._share = share
+        self._owner = owner
+        self._clock = clock
+        self._gates = gates
+        self._wanted = asyncio.Event()
+        self._lapse: asyncio.TimerHandle | None = None
+        self._task: asyncio.Task[None] | None = None
+        self._is_away = False
+        gates.share_out(self._wanted.set)
+
+    async def __aenter__(self) -> Self:
+        self._task = asyncio.create_task(self._keep_claiming(), name="account shares")
+        return self
+
+    async def __aexit__(
+        self,
+        error_type: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.wait({self._task})
+        self._forgo()
+        if claims := [claim._replace(wants=0) for claim in self._claims()]:
+            await self._claim(claims)
+
+    async def _keep_claiming(self) -> None:
+        loop = asyncio.get_running_loop()
+        while True:
+            begun = loop.time()
+            self._wanted.clear()
+            if claims := self._claims():
+                shares = await self._claim(claims)
+                if shares is not None:
+                    self._lapse_at(begun + VALID - MARGIN)
+                    self._apply(claims, shares)
+                await asyncio.sleep(BREATH)
+            with suppress(TimeoutError):
+                async with asyncio.timeout_at(begun + BEAT):
+                    await self._wanted.wait()
+
+    def _claims(self) -> list[ShareClaim]:
+        return [
+            ShareClaim(scope, _parts(gate), _wants(gate))
+            for scope, gate in self._gates
+            if gate.ceilings.exist
+        ]
+
+    async def _claim(self, claims: Sequence[ShareClaim]) -> Mapping[str, int] | None:
+        """What the store grants; None if it does not answer."""
+        now = self._clock.now()
+        until = now + timedelta(seconds=VALID)
+        try:
+            shares = await within(PATIENCE, self._share(claims, self._owner, now, until))
+        except Exception as error:  # noqa: BLE001 - whatever it is, the next claim may succeed
+            told = log.debug if self._is_away else log.warning
+            told(
+                "shares of limits cannot be claimed; calls to models with limits will wait",
+                reason=str(error) or f"no answer within {PATIENCE:g} s",
+            )
+            self._is_away = True
+            return None
+        if self._is_away:
+            log.info("shares of limits are claimed again")
+        self._is_away = False
+        return shares
+
+    def _apply(self, claims: Sequence[ShareClaim], shares: Mapping[str, int]) -> None:
+        totals = {claim.scope: claim.total for claim in claims}
+        for scope, gate in self._gates:
+            if scope in totals:
+                gate.set_share(shares.get(scope, 0), totals[scope])
+
+    def _lapse_at(self, time: float) -> None:
+        self._stop_lapse()
+        self._lapse = asyncio.get_running_loop().call_at(time, self._forgo)
+
+    def _forgo(self) -> None:
+        """Give up every share: who may be using it now is not known."""
+        self._stop_lapse()
+        for _, gate in self._gates:
+            gate.set_share(0, 1)
+
+    def _stop_lapse(self) -> None:
+        if self._lapse is not None:
+            self._lapse.cancel()
+            self._lapse = None
+
+
+def _parts(gate: Gate) -> int:
+    return gate.ceilings.concurrency or RATE_PARTS
+
+
+def _wants(gate: Gate) -> int:
+    """How many parts a gate has a use for.
+
+    Where only rates are limited, a part is no number of calls: whoever has calls to make could use
+    all that there is.
+    """
+    calls = gate.in_flight + gate.waiting
+    if gate.ceilings.concurrency is None:
+        return RATE_PARTS if calls else 0
+    return min(calls, gate.ceilings.concurrency)

@@ -1,0 +1,88 @@
+"""What an account may do with a model, and this process's share of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from socratic_runner.limits.rate_ceiling import RateCeiling, Taken
+
+
+@dataclass(frozen=True, slots=True)
+class Ceilings:
+    """What an account may do with a model; None: no limit is known."""
+
+    concurrency: int | None = None
+    requests_per_minute: int | None = None
+    tokens_per_minute: int | None = None
+
+    @property
+    def exist(self) -> bool:
+        """Whether there is any."""
+        return self != Ceilings()
+
+
+class Toll(NamedTuple):
+    """What one call took from the rates."""
+
+    request: Taken
+    tokens: Taken
+
+
+class SharedCeilings:
+    """The part of an account's ceilings that this process may use: all, before it is told a share.
+
+    Times are seconds that never go back; the caller passes the present one.
+    """
+
+    def __init__(self) -> None:
+        self._whole = Ceilings()
+        self._parts, self._total = 1, 1
+        self._requests = RateCeiling()
+        self._tokens = RateCeiling()
+
+    @property
+    def whole(self) -> Ceilings:
+        """Those of the whole account."""
+        return self._whole
+
+    @property
+    def concurrency(self) -> int | None:
+        """Calls that this process may have in flight; None: no limit is known."""
+        concurrency = self._whole.concurrency
+        return None if concurrency is None else concurrency * self._parts // self._total
+
+    def set_whole(self, ceilings: Ceilings, now: float) -> None:
+        """Change those of the whole account."""
+        self._whole = ceilings
+        self._set_rates(now)
+
+    def set_share(self, parts: int, total: int, now: float) -> None:
+        """Use `parts` of `total`. Where there are no ceilings there is nothing to share."""
+        self._parts, self._total = parts, total
+        self._set_rates(now)
+
+    def ready_at(self, tokens: int, now: float) -> float:
+        """When the rates let a call through that takes `tokens` at most, if no other call comes."""
+        return max(self._requests.ready_at(1, now), self._tokens.ready_at(tokens, now))
+
+    def take(self, tokens: int, now: float) -> Toll:
+        """A call is let through."""
+        return Toll(self._requests.take(1, now), self._tokens.take(tokens, now))
+
+    def correct(self, toll: Toll, tokens: int, now: float) -> None:
+        """It took so many tokens."""
+        self._tokens.correct(toll.tokens, tokens, now)
+
+    def give_back(self, toll: Toll, now: float) -> None:
+        """It was not made."""
+        self._requests.correct(toll.request, 0, now)
+        self._tokens.correct(toll.tokens, 0, now)
+
+    def _set_rates(self, now: float) -> None:
+        for rate, per_minute in (
+            (self._requests, self._whole.requests_per_minute),
+            (self._tokens, self._whole.tokens_per_minute),
+        ):
+            share = None if per_minute is None else per_minute * self._parts / self._total
+            rate.set(share, now)

@@ -1,0 +1,246 @@
+"""The gate before a model: who may call it, and when."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import time
+from collections import deque
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Final
+
+from socratic_bench.errors import ModelCallFailed, SocraticBenchError
+from socratic_bench.ports.models import FailureKind, Reply
+from socratic_runner.failure_classes import BUSY, MAY_BE_BILLED
+from socratic_runner.limits.adaptive_limit import AdaptiveLimit
+from socratic_runner.limits.ceilings import Ceilings, SharedCeilings, Toll
+from socratic_runner.limits.latency import latency_of
+
+_PUSH_BACK: Final = BUSY | {FailureKind.TIMEOUT}
+
+
+class GateClosed(SocraticBenchError):
+    """The runner is draining: no call is begun any more."""
+
+
+@dataclass(slots=True, eq=False)
+class _Waiter:
+    tokens: int
+    admitted: asyncio.Future[Passage]
+
+
+class Passage:
+    """What a call holds while it is under way. Its outcome is told once, or not at all."""
+
+    def __init__(self, gate: Gate, call: int, toll: Toll) -> None:
+        self._gate = gate
+        self.call = call
+        self.toll = toll
+        self.has_outcome = False
+
+    def replied(self, reply: Reply) -> None:
+        """The model answered: the limit learns from it, and the tokens are put right."""
+        self.has_outcome = True
+        self._gate.learn_of_reply(self, reply)
+
+    def failed(self, failure: ModelCallFailed) -> None:
+        """The call failed. A busy provider and a timeout lower the limit; a `retry_after` pauses
+        the gate for everybody. Tokens are given back unless the model may have written something.
+        """
+        self.has_outcome = True
+        self._gate.learn_of_failure(self, failure)
+
+
+class Gate:
+    """Lets calls to one model through: as many at once as the model bears, and no more in a minute
+    than the ceilings allow. First come, first served.
+
+    All runs of this process that call the model share one. Where the ceilings are shared with other
+    processes too, `set_share` says what part of them is this one's.
+    """
+
+    def __init__(
+        self,
+        *,
+        most: int,
+        clock: Callable[[], float] = time.monotonic,
+        on_waiting: Callable[[], None] | None = None,
+    ) -> None:
+        """`most` calls are in flight at most, whatever the ceilings are. `clock` gives seconds that
+        never go back. `on_waiting` is called when somebody comes to wait where nobody did, and
+        there are ceilings.
+        """
+        self._most = most
+        self._clock = clock
+        self._on_waiting = on_waiting
+        self._limit = AdaptiveLimit(most)
+        self._ceilings = SharedCeilings()
+        self._waiting: deque[_Waiter] = deque()
+        self._in_flight = 0
+        self._paused_until = -math.inf
+        self._timer: asyncio.TimerHandle | None = None
+        self._is_closed = False
+
+    @property
+    def in_flight(self) -> int:
+        """Calls under way."""
+        return self._in_flight
+
+    @property
+    def waiting(self) -> int:
+        """Calls that wait to be let through."""
+        return len(self._waiting)
+
+    @property
+    def concurrency_limit(self) -> float:
+        """What the model bears at once, as far as is known; a share can be less."""
+        return self._limit.value
+
+    @property
+    def ceilings(self) -> Ceilings:
+        """The ceilings as they were set last, those of the whole account."""
+        return self._ceilings.whole
+
+    def set_ceilings(
+        self,
+        *,
+        concurrency: int | None,
+        requests_per_minute: int | None,
+        tokens_per_minute: int | None,
+    ) -> None:
+        """Change what the account may do with the model; None: no limit is known."""
+        ceilings = Ceilings(concurrency, requests_per_minute, tokens_per_minute)
+        self._ceilings.set_whole(ceilings, self._clock())
+        self._set_most()
+
+    def set_most(self, most: int) -> None:
+        """Change how many calls this process may have in flight."""
+        self._most = most
+        self._set_most()
+
+    def set_share(self, parts: int, total: int) -> None:
+        """Use `parts` of `total` of every ceiling; with 0 nobody is let through.
+
+        Where there are no ceilings there is nothing to share, and this changes nothing.
+        """
+        self._ceilings.set_share(parts, total, self._clock())
+        self._let_through()
+
+    @asynccontextmanager
+    async def passage(self, tokens: int) -> AsyncIterator[Passage]:
+        """Wait to be let through, with a call that takes `tokens`, input and output, at most.
+
+        One that ends without an outcome was not made, and gives back what it took; if it ends by
+        an exception, such as a cancellation, it may have been made, and counts as it was announced.
+        Raises GateClosed.
+        """
+        passage = await self._admission(tokens)
+        try:
+            yield passage
+        except BaseException:
+            passage.has_outcome = True
+            raise
+        finally:
+            self._leave(passage)
+
+    def close(self) -> None:
+        """Let nobody through any more: who waits and who comes gets GateClosed."""
+        self._is_closed = True
+        while self._waiting:
+            waiter = self._waiting.popleft()
+            if not waiter.admitted.done():
+                waiter.admitted.set_exception(_closed())
+        self._let_through()
+
+    def learn_of_reply(self, passage: Passage, reply: Reply) -> None:
+        """What `Passage.replied` says."""
+        self._limit.replied(self._in_flight, latency_of(reply))
+        read, written = reply.usage.input_tokens, reply.usage.output_tokens
+        if read is not None and written is not None:
+            self._ceilings.correct(passage.toll, read + written, self._clock())
+
+    def learn_of_failure(self, passage: Passage, failure: ModelCallFailed) -> None:
+        """What `Passage.failed` says."""
+        now = self._clock()
+        if failure.kind in _PUSH_BACK:
+            self._limit.pushed_back(passage.call)
+        if failure.retry_after is not None:
+            self._paused_until = max(self._paused_until, now + failure.retry_after)
+        if failure.kind not in MAY_BE_BILLED:
+            self._ceilings.correct(passage.toll, 0, now)
+
+    async def _admission(self, tokens: int) -> Passage:
+        if self._is_closed:
+            raise _closed()
+        now = self._clock()
+        if not self._waiting and self._opens_at(tokens, now) <= now:
+            return self._admit(tokens, now)
+        waiter = _Waiter(tokens, asyncio.get_running_loop().create_future())
+        self._waiting.append(waiter)
+        if self._on_waiting is not None and self.ceilings.exist and len(self._waiting) == 1:
+            self._on_waiting()
+        self._let_through()
+        try:
+            return await waiter.admitted
+        except asyncio.CancelledError:
+            self._withdraw(waiter)
+            raise
+
+    def _withdraw(self, waiter: _Waiter) -> None:
+        """Give back the place in the line of one who was cancelled, or what it just was given."""
+        if waiter in self._waiting:
+            self._waiting.remove(waiter)
+            self._let_through()
+        elif not waiter.admitted.cancelled() and waiter.admitted.exception() is None:
+            self._leave(waiter.admitted.result())
+
+    def _opens_at(self, tokens: int, now: float) -> float:
+        """When a call may pass if no other does; infinity while that depends on other calls."""
+        if self._in_flight >= self._slots():
+            return math.inf
+        return max(self._paused_until, self._ceilings.ready_at(tokens, now))
+
+    def _slots(self) -> int:
+        slots, share = int(self._limit.value), self._ceilings.concurrency
+        return slots if share is None else min(slots, share)
+
+    def _admit(self, tokens: int, now: float) -> Passage:
+        self._in_flight += 1
+        return Passage(self, self._limit.begin(), self._ceilings.take(tokens, now))
+
+    def _leave(self, passage: Passage) -> None:
+        self._in_flight -= 1
+        if not passage.has_outcome:
+            self._ceilings.give_back(passage.toll, self._clock())
+        self._let_through()
+
+    def _set_most(self) -> None:
+        self._limit.set_most(min(self._most, self.ceilings.concurrency or self._most))
+        self._let_through()
+
+    def _let_through(self) -> None:
+        """Let all through who may pass now, and come back when the next one may."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        now = self._clock()
+        while self._waiting:
+            first = self._waiting[0]
+            opens_at = self._opens_at(first.tokens, now)
+            if opens_at > now:
+                self._come_back(opens_at - now)
+                return
+            self._waiting.popleft()
+            if not first.admitted.done():
+                first.admitted.set_result(self._admit(first.tokens, now))
+
+    def _come_back(self, seconds: float) -> None:
+        if seconds < math.inf:
+            loop = asyncio.get_running_loop()
+            self._timer = loop.call_later(seconds, self._let_through)
+
+
+def _closed() -> GateClosed:
+    return GateClosed("the runner is draining: no call is begun any more")

@@ -1,0 +1,134 @@
+"""Replies in the format of Anthropic's Messages API."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from pydantic import BaseModel
+
+from socratic_bench.domain.response import Usage
+from socratic_bench.ports.models import FailureKind
+from socratic_bench.scoring.statuses import Status
+from socratic_runner.models.http.reading import Count, Reading
+from socratic_runner.models.http.server_sent_events import Event
+
+
+class _Counts(BaseModel):
+    input_tokens: Count = None
+    cache_read_input_tokens: Count = None
+    cache_creation_input_tokens: Count = None
+    output_tokens: Count = None
+
+    def updated(self, later: _Counts | None) -> _Counts:
+        """With what `later` says anew: a stream counts at its beginning and at its end."""
+        told = {} if later is None else later.model_dump(exclude_none=True)
+        return self.model_copy(update=told)
+
+    def usage(self, *, wrote: bool, reasoned: bool) -> Usage:
+        """What was used, by a reply in which there was text, or reasoning.
+
+        Reasoning is in `output_tokens`, and not counted apart. No count is given where it cannot be
+        true: no input, or text of no tokens.
+        """
+        read = self.input_tokens
+        if read is not None:
+            read += (self.cache_read_input_tokens or 0) + (self.cache_creation_input_tokens or 0)
+        written = None if wrote and self.output_tokens == 0 else self.output_tokens
+        return Usage(
+            visible_output_tokens=None if reasoned else written,
+            unsplit_output_tokens=written if reasoned else None,
+            input_tokens=read or None,
+        )
+
+
+class _Block(BaseModel):
+    """A block of a message, or a piece of one."""
+
+    type: str
+    text: str | None = None
+
+
+class _Message(BaseModel):
+    content: list[_Block]
+    stop_reason: str | None = None
+    model: str | None = None
+    usage: _Counts | None = None
+
+
+class _Whole(_Message):
+    """The body of a reply, which may report an error instead."""
+
+    content: list[_Block] = []
+    type: str
+    error: Any = None
+
+
+class _Delta(BaseModel):
+    type: str | None = None
+    text: str | None = None
+    stop_reason: str | None = None
+
+
+class _Event(BaseModel):
+    type: str
+    message: _Message | None = None
+    content_block: _Block | None = None
+    delta: _Delta | None = None
+    usage: _Counts | None = None
+    error: Any = None
+
+
+class AnthropicReading(Reading):
+    """A reply to a message."""
+
+    statuses: ClassVar[Mapping[str, Status]] = {
+        "max_tokens": Status.TRUNCATED,
+        "model_context_window_exceeded": Status.TRUNCATED,
+        "refusal": Status.REFUSED,
+    }
+    _counts = _Counts()
+
+    def take_event(self, event: Event) -> None:
+        """Take an event; those of a kind that is not known are left out of account."""
+        read = self._read(_Event, event.data)
+        if read.type == "error":
+            raise self.failures.reported({"error": read.error})
+        if read.message is not None:
+            self._take_message(read.message)
+        if read.content_block is not None:
+            self._take_block(read.content_block.type, read.content_block.text)
+        if read.delta is not None:
+            if read.delta.type is not None:
+                self._take_block(read.delta.type, read.delta.text)
+            self._stop_reason = read.delta.stop_reason or self._stop_reason
+        self._counts = self._counts.updated(read.usage)
+        self.complete = read.type == "message_stop"
+
+    def take_whole(self, body: bytes) -> None:
+        """Take the whole message."""
+        read = self._read(_Whole, body)
+        self.streamed = False
+        if read.error:
+            raise self.failures.reported({"error": read.error})
+        if read.type != "message":
+            message = "sent a reply that cannot be read: it is no message"
+            raise self.failures.failure(FailureKind.MALFORMED_REPLY, message)
+        self._take_message(read)
+        self.complete = True
+
+    def _take_message(self, message: _Message) -> None:
+        for block in message.content:
+            self._take_block(block.type, block.text)
+        self._model = message.model or self._model
+        self._stop_reason = message.stop_reason or self._stop_reason
+        self._counts = self._counts.updated(message.usage)
+
+    def _take_block(self, kind: str, text: str | None) -> None:
+        if kind in {"text", "text_delta"}:
+            self._write(text or "")
+        elif "thinking" in kind:
+            self._reason()
+
+    def _usage(self) -> Usage:
+        return self._counts.usage(wrote=self.wrote, reasoned=self._reasoned)

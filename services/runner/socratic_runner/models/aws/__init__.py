@@ -1,0 +1,1 @@
+"""What Bedrock takes: access, a shared connection, the form of its messages, its failures."""

@@ -1,0 +1,122 @@
+"""What this process needs before it can speak to Bedrock: the library, a region, credentials.
+
+Nothing here uses the network, and botocore is imported only where a profile has to be read.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any, Final
+
+from socratic_bench.domain.manifest import TutorModel
+from socratic_bench.errors import InvalidInput, MissingCredential, MissingExtra
+from socratic_runner.models.http.base_urls import base_url
+
+BEARER_VARIABLE: Final = "AWS_BEARER_TOKEN_BEDROCK"
+
+_HOW_TO_INSTALL: Final = "pip install 'socratic-ai-bench-runner[bedrock]'"
+_REGION: Final = re.compile(r"[a-z]{2,}(-[a-z0-9]+)+")
+_REGION_VARIABLES: Final = ("AWS_REGION", "AWS_DEFAULT_REGION")
+_LEADS_TO_CREDENTIALS: Final = (
+    "AWS_ACCESS_KEY_ID",
+    BEARER_VARIABLE,
+    "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI",
+    "AWS_CONTAINER_CREDENTIALS_FULL_URI",
+    "AWS_WEB_IDENTITY_TOKEN_FILE",
+    "AWS_CREDENTIAL_FILE",
+    "BOTO_CONFIG",
+)
+_IN_PROFILE: Final = re.compile(r"aws_|role_|source_|credential_|web_identity_|sso_|login_")
+
+
+def require_library(model: TutorModel) -> None:
+    """Raise MissingExtra if aiobotocore is not installed."""
+    if find_spec("aiobotocore") is None:
+        raise MissingExtra(
+            f"model {model.id}: Bedrock needs aiobotocore, which is not installed; "
+            f"run: {_HOW_TO_INSTALL}"
+        )
+
+
+def region_of(model: TutorModel, chosen: str | None) -> str:
+    """The region of `model`: `chosen`, else its ARN's, the environment's, the profile's.
+
+    An ARN goes before the environment, since it names something that is in no other region.
+    Raises InvalidInput if none is named, or one that cannot be a region; MissingCredential for a
+    profile that is not there.
+    """
+    region = chosen or _of_arn(model) or _of_environment()
+    region = region or _profile(model, "region").get("region")
+    if not region:
+        raise InvalidInput(
+            f"model {model.id}: its AWS region is not known; set AWS_REGION in the environment, or "
+            "the option region"
+        )
+    if not _REGION.fullmatch(region):
+        raise InvalidInput(f"model {model.id}: {region!r} is no AWS region; us-east-1 is one")
+    return region
+
+
+def _of_arn(model: TutorModel) -> str | None:
+    parts = model.id.partition("/")[2].split(":")
+    return parts[3] if parts[0] == "arn" and len(parts) > 3 else None
+
+
+def _of_environment() -> str | None:
+    return next(filter(None, map(os.environ.get, _REGION_VARIABLES)), None)
+
+
+def require_credentials(model: TutorModel) -> None:
+    """Raise MissingCredential if it is certain that there are no credentials, or unusable ones.
+
+    An instance may have a role, which only the network can tell: then there may be credentials.
+    """
+    environment = os.environ
+    if environment.get("AWS_ACCESS_KEY_ID") and not environment.get("AWS_SECRET_ACCESS_KEY"):
+        raise MissingCredential(
+            f"model {model.id}: AWS_ACCESS_KEY_ID is in the environment and AWS_SECRET_ACCESS_KEY "
+            "is not; set both"
+        )
+    named = any(map(environment.get, _LEADS_TO_CREDENTIALS))
+    may_have_a_role = environment.get("AWS_EC2_METADATA_DISABLED", "").lower() != "true"
+    if (named or may_have_a_role) and not environment.get("AWS_PROFILE"):
+        return
+    profile = _profile(model, "credentials")
+    if not (named or may_have_a_role or any(map(_IN_PROFILE.match, profile))):
+        raise MissingCredential(
+            f"model {model.id}: there are no AWS credentials; set AWS_ACCESS_KEY_ID and "
+            f"AWS_SECRET_ACCESS_KEY, {BEARER_VARIABLE}, or AWS_PROFILE in the environment, not in "
+            "the configuration"
+        )
+
+
+def _profile(model: TutorModel, wanted: str) -> Mapping[str, Any]:
+    """The profile in use, which AWS_PROFILE may name; empty where there is none."""
+    exceptions = import_module("botocore.exceptions")
+    try:
+        session = import_module("botocore.session").Session()
+        profile: Mapping[str, Any] = session.get_scoped_config()
+    except (exceptions.ProfileNotFound, exceptions.ConfigParseError) as error:
+        message = f"model {model.id}: its AWS {wanted} cannot be looked up: {error}; AWS_PROFILE"
+        message += " must name a profile of the AWS configuration, which must be readable"
+        raise MissingCredential(message) from None
+    return profile
+
+
+def endpoint_of(model: TutorModel) -> str | None:
+    """The address `model` is to be reached at instead of its region's own; None: there is none.
+
+    Raises InvalidInput, without repeating the address, which may hold a password.
+    """
+    if model.base_url is None:
+        return None
+    if "@" in model.base_url:
+        raise InvalidInput(
+            f"model {model.id}: base_url holds a user or a password; AWS credentials belong into "
+            "the environment or a profile"
+        )
+    return base_url(model, None)

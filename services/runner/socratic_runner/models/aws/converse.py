@@ -1,0 +1,167 @@
+"""Bedrock's Converse: putting a question into its form, and reading what comes back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from pydantic import ValidationError
+
+from socratic_bench.domain.response import Usage
+from socratic_bench.errors import ModelCallFailed
+from socratic_bench.ports.models import FailureKind, Question, Reply
+from socratic_bench.scoring.statuses import Status
+
+_STATUSES: Final = {
+    "max_tokens": Status.TRUNCATED,
+    "model_context_window_exceeded": Status.TRUNCATED,
+    "guardrail_intervened": Status.REFUSED,
+    "content_filtered": Status.REFUSED,
+}
+"""What a stop reason says. Any other one ends an answer that is whole."""
+
+_UNUSABLE: Final = ("malformed_model_output", "malformed_tool_use")
+
+_CACHED: Final = ("cacheReadInputTokens", "cacheWriteInputTokens")
+"""Counts of input tokens that are not among the `inputTokens`."""
+
+
+def messages(question: Question) -> list[dict[str, Any]]:
+    """The conversation so far and the student's new message.
+
+    Bedrock refuses a blank text, and two messages of one speaker in a row: where the tutor had said
+    nothing, what the student said before and after becomes one message.
+    """
+    said: list[dict[str, Any]] = []
+
+    def say(role: str, text: str) -> None:
+        if not text.strip():
+            return
+        if not said or said[-1]["role"] != role:
+            said.append({"role": role, "content": []})
+        said[-1]["content"].append({"text": text})
+
+    for turn in question.earlier_turns:
+        say("user", turn.student)
+        say("assistant", turn.tutor)
+    say("user", question.student_message)
+    return said
+
+
+def request(
+    question: Question, model_id: str, *, omit: frozenset[str], fields: Mapping[str, Any] | None
+) -> dict[str, Any]:
+    """The arguments of `converse` and `converse_stream`.
+
+    `omit` has the sampling parameters that are not sent; `fields` goes to the model as it is.
+    """
+    parameters = question.parameters
+    sampling: dict[str, Any] = {"maxTokens": parameters.max_tokens}
+    if "temperature" not in omit:
+        sampling["temperature"] = parameters.temperature
+    if "top_p" not in omit and parameters.top_p is not None:
+        sampling["topP"] = parameters.top_p
+    body: dict[str, Any] = {
+        "modelId": model_id,
+        "messages": messages(question),
+        "inferenceConfig": sampling,
+    }
+    if question.system_prompt.strip():
+        body["system"] = [{"text": question.system_prompt}]
+    if fields:
+        body["additionalModelRequestFields"] = dict(fields)
+    return body
+
+
+class Answer:
+    """What Bedrock answered, read whole or event by event.
+
+    What cannot be read raises ModelCallFailed as a malformed reply.
+    """
+
+    def __init__(self) -> None:
+        self._texts: list[str] = []
+        self._reasoned = False
+        self._stop_reason: str | None = None
+        self._about: Mapping[str, Any] = {}
+
+    def take_event(self, event: Mapping[str, Any]) -> bool:
+        """Read one event of a stream; whether it brought text or reasoning."""
+        try:
+            if "contentBlockDelta" in event:
+                return self._take_block(event["contentBlockDelta"]["delta"])
+            if "messageStop" in event:
+                self._stop_reason = event["messageStop"]["stopReason"]
+            elif "metadata" in event:
+                self._about = event["metadata"]
+        except (AttributeError, KeyError, TypeError) as error:
+            raise _malformed(error) from None
+        return False
+
+    def take_response(self, response: Mapping[str, Any]) -> None:
+        """Read a whole response."""
+        try:
+            for block in response["output"]["message"]["content"]:
+                self._take_block(block)
+            self._stop_reason = response["stopReason"]
+            self._about = response
+        except (AttributeError, KeyError, TypeError) as error:
+            raise _malformed(error) from None
+
+    def _take_block(self, block: Mapping[str, Any]) -> bool:
+        text = block.get("text", "")
+        self._texts.append(text)
+        reasoned = "reasoningContent" in block
+        self._reasoned = self._reasoned or reasoned
+        return reasoned or bool(text)
+
+    def reply(self, *, latency_ms: int, first_token_ms: int | None = None) -> Reply:
+        """What it amounts to, once all has been read.
+
+        Raises ModelCallFailed if it ended without saying why, or is not what a model wrote.
+        """
+        reason = self._stop_reason
+        if reason is None:
+            message = "Bedrock's reply ended without saying that it was finished"
+            raise ModelCallFailed(FailureKind.CUT_STREAM, message, retryable=True)
+        if reason in _UNUSABLE:
+            message = f"Bedrock could not use what the model wrote: {reason}"
+            raise ModelCallFailed(FailureKind.MALFORMED_REPLY, message, retryable=True)
+        try:
+            return Reply(
+                text="".join(self._texts),
+                status=_STATUSES.get(reason, Status.OK),
+                usage=self._usage(),
+                latency_ms=latency_ms,
+                stop_reason=reason,
+                model_version=self._version(),
+                first_token_ms=first_token_ms,
+            )
+        except (AttributeError, TypeError, ValidationError) as error:
+            raise _malformed(error) from None
+
+    def _usage(self) -> Usage:
+        counts = self._about.get("usage")
+        if counts is None:
+            return Usage()
+        written, read = counts.get("outputTokens"), counts.get("inputTokens")
+        if read is not None:
+            read += sum(counts.get(name) or 0 for name in _CACHED)
+        return Usage(
+            # Bedrock does not count reasoning apart from the answer.
+            visible_output_tokens=None if self._reasoned else written,
+            unsplit_output_tokens=written if self._reasoned else None,
+            input_tokens=read,
+        )
+
+    def _version(self) -> str | None:
+        """The model that a prompt router chose: Bedrock tells of no other version."""
+        router = (self._about.get("trace") or {}).get("promptRouter") or {}
+        version = router.get("invokedModelId")
+        return version if isinstance(version, str) else None
+
+
+def _malformed(error: Exception) -> ModelCallFailed:
+    what = "a count is wrong" if isinstance(error, ValidationError) else repr(error)
+    message = f"Bedrock's reply cannot be read: {what}"
+    return ModelCallFailed(FailureKind.MALFORMED_REPLY, message, retryable=True)

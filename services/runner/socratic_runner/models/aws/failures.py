@@ -1,0 +1,156 @@
+"""What a failed call to Bedrock means: errors of AWS, of botocore and of the network, by class."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from importlib import import_module
+from typing import Any, Final
+
+from socratic_bench.errors import ModelCallFailed
+from socratic_bench.ports.models import FailureKind
+from socratic_runner.models.aws.access import BEARER_VARIABLE
+from socratic_runner.models.http import failure_tables
+from socratic_runner.models.http.failures import Failures
+from socratic_runner.models.http.keys import HIDDEN, Key
+from socratic_runner.models.http.retry_after import retry_after
+
+_FAILURES: Final = Failures("Bedrock", None)
+
+_BY_CODE: Final = {
+    "throttlingexception": FailureKind.RATE_LIMITED,
+    "toomanyrequestsexception": FailureKind.RATE_LIMITED,
+    "servicequotaexceededexception": FailureKind.RATE_LIMITED,
+    "serviceunavailableexception": FailureKind.OVERLOADED,
+    "modelnotreadyexception": FailureKind.OVERLOADED,
+    "internalserverexception": FailureKind.OVERLOADED,
+    "modeltimeoutexception": FailureKind.TIMEOUT,
+    "modelerrorexception": FailureKind.UNKNOWN,
+    "modelstreamerrorexception": FailureKind.CUT_STREAM,
+    "accessdenied": FailureKind.AUTH,
+    "accessdeniedexception": FailureKind.AUTH,
+    "unrecognizedclientexception": FailureKind.AUTH,
+    "expiredtokenexception": FailureKind.AUTH,
+    "expiredtoken": FailureKind.AUTH,
+    "invalidclienttokenid": FailureKind.AUTH,
+    "invalidsignatureexception": FailureKind.AUTH,
+    "signaturedoesnotmatch": FailureKind.AUTH,
+    "incompletesignature": FailureKind.AUTH,
+    "missingauthenticationtokenexception": FailureKind.AUTH,
+    "resourcenotfoundexception": FailureKind.NOT_FOUND,
+}
+"""What an AWS error code says, in lower case: within a stream its first letter is a small one."""
+
+_BY_EXCEPTION: Final = (
+    ("ReadTimeoutError", FailureKind.TIMEOUT),
+    ("ConnectionError", FailureKind.UNREACHABLE),
+    ("HTTPClientError", FailureKind.UNREACHABLE),
+    ("NoCredentialsError", FailureKind.AUTH),
+    ("PartialCredentialsError", FailureKind.AUTH),
+    ("CredentialRetrievalError", FailureKind.AUTH),
+    ("NoAuthTokenError", FailureKind.AUTH),
+    ("TokenRetrievalError", FailureKind.AUTH),
+    ("SSOError", FailureKind.AUTH),
+    ("LoginError", FailureKind.AUTH),
+    ("RefreshWithMFAUnsupportedError", FailureKind.AUTH),
+    ("ProfileNotFound", FailureKind.AUTH),
+    ("ParamValidationError", FailureKind.BAD_REQUEST),
+    ("ValidationError", FailureKind.BAD_REQUEST),
+    ("BaseEndpointResolverError", FailureKind.BAD_REQUEST),
+    ("EndpointProviderError", FailureKind.BAD_REQUEST),
+)
+"""What an exception of botocore's says; of several that fit, the first. Connecting too slowly is a
+ConnectionError."""
+
+_TOO_LONG: Final = re.compile(r"too long|input tokens|total text bytes", re.IGNORECASE)
+"""Bedrock's own words for it, besides those of other providers."""
+
+_SECRET_VARIABLES: Final = (
+    "AWS_ACCESS_KEY_ID",
+    "AWS_SECRET_ACCESS_KEY",
+    "AWS_SESSION_TOKEN",
+    "AWS_SECURITY_TOKEN",
+    BEARER_VARIABLE,
+)
+_SECRET: Final = re.compile(
+    r"(?P<name>x-amz-security-token\W+|credential=|signature=)[^\s,&'\"]+"
+    r"|\b(AKIA|ASIA)[A-Z0-9]{16}\b",
+    re.IGNORECASE,
+)
+"""What AWS repeats of a request whose signature it does not accept."""
+
+
+def failure_of(error: Exception) -> ModelCallFailed | None:
+    """The failure that `error` means; None if it comes neither from Bedrock nor the way there."""
+    exceptions = import_module("botocore.exceptions")
+    if isinstance(error, ModelCallFailed):
+        return error
+    if isinstance(error, exceptions.ClientError):
+        return _answered(error.response)
+    if isinstance(error, exceptions.BotoCoreError):
+        return _failure(_kind_of_exception(error), f"cannot be asked: {error}")
+    kind = _kind_within_a_reply(error)
+    # Of aiohttp's errors the message only: they know the headers of the request.
+    message = f"did not finish its reply: {str(error) or type(error).__name__}"
+    return None if kind is None else _failure(kind, message)
+
+
+def _kind_of_exception(error: Any) -> FailureKind:
+    if isinstance(error.kwargs.get("error"), import_module("aiohttp").ClientPayloadError):
+        return FailureKind.CUT_STREAM
+    exceptions = import_module("botocore.exceptions")
+    for name, kind in _BY_EXCEPTION:
+        if isinstance(error, getattr(exceptions, name)):
+            return kind
+    return FailureKind.UNKNOWN
+
+
+def _kind_within_a_reply(error: Exception) -> FailureKind | None:
+    """The class of what goes wrong once a reply has begun, for which botocore has no errors."""
+    if isinstance(error, import_module("botocore.eventstream").ParserError):
+        return FailureKind.MALFORMED_REPLY
+    if isinstance(error, import_module("botocore.parsers").ResponseParserError):
+        return FailureKind.MALFORMED_REPLY
+    if isinstance(error, TimeoutError):
+        return FailureKind.TIMEOUT
+    if isinstance(error, OSError | import_module("aiohttp").ClientError):
+        return FailureKind.CUT_STREAM
+    return None
+
+
+def _answered(response: Mapping[str, Any]) -> ModelCallFailed:
+    error, metadata = response.get("Error", {}), response.get("ResponseMetadata", {})
+    code, message = str(error.get("Code", "")), str(error.get("Message", ""))
+    status = metadata.get("HTTPStatusCode")
+    headers = {"Retry-After": metadata.get("HTTPHeaders", {}).get("retry-after", "")}
+    name = "" if code == str(status) else f" ({code})"  # botocore puts one for the other
+    return _failure(
+        kind_of(code, status, message),
+        f"answered HTTP {status}{name}: {message or 'without a message'}",
+        wait=retry_after(headers, datetime.now(UTC)),
+    )
+
+
+def kind_of(code: str, status: int | None, message: str) -> FailureKind:
+    """The class of an error that Bedrock, or a gateway before it, answered with.
+
+    The code decides where it is one of AWS's; a gateway's is its status.
+    """
+    kind = _BY_CODE.get(code.lower())
+    if kind is None:
+        kind = failure_tables.kind_of(status, (), message)
+    too_long = kind is FailureKind.BAD_REQUEST and _TOO_LONG.search(message)
+    return FailureKind.CONTEXT_TOO_LONG if too_long else kind
+
+
+def _failure(kind: FailureKind, message: str, *, wait: float | None = None) -> ModelCallFailed:
+    return _FAILURES.failure(kind, _without_credentials(message), wait=wait)
+
+
+def _without_credentials(text: str) -> str:
+    for variable in _SECRET_VARIABLES:
+        if value := os.environ.get(variable):
+            text = Key(value).hide_in(text)
+    return _SECRET.sub(lambda found: f"{found['name'] or ''}{HIDDEN}", text)

@@ -1,0 +1,1 @@
+"""What the providers over HTTP share: connections, deadlines, event streams, keys, failures."""

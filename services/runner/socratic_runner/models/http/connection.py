@@ -1,0 +1,245 @@
+"""Posting to one address: its connections, its deadlines, and what goes wrong on the way."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Mapping
+from contextlib import suppress
+from types import SimpleNamespace
+from typing import Any, Final
+from urllib.parse import urlsplit
+from urllib.request import getproxies_environment, proxy_bypass
+
+import aiohttp
+
+from socratic_bench.domain.manifest import Limits
+from socratic_bench.errors import InvalidInput, ModelCallFailed
+from socratic_bench.ports.models import FailureKind
+from socratic_runner.models.http.failures import Failures
+from socratic_runner.models.http.reading import Reading
+from socratic_runner.models.http.server_sent_events import EventDecoder
+
+LARGEST_REPLY: Final = 8_000_000
+"""Bytes of a reply that are read; a larger one is none."""
+
+LARGEST_ERROR: Final = 64_000
+"""Bytes of the body of an error that are read."""
+
+_ERROR_SECONDS: Final = 5.0
+"""How long the body of an error may take after its status."""
+
+_TAIL_SECONDS: Final = 0.5
+"""How long the end of a body may take after the end of its reply, to have the connection again."""
+
+
+class Connection:
+    """Posts JSON to one address. Any number of calls may be made at once."""
+
+    def __init__(
+        self,
+        url: str,
+        headers: Mapping[str, str],
+        limits: Limits,
+        failures: Failures,
+        *,
+        streamed: bool,
+    ) -> None:
+        self._url = url
+        self._headers = {
+            **headers,
+            "Content-Type": "application/json",
+            # Small bodies, to be had as soon as they are written.
+            "Accept-Encoding": "identity",
+            "User-Agent": "socratic-bench",
+        }
+        self._limits = limits
+        self._failures = failures
+        # llama.cpp closes a connection after a stream without having said so, and a call that is
+        # just then made on it is lost. Without TLS a connection of its own costs next to nothing.
+        self._one_call_each = streamed and url.startswith("http://")
+        self._proxy = _proxy_for(url)
+        self._session: aiohttp.ClientSession | None = None
+        self._closed = False
+
+    async def post(self, body: Mapping[str, Any], reading: Reading) -> None:
+        """Post `body`, and have `reading` take what comes of it.
+
+        Cancelling it closes the connection of this call. Raises ModelCallFailed.
+        """
+        if self._closed:
+            message = "cannot be asked: the client is closed"
+            raise self._failures.failure(FailureKind.UNKNOWN, message, passing=False)
+        data = json.dumps(body).encode()
+        began = False
+        try:
+            async with (
+                asyncio.timeout(None) as patience,
+                self._open_session().post(
+                    self._url,
+                    data=data,
+                    proxy=self._proxy,
+                    allow_redirects=False,
+                    trace_request_ctx=patience if reading.streamed else None,
+                ) as response,
+            ):
+                began = True
+                await _read(response, reading, patience)
+        except (aiohttp.ClientError, OSError) as error:
+            if not reading.finished:
+                raise self._lost(error, reading, began=began) from None
+        except (asyncio.CancelledError, RuntimeError) as error:
+            if not self._ended_by_closing():
+                raise
+            raise self._lost(error, reading, began=began) from None
+
+    async def close(self) -> None:
+        """Close all connections; calls that are running fail. Calling it twice does nothing."""
+        self._closed = True
+        session, self._session = self._session, None
+        if session is not None:
+            await session.close()
+
+    def _open_session(self) -> aiohttp.ClientSession:
+        if self._session is None:
+            self._session = aiohttp.ClientSession(
+                # How many calls there are at once is decided elsewhere.
+                connector=aiohttp.TCPConnector(limit=0, force_close=self._one_call_each),
+                timeout=aiohttp.ClientTimeout(
+                    total=None, connect=self._limits.connect_timeout_seconds
+                ),
+                headers=self._headers,
+                cookie_jar=aiohttp.DummyCookieJar(),
+                trace_configs=[self._clock()],
+            )
+        return self._session
+
+    def _clock(self) -> aiohttp.TraceConfig:
+        """Has the wait for the first byte begin when a request is sent."""
+
+        async def begin(
+            _session: aiohttp.ClientSession,
+            context: SimpleNamespace,
+            _params: aiohttp.TraceRequestHeadersSentParams,
+        ) -> None:
+            patience: asyncio.Timeout | None = context.trace_request_ctx
+            if patience is not None:
+                now = asyncio.get_running_loop().time()
+                patience.reschedule(now + self._limits.first_byte_timeout_seconds)
+
+        clock = aiohttp.TraceConfig()
+        clock.on_request_headers_sent.append(begin)
+        return clock
+
+    def _ended_by_closing(self) -> bool:
+        """Whether a call ended because its session was closed, and not by whoever made it.
+
+        A call then finds itself cancelled, or with a RuntimeError, depending on how far it was.
+        """
+        task = asyncio.current_task()
+        return self._closed and task is not None and not task.cancelling()
+
+    def _lost(self, error: BaseException, reading: Reading, *, began: bool) -> ModelCallFailed:
+        """What a broken connection means.
+
+        Of `error` nothing but its message is kept: it knows the headers of the request.
+        """
+        failure = self._failures.failure
+        if self._closed:
+            return reading.cut("the client was closed before the reply was finished")
+        if isinstance(error, TimeoutError) and not isinstance(error, aiohttp.ClientError):
+            seconds = self._limits.first_byte_timeout_seconds
+            return failure(FailureKind.TIMEOUT, f"sent no first byte within {seconds:g} s")
+        if isinstance(error, aiohttp.ClientResponseError):
+            return self._failed_handshake(error)
+        message = str(error) or type(error).__name__
+        if isinstance(error, aiohttp.ConnectionTimeoutError):
+            message = f"no connection within {self._limits.connect_timeout_seconds:g} s"
+        if began:
+            return reading.cut(message)
+        return failure(FailureKind.UNREACHABLE, f"cannot be reached: {message}")
+
+    def _failed_handshake(self, error: aiohttp.ClientResponseError) -> ModelCallFailed:
+        if isinstance(error, aiohttp.ClientHttpProxyError):
+            message = f"cannot be reached: the proxy answered HTTP {error.status} {error.message}"
+            return self._failures.failure(FailureKind.UNREACHABLE, message)
+        message = f"sent something that is no HTTP: {error.message}"
+        return self._failures.failure(FailureKind.MALFORMED_REPLY, message)
+
+
+async def _read(
+    response: aiohttp.ClientResponse, reading: Reading, patience: asyncio.Timeout
+) -> None:
+    if not 200 <= response.status < 300:
+        patience.reschedule(None)
+        body = await _beginning(response)
+        raise reading.failures.answered(response.status, response.headers, body)
+    if reading.streamed and response.content_type != "application/json":
+        await _read_events(response, reading, patience)
+    else:
+        reading.take_whole(await _whole(response, reading, patience))
+
+
+async def _read_events(
+    response: aiohttp.ClientResponse, reading: Reading, patience: asyncio.Timeout
+) -> None:
+    decoder, size, complete = EventDecoder(), 0, False
+    async for piece in response.content.iter_any():
+        if complete:
+            continue
+        patience.reschedule(None)
+        size += len(piece)
+        _check_size(size, reading)
+        for event in decoder.feed(piece):
+            reading.take_event(event)
+        complete = reading.complete
+        if complete:
+            patience.reschedule(asyncio.get_running_loop().time() + _TAIL_SECONDS)
+
+
+async def _whole(
+    response: aiohttp.ClientResponse, reading: Reading, patience: asyncio.Timeout
+) -> bytes:
+    pieces, size = [], 0
+    async for piece in response.content.iter_any():
+        patience.reschedule(None)
+        size += len(piece)
+        _check_size(size, reading)
+        pieces.append(piece)
+    return b"".join(pieces)
+
+
+async def _beginning(response: aiohttp.ClientResponse) -> bytes:
+    """The body of an error, or as much of it as comes; its status says enough."""
+    body = b""
+    with suppress(aiohttp.ClientError, OSError):
+        async with asyncio.timeout(_ERROR_SECONDS):
+            async for piece in response.content.iter_any():
+                body += piece
+                if len(body) > LARGEST_ERROR:
+                    break
+    return body[:LARGEST_ERROR]
+
+
+def _check_size(size: int, reading: Reading) -> None:
+    if size > LARGEST_REPLY:
+        message = f"sent a reply of more than {LARGEST_REPLY:,} bytes"
+        raise reading.failures.failure(FailureKind.MALFORMED_REPLY, message)
+
+
+def _proxy_for(url: str) -> str | None:
+    """The proxy that the environment names for an address. Raises InvalidInput for a wrong one.
+
+    Not left to aiohttp, which would look into the environment anew for each call, and would send
+    along what it finds in a .netrc.
+    """
+    parts = urlsplit(url)
+    proxy = getproxies_environment().get(parts.scheme)
+    if not proxy or proxy_bypass(parts.netloc):
+        return None
+    if not proxy.startswith("http://"):
+        raise InvalidInput(
+            f"the environment variable {parts.scheme}_proxy must name a proxy that begins with "
+            "http://; list hosts that need none in no_proxy"
+        )
+    return proxy

@@ -1,0 +1,113 @@
+"""Which class of failure an error of a provider is, as far as its words and numbers tell."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Final
+
+from socratic_bench.ports.models import FailureKind
+
+_STATUSES: Final = {
+    400: FailureKind.BAD_REQUEST,
+    401: FailureKind.AUTH,
+    402: FailureKind.AUTH,
+    403: FailureKind.AUTH,
+    404: FailureKind.NOT_FOUND,
+    408: FailureKind.TIMEOUT,
+    409: FailureKind.OVERLOADED,
+    410: FailureKind.NOT_FOUND,
+    413: FailureKind.CONTEXT_TOO_LONG,
+    425: FailureKind.OVERLOADED,
+    429: FailureKind.RATE_LIMITED,
+    502: FailureKind.OVERLOADED,
+    503: FailureKind.OVERLOADED,
+    504: FailureKind.TIMEOUT,
+    520: FailureKind.OVERLOADED,
+    521: FailureKind.OVERLOADED,
+    522: FailureKind.OVERLOADED,
+    523: FailureKind.OVERLOADED,
+    524: FailureKind.TIMEOUT,
+    529: FailureKind.OVERLOADED,
+}
+"""520 to 524 are a proxy's words for a server behind it that does not answer. Other numbers from
+400 to 499 are BAD_REQUEST. The rest is UNKNOWN, 500 too: it may be this one question that the
+server cannot take, so that it is not waited for as for one that has no time."""
+
+_NAMES: Final = {
+    "context_length_exceeded": FailureKind.CONTEXT_TOO_LONG,
+    "exceed_context_size_error": FailureKind.CONTEXT_TOO_LONG,
+    "request_too_large": FailureKind.CONTEXT_TOO_LONG,
+    "content_filter": FailureKind.REFUSED,
+    "content_policy_violation": FailureKind.REFUSED,
+    "moderation_blocked": FailureKind.REFUSED,
+    "responsibleaipolicyviolation": FailureKind.REFUSED,
+    "insufficient_quota": FailureKind.AUTH,
+    "billing_hard_limit_reached": FailureKind.AUTH,
+    "billing_not_active": FailureKind.AUTH,
+    "billing_error": FailureKind.AUTH,
+    "enforced_spend_limit_reached": FailureKind.AUTH,
+    "invalid_api_key": FailureKind.AUTH,
+    "model_not_found": FailureKind.NOT_FOUND,
+}
+"""What a provider calls an error, where the name says more than the number beside it."""
+
+_BROAD_NAMES: Final = {
+    "overloaded_error": FailureKind.OVERLOADED,
+    "unavailable_error": FailureKind.OVERLOADED,
+    "rate_limit_error": FailureKind.RATE_LIMITED,
+    "rate_limit_exceeded": FailureKind.RATE_LIMITED,
+    "authentication_error": FailureKind.AUTH,
+    "permission_error": FailureKind.AUTH,
+    "not_found_error": FailureKind.NOT_FOUND,
+    "invalid_request_error": FailureKind.BAD_REQUEST,
+    "timeout_error": FailureKind.TIMEOUT,
+    "server_error": FailureKind.UNKNOWN,
+    "api_error": FailureKind.UNKNOWN,
+}
+"""Names that say less than a number; within a stream there may be nothing else."""
+
+_PHRASES: Final = (
+    (
+        re.compile(
+            r"prompt is too long|input is too long|too many (input |prompt )?tokens"
+            r"|(maximum|max|exceeds?\b.*) context|context (length|window|size)"
+        ),
+        FailureKind.CONTEXT_TOO_LONG,
+    ),
+    (
+        re.compile(
+            r"content (management )?policy|content filter|safety system|(was|been) flagged"
+            r"|blocked by .*(safety|moderation|guardrail)"
+        ),
+        FailureKind.REFUSED,
+    ),
+    (
+        re.compile(
+            r"api key (not valid|is invalid|expired)|credit balance is too low"
+            r"|reached your specified .*usage limit"
+        ),
+        FailureKind.AUTH,
+    ),
+)
+_PHRASES_COUNT: Final = frozenset({400, 403, 413, 422, None})
+"""Where the message says more than the number, if there is one."""
+
+
+def kind_of(status: int | None, names: Iterable[str], message: str) -> FailureKind:
+    """The class of an error: by its exact names, its message, its number, and its broad names.
+
+    `status` is the HTTP status, or a number like one that came in a body; None: there is none.
+    """
+    lower = [name.lower() for name in names]
+    for name in lower:
+        if name in _NAMES:
+            return _NAMES[name]
+    if status in _PHRASES_COUNT:
+        for phrase, kind in _PHRASES:
+            if phrase.search(message.lower()):
+                return kind
+    if status is not None:
+        other = FailureKind.BAD_REQUEST if 400 <= status < 500 else FailureKind.UNKNOWN
+        return _STATUSES.get(status, other)
+    return next((_BROAD_NAMES[name] for name in lower if name in _BROAD_NAMES), FailureKind.UNKNOWN)

@@ -1,0 +1,150 @@
+"""Replies in the format of OpenAI's chat completions, with the variants of those who imitate it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar, Final
+
+from pydantic import BaseModel
+
+from socratic_bench.domain.response import Usage
+from socratic_bench.ports.models import FailureKind
+from socratic_bench.scoring.statuses import Status
+from socratic_runner.models.http.reading import Count, Reading
+from socratic_runner.models.http.server_sent_events import Event
+
+_LAST: Final = b"[DONE]"
+
+
+class _Part(BaseModel):
+    type: str = "text"
+    text: str | None = None
+
+
+class _Message(BaseModel):
+    content: str | list[_Part] | None = None
+    refusal: str | None = None
+    reasoning_content: Any = None
+    reasoning: Any = None
+
+
+class _Choice(BaseModel):
+    index: int | None = None
+    delta: _Message | None = None
+    message: _Message | None = None
+    finish_reason: str | None = None
+    error: Any = None
+
+
+class _OutputDetails(BaseModel):
+    reasoning_tokens: Count = None
+
+
+class Counts(BaseModel):
+    """The `usage` of a reply."""
+
+    prompt_tokens: Count = None
+    """Cached ones included."""
+
+    completion_tokens: Count = None
+    total_tokens: Count = None
+    completion_tokens_details: _OutputDetails | None = None
+
+    def usage(self, *, wrote: bool, reasoned: bool) -> Usage:
+        """What was used, by a reply in which there was text, or reasoning.
+
+        No count is given where it cannot be true: no input, or text of no tokens.
+        """
+        written, read = self.completion_tokens, self.prompt_tokens or None
+        if written is None or (wrote and written == 0):
+            return Usage(input_tokens=read)
+        apart = (self.total_tokens or 0) - (read or 0) - written
+        if read is not None and apart > 0:
+            # xAI and Google count reasoning apart from what was written, and only in the total.
+            return Usage(visible_output_tokens=written, reasoning_tokens=apart, input_tokens=read)
+        details = self.completion_tokens_details
+        reasoning = (details.reasoning_tokens or 0) if details is not None else 0
+        if reasoning > written or (reasoned and reasoning == 0):
+            return Usage(unsplit_output_tokens=written, input_tokens=read)
+        return Usage(
+            visible_output_tokens=written - reasoning, reasoning_tokens=reasoning, input_tokens=read
+        )
+
+
+class _Chunk(BaseModel):
+    """A reply, or a piece of one."""
+
+    choices: list[_Choice] | None = None
+    usage: Counts | None = None
+    model: str | None = None
+    error: Any = None
+
+
+class OpenAIReading(Reading):
+    """A reply to a chat completion."""
+
+    statuses: ClassVar[Mapping[str, Status]] = {
+        "length": Status.TRUNCATED,
+        "model_length": Status.TRUNCATED,  # Mistral: the end of the context
+        "content_filter": Status.REFUSED,
+    }
+    _counts: Counts | None = None
+    _refused = False
+
+    def take_event(self, event: Event) -> None:
+        """Take a chunk, or the word that there are no more."""
+        if event.data.strip() == _LAST:
+            self.complete = True
+            return
+        self._take(self._read(_Chunk, event.data))
+
+    def take_whole(self, body: bytes) -> None:
+        """Take the whole reply."""
+        chunk = self._read(_Chunk, body)
+        self.streamed = False
+        self._take(chunk)
+        if not chunk.choices:
+            message = "sent a reply that cannot be read: there are no choices in it"
+            raise self.failures.failure(FailureKind.MALFORMED_REPLY, message)
+        self.complete = True
+
+    def _take(self, chunk: _Chunk) -> None:
+        if chunk.error:
+            raise self.failures.reported({"error": chunk.error})
+        self._model = chunk.model or self._model
+        self._counts = chunk.usage or self._counts
+        for choice in chunk.choices or ():
+            if not choice.index:
+                self._take_choice(choice)
+
+    def _take_choice(self, choice: _Choice) -> None:
+        message = choice.message or choice.delta
+        if message is not None:
+            self._take_message(message)
+        if choice.error or choice.finish_reason == "error":
+            raise self.failures.reported({"error": choice.error or "the model failed"})
+        if choice.finish_reason == "insufficient_system_resource":  # DeepSeek
+            why = "interrupted its reply for want of resources"
+            raise self.failures.failure(FailureKind.OVERLOADED, why)
+        self._stop_reason = choice.finish_reason or self._stop_reason
+
+    def _take_message(self, message: _Message) -> None:
+        if message.reasoning_content or message.reasoning:
+            self._reason()
+        content = message.content or ""
+        for part in [_Part(text=content)] if isinstance(content, str) else content:
+            if part.type == "thinking":
+                self._reason()
+            elif part.type == "text":
+                self._write(part.text or "")
+        if message.refusal:
+            self._refused = True
+            self._write(message.refusal)
+
+    def _status(self) -> Status:
+        return Status.REFUSED if self._refused else super()._status()
+
+    def _usage(self) -> Usage:
+        if self._counts is None:
+            return Usage()
+        return self._counts.usage(wrote=self.wrote, reasoned=self._reasoned)

@@ -1,0 +1,102 @@
+"""Taking parts of limits that several runners share, inside one transaction.
+
+The row of a limit is the lock on its shares, those of owners that nobody has heard of included.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import NamedTuple
+
+from socratic_bench.adapters.sql.batched import Lookups, Writes, chunks
+from socratic_bench.adapters.sql.records import microseconds
+from socratic_bench.adapters.sql.transactions import Transaction
+from socratic_bench.domain.fair_share import fair_shares
+from socratic_bench.ports.store import ShareClaim
+
+TURN_MICROSECONDS = 30_000_000
+"""How long parts that cannot be divided are with those whose turn it is."""
+
+
+class ShareKey(NamedTuple):
+    """What a share is stored by."""
+
+    scope: str
+    owner: str
+
+
+class Share(NamedTuple):
+    """What an owner has of a limit, and has a use for."""
+
+    parts: int
+    wants: int
+
+
+class Sharing:
+    """The claims of one owner, for one transaction that writes."""
+
+    def __init__(
+        self, transaction: Transaction, lookups: Lookups, writes: Writes, owner: str
+    ) -> None:
+        self._transaction = transaction
+        self._lookups = lookups
+        self._writes = writes
+        self._owner = owner
+        self._shares: dict[ShareKey, Share] = {}
+        self._gone: list[ShareKey] = []
+
+    async def claim(
+        self, claims: Sequence[ShareClaim], now: datetime, until: datetime
+    ) -> dict[str, int]:
+        """What `Store.share` says."""
+        of_scopes = {claim.scope: claim for claim in claims}
+        await self._take(of_scopes, now)
+        turn = microseconds(now) // TURN_MICROSECONDS
+        granted: dict[str, int] = {}
+        for scope, claim in of_scopes.items():
+            parts = granted[scope] = self._part(claim, turn)
+            own = ShareKey(scope, self._owner)
+            if parts or claim.wants:
+                self._shares[own] = Share(parts, claim.wants)
+            elif self._shares.pop(own, None):
+                self._gone.append(own)
+        await self._write(until)
+        return granted
+
+    async def _take(self, claims: Mapping[str, ShareClaim], now: datetime) -> None:
+        """Lock these limits in the order of their names, and read their shares."""
+        limits = [{"scope": scope, "total": claims[scope].total} for scope in sorted(claims)]
+        await self._transaction.execute(self._writes.take_limits, self._writes.rows(limits))
+        for chunk in chunks(claims):
+            rows = await self._transaction.execute(self._lookups.shares, {"scopes": chunk})
+            for scope, owner, parts, wants, held_until in rows:
+                key = ShareKey(scope, owner)
+                if held_until < microseconds(now) and owner != self._owner:
+                    self._gone.append(key)
+                else:
+                    self._shares[key] = Share(parts, wants)
+
+    def _part(self, claim: ShareClaim, turn: int) -> int:
+        """The fair share of this owner, or what the others have left of it."""
+        others = {
+            key.owner: share
+            for key, share in self._shares.items()
+            if key.scope == claim.scope and key.owner != self._owner
+        }
+        wants = {owner: share.wants for owner, share in others.items()}
+        fair = fair_shares(claim.total, {**wants, self._owner: claim.wants}, turn)[self._owner]
+        left = claim.total - sum(share.parts for share in others.values())
+        return max(0, min(fair, left))
+
+    async def _write(self, until: datetime) -> None:
+        own = [
+            {**key._asdict(), **share._asdict(), "held_until": microseconds(until)}
+            for key, share in sorted(self._shares.items())
+            if key.owner == self._owner
+        ]
+        if own:
+            await self._transaction.execute(self._writes.write_shares, self._writes.rows(own))
+        for chunk in chunks(self._gone):
+            keys = self._lookups.keys_of_shares(chunk)
+            await self._transaction.execute(self._lookups.delete_shares, keys)

@@ -1,0 +1,163 @@
+"""What a manifest will take before any of it is carried out: calls, tokens, money."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+from socratic_bench.domain.call_cost import (
+    TOKENS_PER_MESSAGE,
+    at_most_nanodollars,
+    input_tokens_at_most,
+)
+from socratic_bench.domain.manifest import Manifest, TutorModel
+from socratic_bench.domain.money import nanodollars
+from socratic_bench.domain.scenario import Scenario
+
+LIKELY_OUTPUT_TOKENS: Final = 165
+"""Tokens of a likely answer: the mean, at four characters a token, of 215 answers that 24 models
+gave as Socratic tutors. Their own means went from 24 to 631; reasoning is not counted in."""
+
+LIKELY_CHARACTERS_PER_TOKEN: Final = 4
+
+
+class Range(NamedTuple):
+    """A figure that is not known yet."""
+
+    likely: int
+    at_most: int
+    """With one call a turn: one that failed, was paid for and is made again adds to it."""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelEstimate:
+    """What one model will take."""
+
+    model: TutorModel
+    runs: int
+    calls: int
+    """Turns of all runs: one call each, where nothing has to be tried again."""
+
+    input_tokens: Range
+    output_tokens: Range
+    cost: Range | None
+    """Nanodollars; None where the price is unknown, which is not zero."""
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """What an experiment will take, model by model in the order of the manifest."""
+
+    models: tuple[ModelEstimate, ...]
+    budget: int | None
+    """Nanodollars that it may cost; None: no cap."""
+
+    @property
+    def runs(self) -> int:
+        return sum(each.runs for each in self.models)
+
+    @property
+    def calls(self) -> int:
+        return sum(each.calls for each in self.models)
+
+    @property
+    def input_tokens(self) -> Range:
+        return _sum(each.input_tokens for each in self.models)
+
+    @property
+    def output_tokens(self) -> Range:
+        return _sum(each.output_tokens for each in self.models)
+
+    @property
+    def cost(self) -> Range | None:
+        """Nanodollars of all models with a known price; None if there is no such model.
+
+        Where models are `unpriced` it is that much at least.
+        """
+        known = [each.cost for each in self.models if each.cost is not None]
+        return _sum(known) if known else None
+
+    @property
+    def unpriced(self) -> tuple[TutorModel, ...]:
+        """The real models without a price: what they cost is unknown."""
+        return tuple(
+            each.model for each in self.models if each.cost is None and not each.model.is_reference
+        )
+
+    @property
+    def may_exceed_budget(self) -> bool:
+        """Whether the budget does not suffice for the most it can cost."""
+        return self._exceeds_budget(None if self.cost is None else self.cost.at_most)
+
+    @property
+    def likely_exceeds_budget(self) -> bool:
+        """Whether the budget does not suffice for what it is likely to cost."""
+        return self._exceeds_budget(None if self.cost is None else self.cost.likely)
+
+    def _exceeds_budget(self, cost: int | None) -> bool:
+        return self.budget is not None and cost is not None and cost > self.budget
+
+
+def estimate(manifest: Manifest) -> Estimate:
+    """What carrying out all of `manifest` takes, from nothing. Asks nobody."""
+    calls = [
+        call
+        for scenario in manifest.scenarios
+        for call in _calls(manifest.system_prompt, scenario, manifest.parameters.max_tokens)
+    ]
+    return Estimate(
+        models=tuple(_model_estimate(model, manifest, calls) for model in manifest.models),
+        budget=None if manifest.budget is None else nanodollars(manifest.budget),
+    )
+
+
+def _calls(system_prompt: str, scenario: Scenario, max_tokens: int) -> list[Range]:
+    """The input tokens of each turn of a run; what was answered before is sent along."""
+    answer = Range(min(LIKELY_OUTPUT_TOKENS, max_tokens), max_tokens)
+    calls = []
+    for earlier_turns in range(scenario.turns):
+        texts = (system_prompt, *scenario.student_messages[: earlier_turns + 1])
+        characters = sum(len(text) for text in texts)
+        likely = -(-characters // LIKELY_CHARACTERS_PER_TOKEN)
+        calls.append(
+            Range(
+                likely + earlier_turns * answer.likely,
+                input_tokens_at_most(texts) + earlier_turns * (answer.at_most + TOKENS_PER_MESSAGE),
+            )
+        )
+    return calls
+
+
+def _model_estimate(model: TutorModel, manifest: Manifest, calls: Sequence[Range]) -> ModelEstimate:
+    repeats, max_tokens = manifest.repeats, manifest.parameters.max_tokens
+    input_tokens = _times(_sum(calls), repeats)
+    output_tokens = _times(
+        Range(min(LIKELY_OUTPUT_TOKENS, max_tokens), max_tokens), repeats * len(calls)
+    )
+    cost = None
+    if model.price is not None:
+        likely = model.price.cost_nanodollars(input_tokens.likely, output_tokens.likely)
+        # Rounded up call by call, as it is when the budget is kept.
+        at_most = sum(at_most_nanodollars(model.price, call.at_most, max_tokens) for call in calls)
+        cost = Range(likely, at_most * repeats)
+    return ModelEstimate(
+        model=model,
+        runs=len(manifest.scenarios) * repeats,
+        calls=len(calls) * repeats,
+        input_tokens=input_tokens,
+        output_tokens=output_tokens,
+        cost=cost,
+    )
+
+
+def _sum(ranges: Iterable[Range]) -> Range:
+    likely = at_most = 0
+    for each in ranges:
+        likely += each.likely
+        at_most += each.at_most
+    return Range(likely, at_most)
+
+
+def _times(each: Range, count: int) -> Range:
+    return Range(each.likely * count, each.at_most * count)

@@ -1,0 +1,119 @@
+"""What each model took and cost, in the shape of `/api/cost-analysis`: a fold of cells."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict
+
+from socratic_bench.domain.cell import Tally
+from socratic_bench.domain.leaderboard import ModelRow
+from socratic_bench.ports.store import Store
+from socratic_bench.reporting.costs import known_share, total, total_usd
+from socratic_bench.reporting.selection import select
+
+
+class ModelCost(BaseModel):
+    """What one model took and cost. Money is in USD; null is unknown, never zero."""
+
+    model_config = ConfigDict(frozen=True)
+
+    model_id: str
+    model_name: str
+    kind: Literal["reference", "model"]
+    """`reference` is a built-in archetype and no real model: what it costs is simulated."""
+
+    total_cost_usd: float | None
+    """Of the responses with a known cost."""
+
+    cost_known: float | None
+    """The share of ended responses whose cost is known; null before any ended. Below 1 every cost
+    here is what was paid at least: a failed run has no known cost."""
+
+    cost_per_run_usd: float | None
+    """The total divided by the runs that ended."""
+
+    cost_per_scored_response_usd: float | None
+    """The total divided by the responses that have a score."""
+
+    total_runs: int
+    """Runs that ended: scored, unscorable or failed."""
+
+    responses: int
+    """Responses that ended in whatever way, failed runs included."""
+
+    scored_responses: int
+    total_input_tokens: int | None
+    """Of the responses whose provider counted them; null where none did. So are those below."""
+
+    total_visible_output_tokens: int | None
+    total_reasoning_tokens: int | None
+    experiment_ids: tuple[str, ...]
+    """The experiments the figures are folded from, newest first."""
+
+
+class CostAnalysis(BaseModel):
+    """The costs of all models, the dearest first; those of unknown cost last, by id."""
+
+    model_config = ConfigDict(frozen=True)
+
+    models: tuple[ModelCost, ...]
+    total_cost_usd: float | None
+    """Of all real models together, as far as it is known."""
+
+    cost_known: float | None
+    """The share of their ended responses whose cost is known; null before any ended."""
+
+    profile: str
+
+
+async def cost_analysis(store: Store, experiment: str | None = None) -> CostAnalysis:
+    """What each model's newest experiment cost, one experiment, or `all`.
+
+    Selects what `model_comparison` does. Raises UnknownExperiment for an id the store does not
+    have.
+    """
+    board = await asyncio.to_thread((await select(store, experiment)).leaderboard)
+    paid, responses = Tally(), 0
+    for row in board.rows:
+        if not row.model.is_reference:
+            paid.merge(row.consumption.cost_nanodollars)
+            responses += row.standing.responses
+    return CostAnalysis(
+        models=tuple(sorted(map(_model_cost, board.rows), key=_dearest_first)),
+        total_cost_usd=total_usd(paid),
+        cost_known=known_share(paid, responses),
+        profile=board.profile,
+    )
+
+
+def _dearest_first(model: ModelCost) -> tuple[bool, float, str]:
+    cost = model.total_cost_usd
+    return (cost is None, -(cost or 0.0), model.model_id)
+
+
+def _model_cost(row: ModelRow) -> ModelCost:
+    model, standing, took = row.model, row.standing, row.consumption
+    cost = took.cost_nanodollars
+    paid = total_usd(cost)
+    return ModelCost(
+        model_id=model.id,
+        model_name=model.display_name,
+        kind="reference" if model.is_reference else "model",
+        total_cost_usd=paid,
+        cost_known=known_share(cost, standing.responses),
+        cost_per_run_usd=_per(paid, standing.runs),
+        cost_per_scored_response_usd=_per(paid, standing.scored),
+        total_runs=standing.runs,
+        responses=standing.responses,
+        scored_responses=standing.scored,
+        total_input_tokens=total(took.input_tokens),
+        total_visible_output_tokens=total(took.visible_output_tokens),
+        total_reasoning_tokens=total(took.reasoning_tokens),
+        experiment_ids=row.experiment_ids,
+    )
+
+
+def _per(paid: float | None, count: int) -> float | None:
+    return None if paid is None or count == 0 else paid / count

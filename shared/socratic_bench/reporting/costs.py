@@ -1,0 +1,76 @@
+"""Amounts of money as people and programs read them. Unknown is never zero."""
+
+from __future__ import annotations
+
+from math import floor, log10
+
+from pydantic import BaseModel, ConfigDict
+
+from socratic_bench.domain.cell import Tally
+from socratic_bench.domain.manifest import Manifest
+from socratic_bench.domain.money import NANODOLLARS_PER_DOLLAR
+from socratic_bench.ports.store import Spending
+
+
+def usd(nanodollars: int) -> float:
+    """An amount in USD, with all the digits it has up to a million dollars."""
+    return nanodollars / NANODOLLARS_PER_DOLLAR
+
+
+def dollars(amount: float, *, at_least: bool = False) -> str:
+    """An amount in USD as `$1,234.57`; below 1 USD with four digits or more after the point.
+
+    There are two significant digits at least: `$0.00` is exactly zero.
+    """
+    if amount == 0 or amount >= 1:
+        text = f"${amount:,.2f}"
+    else:
+        text = f"${amount:.{max(4, 1 - floor(log10(amount)))}f}"
+    return f"≥ {text}" if at_least else text
+
+
+def total(tally: Tally) -> int | None:
+    """What is known of a figure, in all; None where nothing is."""
+    return tally.total if tally.n else None
+
+
+def total_usd(cost: Tally) -> float | None:
+    """What is known to have been paid, in USD; None where nothing is."""
+    return usd(cost.total) if cost.n else None
+
+
+def known_share(cost: Tally, responses: int) -> float | None:
+    """The share of ended `responses` whose cost is known; None before any ended.
+
+    A failed run is one of them, and its cost is unknown: it may have been paid for.
+    """
+    return cost.n / responses if responses else None
+
+
+class SpendingFigures(BaseModel):
+    """What an experiment's calls cost so far, in USD; those of reference tutors are simulated."""
+
+    model_config = ConfigDict(frozen=True)
+
+    budget_usd: float | None
+    """What it may cost at most; null: there is no cap."""
+
+    spent_usd: float | None
+    """What its models with a price cost; null where none has one. A call that ended without saying
+    what it cost counts with the most it can have cost."""
+
+    in_flight_usd: float | None
+    """What the calls under way may cost at most, besides; null where no model has a price."""
+
+    exhausted: bool
+    """Whether calls were given up since the budget does not suffice for them."""
+
+    @classmethod
+    def of(cls, spending: Spending, manifest: Manifest) -> SpendingFigures:
+        priced = any(model.price is not None for model in manifest.models)
+        return cls(
+            budget_usd=None if spending.budget is None else usd(spending.budget),
+            spent_usd=usd(spending.committed - spending.in_flight) if priced else None,
+            in_flight_usd=usd(spending.in_flight) if priced else None,
+            exhausted=spending.exhausted,
+        )

@@ -1,0 +1,40 @@
+"""Bedrock in the suite of model clients: MiniStack, answered by a real model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from socratic_bench.domain.manifest import Parameters, TutorModel
+from socratic_bench.ports.models import ModelClient, Question
+from socratic_runner.models.registry import open_client
+from tests.contract.models.adapters import ModelAdapter
+from tests.servers import ministack
+
+_REPEATABLE = Parameters(max_tokens=12, temperature=0)
+"""Bedrock takes no seed."""
+
+
+class BedrockAdapter(ModelAdapter):
+    """A model on Bedrock."""
+
+    def open(self, folder: Path) -> ModelClient:
+        model = self.model.model_copy(update={"base_url": ministack.SERVER.address()})
+        return open_client(model, base_folder=folder)
+
+    def questions(self, *, turn: int = 1) -> list[Question]:
+        asked = super().questions(turn=turn)
+        return [question._replace(parameters=_REPEATABLE) for question in asked]
+
+
+BEDROCK = [
+    BedrockAdapter(
+        name,
+        TutorModel(
+            id="bedrock/amazon.nova-lite-v1:0",
+            options={"region": ministack.REGION, "stream": stream},
+        ),
+        environment=ministack.ROOT,
+        many=3,
+    )
+    for name, stream in (("bedrock", True), ("bedrock-whole", False))
+]

@@ -1,0 +1,54 @@
+"""Models over HTTP in the suite of model clients: a real one, in both wire formats."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from socratic_bench.domain.manifest import Parameters, TutorModel
+from socratic_bench.ports.models import ModelClient, Question
+from socratic_runner.models.registry import open_client
+from tests.contract.models.adapters import ModelAdapter
+from tests.servers.llama_http import NAME, SERVER
+
+
+@dataclass(frozen=True)
+class HttpAdapter(ModelAdapter):
+    """A model at a server that is started when it is first needed."""
+
+    path: str = ""
+    """Of the base URL, at that server."""
+
+    temperature: float = 0.7
+
+    def open(self, folder: Path) -> ModelClient:
+        model = self.model.model_copy(update={"base_url": f"{SERVER.address()}{self.path}"})
+        return open_client(model, base_folder=folder)
+
+    def questions(self, *, turn: int = 1) -> list[Question]:
+        parameters = Parameters(max_tokens=12, temperature=self.temperature)
+        asked = super().questions(turn=turn)
+        return [question._replace(parameters=parameters) for question in asked]
+
+
+def _adapter(provider: str, path: str, temperature: float, *, stream: bool) -> HttpAdapter:
+    # What was read before changes how the next answer is rounded, unless nothing is kept of it.
+    options = {"stream": stream, "extra_body": {"cache_prompt": False}}
+    return HttpAdapter(
+        provider if stream else f"{provider}-whole",
+        TutorModel(id=f"{provider}/{NAME}", options=options),
+        many=2,
+        path=path,
+        temperature=temperature,
+    )
+
+
+HTTP = [
+    adapter
+    for stream in (True, False)
+    for adapter in (
+        _adapter("llamacpp", "/v1", 0.7, stream=stream),
+        # Anthropic's format has no seed: only without chance does an answer come again.
+        _adapter("anthropic", "", 0.0, stream=stream),
+    )
+]

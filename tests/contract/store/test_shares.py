@@ -1,0 +1,213 @@
+"""Runners share a limit: together they never have more than all of it, and soon each its part."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from itertools import count
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from socratic_bench.domain.fair_share import fair_shares
+from socratic_bench.ports.store import ShareClaim, Store
+from tests.contract.store.adapters import Database
+from tests.contract.store.facts import MONDAY
+
+SECOND = timedelta(seconds=1)
+TERM = 10 * SECOND
+TURN = 30 * SECOND
+"""Parts that cannot be divided are handed on after that long."""
+
+SCOPE = "openai/gpt"
+
+
+async def _share(
+    store: Store,
+    owner: str,
+    wants: int,
+    *,
+    total: int = 10,
+    scope: str = SCOPE,
+    now: datetime = MONDAY,
+) -> int:
+    shares = await store.share([ShareClaim(scope, total, wants)], owner, now, now + TERM)
+    return shares[scope]
+
+
+async def test_who_is_alone_gets_what_it_wants_up_to_the_total(store: Store) -> None:
+    assert await _share(store, "a", 4) == 4
+    assert await _share(store, "a", 40) == 10
+    assert await _share(store, "a", 2) == 2
+
+
+async def test_who_comes_late_waits_until_the_other_has_come_down(
+    store: Store, other_store: Store
+) -> None:
+    assert await _share(store, "a", 10) == 10
+    assert await _share(other_store, "b", 10) == 0
+    assert await _share(store, "a", 10) == 5
+    assert await _share(other_store, "b", 10) == 5
+
+
+async def test_what_one_has_no_use_for_another_gets(store: Store) -> None:
+    assert await _share(store, "a", 3) == 3
+    assert await _share(store, "b", 10) == 7
+    assert await _share(store, "a", 1) == 1
+    assert await _share(store, "b", 10) == 9
+
+
+async def test_what_is_given_back_is_there_for_others_at_once(store: Store) -> None:
+    await _share(store, "a", 10)
+    assert await _share(store, "a", 0) == 0
+    assert await _share(store, "b", 10) == 10
+    assert await _share(store, "a", 0) == 0
+
+
+async def test_the_parts_of_who_is_not_heard_of_again_come_back(store: Store) -> None:
+    await _share(store, "dead", 10)
+    assert await _share(store, "b", 10, now=MONDAY + TERM) == 0
+    assert await _share(store, "b", 10, now=MONDAY + TERM + SECOND) == 10
+
+
+async def test_who_claims_after_its_time_ran_out_does_not_get_what_others_have_by_now(
+    store: Store,
+) -> None:
+    await _share(store, "late", 10)
+    later = MONDAY + TERM + SECOND
+    await _share(store, "b", 10, now=later)
+    assert await _share(store, "late", 10, now=later) == 0
+
+
+async def test_each_limit_is_shared_by_itself(store: Store) -> None:
+    claims = [ShareClaim("b", 10, 10), ShareClaim("a", 4, 10), ShareClaim("c", 6, 0)]
+    until = MONDAY + TERM
+    assert await store.share(claims, "one", MONDAY, until) == {"b": 10, "a": 4, "c": 0}
+    assert await store.share(claims, "two", MONDAY, until) == {"b": 0, "a": 0, "c": 0}
+    assert await store.share(claims[:1], "one", MONDAY, until) == {"b": 5}
+    assert await store.share(claims, "two", MONDAY, until) == {"b": 5, "a": 0, "c": 0}
+    assert await store.share([], "two", MONDAY, until) == {}
+
+
+async def test_a_limit_that_is_lowered_holds_once_the_others_have_come_down(store: Store) -> None:
+    await _share(store, "a", 5)
+    await _share(store, "b", 5)
+    assert await _share(store, "a", 5, total=4) == 0
+    assert await _share(store, "b", 5, total=4) == 2
+    assert await _share(store, "a", 5, total=4) == 2
+
+
+async def test_parts_that_cannot_be_divided_are_handed_on_and_others_are_not(store: Store) -> None:
+    seen = set()
+    for seconds in range(0, 240, 2):
+        now = MONDAY + seconds * SECOND
+        uneven = [await _share(store, owner, 9, total=1, now=now) for owner in "ab"]
+        even = [await _share(store, owner, 9, total=2, scope="even", now=now) for owner in "ab"]
+        if seconds > TURN / SECOND:
+            assert even == [1, 1]
+            seen.add(tuple(uneven))
+    assert {(1, 0), (0, 1)} <= seen
+
+
+async def test_of_a_limit_that_is_new_many_at_once_do_not_get_more_than_there_is(
+    store: Store, other_store: Store
+) -> None:
+    for number in range(10):
+        shares = await asyncio.gather(
+            *(
+                _share((store, other_store)[owner % 2], f"{owner}", 6, scope=f"new {number}")
+                for owner in range(8)
+            )
+        )
+        assert 6 <= sum(shares) <= 10
+
+
+async def test_claims_of_several_limits_in_any_order_do_not_wait_crosswise(
+    store: Store, other_store: Store
+) -> None:
+    scopes = [f"limit {number}" for number in range(12)]
+
+    async def claim(number: int) -> None:
+        claims = [ShareClaim(scope, 10, 10) for scope in scopes[number:] + scopes[:number]]
+        for _ in range(10):
+            each = (store, other_store)[number % 2]
+            await each.share(claims, f"{number}", MONDAY, MONDAY + TERM)
+
+    async with asyncio.timeout(60):
+        await asyncio.gather(*(claim(number) for number in range(12)))
+
+
+CLAIMS = st.lists(
+    st.tuples(st.sampled_from("abcd"), st.integers(0, 12), st.integers(0, 8)), max_size=20
+)
+"""Who claims, what it wants, and how many seconds after the last claim."""
+
+WANTS = st.dictionaries(st.sampled_from("abcd"), st.integers(1, 12), min_size=1)
+TOTAL = st.integers(1, 12)
+
+
+class Limit:
+    """One limit, and what its owners were told."""
+
+    def __init__(self, stores: Sequence[Store], scope: str, total: int) -> None:
+        self._stores = stores
+        self._scope = scope
+        self._total = total
+        self._now = MONDAY
+        self._parts: dict[str, tuple[int, datetime]] = {}
+
+    async def claim(self, owner: str, wants: int, seconds: int = 0) -> int:
+        self._now += seconds * SECOND
+        store = self._stores[ord(owner) % 2]
+        claim = ShareClaim(self._scope, self._total, wants)
+        shares = await store.share([claim], owner, self._now, self._now + TERM)
+        self._parts[owner] = shares[self._scope], self._now + TERM
+        live = [parts for parts, until in self._parts.values() if until >= self._now]
+        assert sum(live) <= self._total
+        assert 0 <= shares[self._scope] <= wants
+        return shares[self._scope]
+
+    async def settle(self, wants: dict[str, int], orders: Sequence[Sequence[str]]) -> None:
+        """Everybody says what it wants; two claims of each later all have their fair shares."""
+        for owner in self._parts.keys() - wants.keys():
+            await self.claim(owner, 0)
+        turn = int(self._now.timestamp()) // 30
+        shares: dict[str, int] = {}
+        for order in orders:
+            shares = {owner: await self.claim(owner, wants[owner]) for owner in order}
+        assert shares == fair_shares(self._total, wants, turn)
+
+
+@st.composite
+def _settling(draw: st.DrawFn) -> tuple[dict[str, int], list[list[str]]]:
+    wants = draw(WANTS)
+    return wants, [draw(st.permutations(sorted(wants))) for _ in range(3)]
+
+
+def test_shares_never_exceed_the_total_and_become_fair(database: Database) -> None:
+    numbers = count()
+    with asyncio.Runner() as loop:
+        stores = database(), database()
+        loop.run(stores[0].prepare())
+
+        @settings(max_examples=100, deadline=None)
+        @given(total=TOTAL, claims=CLAIMS, settling=_settling())
+        def hold(
+            total: int,
+            claims: list[tuple[str, int, int]],
+            settling: tuple[dict[str, int], list[list[str]]],
+        ) -> None:
+            async def play() -> None:
+                limit = Limit(stores, f"limit {next(numbers)}", total)
+                for owner, wants, seconds in claims:
+                    await limit.claim(owner, wants, seconds)
+                await limit.settle(*settling)
+
+            loop.run(play())
+
+        try:
+            hold()
+        finally:
+            for store in stores:
+                loop.run(store.close())

@@ -1,0 +1,158 @@
+"""Both wire formats against a real language model, whose own tokenizer counts along."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import urllib.request
+from typing import Any
+
+import pytest
+
+from socratic_bench.domain.manifest import Parameters
+from socratic_bench.ports.models import FailureKind, ModelClient, Question
+from socratic_bench.scoring.statuses import Status
+from tests.contract.models.questions import EARLIER, a_question
+from tests.integration.models.conftest import OpenModel, failure_of
+from tests.servers.llama_http import NAME, SERVER
+
+pytestmark = pytest.mark.connected
+
+FIXED = {"cache_prompt": False, "seed": 1}
+SHORT = a_question(turn=2, parameters=Parameters(max_tokens=24))
+WITH_AN_END = a_question(parameters=Parameters(max_tokens=50, temperature=0))
+
+
+@pytest.fixture
+async def server() -> str:
+    return await asyncio.to_thread(SERVER.address)
+
+
+@pytest.fixture(params=["llamacpp", "anthropic"])
+def provider(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+def opened(
+    open_model: OpenModel, server: str, provider: str, *, stream: bool, **extra: Any
+) -> ModelClient:
+    base_url = server if provider == "anthropic" else f"{server}/v1"
+    extra_body = FIXED | extra
+    return open_model(f"{provider}/{NAME}", base_url, stream=stream, extra_body=extra_body)
+
+
+async def post(server: str, path: str, body: dict[str, Any]) -> dict[str, Any]:
+    def call() -> dict[str, Any]:
+        request = urllib.request.Request(
+            f"{server}{path}", json.dumps(body).encode(), {"Content-Type": "application/json"}
+        )
+        with urllib.request.urlopen(request, timeout=60) as response:
+            answer: dict[str, Any] = json.load(response)
+        return answer
+
+    return await asyncio.to_thread(call)
+
+
+async def input_tokens(server: str, question: Question) -> int:
+    messages = [{"role": "system", "content": question.system_prompt}]
+    for turn in question.earlier_turns:
+        messages.append({"role": "user", "content": turn.student})
+        messages.append({"role": "assistant", "content": turn.tutor})
+    messages.append({"role": "user", "content": question.student_message})
+    prompt = (await post(server, "/apply-template", {"messages": messages}))["prompt"]
+    counted = await post(server, "/tokenize", {"content": prompt, "parse_special": True})
+    return len(counted["tokens"])
+
+
+@pytest.mark.parametrize("stream", [True, False])
+async def test_a_reply_has_the_models_own_count_of_its_tokens(
+    open_model: OpenModel, server: str, provider: str, stream: bool
+):
+    assert EARLIER in SHORT.earlier_turns
+    reply = await opened(open_model, server, provider, stream=stream).ask(SHORT)
+    assert (reply.status, reply.usage.visible_output_tokens) == (Status.TRUNCATED, 24)
+    assert reply.usage.input_tokens == await input_tokens(server, SHORT)
+    assert reply.model_version == NAME
+    assert reply.latency_ms is not None
+    assert (reply.first_token_ms is not None) == stream
+    assert reply.first_token_ms is None or 0 < reply.first_token_ms <= reply.latency_ms
+
+
+async def test_a_streamed_reply_is_the_one_that_comes_whole(
+    open_model: OpenModel, server: str, provider: str
+):
+    streamed = await opened(open_model, server, provider, stream=True).ask(WITH_AN_END)
+    whole = await opened(open_model, server, provider, stream=False).ask(WITH_AN_END)
+    assert streamed.text == whole.text != ""
+    assert streamed.usage == whole.usage
+    assert (streamed.status, streamed.stop_reason) == (whole.status, whole.stop_reason)
+
+
+async def test_both_formats_say_the_same_of_the_same_answer(open_model: OpenModel, server: str):
+    one, other = [
+        await opened(open_model, server, provider, stream=True).ask(SHORT)
+        for provider in ("llamacpp", "anthropic")
+    ]
+    assert one.usage == other.usage
+    assert one.status is other.status
+
+
+async def test_a_finished_answer_counts_every_token_of_its_text(open_model: OpenModel, server: str):
+    reply = await opened(open_model, server, "llamacpp", stream=True).ask(WITH_AN_END)
+    counted = await post(server, "/tokenize", {"content": reply.text})
+    # One more than the text has, for the token that ends it.
+    end = 1 if reply.status is Status.OK else 0
+    assert reply.usage.visible_output_tokens == len(counted["tokens"]) + end
+
+
+@pytest.mark.parametrize("stream", [True, False])
+async def test_input_read_from_the_cache_is_counted_in(
+    open_model: OpenModel, server: str, provider: str, stream: bool
+):
+    client = opened(open_model, server, provider, stream=stream, cache_prompt=True)
+    first, again = await client.ask(SHORT), await client.ask(SHORT)
+    assert first.usage.input_tokens == again.usage.input_tokens
+    assert again.usage.input_tokens == await input_tokens(server, SHORT)
+
+
+@pytest.mark.parametrize("stream", [True, False])
+async def test_a_question_beyond_the_context_fails_for_good(
+    open_model: OpenModel, server: str, provider: str, stream: bool
+):
+    client = opened(open_model, server, provider, stream=stream)
+    failure = await failure_of(client, SHORT._replace(student_message="word " * 3000))
+    assert failure.kind == FailureKind.CONTEXT_TOO_LONG
+    assert not failure.retryable
+    assert (await client.ask(SHORT)).text
+
+
+async def test_a_parameter_that_the_server_refuses_makes_the_model_unusable(
+    open_model: OpenModel, server: str
+):
+    client = opened(open_model, server, "llamacpp", stream=True, temperature="warm")
+    failure = await failure_of(client)
+    assert failure.kind == FailureKind.BAD_REQUEST
+    assert "temperature" in str(failure)
+
+
+async def test_a_cancelled_call_stops_the_model(open_model: OpenModel, server: str):
+    client = opened(open_model, server, "llamacpp", stream=True, ignore_eos=True)
+    endless = a_question(parameters=Parameters(max_tokens=1800))
+    call = asyncio.create_task(client.ask(endless))
+    while not await busy(server):  # noqa: ASYNC110 - it begins in another process
+        await asyncio.sleep(0.02)
+    call.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await call
+    async with asyncio.timeout(10):
+        while await busy(server):  # noqa: ASYNC110 - it ends in another process
+            await asyncio.sleep(0.02)
+
+
+async def busy(server: str) -> bool:
+    def slots() -> list[dict[str, Any]]:
+        with urllib.request.urlopen(f"{server}/slots", timeout=60) as response:
+            answer: list[dict[str, Any]] = json.load(response)
+        return answer
+
+    return any(slot["is_processing"] for slot in await asyncio.to_thread(slots))

@@ -1,0 +1,75 @@
+"""A database as the first version of the schema had it, with an experiment that was under way."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from alembic import command
+from alembic.config import Config
+from sqlalchemy import Connection, text
+
+from socratic_bench.adapters.sql import migrations
+from socratic_bench.adapters.sql.backend import Backend
+from socratic_bench.adapters.sql.records import microseconds, record_of
+from socratic_bench.ports.store import CallCount, Claim, Leases, Spending, Store, TurnKey
+from tests.contract.store.facts import MINUTE, MONDAY, a_response, an_experiment
+
+EXPERIMENT = an_experiment(budget=50)
+ANSWERED, HELD, FREE, *_ = EXPERIMENT.runs()
+
+
+async def make(backend: Backend) -> None:
+    """Make the database, with one response, and two calls by `old`."""
+    engine = backend.migrating()
+    async with engine.begin() as connection:
+        await connection.run_sync(_upgrade_to_first)
+        await connection.execute(
+            text(
+                "INSERT INTO experiments (experiment_id, manifest, profile, planned_runs, "
+                "created_at, revision) VALUES (:id, :manifest, :profile, 12, :at, 1)"
+            ),
+            {
+                "id": EXPERIMENT.experiment_id,
+                "manifest": record_of(EXPERIMENT.manifest.model_copy(update={"budget": None})),
+                "profile": EXPERIMENT.manifest.profile,
+                "at": microseconds(MONDAY),
+            },
+        )
+        await connection.execute(
+            text("INSERT INTO responses (run_id, turn, record) VALUES (:id, 1, :record)"),
+            {"id": ANSWERED.run_id, "record": record_of(a_response(ANSWERED, cost=5))},
+        )
+        for run in (ANSWERED, HELD):
+            await connection.execute(
+                text(
+                    "INSERT INTO calls (experiment_id, run_id, turn, calls, owner, leased_until) "
+                    "VALUES (:experiment, :run, 1, 1, 'old', :until)"
+                ),
+                {
+                    "experiment": EXPERIMENT.experiment_id,
+                    "run": run.run_id,
+                    "until": microseconds(MONDAY + MINUTE),
+                },
+            )
+    await engine.dispose()
+
+
+def _upgrade_to_first(connection: Connection) -> None:
+    config = Config()
+    config.set_main_option("script_location", str(Path(migrations.__file__).parent))
+    config.attributes["connection"] = connection
+    command.upgrade(config, "0001")
+
+
+async def assert_it_goes_on(store: Store) -> None:
+    """Nothing is lost; what is called from now on is counted, and kept within a new budget."""
+    id_, later = EXPERIMENT.experiment_id, MONDAY + 2 * MINUTE
+    assert await store.spending(id_, MONDAY) == Spending(None, 0, 0, exhausted=False)
+    assert await store.calls(id_) == CallCount(calls=2, turns=2)
+    assert (await store.register(EXPERIMENT)).manifest == EXPERIMENT.manifest
+    turns = [TurnKey(run.run_id, 1) for run in (ANSWERED, HELD, FREE)]
+    claims = [Claim(turn, 30) for turn in turns]
+    leases = await store.lease(id_, claims, "new", later, later + MINUTE)
+    assert leases == Leases(frozenset(turns[1:2]), frozenset(turns[2:]))
+    await store.record([a_response(HELD, cost=20)])
+    assert await store.spending(id_, later) == Spending(50, 20, 0, exhausted=False)

@@ -1,0 +1,46 @@
+"""llmock: a server that imitates OpenAI and Anthropic, and fails in the way it is told to.
+
+It was written to test clients by people who do not know this project. It lives in an environment of
+its own, see tests/endpoints.
+"""
+
+from __future__ import annotations
+
+import json
+import urllib.request
+from contextlib import ExitStack
+from typing import Any
+
+from tests.servers.discovery import NotHere, Place, Server
+from tests.servers.http_process import ROOT, free_port, start
+
+
+def script(*behaviours: dict[str, Any]) -> None:
+    """Forget what happened before, and have the next requests meet these behaviours. Blocks."""
+    _post("/_llmock/reset", {})
+    if behaviours:
+        _post("/_llmock/scenario", {"behaviors": list(behaviours)})
+
+
+def requests() -> list[dict[str, Any]]:
+    """The requests since the last script, oldest first. Blocks."""
+    with urllib.request.urlopen(f"{SERVER.address()}/_llmock/requests", timeout=10) as response:
+        recorded: list[dict[str, Any]] = json.load(response)["requests"]
+    return recorded
+
+
+def _post(path: str, body: dict[str, Any]) -> None:
+    request = urllib.request.Request(f"{SERVER.address()}{path}", json.dumps(body).encode())
+    urllib.request.urlopen(request, timeout=10).close()
+
+
+def _start(started: ExitStack) -> str:
+    program = ROOT / ".venv-endpoints" / "bin" / "llmock"
+    if not program.exists():
+        raise NotHere("it is not installed (see tests/endpoints)")
+    port = free_port()
+    arguments = ["serve", "--host", "127.0.0.1", "--port", str(port), "--log-level", "error"]
+    return start(started, [program, *arguments], port)
+
+
+SERVER = Server("llmock", [Place("a private process", _start)])

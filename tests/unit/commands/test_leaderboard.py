@@ -1,0 +1,136 @@
+"""The leaderboard as a table and as CSV: costs, and names in narrow terminals."""
+
+import csv
+import io
+from decimal import Decimal
+
+import pytest
+from rich.console import Console
+
+from socratic_bench.adapters.sql.store import SqlStore
+from socratic_bench.domain.manifest import TutorModel
+from socratic_bench.domain.money import Price
+from socratic_bench.reporting.comparison import model_comparison
+from socratic_embedded.comparison_table import comparison_csv, comparison_table
+from tests.contract.store.facts import a_failure, a_score
+from tests.dashboard.seeding import experiment, seed, tutors
+
+FREE = Price(input_per_million=Decimal(0), output_per_million=Decimal(0))
+LONG = TutorModel(id="hosted/" + "a-name-without-any-spaces-" * 7)
+WIDE = TutorModel(id="hosted/wide", name="学" * 60)
+
+
+@pytest.fixture
+async def store(tmp_path):
+    store = SqlStore.from_url(f"sqlite:///{tmp_path}/benchmark.db")
+    await store.prepare()
+    yield store
+    await store.close()
+
+
+def shown(comparison, *, width=160, detail=False):
+    """The lines of the table, as a terminal of that width shows them."""
+    text = io.StringIO()
+    console = Console(file=text, width=width, markup=False, highlight=False)
+    console.print(comparison_table(comparison, detail=detail, width=width))
+    return [line.rstrip() for line in text.getvalue().splitlines()]
+
+
+async def scored(store, *models, cost=21_000, failing=False):
+    planned = experiment(models)
+    await store.register(planned)
+    runs = list(planned.runs())
+    scores = [a_score(run).model_copy(update={"cost_nanodollars": cost}) for run in runs[1:]]
+    first = a_score(runs[0]).model_copy(update={"cost_nanodollars": cost})
+    await store.fold([*scores, *([] if failing else [first])], [a_failure(runs[0])])
+    return await model_comparison(store)
+
+
+async def test_a_known_cost_has_a_column_and_stands_in_full(store):
+    header, row, *_ = shown(await scored(store, TutorModel(id="hosted/m")))
+    assert header.endswith("cost")
+    assert row.endswith("45/45  $0.00094")
+
+
+async def test_where_a_run_failed_the_cost_is_at_least_what_is_known_and_the_legend_says_so(store):
+    _, row, *legend = shown(await scored(store, TutorModel(id="hosted/m"), failing=True))
+    assert row.endswith("≥ $0.00092")
+    assert "cost: ≥ where that of some responses is unknown, as of failed runs." in legend
+
+
+async def test_without_any_known_cost_nothing_is_said_of_it(store):
+    lines = shown(await scored(store, TutorModel(id="hosted/m"), cost=None))
+    assert not any("cost" in line or "$" in line for line in lines)
+
+
+async def test_what_is_free_is_zero_and_what_is_unknown_is_a_dash(store):
+    planned = experiment((TutorModel(id="hosted/free", price=FREE), TutorModel(id="hosted/x")))
+    await store.register(planned)
+    free, unknown, *_ = planned.runs()
+    scores = [
+        a_score(run).model_copy(update={"cost_nanodollars": cost})
+        for run, cost in ((free, 0), (unknown, None))
+    ]
+    await store.fold(scores, ())
+    _, *rows = shown(await model_comparison(store))
+    assert [row.split()[-1] for row in rows[:2]] == ["$0.00", "–"]
+
+
+async def test_what_a_reference_tutor_costs_is_said_to_be_simulated(store):
+    lines = shown(await scored(store, TutorModel(id="reference/tutor")))
+    assert any("its cost is simulated" in line for line in lines)
+
+
+@pytest.mark.parametrize("detail", [False, True])
+@pytest.mark.parametrize("width", [80, 100, 110, 120, 140, 160, 200])
+async def test_no_name_however_long_cuts_a_figure_off(store, width, detail):
+    await seed(store, experiment((*tutors(4), LONG, WIDE)))
+    comparison = await model_comparison(store)
+    lines = shown(comparison, width=width, detail=detail)
+    header = lines[0].split()
+    for model in comparison.models:
+        figures = [
+            f"{model.overall_score:.2f}",
+            *"{:.2f} to {:.2f}".format(*model.confidence_interval).split(),
+        ]
+        if "student" in header:
+            figures += [f"{each.overall:.2f}" for each in model.dimensions.values()]
+        if "verbosity" in header:
+            figures += [f"{vector.mean:.2f}" for vector in model.vectors.values()]
+        ends = [f"{model.total_runs}/{model.planned_runs}"]
+        assert any(
+            " ".join(figures) in " ".join(line.split()) and ends[0] in line for line in lines
+        ), figures
+    assert max(map(len, lines)) <= width
+    told = next((line for line in lines if line.startswith("Too narrow for")), "")
+    assert ("verbosity" in header) or "verbosity" in " ".join(lines[lines.index(told) :])
+
+
+async def test_columns_of_figures_are_left_out_only_where_they_do_not_fit(store):
+    await seed(store, experiment(tutors(3)))
+    comparison = await model_comparison(store)
+    assert {"student", "verbosity", "cost"} <= set(shown(comparison, width=150)[0].split())
+    narrow = shown(comparison, width=110)
+    assert "student" in narrow[0]
+    assert "verbosity" not in narrow[0]
+    assert "Too narrow for verbosity, exploratory, interrogative: see --format csv or json." in (
+        narrow
+    )
+    assert "verbosity" in shown(comparison, width=110, detail=True)[0]
+
+
+async def test_control_characters_in_a_name_do_not_reach_the_terminal(store):
+    lines = shown(await scored(store, TutorModel(id="hosted/m", name="red\x1b[31m")))
+    assert "\x1b" not in "".join(lines)
+
+
+async def test_csv_has_what_responses_took_with_an_empty_field_for_the_unknown(store):
+    comparison = await scored(store, TutorModel(id="hosted/m"), failing=True)
+    [row] = csv.DictReader(io.StringIO(comparison_csv(comparison)))
+    assert float(row["total_cost_usd"]) == 0.000924
+    assert float(row["cost_known"]) == 44 / 45
+    assert (row["total_input_tokens"], row["total_visible_output_tokens"]) == ("3520", "528")
+    assert (row["total_reasoning_tokens"], row["mean_latency_ms"]) == ("132", "740.0")
+    unpriced = await scored(store, TutorModel(id="hosted/x"), cost=None)
+    rows = csv.DictReader(io.StringIO(comparison_csv(unpriced)))
+    assert {row["model_id"]: row["total_cost_usd"] for row in rows}["hosted/x"] == ""

@@ -1,0 +1,93 @@
+"""A model's server as the gate sees it: so many calls at once, so slow, and what it refuses."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from socratic_bench.domain.response import Usage
+from socratic_bench.errors import ModelCallFailed
+from socratic_bench.ports.models import FailureKind, Reply
+from socratic_bench.scoring.statuses import Status
+from socratic_runner.limits.gate import Gate
+from tests.unit.services.limits.virtual_time import now
+
+TOKENS = 100
+
+
+def reply(first_token_ms: int | None = 300, *, read: int = 50, written: int = 50) -> Reply:
+    usage = Usage(visible_output_tokens=written, input_tokens=read)
+    return Reply("Why?", Status.OK, usage, latency_ms=1000, first_token_ms=first_token_ms)
+
+
+def failure(kind: str, retry_after: float | None = None) -> ModelCallFailed:
+    return ModelCallFailed(kind, "the provider's words", retryable=True, retry_after=retry_after)
+
+
+@dataclass
+class Server:
+    """Takes `seconds` for a call, more where `slowdown` says so, and refuses what is too much."""
+
+    capacity: int
+    seconds: float = 1.0
+    slowdown: Callable[[int], float] = lambda _: 1.0
+    """By how much a call takes longer, by the number of calls in hand."""
+    sigma: float = 0.0
+    """The scatter of latencies: that of their logarithm."""
+    seed: int = 1
+    in_hand: int = 0
+    most_in_hand: int = 0
+    refused: int = 0
+    answered: list[float] = field(default_factory=list)
+    """When."""
+    latencies: list[float] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self._random = random.Random(self.seed)
+
+    async def ask(self) -> Reply:
+        if self.in_hand >= self.capacity:
+            self.refused += 1
+            await asyncio.sleep(0.05)
+            raise failure(FailureKind.RATE_LIMITED)
+        self.in_hand += 1
+        self.most_in_hand = max(self.most_in_hand, self.in_hand)
+        try:
+            scatter = self._random.lognormvariate(0.0, self.sigma)
+            seconds = self.seconds * scatter * self.slowdown(self.in_hand)
+            await asyncio.sleep(seconds)
+        finally:
+            self.in_hand -= 1
+        self.answered.append(now())
+        self.latencies.append(seconds)
+        return reply(int(seconds * 300))
+
+    def answered_since(self, start: float) -> int:
+        return sum(at >= start for at in self.answered)
+
+
+async def call(gate: Gate, server: Server, tokens: int = TOKENS) -> bool:
+    """Make one call as the runner does; whether it was answered."""
+    async with gate.passage(tokens) as passage:
+        try:
+            passage.replied(await server.ask())
+        except ModelCallFailed as error:
+            passage.failed(error)
+            return False
+    return True
+
+
+async def keep_calling(gate: Gate, server: Server, callers: int, until: float) -> None:
+    """So many runs, each making one call after the other, again and again if it fails."""
+    delays = random.Random(callers)
+
+    async def run() -> None:
+        while now() < until:
+            if not await call(gate, server):
+                await asyncio.sleep(delays.random() * 0.5)
+
+    async with asyncio.TaskGroup() as tasks:
+        for _ in range(callers):
+            tasks.create_task(run())

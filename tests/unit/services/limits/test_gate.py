@@ -1,0 +1,452 @@
+"""The gate: nobody passes too early, nobody waits too long, and nobody is forgotten."""
+
+import asyncio
+from contextlib import AsyncExitStack
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from socratic_bench.errors import SocraticBenchError
+from socratic_bench.ports.models import FailureKind
+from socratic_runner.limits.gate import Gate, GateClosed
+from tests.unit.services.limits.simulated_server import TOKENS, failure, reply
+from tests.unit.services.limits.virtual_time import in_virtual_time, now
+
+NONE = {"concurrency": None, "requests_per_minute": None, "tokens_per_minute": None}
+
+
+def a_gate(most: int = 100, **ceilings: int) -> Gate:
+    gate = Gate(most=most, clock=now)
+    gate.set_ceilings(**{**NONE, **ceilings})
+    return gate
+
+
+async def opened(most: int = 100, **ceilings: int) -> Gate:
+    """A gate whose first call was answered, long enough ago for its rates to have recovered."""
+    gate = a_gate(most, **ceilings)
+    async with gate.passage(TOKENS) as passage:
+        passage.replied(reply())
+    await asyncio.sleep(120)
+    return gate
+
+
+async def settle() -> None:
+    """Let everybody run who can without time passing."""
+    for _ in range(10):
+        await asyncio.sleep(0)
+
+
+class Calls:
+    """Calls that are in flight until they are told to end."""
+
+    def __init__(self, gate: Gate) -> None:
+        self.gate = gate
+        self.begun: list[int] = []
+        self.tasks: list[asyncio.Task[None]] = []
+        self._ends: dict[int, asyncio.Future[object]] = {}
+
+    async def begin(self, *tokens: int) -> None:
+        for amount in tokens:
+            number = len(self.tasks)
+            self.tasks.append(asyncio.create_task(self._call(number, amount)))
+        await settle()
+
+    async def end(self, *numbers: int, outcome: object = None) -> None:
+        for number in numbers:
+            self._ends[number].set_result(outcome)
+        await settle()
+
+    async def give_up(self) -> None:
+        for task in self.tasks:
+            task.cancel()
+        await asyncio.gather(*self.tasks, return_exceptions=True)
+
+    async def _call(self, number: int, tokens: int) -> None:
+        async with self.gate.passage(tokens) as passage:
+            self.begun.append(number)
+            end = self._ends[number] = asyncio.get_running_loop().create_future()
+            outcome = await end
+            if isinstance(outcome, SocraticBenchError):
+                passage.failed(outcome)
+            elif outcome is not None:
+                passage.replied(outcome)
+
+
+def test_the_first_call_is_alone_and_eight_follow_its_reply():
+    async def scenario():
+        calls = Calls(a_gate())
+        await calls.begin(*[1] * 20)
+        assert calls.begun == [0]
+        assert (calls.gate.in_flight, calls.gate.waiting) == (1, 19)
+        await calls.end(0, outcome=reply())
+        assert calls.begun == list(range(9))
+        assert calls.gate.concurrency_limit == 8
+        await calls.give_up()
+        assert (calls.gate.in_flight, calls.gate.waiting) == (0, 0)
+
+    in_virtual_time(scenario())
+
+
+def test_who_came_first_passes_first_even_if_a_smaller_call_would_fit():
+    async def scenario():
+        calls = Calls(await opened(tokens_per_minute=1000))
+        await calls.begin(10, 995)
+        await calls.begin(1)
+        assert calls.begun == [0]
+        await asyncio.sleep(61)
+        assert calls.begun == [0, 1]
+        await calls.give_up()
+
+    in_virtual_time(scenario())
+
+
+def test_no_more_calls_are_in_flight_than_the_ceiling_and_the_client_allow():
+    async def scenario():
+        for gate in (await opened(most=3), await opened(concurrency=3)):
+            calls = Calls(gate)
+            await calls.begin(*[1] * 9)
+            assert gate.in_flight == 3
+            assert gate.concurrency_limit == 3
+            await calls.end(0, 2, outcome=reply())
+            assert calls.begun == [0, 1, 2, 3, 4]
+            await calls.give_up()
+
+    in_virtual_time(scenario())
+
+
+def test_a_share_is_of_every_ceiling():
+    async def scenario():
+        gate = await opened(concurrency=8, requests_per_minute=600)
+        gate.set_share(3, 8)
+        calls = Calls(gate)
+        await calls.begin(*[1] * 9)
+        assert gate.in_flight == 3
+        gate.set_share(8, 8)
+        await settle()
+        assert gate.in_flight == 8
+        await calls.give_up()
+        gate.set_share(1, 10)
+        gate.set_ceilings(**{**NONE, "requests_per_minute": 600})
+        await asyncio.sleep(120)
+        begun = now()
+        for _ in range(13):
+            async with gate.passage(1) as passage:
+                passage.replied(reply())
+        assert now() - begun == pytest.approx(10, abs=0.1), "three at once, then one a second"
+
+    in_virtual_time(scenario())
+
+
+def test_nobody_passes_without_a_share():
+    async def scenario():
+        gate = await opened(concurrency=8)
+        gate.set_share(0, 8)
+        calls = Calls(gate)
+        await calls.begin(1)
+        await asyncio.sleep(1000)
+        assert calls.begun == []
+        gate.set_share(1, 8)
+        await settle()
+        assert calls.begun == [0]
+        await calls.give_up()
+
+    in_virtual_time(scenario())
+
+
+def test_where_there_are_no_ceilings_there_is_nothing_to_share():
+    async def scenario():
+        gate = await opened()
+        gate.set_share(0, 8)
+        calls = Calls(gate)
+        await calls.begin(1)
+        assert calls.begun == [0]
+        await calls.give_up()
+
+    in_virtual_time(scenario())
+
+
+def test_a_retry_after_pauses_everybody_until_the_latest_and_calls_in_flight_go_on():
+    async def scenario():
+        calls = Calls(await opened())
+        await calls.begin(1, 1, 1, 1)
+        start = now()
+        await calls.end(0, outcome=failure(FailureKind.RATE_LIMITED, retry_after=30))
+        await calls.end(1, outcome=failure(FailureKind.OVERLOADED, retry_after=10))
+        await calls.begin(1)
+        await asyncio.sleep(20)
+        await calls.end(2, outcome=reply())
+        assert calls.begun == [0, 1, 2, 3]
+        await asyncio.sleep(start + 30 - now())
+        await settle()
+        assert calls.begun == [0, 1, 2, 3, 4]
+        await calls.give_up()
+
+    in_virtual_time(scenario())
+
+
+def test_being_rate_limited_without_a_time_pauses_nobody():
+    async def scenario():
+        calls = Calls(await opened())
+        await calls.begin(1, 1)
+        await calls.end(0, outcome=failure(FailureKind.RATE_LIMITED))
+        await calls.begin(1)
+        assert calls.begun == [0, 1, 2]
+        await calls.give_up()
+
+    in_virtual_time(scenario())
+
+
+@pytest.mark.parametrize("kind", FailureKind)
+def test_only_a_busy_provider_and_a_timeout_lower_the_limit(kind):
+    async def scenario():
+        gate = await opened()
+        before = gate.concurrency_limit
+        async with gate.passage(1) as passage:
+            passage.failed(failure(kind))
+        assert (gate.concurrency_limit < before) == (
+            kind in {"rate_limited", "overloaded", "unreachable", "timeout"}
+        )
+
+    in_virtual_time(scenario())
+
+
+def test_tokens_that_were_not_needed_are_for_others_at_once():
+    async def scenario():
+        calls = Calls(await opened(tokens_per_minute=1000))
+        await calls.begin(1000, 40)
+        assert calls.begun == [0]
+        await calls.end(0, outcome=reply(read=6, written=4))
+        assert calls.begun == [0, 1]
+        await calls.give_up()
+
+    in_virtual_time(scenario())
+
+
+def test_a_reply_that_does_not_say_what_it_took_counts_as_announced():
+    async def scenario():
+        calls = Calls(await opened(tokens_per_minute=1000))
+        await calls.begin(1000, 40)
+        await calls.end(0, outcome=reply(read=None, written=4))
+        assert calls.begun == [0]
+        await calls.give_up()
+
+    in_virtual_time(scenario())
+
+
+@pytest.mark.parametrize("kind", FailureKind)
+def test_tokens_come_back_unless_the_model_may_have_written_something(kind):
+    async def scenario():
+        calls = Calls(await opened(tokens_per_minute=1000))
+        await calls.begin(1000, 40)
+        await calls.end(0, outcome=failure(kind))
+        may_have_written = {"timeout", "cut_stream", "malformed_reply", "unknown"}
+        assert calls.begun == ([0] if kind in may_have_written else [0, 1])
+        await calls.give_up()
+
+    in_virtual_time(scenario())
+
+
+def test_a_call_that_was_not_made_takes_nothing_and_teaches_nothing():
+    async def scenario():
+        gate = a_gate(requests_per_minute=1, tokens_per_minute=10)
+        for _ in range(5):
+            async with gate.passage(10):
+                pass
+        assert now() == 0
+        assert gate.concurrency_limit == 1
+
+    in_virtual_time(scenario())
+
+
+def test_a_call_that_was_cancelled_may_have_been_made_and_counts():
+    async def scenario():
+        calls = Calls(a_gate(requests_per_minute=1))
+        await calls.begin(10)
+        await calls.give_up()
+        async with calls.gate.passage(10):
+            assert now() == 60
+        assert calls.gate.concurrency_limit == 1
+
+    in_virtual_time(scenario())
+
+
+def test_a_call_larger_than_the_ceiling_of_tokens_does_not_wait_for_ever():
+    async def scenario():
+        gate = a_gate(tokens_per_minute=100)
+        for expected in (0, 360, 720):
+            async with gate.passage(600) as passage:
+                assert now() == pytest.approx(expected, abs=10)
+                passage.replied(reply(read=300, written=300))
+
+    in_virtual_time(scenario())
+
+
+def test_a_closed_gate_turns_away_who_waits_and_who_comes_and_ends_no_call():
+    async def scenario():
+        calls = Calls(await opened(concurrency=1))
+        await calls.begin(1, 1, 1)
+        calls.gate.close()
+        await settle()
+        assert [type(task.exception()) for task in calls.tasks[1:]] == [GateClosed, GateClosed]
+        with pytest.raises(GateClosed):
+            async with calls.gate.passage(1):
+                pass
+        await calls.end(0, outcome=reply())
+        assert calls.tasks[0].done()
+        assert (calls.gate.in_flight, calls.gate.waiting) == (0, 0)
+
+    in_virtual_time(scenario())
+
+
+def test_the_place_of_one_who_is_cancelled_goes_to_the_next():
+    async def scenario():
+        calls = Calls(await opened(concurrency=1))
+        await calls.begin(1, 1, 1)
+        calls.tasks[1].cancel()
+        await settle()
+        assert calls.gate.waiting == 1
+        await calls.end(0, outcome=reply())
+        assert calls.begun == [0, 2]
+        await calls.give_up()
+
+    in_virtual_time(scenario())
+
+
+def test_a_large_call_that_is_cancelled_holds_up_the_small_ones_no_longer():
+    async def scenario():
+        calls = Calls(await opened(tokens_per_minute=1000))
+        await calls.begin(960, 1000, 40)
+        await asyncio.sleep(59)
+        assert calls.begun == [0]
+        calls.tasks[1].cancel()
+        await settle()
+        assert calls.begun == [0, 2]
+        await calls.give_up()
+
+    in_virtual_time(scenario())
+
+
+def test_one_who_is_cancelled_just_as_it_is_let_through_gives_its_passage_back():
+    async def scenario():
+        calls = Calls(await opened(concurrency=1, requests_per_minute=100))
+        await calls.begin(1, 1, 1)
+        calls._ends[0].set_result(reply())
+        await asyncio.sleep(0)
+        assert (calls.gate.waiting, calls.begun) == (1, [0]), "let through, but not running yet"
+        calls.tasks[1].cancel()
+        await settle()
+        assert calls.begun == [0, 2]
+        assert calls.gate.in_flight == 1
+        await calls.give_up()
+        assert calls.gate.in_flight == 0
+
+    in_virtual_time(scenario())
+
+
+def test_one_who_is_cancelled_just_as_the_gate_closes_leaves_no_complaint():
+    async def scenario():
+        complaints = []
+        asyncio.get_running_loop().set_exception_handler(
+            lambda _, context: complaints.append(context)
+        )
+        calls = Calls(await opened(concurrency=1))
+        await calls.begin(1, 1, 1)
+        calls.tasks[1].cancel()
+        calls.gate.close()
+        calls.tasks[2].cancel()
+        await settle()
+        assert [task.cancelled() for task in calls.tasks] == [False, True, True]
+        await calls.give_up()
+        del calls
+        return complaints
+
+    assert in_virtual_time(scenario()) == []
+
+
+def test_it_sets_no_timer_while_nobody_waits():
+    async def scenario():
+        gate = await opened(requests_per_minute=60)
+        async with AsyncExitStack() as passing:
+            for _ in range(3):
+                await passing.enter_async_context(gate.passage(1))
+            waiting = asyncio.create_task(passing.enter_async_context(gate.passage(1)))
+            await settle()
+            timer = gate._timer
+            assert not timer.cancelled()
+            waiting.cancel()
+            await settle()
+            assert timer.cancelled()
+            assert gate._timer is None
+
+    in_virtual_time(scenario())
+
+
+def test_somebody_is_told_when_the_first_comes_to_wait_before_ceilings():
+    async def scenario():
+        told = []
+        gate = Gate(most=1, clock=now, on_waiting=lambda: told.append(gate.waiting))
+        calls = Calls(gate)
+        await calls.begin(1, 1, 1)
+        assert told == []
+        await calls.give_up()
+        gate.set_ceilings(**{**NONE, "concurrency": 1})
+        calls = Calls(gate)
+        await calls.begin(1, 1, 1)
+        assert told == [1]
+        await calls.give_up()
+
+    in_virtual_time(scenario())
+
+
+CEILINGS = st.fixed_dictionaries(
+    {
+        "concurrency": st.none() | st.integers(1, 5),
+        "requests_per_minute": st.none() | st.integers(1, 120),
+        "tokens_per_minute": st.none() | st.integers(1, 600),
+    }
+)
+CALLS = st.tuples(
+    st.floats(0, 20),  # when it comes
+    st.integers(0, 700),  # the tokens it announces
+    st.floats(0, 30),  # how long it takes
+    st.sampled_from(["reply", "rate_limited", "timeout", "auth", "pause", "nothing", "cancel"]),
+)
+
+
+@settings(max_examples=200, deadline=None)
+@given(CEILINGS, CEILINGS, st.lists(CALLS, max_size=30))
+def test_everybody_passes_in_the_end_or_is_gone_and_nothing_is_left(first, second, calls):
+    async def make(gate, come, tokens, takes, outcome):
+        await asyncio.sleep(come)
+        async with gate.passage(tokens) as passage:
+            assert gate.in_flight <= (gate.ceilings.concurrency or 100) or changed
+            await asyncio.sleep(takes)
+            if outcome == "reply":
+                passage.replied(reply(read=tokens // 2, written=tokens // 4))
+            elif outcome == "pause":
+                passage.failed(failure(FailureKind.RATE_LIMITED, retry_after=takes))
+            elif outcome != "nothing":
+                passage.failed(failure(outcome))
+
+    changed = False
+
+    async def scenario():
+        nonlocal changed
+        gate = a_gate(**first)
+        tasks = [asyncio.create_task(make(gate, *call)) for call in calls]
+        for task, (come, _, takes, outcome) in zip(tasks, calls, strict=True):
+            if outcome == "cancel":
+                asyncio.get_running_loop().call_later(come + takes / 2, task.cancel)
+        await asyncio.sleep(15)
+        changed = True
+        gate.set_ceilings(**second)
+        gate.set_share(1, 2)
+        await asyncio.sleep(5)
+        gate.set_share(1, 1)
+        results = await asyncio.gather(*tasks, return_exceptions=True)
+        for result in results:
+            assert result is None or type(result) is asyncio.CancelledError, result
+        assert (gate.in_flight, gate.waiting, gate._timer) == (0, 0, None)
+
+    in_virtual_time(scenario())

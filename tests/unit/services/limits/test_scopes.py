@@ -1,0 +1,101 @@
+"""Models that count towards the same limit of an account share a gate, and no others do."""
+
+import asyncio
+
+import pytest
+
+from socratic_bench.domain.manifest import Limits, TutorModel
+from socratic_runner.limits.ceilings import Ceilings
+from socratic_runner.limits.gate import GateClosed
+from socratic_runner.limits.scopes import Gates, scope_of
+from tests.unit.services.limits.simulated_server import reply
+
+MODEL = TutorModel(id="openai/gpt", limits=Limits(concurrency=4, requests_per_minute=60))
+
+
+def test_a_scope_is_the_model_and_where_it_is():
+    elsewhere = MODEL.model_copy(update={"base_url": "https://proxy.example/v1"})
+    assert scope_of(MODEL) == "openai/gpt at https://api.openai.com/v1"
+    assert scope_of(elsewhere) == "openai/gpt at https://proxy.example/v1"
+    assert scope_of(TutorModel(id="reference/socratic")) == "reference/socratic"
+
+
+def test_an_address_that_is_spelled_out_is_the_same_as_the_providers_own():
+    spelled_out = MODEL.model_copy(update={"base_url": "https://api.openai.com/v1/"})
+    assert scope_of(spelled_out) == scope_of(MODEL)
+
+
+def test_options_prices_and_limits_make_no_other_scope():
+    other = MODEL.model_copy(update={"options": {"seed": 1}, "limits": Limits(), "name": "GPT"})
+    gates = Gates(most=9)
+    assert gates.gate_for(other, None) is gates.gate_for(MODEL, None)
+
+
+def test_other_models_have_other_gates():
+    gates = Gates(most=9)
+    other = TutorModel(id="openai/gpt-mini")
+    assert gates.gate_for(other, None) is not gates.gate_for(MODEL, None)
+    assert [scope for scope, _ in gates] == [scope_of(other), scope_of(MODEL)]
+
+
+def test_the_ceilings_are_those_of_the_model_given_last():
+    gates = Gates(most=9)
+    gate = gates.gate_for(MODEL, None)
+    assert gate.ceilings == Ceilings(4, 60, None)
+    gates.gate_for(MODEL.model_copy(update={"limits": Limits(tokens_per_minute=100)}), None)
+    assert gate.ceilings == Ceilings(None, None, 100)
+
+
+@pytest.mark.parametrize(
+    ("most", "client", "configured", "expected"),
+    [(9, None, None, 9), (9, 2, None, 2), (9, 5, 3, 3), (9, 3, 5, 3), (2, 5, 5, 2)],
+)
+async def test_the_lowest_of_all_limits_holds(most, client, configured, expected):
+    gates = Gates(most=most)
+    model = MODEL.model_copy(update={"limits": Limits(concurrency=configured)})
+    assert await calls_at_once(gates.gate_for(model, client)) == expected
+
+
+async def test_what_a_client_can_do_at_once_is_no_part_of_what_is_shared():
+    gates = Gates(most=9)
+    gate = gates.gate_for(MODEL.model_copy(update={"limits": Limits()}), 2)
+    assert not gate.ceilings.exist
+
+
+async def test_where_shares_are_given_out_a_new_gate_has_none_of_its_ceilings():
+    gates = Gates(most=9)
+    gates.share_out(lambda: None)
+    assert await calls_at_once(gates.gate_for(MODEL, None)) == 0
+    free = gates.gate_for(TutorModel(id="openai/free"), None)
+    assert await calls_at_once(free) > 0
+
+
+async def test_closing_closes_every_gate_and_those_to_come():
+    gates = Gates(most=9)
+    there = gates.gate_for(MODEL, None)
+    gates.close()
+    for gate in (there, gates.gate_for(TutorModel(id="openai/new"), None)):
+        with pytest.raises(GateClosed):
+            async with gate.passage(1):
+                pass
+
+
+async def calls_at_once(gate) -> int:
+    """How many calls a gate lets through at once, after a first one that was answered."""
+    hold = asyncio.Event()
+    begun = []
+
+    async def make():
+        async with gate.passage(1) as passage:
+            begun.append(passage)
+            passage.replied(reply())
+            await hold.wait()
+
+    tasks = [asyncio.create_task(make()) for _ in range(30)]
+    for _ in range(100):
+        await asyncio.sleep(0)
+    at_once = gate.in_flight
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+    return at_once

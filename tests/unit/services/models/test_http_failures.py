@@ -1,0 +1,194 @@
+"""What a provider's errors mean for whoever asked, and what of them may be repeated."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from socratic_bench.errors import ModelCallFailed, ModelUnusable
+from socratic_bench.ports.models import FailureKind
+from socratic_runner.failure_classes import PASSING, UNUSABLE
+from socratic_runner.models.http.failures import LONGEST_MESSAGE, Failures
+from socratic_runner.models.http.keys import Key
+
+SECRET = "sk-Zt/9+q=very-secret"
+FAILURES = Failures("openai at https://api.openai.com", Key(SECRET))
+
+
+def answered(status: int, error: object, **headers: str) -> ModelCallFailed:
+    body = json.dumps({"error": error}).encode()
+    sent = {name.replace("_", "-"): value for name, value in headers.items()}
+    return FAILURES.answered(status, sent, body)
+
+
+@pytest.mark.parametrize(
+    ("status", "error", "kind"),
+    [
+        (400, {"message": "temperature is not supported"}, FailureKind.BAD_REQUEST),
+        (400, {"code": "context_length_exceeded"}, FailureKind.CONTEXT_TOO_LONG),
+        (400, {"type": "exceed_context_size_error"}, FailureKind.CONTEXT_TOO_LONG),
+        (
+            400,
+            {"type": "invalid_request_error", "message": "prompt is too long: 9 > 5 maximum"},
+            FailureKind.CONTEXT_TOO_LONG,
+        ),
+        (
+            400,
+            {"message": "This model's maximum context length is 4096 tokens."},
+            FailureKind.CONTEXT_TOO_LONG,
+        ),
+        (400, {"code": "content_filter"}, FailureKind.REFUSED),
+        (
+            400,
+            {"code": "BadRequest", "innererror": {"code": "ResponsibleAIPolicyViolation"}},
+            FailureKind.REFUSED,
+        ),
+        (403, {"message": "Your input was flagged", "code": 403}, FailureKind.REFUSED),
+        (
+            400,
+            {
+                "type": "invalid_request_error",
+                "message": "Your credit balance is too low to access the Anthropic API.",
+            },
+            FailureKind.AUTH,
+        ),
+        (401, {"type": "invalid_request_error", "code": "invalid_api_key"}, FailureKind.AUTH),
+        (402, {"message": "Insufficient Balance"}, FailureKind.AUTH),
+        (403, {"type": "permission_error"}, FailureKind.AUTH),
+        (404, {"type": "invalid_request_error"}, FailureKind.NOT_FOUND),
+        (405, {}, FailureKind.BAD_REQUEST),
+        (408, {}, FailureKind.TIMEOUT),
+        (409, {}, FailureKind.OVERLOADED),
+        (413, {"type": "request_too_large"}, FailureKind.CONTEXT_TOO_LONG),
+        (422, {"message": "seed: Extra inputs are not permitted"}, FailureKind.BAD_REQUEST),
+        (425, {}, FailureKind.OVERLOADED),
+        (429, {"type": "rate_limit_error"}, FailureKind.RATE_LIMITED),
+        (429, {"message": "You exceeded your current quota"}, FailureKind.RATE_LIMITED),
+        (429, {"type": "insufficient_quota"}, FailureKind.AUTH),
+        (
+            429,
+            {"type": "rate_limit_error", "details": {"error_code": "enforced_spend_limit_reached"}},
+            FailureKind.AUTH,
+        ),
+        (500, {"type": "api_error"}, FailureKind.UNKNOWN),
+        (502, {}, FailureKind.OVERLOADED),
+        (503, {}, FailureKind.OVERLOADED),
+        (504, {}, FailureKind.TIMEOUT),
+        (524, {}, FailureKind.TIMEOUT),
+        (529, {"type": "overloaded_error"}, FailureKind.OVERLOADED),
+        (599, {}, FailureKind.UNKNOWN),
+    ],
+)
+def test_an_error_has_the_kind_of_its_code_its_words_and_its_status(status, error, kind):
+    failure = answered(status, error)
+    assert failure.kind == kind
+    assert failure.retryable == (kind in PASSING)
+    assert isinstance(failure, ModelUnusable) == (kind in UNUSABLE)
+    assert f"answered HTTP {status}" in str(failure)
+
+
+@pytest.mark.parametrize(
+    ("error", "kind"),
+    [
+        ({"type": "overloaded_error", "message": "Overloaded"}, FailureKind.OVERLOADED),
+        ({"type": "rate_limit_error"}, FailureKind.RATE_LIMITED),
+        ({"type": "authentication_error"}, FailureKind.AUTH),
+        ({"type": "invalid_request_error"}, FailureKind.BAD_REQUEST),
+        ({"type": "timeout_error"}, FailureKind.TIMEOUT),
+        ({"type": "api_error"}, FailureKind.UNKNOWN),
+        ({"code": 429, "message": "Provider returned error"}, FailureKind.RATE_LIMITED),
+        ({"code": 502}, FailureKind.OVERLOADED),
+        ({"code": 12}, FailureKind.UNKNOWN),
+        ("something broke", FailureKind.UNKNOWN),
+        ("the prompt exceeds the context window", FailureKind.CONTEXT_TOO_LONG),
+    ],
+)
+def test_an_error_within_a_reply_has_the_same_kinds(error, kind):
+    assert FAILURES.reported({"error": error}).kind == kind
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        (b'{"error": {"message": "Too fast.", "type": "x"}}', "(x): Too fast."),
+        (b'[{"error": {"message": "Too fast.", "status": "X"}}]', "(X): Too fast."),
+        (b'{"error": "Too fast."}', ": Too fast."),
+        (b'{"object": "error", "message": "Too fast."}', ": Too fast."),
+        (b'{"message": {"detail": [{"msg": "Too fast."}]}}', '{"detail": [{"msg": "Too fast."}]}'),
+        (b'{"detail": "Too fast."}', ": Too fast."),
+        (b"<h1>Too\r\n\x1b[31m fast.</h1>", "<h1>Too [31m fast.</h1>"),
+        (
+            b'{"error": {"message": "Provider error", "metadata": {"raw": "Too fast."}}}',
+            ": Provider error: Too fast.",
+        ),
+        (b"", "answered HTTP 429"),
+        (b"[" * 100_000, ": [[["),
+    ],
+)
+def test_the_providers_message_is_kept_on_one_line(body: bytes, message: str):
+    failure = FAILURES.answered(429, {}, body)
+    assert message in str(failure)
+    assert str(failure).isprintable()
+
+
+@given(text=st.text(max_size=3000))
+def test_no_message_is_long_or_has_more_than_a_line(text: str):
+    message = str(answered(503, {"message": text}))
+    assert len(message) < LONGEST_MESSAGE + 200
+    assert message.isprintable()
+
+
+def test_a_provider_says_how_long_to_wait_and_whether_to_try_again():
+    assert answered(429, {}, Retry_After="7").retry_after == 7
+    assert answered(401, {}, Retry_After="7").retry_after is None
+    assert not answered(503, {}, x_should_retry="false").retryable
+    googles = {"details": [{"@type": "…/Help"}, {"@type": "…/RetryInfo", "retryDelay": "34.5s"}]}
+    assert answered(429, googles).retry_after == 34.5
+
+
+def test_a_redirect_is_told_without_its_query():
+    failure = FAILURES.answered(308, {"Location": "https://elsewhere/v1?token=abc"}, b"")
+    assert failure.kind == FailureKind.BAD_REQUEST
+    assert "https://elsewhere/v1" in str(failure)
+    assert "abc" not in str(failure)
+
+
+PLACES = st.sampled_from(["message", "type", "code", "status", "detail", "other"])
+
+
+@given(place=PLACES, before=st.text(max_size=1100), after=st.text(max_size=20))
+def test_the_key_is_nowhere_in_a_message(place: str, before: str, after: str):
+    error = {place: f"{before}{SECRET}{after}"}
+    for failure in (answered(429, error), answered(401, error), FAILURES.reported(error)):
+        assert SECRET[:9] not in str(failure)
+        assert SECRET[-9:] not in repr(failure)
+
+
+@pytest.mark.parametrize(
+    "echo",
+    [
+        SECRET,
+        "sk-Zt%2F9%2Bq%3Dvery-secret",
+        f"Authorization: Bearer {SECRET}",
+        "{'Authorization': 'Bearer another-very-secret1'}",
+        "x-api-key=another-very-secret",
+        '"x-api-key": "another-very-secret"',
+        "sent with bearer another-very-secret1",
+    ],
+)
+def test_what_looks_like_a_key_is_hidden_too(echo: str):
+    assert "very-secret" not in str(FAILURES.answered(400, {}, f"you sent {echo}, so".encode()))
+
+
+def test_ordinary_words_are_not_hidden():
+    said = "You must provide a Bearer authentication header, and your key: see the docs."
+    assert said in str(answered(401, {"message": said}))
+
+
+def test_a_key_shows_itself_only_when_told_to():
+    key = Key(SECRET)
+    assert SECRET not in f"{key} {key!r} {FAILURES!r} {vars(FAILURES)}"
+    assert key.reveal() == SECRET

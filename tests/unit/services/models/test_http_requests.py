@@ -1,0 +1,110 @@
+"""What is sent to put a question, by provider and option."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from socratic_bench.domain.manifest import Parameters, TutorModel
+from socratic_runner.models import anthropic, openai_compatible
+from socratic_runner.models.http.client import HttpClient, Wire
+from tests.contract.models.questions import EARLIER, a_question
+
+PARAMETERS = Parameters(max_tokens=321, temperature=0.4, top_p=0.9)
+QUESTION = a_question(turn=2, parameters=PARAMETERS)
+
+
+def sent(model_id: str, **options: Any) -> dict[str, Any]:
+    model = TutorModel(id=model_id, base_url="http://127.0.0.1:1", options=options)
+    provider = anthropic if model.provider == "anthropic" else openai_compatible
+    client = provider.open_client(model, None)
+    assert isinstance(client, HttpClient)
+    wire: Wire = client._wire
+    return dict(wire.body(QUESTION))
+
+
+def test_openai_is_asked_in_its_words():
+    assert sent("openai/gpt-5/latest") == {
+        "model": "gpt-5/latest",
+        "messages": [
+            {"role": "system", "content": QUESTION.system_prompt},
+            {"role": "user", "content": EARLIER.student},
+            {"role": "assistant", "content": EARLIER.tutor},
+            {"role": "user", "content": QUESTION.student_message},
+        ],
+        "stream": True,
+        "stream_options": {"include_usage": True},
+        "max_completion_tokens": 321,
+        "temperature": 0.4,
+        "top_p": 0.9,
+        "seed": QUESTION.seed,
+    }
+
+
+def test_anthropic_is_asked_in_its_words():
+    assert sent("anthropic/claude") == {
+        "model": "claude",
+        "system": QUESTION.system_prompt,
+        "messages": [
+            {"role": "user", "content": EARLIER.student},
+            {"role": "assistant", "content": EARLIER.tutor},
+            {"role": "user", "content": QUESTION.student_message},
+        ],
+        "stream": True,
+        "max_tokens": 321,
+        "temperature": 0.4,
+        "top_p": 0.9,
+    }
+
+
+@pytest.mark.parametrize(
+    ("model_id", "has", "has_not"),
+    [
+        (
+            "mistral/m",
+            {"random_seed": QUESTION.seed, "max_tokens": 321},
+            {"seed", "stream_options"},
+        ),
+        ("deepseek/m", {"max_tokens": 321}, {"seed"}),
+        ("gemini/m", {"max_tokens": 321}, {"seed"}),
+        ("ollama/m", {"seed": QUESTION.seed, "max_tokens": 321}, {"max_completion_tokens"}),
+        ("openai-compatible/m", {"max_tokens": 321}, {"seed"}),
+    ],
+)
+def test_a_provider_is_sent_what_it_knows(model_id: str, has: dict[str, Any], has_not: set[str]):
+    body = sent(model_id)
+    assert has.items() <= body.items()
+    assert not has_not & body.keys()
+
+
+def test_what_is_to_be_omitted_is_not_sent():
+    omit = ["seed", "stream_options", "temperature", "top_p"]
+    assert sent("openai/gpt", omit=omit).keys() == {
+        "model",
+        "messages",
+        "stream",
+        "max_completion_tokens",
+    }
+    omitted = sent("anthropic/claude", omit=["temperature", "top_p"])
+    assert omitted.keys() == {"model", "system", "messages", "stream", "max_tokens"}
+
+
+def test_extra_parameters_are_sent_and_replace_those_of_the_same_name():
+    body = sent("openai/gpt", extra_body={"reasoning_effort": "low", "temperature": 1})
+    assert (body["reasoning_effort"], body["temperature"]) == ("low", 1)
+    body = sent("anthropic/claude", extra_body={"thinking": {"type": "disabled"}})
+    assert body["thinking"] == {"type": "disabled"}
+
+
+@pytest.mark.parametrize("model_id", ["openai/gpt", "anthropic/claude"])
+def test_without_streaming_none_is_asked_for(model_id: str):
+    body = sent(model_id, stream=False)
+    assert body["stream"] is False
+    assert "stream_options" not in body
+
+
+def test_the_limit_of_tokens_can_be_called_otherwise():
+    body = sent("openai-compatible/m", max_tokens_field="max_completion_tokens")
+    assert body["max_completion_tokens"] == 321
+    assert "max_tokens" not in body

@@ -1,0 +1,127 @@
+"""A runner on a tutor that follows a script, and what it publishes."""
+
+from __future__ import annotations
+
+import asyncio
+
+from socratic_bench.adapters.memory.broker import MemoryBroker
+from socratic_bench.adapters.system.clock import SystemClock
+from socratic_bench.consuming.dispatch import to_message
+from socratic_bench.consuming.queues import BROADCASTS, RUNNER_RUN_REQUESTED, WORK_QUEUES
+from socratic_bench.domain.manifest import Experiment, Limits, Manifest, TutorModel
+from socratic_bench.domain.money import Price
+from socratic_bench.domain.response import Usage
+from socratic_bench.domain.scenario import Scenario
+from socratic_bench.events.codec import decode
+from socratic_bench.events.run_failed import RunFailed
+from socratic_bench.events.run_requested import RunRequested
+from socratic_bench.ports.models import Reply
+from socratic_bench.scoring.statuses import Status
+from socratic_runner.bootstrap import runner_worker
+from socratic_runner.settings import RunnerSettings
+from tests.unit.events.examples import TIME
+
+MODEL = TutorModel(
+    id="scripted/tutor",
+    price=Price(input_per_million=1, output_per_million=2),
+    limits=Limits(timeout_seconds=0.2, run_timeout_seconds=39.8),
+)
+SCENARIOS = (
+    Scenario(id="one", dimension="ambiguous", prompt="Help?"),
+    Scenario(id="three", dimension="student", prompt="A?", follow_ups=("B?", "C?")),
+)
+EXPERIMENT = Experiment(
+    manifest=Manifest(models=(MODEL,), scenarios=SCENARIOS, repeats=1), created_at=TIME
+)
+ONE, THREE = EXPERIMENT.runs()
+SETTINGS = RunnerSettings(
+    runner_attempts=3,
+    runner_patient_attempts=5,
+    runner_first_delay=0.001,
+    runner_longest_delay=0.002,
+)
+DEADLINE = 10.0
+
+
+class ScriptedTutor:
+    """Answers as its script says, and remembers what it was asked."""
+
+    concurrency = None
+    answers_at_once = False
+
+    def __init__(self, script) -> None:
+        self.script = script
+        self.asked = []
+        self.closed = False
+
+    async def ask(self, question):
+        self.asked.append(question)
+        answer = self.script(question, len(self.asked))
+        if isinstance(answer, Exception):
+            raise answer
+        return await answer if asyncio.iscoroutine(answer) else answer
+
+    async def close(self):
+        self.closed = True
+
+
+def reply(text="What might you try?", status=Status.OK) -> Reply:
+    usage = Usage(visible_output_tokens=10, reasoning_tokens=5, input_tokens=100)
+    return Reply(text=text, status=status, usage=usage, latency_ms=3, stop_reason="stop")
+
+
+async def carry_out(store, tutor, *runs, owner="runner-1", settings=SETTINGS):
+    """Request runs and return the events the runner publishes for them, in order.
+
+    `tutor` answers for every model, or is a tutor for each, or opens one for a model.
+    """
+    if isinstance(tutor, ScriptedTutor):
+
+        def open_client(_model):
+            return tutor
+    elif isinstance(tutor, dict):
+
+        def open_client(model):
+            return tutor[model.id]
+    else:
+        open_client = tutor
+    broker = MemoryBroker()
+    await broker.declare(WORK_QUEUES, BROADCASTS)
+    async with (
+        asyncio.timeout(DEADLINE),
+        runner_worker(broker, store, SystemClock(), open_client, settings, owner=owner) as worker,
+        asyncio.TaskGroup() as tasks,
+    ):
+        tasks.create_task(worker.run())
+        await broker.publish(
+            [to_message(RunRequested.of(run, source="test", time=TIME)) for run in runs]
+        )
+        events = []
+        async with (
+            broker.consume("judge-response-recorded", prefetch=99) as responses,
+            broker.consume("curator-run-failed", prefetch=99) as failures,
+        ):
+            waiting = {
+                tasks.create_task(responses.receive(99)): responses,
+                tasks.create_task(failures.receive(99)): failures,
+            }
+            done = 0
+            while done < len(runs):
+                ready, _ = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+                for task in ready:
+                    consumer = waiting.pop(task)
+                    deliveries = task.result()
+                    await consumer.ack(deliveries)
+                    for delivery in deliveries:
+                        event = decode(delivery.message.body)
+                        events.append(event)
+                        done += isinstance(event, RunFailed) or event.data.last_turn
+                    waiting[tasks.create_task(consumer.receive(99))] = consumer
+            worker.drain()
+            for task, consumer in waiting.items():
+                consumer.drain()
+                await task
+    assert await broker.depth(RUNNER_RUN_REQUESTED.name) == 0
+    assert await broker.dead_letters(RUNNER_RUN_REQUESTED.name) == []
+    await broker.close()
+    return events

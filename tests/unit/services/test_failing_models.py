@@ -1,0 +1,118 @@
+"""The runner and a model that fails: what is tried again, when, and what is not called any more."""
+
+import asyncio
+from collections import Counter
+
+import pytest
+
+from socratic_bench.adapters.sql.store import SqlStore
+from socratic_bench.domain.manifest import Experiment, Limits, Manifest, TutorModel
+from socratic_bench.errors import MissingCredential, ModelCallFailed, ModelUnusable
+from socratic_bench.events.run_failed import RunFailed
+from socratic_bench.ports.models import FailureKind
+from socratic_runner.limits import breaker
+from tests.unit.events.examples import TIME
+from tests.unit.services.scripted import MODEL, SCENARIOS, ScriptedTutor, carry_out, reply
+
+OTHER = TutorModel(id="scripted/other")
+
+
+@pytest.fixture
+async def store(tmp_path):
+    store = SqlStore.from_url(f"sqlite:///{tmp_path}/benchmark.db")
+    await store.prepare()
+    yield store
+    await store.close()
+
+
+async def runs_of(store, *models, repeats=20):
+    manifest = Manifest(models=models, scenarios=SCENARIOS[:1], repeats=repeats)
+    experiment = await store.register(Experiment(manifest=manifest, created_at=TIME))
+    return list(experiment.runs())
+
+
+def kinds(events) -> Counter:
+    return Counter(
+        event.data.kind if isinstance(event, RunFailed) else event.data.status for event in events
+    )
+
+
+async def test_a_model_whose_key_is_refused_is_called_once_and_fails_all_of_its_runs(store):
+    refused = ScriptedTutor(lambda *_: ModelUnusable(FailureKind.AUTH, "401: no such key"))
+    fine = ScriptedTutor(lambda *_: reply())
+    runs = await runs_of(store, MODEL, OTHER)
+    events = await carry_out(store, {MODEL.id: refused, OTHER.id: fine}, *runs)
+    assert kinds(events) == {"auth": 20, "ok": 20}
+    assert len(refused.asked) == 1
+    failures = [event.data for event in events if isinstance(event, RunFailed)]
+    assert sorted(failure.attempts for failure in failures) == [0] * 19 + [1]
+    assert Counter(failure.message for failure in failures) == {
+        "401: no such key": 1,
+        "not called: stopped after 401: no such key": 19,
+    }
+
+
+async def test_a_failure_of_one_run_stops_no_other(store):
+    def script(question, _):
+        if question.run.repeat % 2:
+            return ModelCallFailed(FailureKind.REFUSED, "filtered", retryable=False)
+        return reply()
+
+    events = await carry_out(store, ScriptedTutor(script), *await runs_of(store, MODEL))
+    assert kinds(events) == {"refused": 10, "ok": 10}
+
+
+async def test_no_call_is_made_before_the_provider_asked_for_it(store):
+    calls = []
+
+    def script(_question, call):
+        calls.append(asyncio.get_running_loop().time())
+        if call == 1:
+            return ModelCallFailed("rate_limited", "429", retryable=True, retry_after=0.3)
+        return reply()
+
+    events = await carry_out(store, ScriptedTutor(script), *await runs_of(store, MODEL))
+    assert kinds(events) == {"ok": 20}
+    assert len(calls) == 21
+    assert calls[1] - calls[0] >= 0.3
+
+
+async def test_a_wait_longer_than_a_run_may_take_fails_its_runs_at_once(store):
+    def script(*_):
+        return ModelCallFailed("rate_limited", "quota of the day", retryable=True, retry_after=3600)
+
+    tutor = ScriptedTutor(script)
+    events = await carry_out(store, tutor, *await runs_of(store, MODEL))
+    assert kinds(events) == {"rate_limited": 20}
+    assert len(tutor.asked) == 1
+
+
+async def test_no_call_is_begun_after_the_deadline_of_a_run(store):
+    def script(*_):
+        return ModelCallFailed("rate_limited", "429", retryable=True, retry_after=0.2)
+
+    hasty = MODEL.model_copy(update={"limits": Limits(run_timeout_seconds=0.5)})
+    tutor = ScriptedTutor(script)
+    (event,) = await carry_out(store, tutor, *await runs_of(store, hasty, repeats=1))
+    assert event.data.kind == "rate_limited"
+    assert 2 <= len(tutor.asked) <= 3
+    assert event.data.attempts == len(tutor.asked)
+
+
+async def test_a_model_that_hangs_from_the_start_does_not_hang_all_of_its_runs(store, monkeypatch):
+    async def hang():
+        await asyncio.Event().wait()
+
+    monkeypatch.setattr(breaker, "SILENCE", 0.5)
+    tutor = ScriptedTutor(lambda *_: hang())
+    events = await carry_out(store, tutor, *await runs_of(store, MODEL, repeats=100))
+    assert kinds(events) == {"timeout": 100}
+    assert 4 <= len(tutor.asked) <= 20
+
+
+async def test_a_missing_key_fails_the_runs_as_what_it_is(store):
+    def open_client(_model):
+        raise MissingCredential("model scripted/tutor: OPENAI_API_KEY is not set")
+
+    (event,) = await carry_out(store, open_client, *await runs_of(store, MODEL, repeats=1))
+    assert (event.data.kind, event.data.attempts) == ("auth", 0)
