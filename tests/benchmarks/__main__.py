@@ -6,8 +6,10 @@ from tests.benchmarks import (
     api_throughput,
     distributed_throughput,
     embedded_throughput,
+    many_endpoints,
     scoring_speed,
     slow_model,
+    start_up,
     visible_latency,
 )
 
@@ -16,5 +18,7 @@ if __name__ == "__main__":
     api_throughput.main()
     embedded_throughput.main()
     distributed_throughput.main()
+    many_endpoints.main()
     slow_model.main()
+    start_up.main()
     visible_latency.main()

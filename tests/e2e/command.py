@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 COMMAND = Path(sys.executable).parent / "socratic-bench"
-DEADLINE = 120
+DEADLINE = 300
 
 
 @dataclass(frozen=True)

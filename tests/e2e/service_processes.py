@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 
 import httpx
 
-PATIENCE = 60.0
+PATIENCE = 180.0
 """Seconds within which a process has done what it is waited for."""
 
 PREFIX = "SOCRATIC_"

@@ -257,6 +257,8 @@ async def test_the_runs_of_a_killed_runner_come_through_once_its_leases_have_run
         await all_asked(store, experiment_id)
         services["runner"].kill()
         assert await services["runner"].ended() == -signal.SIGKILL
+        planned = await store.experiment(experiment_id)
+        answered = len(await store.responses([run.run_id for run in planned.runs()]))
         async with started("runner", environment) as second:
             progress = await done(store, experiment_id)
             retried = await second.metric(
@@ -264,7 +266,8 @@ async def test_the_runs_of_a_killed_runner_come_through_once_its_leases_have_run
             )
     assert (progress.done, progress.failed) == (RUNS, 0)
     assert retried > 0
-    assert (await store.calls(experiment_id)).calls == 2 * RUNS
+    assert answered < RUNS
+    assert (await store.calls(experiment_id)).calls == RUNS + (RUNS - answered)
     assert await dead(broker) == []
 
 

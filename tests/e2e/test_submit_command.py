@@ -22,7 +22,7 @@ models:
   - {id: reference/lecturer, options: {latency_ms: 5}}
 repeats: 3
 """
-PATIENCE = 60.0
+PATIENCE = 180.0
 """Seconds within which a running service has done what it is there for."""
 
 

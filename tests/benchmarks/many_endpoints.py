@@ -1,0 +1,116 @@
+"""25 endpoints of 200 ms with 4 calls in flight each, called by one runner over HTTP.
+
+    python -m tests.benchmarks.many_endpoints [RUNS OF A MODEL]
+
+The whole benchmark in one process, with SQLite; the endpoints are another process on the same
+machine. The ideal is arithmetic: 25 x 4 calls every 200 ms. Then the same with one of the endpoints
+hanging, of which the other 24 should notice nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from socratic_bench.adapters.sql.store import SqlStore
+from socratic_bench.adapters.system.clock import SystemClock
+from socratic_bench.domain.manifest import Experiment, Limits, Manifest, TutorModel
+from socratic_bench.domain.scenario import Scenario
+from socratic_embedded.pipeline import Benchmark
+from socratic_runner.models.registry import open_client
+
+RUNS = 200
+MODELS = 25
+IN_FLIGHT = 4
+LATENCY_MS = 200
+IDEAL = MODELS * IN_FLIGHT * 1000 / LATENCY_MS
+"""Runs a second."""
+
+
+@contextmanager
+def endpoints() -> Iterator[str]:
+    """The address of the endpoints."""
+    command = [sys.executable, "-m", "tests.benchmarks.endpoint_server"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
+        assert server.stdout is not None
+        try:
+            yield server.stdout.readline().strip()
+        finally:
+            server.terminate()
+
+
+def experiment(base_url: str, runs: int, *, stream: bool, hanging: int) -> Experiment:
+    """One scenario for all models, the first `hanging` of which never answer."""
+
+    def model(number: int) -> TutorModel:
+        path = "hang" if number < hanging else LATENCY_MS
+        return TutorModel(
+            id=f"openai-compatible/model-{number:02}",
+            base_url=f"{base_url}/{path}/model-{number:02}/v1",
+            options={"stream": stream},
+            limits=Limits(concurrency=IN_FLIGHT, timeout_seconds=600),
+        )
+
+    manifest = Manifest(
+        models=tuple(model(number) for number in range(MODELS)),
+        scenarios=(Scenario(id="one", dimension="ambiguous", prompt="Where do I begin?"),),
+        repeats=runs,
+    )
+    return Experiment(manifest=manifest, created_at=SystemClock().now())
+
+
+async def seconds_until_done(planned: Experiment, *, hanging: int) -> float:
+    """Seconds until all runs of the models that answer are in their cells."""
+    answering = (MODELS - hanging) * planned.manifest.repeats
+    with tempfile.TemporaryDirectory() as folder:
+        store = SqlStore.from_url(f"sqlite:///{folder}/benchmark.db")
+        await store.prepare()
+        await store.register(planned)
+        benchmark = Benchmark(planned, store, open_client)
+        started = time.perf_counter()
+        executing = asyncio.create_task(benchmark.execute())
+        try:
+            while (await store.progress(planned.experiment_id)).done < answering:
+                await asyncio.sleep(0.02)
+                if executing.done():
+                    break
+            return time.perf_counter() - started
+        finally:
+            executing.cancel()
+            await asyncio.wait([executing])
+            await store.close()
+
+
+async def measure(runs: int) -> None:
+    """Print a line each."""
+    with endpoints() as base_url:
+        for stream in (False, True):
+            kind = "streamed" if stream else "whole"
+            alone = beside = float("inf")
+            for _ in range(2):
+                quiet = experiment(base_url, runs, stream=stream, hanging=0)
+                alone = min(alone, await seconds_until_done(quiet, hanging=0))
+                hung = experiment(base_url, runs, stream=stream, hanging=1)
+                beside = min(beside, await seconds_until_done(hung, hanging=1))
+            rate = MODELS * runs / alone
+            others = (MODELS - 1) * runs / beside
+            expected = rate * (MODELS - 1) / MODELS
+            print(
+                f"{MODELS} endpoints of {LATENCY_MS} ms, {IN_FLIGHT} in flight each, {kind}: "
+                f"{rate:.0f} runs/s, {rate / IDEAL:.1%} of the ideal; with one hanging the others "
+                f"do {others / expected:.1%} of what they did"
+            )
+
+
+def main(runs: int = RUNS) -> None:
+    """Measure with so many runs of each model."""
+    asyncio.run(measure(runs))
+
+
+if __name__ == "__main__":
+    main(*map(int, sys.argv[1:]))

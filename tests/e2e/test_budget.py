@@ -1,0 +1,76 @@
+"""A budget holds whoever spends it: two runners, each a process of its own, on one PostgreSQL."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+
+import pytest
+
+from socratic_bench.addresses import open_store
+from tests.e2e.command import Terminal
+from tests.e2e.service_processes import all_ready, started
+from tests.servers import postgresql, rabbitmq
+
+pytestmark = pytest.mark.connected
+
+DOLLAR = 1_000_000_000
+CONFIG = """
+models:
+  - {{id: reference/lecturer, options: {{latency_ms: 10}}, price: {price}}}
+  - {{id: reference/hedger, options: {{latency_ms: 10}}, price: {price}}}
+repeats: 30
+budget: {budget}
+"""
+PRICE = "{input_per_million: 1, output_per_million: 10}"
+
+
+@pytest.fixture
+async def addresses():
+    async with rabbitmq.namespace() as broker, postgresql.new_database() as store:
+        yield {"SOCRATIC_BROKER_URL": broker, "SOCRATIC_STORE_URL": store}
+
+
+@pytest.mark.slow
+async def test_a_dollar_stops_two_runners_and_more_money_lets_them_go_on(tmp_path, addresses):
+    terminal = Terminal(tmp_path, addresses)
+
+    async def submitted(budget: str) -> str:
+        config = terminal.write("b.yaml", CONFIG.format(price=PRICE, budget=budget))
+        done = await asyncio.to_thread(terminal.run, "submit", config)
+        assert done.returncode == 0, done.stderr
+        return done.stdout.strip()
+
+    async def watched(experiment_id: str) -> tuple[int, str]:
+        done = await asyncio.to_thread(terminal.run, "watch", experiment_id)
+        return done.returncode, done.stderr
+
+    async with (
+        all_ready(addresses, "runner", "judge", "curator") as services,
+        started("runner", addresses) as other,
+    ):
+        await other.ready()
+        experiment_id = await submitted("1.00")
+        code, told = await watched(experiment_id)
+        assert (code, "budget" in told) == (1, True), told
+        status = json.loads(
+            (await asyncio.to_thread(terminal.run, "status", experiment_id, "--json")).stdout
+        )
+        assert 0.98 < status["spending"]["spent_usd"] <= 1.00
+        assert 0 < status["done"] < status["planned"]
+        assert status["failed"] == 0
+        handled = [
+            await runner.metric(
+                "socratic_messages_total", queue="runner-run-requested", outcome="handled"
+            )
+            for runner in (services["runner"], other)
+        ]
+        assert min(handled) > 0, "one of the runners did nothing"
+
+        assert await submitted("100") == experiment_id
+        assert (await watched(experiment_id))[0] == 0
+
+    store = open_store(addresses["SOCRATIC_STORE_URL"])
+    calls = await store.calls(experiment_id)
+    await store.close()
+    assert calls.calls == calls.turns == status["planned"]

@@ -1,0 +1,92 @@
+"""Killed while calls over HTTP are under way, a benchmark pays for no stored answer again.
+
+The endpoint was written by others, and keeps a journal of all it was asked: what was really sent is
+counted there, and not by us. A seed is sent with every turn, and each has its own.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import subprocess
+from collections import Counter
+from urllib.request import Request, urlopen
+
+import pytest
+
+from socratic_bench.domain.identifiers import sampling_seed
+from tests.e2e.command import Terminal
+from tests.e2e.test_killed import rows
+from tests.servers import aimock
+
+pytestmark = [pytest.mark.connected, pytest.mark.slow]
+
+KILLS = 20
+TURNS = 6
+REPEATS = 50
+CONFIG = """
+models:
+  - id: vllm/slow
+    base_url: "{address}/v1"
+    price: {{input_per_million: 3, output_per_million: 15}}
+    options: {{api_key_env: A_KEY}}
+    limits: {{concurrency: 4}}
+scenarios:
+  - id: one
+    dimension: student
+    prompt: What is 3 x 4?
+    follow_ups: ["So 12?", "Why?", "And 4 x 3?", "Always?", "Who says so?"]
+repeats: {repeats}
+budget: 10
+"""
+
+
+def asked(address: str) -> Counter[int]:
+    """How often each turn was asked for, by its seed."""
+    key = {"Authorization": f"Bearer {aimock.KEY}"}
+    request = Request(f"{address}/__aimock/journal", headers=key)
+    with urlopen(request, timeout=30) as response:
+        journal = json.load(response)
+    seeds = (entry["body"].get("seed") for entry in journal if entry["body"].get("model") == "slow")
+    return Counter(seed for seed in seeds if seed is not None)
+
+
+def stored(terminal: Terminal) -> set[int]:
+    """The seeds of the turns whose responses are stored."""
+    return {
+        sampling_seed(run_id, turn)
+        for run_id, turn in rows(terminal, "SELECT run_id, turn FROM responses")
+    }
+
+
+def test_killed_20_times_in_the_middle_of_calls_no_stored_answer_is_paid_for_again(tmp_path):
+    seed = int(os.environ.get("SOCRATIC_TEST_SEED", "0")) or random.SystemRandom().randrange(2**32)
+    print(f"SOCRATIC_TEST_SEED={seed}")
+    moments = random.Random(seed)
+    address = aimock.SERVER.address()
+    terminal = Terminal(tmp_path, {"A_KEY": aimock.KEY})
+    config = terminal.write("b.yaml", CONFIG.format(address=address, repeats=REPEATS))
+    paid: dict[int, int] = {}
+    midway = 0
+    for _ in range(KILLS):
+        before = len(stored(terminal))
+        running = terminal.start("run", config)
+        try:
+            running.wait(timeout=moments.uniform(1.5, 4.0))
+        except subprocess.TimeoutExpired:
+            running.kill()
+        running.communicate()
+        so_far = asked(address)
+        answers = stored(terminal)
+        midway += before < len(answers) < TURNS * REPEATS
+        for each in answers:
+            assert paid.setdefault(each, so_far[each]) == so_far[each]
+
+    done = terminal.run("run", config)
+    assert done.returncode == 0, done.stderr
+    assert len(stored(terminal)) == TURNS * REPEATS
+    at_last = asked(address)
+    assert all(at_last[each] == calls for each, calls in paid.items())
+    assert midway >= 3, "too few kills came in the middle of the work to say anything"
+    assert terminal.run("verify").returncode == 0

@@ -1,0 +1,76 @@
+"""One benchmark through every wire format, against a real language model that is served by others.
+
+The same weights answer in each of them. Asked without chance (temperature 0) they say the same in
+each of them, with the same token counts: what differs is only how it is carried.
+"""
+
+import asyncio
+import json
+
+import pytest
+
+from tests.e2e.command import Terminal
+from tests.e2e.test_killed import rows
+from tests.servers import llama_http, ministack
+
+OVER_HTTP = """
+models:
+  - {{id: llamacpp/streamed, base_url: "{address}/v1", options: {{{body}}}}}
+  - {{id: openai-compatible/whole, base_url: "{address}/v1", options: {{stream: false, {body}}}}}
+  - {{id: anthropic/streamed, base_url: "{address}", options: {{{body}}}}}
+  - {{id: anthropic/whole, base_url: "{address}", options: {{stream: false, {body}}}}}
+"""
+BEDROCK = """
+models:
+  - {{id: bedrock/streamed, base_url: "{address}", options: {{region: {region}}}}}
+  - {{id: bedrock/whole, base_url: "{address}", options: {{region: {region}, stream: false}}}}
+"""
+QUESTIONS = """
+scenarios:
+  - id: fractions
+    dimension: student
+    prompt: Which is bigger, 3/4 or 2/3?
+    follow_ups: [How could I draw it?]
+system_prompt: You are a tutor. Ask one short question.
+parameters: {max_tokens: 30, temperature: 0}
+repeats: 1
+"""
+
+
+@pytest.mark.connected
+@pytest.mark.slow
+async def test_every_wire_format_carries_the_same_answers_of_a_real_model(terminal: Terminal):
+    llama = await asyncio.to_thread(llama_http.SERVER.address)
+    aws = await asyncio.to_thread(ministack.SERVER.address)
+    terminal = Terminal(terminal.folder, {**ministack.ROOT, "no_proxy": "127.0.0.1"})
+    # One after the other: who waits for the model for too long, MiniStack answers by itself.
+    for models, address, runs in ((OVER_HTTP, llama, 4), (BEDROCK, aws, 2)):
+        body = "extra_body: {cache_prompt: false}"
+        listed = models.format(address=address, body=body, region=ministack.REGION)
+        config = terminal.write("b.yaml", listed + QUESTIONS)
+        done = await asyncio.to_thread(terminal.run, "run", config, "--json")
+        result = json.loads(done.stdout)
+        assert (result["done"], result["failed"]) == (runs, 0), done.stderr
+        assert result["model_calls"] == 2 * runs
+
+    responses = [json.loads(record) for (record,) in rows(terminal, "SELECT record FROM responses")]
+    for turn in (1, 2):
+        of_turn = [response for response in responses if response["turn"] == turn]
+        assert len(of_turn) == 6
+        # What is cached of a prompt is rounded differently, and only Bedrock cannot be told not to.
+        uncached = [each for each in of_turn if not each["run"]["model_id"].startswith("bedrock/")]
+        assert len({response["text"] for response in uncached}) == 1
+        assert len({json.dumps(response["usage"]) for response in uncached}) == 1
+        if turn == 1:
+            assert len({response["usage"]["input_tokens"] for response in of_turn}) == 1
+    for response in responses:
+        streamed = response["run"]["model_id"].endswith("streamed")
+        assert (response["first_token_ms"] is not None) == streamed
+        assert response["text"].strip()
+        assert ministack.MADE_UP not in response["text"]
+        assert response["status"] in {"ok", "truncated"}
+        assert 0 < response["usage"]["visible_output_tokens"] <= 30
+        assert response["usage"]["input_tokens"] > 20
+        assert response["attempts"] == 1
+        assert response["stop_reason"]
+    assert terminal.run("verify").returncode == 0
