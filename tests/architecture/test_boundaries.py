@@ -1,4 +1,4 @@
-"""The structure holds: who may import whom, and what every folder of a kind must have."""
+"""The structure holds: what every folder of a kind must have, and which dependencies."""
 
 import subprocess
 import sys
@@ -6,18 +6,12 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from importlinter import cli
 
 from socratic_bench.consuming.queues import BROADCASTS, WORK_QUEUES
 from socratic_bench.events.codec import EVENT_TYPES
 
 ROOT = Path(__file__).parents[2]
 SERVICES = ("runner", "judge", "curator", "api")
-
-
-def test_imports_go_only_where_the_contracts_allow(monkeypatch):
-    monkeypatch.chdir(ROOT)
-    assert cli.lint_imports(no_cache=True) == 0
 
 
 @pytest.mark.parametrize("service", SERVICES)

@@ -1,9 +1,9 @@
 """A real language model that speaks OpenAI's and Anthropic's formats over HTTP.
 
 SmolLM2 in llama.cpp's server, in a process of its own on this machine's loopback address: one slot
-and one thread, so that the same question has the same answer. `python -m tests.servers.llama_http`
-with the file of the weights is that process: it prints its address and runs until it is told to
-stop.
+and one thread, and no cache of prompts, so that the same question has the same answer: what is
+cached is rounded differently. `python -m tests.servers.llama_http` with the file of the weights is
+that process: it prints its address and runs until it is told to stop.
 """
 
 from __future__ import annotations
@@ -65,6 +65,7 @@ def _serve(weights: str) -> None:
     params.n_ctx = CONTEXT_TOKENS
     params.n_parallel = 1
     params.cpuparams.n_threads = params.cpuparams_batch.n_threads = 1
+    params.cache_prompt = False
     params.cache_ram_mib = 0
     params.ui = False
     params.verbosity = 0

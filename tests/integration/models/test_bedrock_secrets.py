@@ -50,9 +50,12 @@ async def test_an_api_key_for_bedrock_is_sent_instead_of_a_signature(monkeypatch
     ],
 )
 async def test_no_message_and_no_log_holds_a_credential_that_a_server_repeats(
-    status, code, stream, caplog
+    status, code, stream, caplog, monkeypatch
 ):
     caplog.set_level(logging.DEBUG)
+    # As a program leaves it that has set logging up its own way; those below it speak on.
+    monkeypatch.setattr(logging.getLogger("botocore"), "disabled", True)
+    logging.getLogger("botocore").setLevel(logging.NOTSET)
     every = " ".join(SECRETS.values())
     said = f"The Canonical String should have been {every} {{head}} END"
     answer = responds(status, {"message": said}, {"x-amzn-ErrorType": code})

@@ -229,21 +229,25 @@ async def test_a_server_that_falls_silent_is_not_waited_for_for_ever(
 async def test_a_transaction_that_stands_still_is_ended_and_lets_go_of_its_locks(
     url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(postgresql_engine, "IDLE_SECONDS", 0.2)
     async with opened(lambda: SqlStore.from_url(url)) as store:
         await store.fold([a_score(a_run())], [])
         keys = [cell.key for cell in await store.cells()]
 
-        async def stand_still() -> None:
-            async with store._database.write() as transaction:
-                parameters = store._lookups.keys_of_cells(keys)
-                assert await transaction.execute(store._lookups.take_cells, parameters)
-                # Waits for that lock, which the server takes from whoever stands still.
-                await postgresql.execute(url, "SELECT * FROM cells FOR UPDATE")
-                await transaction.execute(store._lookups.cells, {"experiment_ids": []})
+    async def stand_still(store: SqlStore) -> None:
+        async with store._database.write() as transaction:
+            parameters = store._lookups.keys_of_cells(keys)
+            assert await transaction.execute(store._lookups.take_cells, parameters)
+            # Waits for that lock, which the server takes from whoever stands still.
+            await postgresql.execute(url, "SELECT * FROM cells FOR UPDATE")
+            await transaction.execute(store._lookups.cells, {"experiment_ids": []})
 
-        with pytest.raises(StoreUnavailable, match="try again"):
-            await stand_still()
+    monkeypatch.setattr(postgresql_engine, "IDLE_SECONDS", 0.2)
+    impatient = SqlStore.from_url(url)
+    with pytest.raises(StoreUnavailable, match="try again"):
+        await stand_still(impatient)
+    await impatient.close()
+    monkeypatch.undo()
+    async with opened(lambda: SqlStore.from_url(url)) as store:
         assert await store.fold([a_score(a_run(2))], [])
 
 

@@ -89,9 +89,9 @@ async def test_a_wait_longer_than_a_run_may_take_fails_its_runs_at_once(store):
 
 async def test_no_call_is_begun_after_the_deadline_of_a_run(store):
     def script(*_):
-        return ModelCallFailed("rate_limited", "429", retryable=True, retry_after=0.2)
+        return ModelCallFailed("rate_limited", "429", retryable=True, retry_after=0.9)
 
-    hasty = MODEL.model_copy(update={"limits": Limits(run_timeout_seconds=0.5)})
+    hasty = MODEL.model_copy(update={"limits": Limits(run_timeout_seconds=2.0)})
     tutor = ScriptedTutor(script)
     (event,) = await carry_out(store, tutor, *await runs_of(store, hasty, repeats=1))
     assert event.data.kind == "rate_limited"

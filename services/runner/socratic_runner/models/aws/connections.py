@@ -98,7 +98,8 @@ def _keep_requests_out_of_logs() -> None:
     """Whoever debugs would be shown the requests by botocore, with the credentials in them."""
     for name in ("botocore", "aiobotocore"):
         logger = logging.getLogger(name)
-        if logger.isEnabledFor(logging.DEBUG):
+        # Not isEnabledFor: loggers below one that somebody disabled go on.
+        if logger.getEffectiveLevel() < logging.INFO:
             logger.setLevel(logging.INFO)
 
 
