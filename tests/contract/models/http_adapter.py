@@ -32,11 +32,9 @@ class HttpAdapter(ModelAdapter):
 
 
 def _adapter(provider: str, path: str, temperature: float, *, stream: bool) -> HttpAdapter:
-    # What was read before changes how the next answer is rounded, unless nothing is kept of it.
-    options = {"stream": stream, "extra_body": {"cache_prompt": False}}
     return HttpAdapter(
         provider if stream else f"{provider}-whole",
-        TutorModel(id=f"{provider}/{NAME}", options=options),
+        TutorModel(id=f"{provider}/{NAME}", options={"stream": stream}),
         many=2,
         path=path,
         temperature=temperature,

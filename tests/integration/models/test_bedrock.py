@@ -61,7 +61,7 @@ async def what_the_model_itself_says(question: Question) -> dict[str, Any]:
         messages.append({"role": "user", "content": turn.student})
         messages.append({"role": "assistant", "content": turn.tutor})
     messages.append({"role": "user", "content": question.student_message})
-    body = {"messages": messages, "max_tokens": 12, "temperature": 0, "cache_prompt": False}
+    body = {"messages": messages, "max_tokens": 12, "temperature": 0}
     async with httpx.AsyncClient(timeout=DEADLINE) as http:
         url = f"{llama_http.SERVER.address()}/v1/chat/completions"
         answered = await http.post(url, json=body)

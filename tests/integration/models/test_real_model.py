@@ -14,11 +14,11 @@ from socratic_bench.ports.models import FailureKind, ModelClient, Question
 from socratic_bench.scoring.statuses import Status
 from tests.contract.models.questions import EARLIER, a_question
 from tests.integration.models.conftest import OpenModel, failure_of
-from tests.servers.llama_http import NAME, SERVER
+from tests.servers.llama_http import CACHING, NAME, SERVER
 
 pytestmark = pytest.mark.connected
 
-FIXED = {"cache_prompt": False, "seed": 1}
+FIXED = {"seed": 1}
 SHORT = a_question(turn=2, parameters=Parameters(max_tokens=24))
 WITH_AN_END = a_question(parameters=Parameters(max_tokens=50, temperature=0))
 
@@ -53,13 +53,17 @@ async def post(server: str, path: str, body: dict[str, Any]) -> dict[str, Any]:
     return await asyncio.to_thread(call)
 
 
-async def input_tokens(server: str, question: Question) -> int:
-    messages = [{"role": "system", "content": question.system_prompt}]
+def messages(question: Question) -> list[dict[str, str]]:
+    said = [{"role": "system", "content": question.system_prompt}]
     for turn in question.earlier_turns:
-        messages.append({"role": "user", "content": turn.student})
-        messages.append({"role": "assistant", "content": turn.tutor})
-    messages.append({"role": "user", "content": question.student_message})
-    prompt = (await post(server, "/apply-template", {"messages": messages}))["prompt"]
+        said.append({"role": "user", "content": turn.student})
+        said.append({"role": "assistant", "content": turn.tutor})
+    return [*said, {"role": "user", "content": question.student_message}]
+
+
+async def input_tokens(server: str, question: Question) -> int:
+    asked = {"messages": messages(question)}
+    prompt = (await post(server, "/apply-template", asked))["prompt"]
     counted = await post(server, "/tokenize", {"content": prompt, "parse_special": True})
     return len(counted["tokens"])
 
@@ -107,12 +111,16 @@ async def test_a_finished_answer_counts_every_token_of_its_text(open_model: Open
 
 @pytest.mark.parametrize("stream", [True, False])
 async def test_input_read_from_the_cache_is_counted_in(
-    open_model: OpenModel, server: str, provider: str, stream: bool
+    open_model: OpenModel, provider: str, stream: bool
 ):
-    client = opened(open_model, server, provider, stream=stream, cache_prompt=True)
-    first, again = await client.ask(SHORT), await client.ask(SHORT)
-    assert first.usage.input_tokens == again.usage.input_tokens
-    assert again.usage.input_tokens == await input_tokens(server, SHORT)
+    server = await asyncio.to_thread(CACHING.address)
+    client = opened(open_model, server, provider, stream=stream)
+    for _ in range(2):
+        reply = await client.ask(SHORT)
+        assert reply.usage.input_tokens == await input_tokens(server, SHORT)
+    asked = {"messages": messages(SHORT), "max_tokens": 1}
+    usage = (await post(server, "/v1/chat/completions", asked))["usage"]
+    assert usage["prompt_tokens_details"]["cached_tokens"] > 0
 
 
 @pytest.mark.parametrize("stream", [True, False])
