@@ -28,7 +28,7 @@ SETTINGS = {
 }
 SERVICES = tuple(SETTINGS)
 SERVERS = ("rabbitmq", "postgres")
-STORE_PACKAGES = {"sqlalchemy", "asyncpg", "aiosqlite", "alembic", "greenlet"}
+STORE_PACKAGES = {"sqlalchemy", "asyncpg", "alembic", "greenlet"}
 VARIABLE = re.compile(r"\$\{(\w+)(?::-([^}]*))?\}")
 PIN = re.compile(r"^([a-z0-9][a-z0-9._-]*)==([^\s;]+)", re.MULTILINE)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 
 from alembic import command
@@ -20,38 +21,39 @@ ANSWERED, HELD, FREE, *_ = EXPERIMENT.runs()
 
 async def make(backend: Backend) -> None:
     """Make the database, with one response, and two calls by `old`."""
-    engine = backend.migrating()
-    async with engine.begin() as connection:
-        await connection.run_sync(_upgrade_to_first)
-        await connection.execute(
+    await asyncio.to_thread(backend.migrate, _make)
+
+
+def _make(connection: Connection) -> None:
+    _upgrade_to_first(connection)
+    connection.execute(
+        text(
+            "INSERT INTO experiments (experiment_id, manifest, profile, planned_runs, "
+            "created_at, revision) VALUES (:id, :manifest, :profile, 12, :at, 1)"
+        ),
+        {
+            "id": EXPERIMENT.experiment_id,
+            "manifest": record_of(EXPERIMENT.manifest.model_copy(update={"budget": None})),
+            "profile": EXPERIMENT.manifest.profile,
+            "at": microseconds(MONDAY),
+        },
+    )
+    connection.execute(
+        text("INSERT INTO responses (run_id, turn, record) VALUES (:id, 1, :record)"),
+        {"id": ANSWERED.run_id, "record": record_of(a_response(ANSWERED, cost=5))},
+    )
+    for run in (ANSWERED, HELD):
+        connection.execute(
             text(
-                "INSERT INTO experiments (experiment_id, manifest, profile, planned_runs, "
-                "created_at, revision) VALUES (:id, :manifest, :profile, 12, :at, 1)"
+                "INSERT INTO calls (experiment_id, run_id, turn, calls, owner, leased_until) "
+                "VALUES (:experiment, :run, 1, 1, 'old', :until)"
             ),
             {
-                "id": EXPERIMENT.experiment_id,
-                "manifest": record_of(EXPERIMENT.manifest.model_copy(update={"budget": None})),
-                "profile": EXPERIMENT.manifest.profile,
-                "at": microseconds(MONDAY),
+                "experiment": EXPERIMENT.experiment_id,
+                "run": run.run_id,
+                "until": microseconds(MONDAY + MINUTE),
             },
         )
-        await connection.execute(
-            text("INSERT INTO responses (run_id, turn, record) VALUES (:id, 1, :record)"),
-            {"id": ANSWERED.run_id, "record": record_of(a_response(ANSWERED, cost=5))},
-        )
-        for run in (ANSWERED, HELD):
-            await connection.execute(
-                text(
-                    "INSERT INTO calls (experiment_id, run_id, turn, calls, owner, leased_until) "
-                    "VALUES (:experiment, :run, 1, 1, 'old', :until)"
-                ),
-                {
-                    "experiment": EXPERIMENT.experiment_id,
-                    "run": run.run_id,
-                    "until": microseconds(MONDAY + MINUTE),
-                },
-            )
-    await engine.dispose()
 
 
 def _upgrade_to_first(connection: Connection) -> None:

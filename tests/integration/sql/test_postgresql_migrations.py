@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 
 import pytest
 from alembic.autogenerate import compare_metadata
@@ -36,14 +37,14 @@ async def _versions(url: str) -> list[str]:
 async def test_the_migrations_make_exactly_the_tables_of_the_schema(url: str) -> None:
     await _prepare(url)
 
-    def differences(connection: Connection) -> list[object]:
-        context = MigrationContext.configure(connection, opts={"compare_type": True})
-        return list(compare_metadata(context, METADATA))
+    differences: list[object] = []
 
-    engine = backend_for(url).reading()
-    async with engine.connect() as connection:
-        assert await connection.run_sync(differences) == []
-    await engine.dispose()
+    def compare(connection: Connection) -> None:
+        context = MigrationContext.configure(connection, opts={"compare_type": True})
+        differences.extend(compare_metadata(context, METADATA))
+
+    await asyncio.to_thread(backend_for(url).migrate, compare)
+    assert differences == []
     options = "SELECT relname, unnest(reloptions) FROM pg_class WHERE reloptions IS NOT NULL"
     assert {tuple(row) for row in await postgresql.execute(url, options)} >= {
         (table.name, f"{name}={value}")
@@ -83,12 +84,20 @@ async def test_a_migration_that_takes_for_ever_elsewhere_is_not_waited_for_for_e
     url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await _prepare(url)
+    begun, waited_for = threading.Event(), threading.Event()
+
+    def take_long(_connection: Connection) -> None:
+        begun.set()
+        waited_for.wait(60)
+
+    elsewhere = asyncio.create_task(asyncio.to_thread(backend_for(url).migrate, take_long))
+    await asyncio.to_thread(begun.wait, 60)
     monkeypatch.setattr(postgresql_engine, "LOCK_SECONDS", 0.1)
-    engine = backend_for(url).migrating()
-    async with engine.begin():
-        with pytest.raises(StoreUnavailable, match="try again"):
-            await _prepare(url)
-    await engine.dispose()
+    with pytest.raises(StoreUnavailable, match="try again"):
+        await _prepare(url)
+    waited_for.set()
+    await elsewhere
+    monkeypatch.undo()
     await _prepare(url)
 
 

@@ -7,6 +7,8 @@ import sys
 import threading
 from pathlib import Path
 
+from sqlalchemy import text
+
 from socratic_bench.adapters.sql import sqlite_engine
 from socratic_bench.adapters.sql.store import SqlStore
 from tests.contract.store.facts import a_response, a_run
@@ -26,8 +28,9 @@ asyncio.run(main())
 
 async def _pragma(path: Path, name: str) -> object:
     engine = sqlite_engine.writing_engine(path)
-    async with engine.connect() as connection:
-        value = (await connection.exec_driver_sql(f"PRAGMA {name}")).scalar_one()
+    session = engine.session()
+    [(value,)] = await session.execute(text(f"PRAGMA {name}"), None)
+    await session.close()
     await engine.dispose()
     return value
 

@@ -1,1 +1,1 @@
-"""The SQL store: SQLAlchemy Core over SQLite by aiosqlite, or PostgreSQL by asyncpg."""
+"""The SQL store: SQLAlchemy Core over SQLite in threads, or PostgreSQL by asyncpg."""

@@ -7,9 +7,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from sqlalchemy.ext.asyncio import AsyncEngine
+from sqlalchemy import Connection
 
 from socratic_bench.adapters.sql import sqlite_engine, sqlite_faults
+from socratic_bench.adapters.sql.transactions import Engine
 from socratic_bench.errors import InvalidSettings, StoreError
 
 _SQLITE = "sqlite:///"
@@ -26,17 +27,20 @@ class Backend:
     name: str
     """Which database, as people know it; without a password."""
 
+    dialect: str
+    """SQLAlchemy's name of it."""
+
     create: Callable[[], None]
     """Make what the engines need to connect. Blocks. May raise a StoreError."""
 
-    migrating: Callable[[], AsyncEngine]
-    """An engine whose transactions exclude each other, whichever process they are in."""
+    migrate: Callable[[Callable[[Connection], None]], None]
+    """Do something in a transaction that excludes all others like it, in any process. Blocks."""
 
-    writing: Callable[[], AsyncEngine]
+    writing: Callable[[], Engine]
     writers: int
     """How many connections `writing` has."""
 
-    reading: Callable[[], AsyncEngine]
+    reading: Callable[[], Engine]
     """An engine whose transactions write nothing, and read one state of the database."""
 
     readers: int
@@ -65,9 +69,9 @@ def _sqlite(name: str) -> Backend:
     path = Path(name).absolute()
     return Backend(
         name=str(path),
+        dialect="sqlite",
         create=lambda: sqlite_engine.create_file(path),
-        # Its transactions begin with the write lock, of which there is one.
-        migrating=lambda: sqlite_engine.writing_engine(path),
+        migrate=lambda work: sqlite_engine.migrate(path, work),
         writing=lambda: sqlite_engine.writing_engine(path),
         writers=1,
         reading=lambda: sqlite_engine.reading_engine(path),
@@ -92,8 +96,9 @@ def _postgresql(url: str) -> Backend:
     address = postgresql_address.parse(url)
     return Backend(
         name=address.name,
+        dialect="postgresql",
         create=lambda: postgresql_engine.create_database(address),
-        migrating=lambda: postgresql_engine.migrating_engine(address),
+        migrate=lambda work: postgresql_engine.migrate(address, work),
         writing=lambda: postgresql_engine.writing_engine(address),
         writers=postgresql_engine.WRITERS,
         reading=lambda: postgresql_engine.reading_engine(address),

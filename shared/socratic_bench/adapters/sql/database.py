@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
+from functools import partial
 
 from sqlalchemy.exc import SQLAlchemyError
 
@@ -25,10 +26,7 @@ class Database:
     def __init__(self, backend: Backend) -> None:
         self._backend = backend
         self._faults: tuple[type[Exception], ...] = (SQLAlchemyError, OSError, *backend.errors)
-        engine = backend.writing()
-        self.dialect: str = engine.dialect.name
-        """SQLAlchemy's name of the dialect."""
-        self._writing = Connections(engine, backend.writers)
+        self._writing = Connections(backend.writing(), backend.writers)
         self._reading = Connections(backend.reading(), backend.readers)
         self._in_use = 0
         self._idle = asyncio.Event()
@@ -40,11 +38,15 @@ class Database:
         """Which database, as people know it."""
         return self._backend.name
 
+    @property
+    def dialect(self) -> str:
+        """SQLAlchemy's name of the dialect."""
+        return self._backend.dialect
+
     async def prepare(self) -> None:
         """Create the database and bring its schema up to date.
 
-        In a thread: Alembic reads and runs files. In a loop of its own there, since a connection
-        belongs to the loop it was opened in.
+        In a thread: Alembic reads and runs files.
         """
         with self._in_use_by_one():
             await to_the_end(asyncio.to_thread(self._prepare))
@@ -74,15 +76,7 @@ class Database:
 
     def _prepare(self) -> None:
         self._backend.create()
-        asyncio.run(self._upgrade())
-
-    async def _upgrade(self) -> None:
-        engine = self._backend.migrating()
-        try:
-            async with engine.begin() as connection:
-                await connection.run_sync(upgrade, self._backend.name)
-        finally:
-            await engine.dispose()
+        self._backend.migrate(partial(upgrade, database=self._backend.name))
 
     @contextmanager
     def _in_use_by_one(self) -> Iterator[None]:

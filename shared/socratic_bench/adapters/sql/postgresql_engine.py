@@ -7,6 +7,7 @@ transaction, and lets go of its locks, when whoever began it does nothing for to
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from typing import Protocol
 
 import asyncpg  # type: ignore[import-untyped]
@@ -16,6 +17,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
 from socratic_bench.adapters.sql.postgresql_address import PostgreSQLAddress
 from socratic_bench.adapters.sql.postgresql_faults import ERRORS, explain
+from socratic_bench.adapters.sql.postgresql_sessions import NativeEngine
 from socratic_bench.errors import StoreBroken
 
 WRITERS = 4
@@ -67,41 +69,41 @@ class _Adapted(Protocol):
     def driver_connection(self) -> asyncpg.Connection: ...
 
 
-def writing_engine(address: PostgreSQLAddress) -> AsyncEngine:
+def writing_engine(address: PostgreSQLAddress) -> NativeEngine:
     """An engine whose transactions see, statement by statement, what others have committed."""
-    return _engine(
-        address,
-        WRITERS,
-        {"default_transaction_isolation": "read committed", **_BY_KEY},
-        lock_seconds=LOCK_SECONDS,
-        statement_seconds=STATEMENT_SECONDS,
-    )
+    settings = {"default_transaction_isolation": "read committed", **_BY_KEY}
+    return NativeEngine(_engine(address, WRITERS, settings, statement_seconds=STATEMENT_SECONDS))
 
 
-def reading_engine(address: PostgreSQLAddress) -> AsyncEngine:
+def reading_engine(address: PostgreSQLAddress) -> NativeEngine:
     """An engine whose transactions read one state of the database, and wait for no writer."""
-    return _engine(
-        address,
-        READERS,
-        {
-            "default_transaction_isolation": "repeatable read",
-            "default_transaction_read_only": "on",
-            **_BY_KEY,
-        },
-        lock_seconds=LOCK_SECONDS,
-        statement_seconds=STATEMENT_SECONDS,
-    )
+    settings = {
+        "default_transaction_isolation": "repeatable read",
+        "default_transaction_read_only": "on",
+        **_BY_KEY,
+    }
+    return NativeEngine(_engine(address, READERS, settings, statement_seconds=STATEMENT_SECONDS))
 
 
-def migrating_engine(address: PostgreSQLAddress) -> AsyncEngine:
-    """An engine whose transactions exclude each other, in this process and in all others."""
-    engine = _engine(address, 1, {}, lock_seconds=LOCK_SECONDS, statement_seconds=MIGRATION_SECONDS)
+def migrate(address: PostgreSQLAddress, work: Callable[[Connection], None]) -> None:
+    """Do `work` in a transaction that excludes others like it, in any process. Blocks.
 
-    def lock(connection: Connection) -> None:
+    In a loop of its own, since a connection belongs to the loop it was opened in.
+    """
+
+    def lock_and_work(connection: Connection) -> None:
         connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _MIGRATION_LOCK})
+        work(connection)
 
-    event.listen(engine.sync_engine, "begin", lock)
-    return engine
+    async def connect_and_work() -> None:
+        engine = _engine(address, 1, {}, statement_seconds=MIGRATION_SECONDS)
+        try:
+            async with engine.begin() as connection:
+                await connection.run_sync(lock_and_work)
+        finally:
+            await engine.dispose()
+
+    asyncio.run(connect_and_work())
 
 
 def create_database(address: PostgreSQLAddress) -> None:
@@ -117,11 +119,10 @@ def _engine(
     connections: int,
     settings: dict[str, str],
     *,
-    lock_seconds: float,
     statement_seconds: float,
 ) -> AsyncEngine:
     deadlines = {
-        "lock_timeout": _milliseconds(lock_seconds),
+        "lock_timeout": _milliseconds(LOCK_SECONDS),
         "statement_timeout": _milliseconds(statement_seconds),
         "idle_in_transaction_session_timeout": _milliseconds(IDLE_SECONDS),
     }

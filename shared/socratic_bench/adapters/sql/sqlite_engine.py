@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import sqlite3
 import time
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import URL, Connection, event
-from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
+from sqlalchemy import URL, Connection, Engine, create_engine, event
+
+from socratic_bench.adapters.sql.sqlite_sessions import ThreadedEngine
 
 LOCK_TIMEOUT_SECONDS = 30
 """How long a transaction waits for a writer, in this process or another, before it gives up."""
@@ -24,21 +26,24 @@ READERS = 4
 _RETRY_SECONDS = 0.05
 
 
-def writing_engine(path: Path) -> AsyncEngine:
+def writing_engine(path: Path) -> ThreadedEngine:
     """An engine with one connection: the writers of this process take turns."""
-    return _engine(
-        path,
-        1,
-        "BEGIN IMMEDIATE",
-        # FULL: a commit is on the disk, and survives a power cut, before anybody hears of it.
-        "PRAGMA synchronous = FULL",
-        "PRAGMA cache_size = -16384",
-    )
+    return ThreadedEngine(_writing(path), 1)
 
 
-def reading_engine(path: Path) -> AsyncEngine:
+def reading_engine(path: Path) -> ThreadedEngine:
     """An engine whose connections see what is committed, and wait for no writer."""
-    return _engine(path, READERS, "BEGIN", "PRAGMA query_only = ON")
+    return ThreadedEngine(_engine(path, READERS, "BEGIN", "PRAGMA query_only = ON"), READERS)
+
+
+def migrate(path: Path, work: Callable[[Connection], None]) -> None:
+    """Do `work` in a transaction that begins with the write lock, of which there is one. Blocks."""
+    engine = _writing(path)
+    try:
+        with engine.begin() as connection:
+            work(connection)
+    finally:
+        engine.dispose()
 
 
 def create_file(path: Path) -> None:
@@ -63,16 +68,32 @@ def create_file(path: Path) -> None:
                 return
 
 
-def _engine(path: Path, connections: int, begin: str, *pragmas: str) -> AsyncEngine:
-    engine = create_async_engine(
-        URL.create("sqlite+aiosqlite", database=str(path)),
+def _writing(path: Path) -> Engine:
+    return _engine(
+        path,
+        1,
+        "BEGIN IMMEDIATE",
+        # FULL: a commit is on the disk, and survives a power cut, before anybody hears of it.
+        "PRAGMA synchronous = FULL",
+        "PRAGMA cache_size = -16384",
+    )
+
+
+def _engine(path: Path, connections: int, begin: str, *pragmas: str) -> Engine:
+    engine = create_engine(
+        URL.create("sqlite", database=str(path)),
         pool_size=connections,
         max_overflow=0,
         # A transaction is committed or rolled back before its connection is returned.
         pool_reset_on_return=None,
         # They are what models and students said: nothing for an error message.
         hide_parameters=True,
-        connect_args={"timeout": LOCK_TIMEOUT_SECONDS, "isolation_level": None},
+        connect_args={
+            "timeout": LOCK_TIMEOUT_SECONDS,
+            "isolation_level": None,
+            # It is used by one thread at a time, but not always by the same.
+            "check_same_thread": False,
+        },
     )
 
     def configure(connection: Any, _record: object) -> None:
@@ -84,6 +105,6 @@ def _engine(path: Path, connections: int, begin: str, *pragmas: str) -> AsyncEng
     def start(connection: Connection) -> None:
         connection.exec_driver_sql(begin)
 
-    event.listen(engine.sync_engine, "connect", configure)
-    event.listen(engine.sync_engine, "begin", start)
+    event.listen(engine, "connect", configure)
+    event.listen(engine, "begin", start)
     return engine

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Coroutine, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, Protocol, TypeAlias, TypeVar
 
 from sqlalchemy import Executable, Row
-from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 WAIT_SECONDS = 30.0
 """How long a transaction waits for a connection."""
@@ -17,11 +16,12 @@ CLOSE_SECONDS = 10.0
 """How long closing the connections may take."""
 
 Parameters: TypeAlias = Mapping[str, Any] | Sequence[Mapping[str, Any]]
+Rows: TypeAlias = Sequence[Row[*tuple[Any, ...]]]
 
 Result = TypeVar("Result")
 
 
-async def to_the_end(work: Coroutine[Any, Any, Result]) -> Result:
+async def to_the_end(work: Awaitable[Result]) -> Result:
     """The result of `work`, of which a cancellation has to await the end.
 
     A driver whose thread or server is at work on a statement cannot be left alone with it: the
@@ -39,31 +39,47 @@ async def to_the_end(work: Coroutine[Any, Any, Result]) -> Result:
         raise
 
 
+class Session(Protocol):
+    """A connection in use; a transaction begins with its first statement."""
+
+    def execute(self, statement: Executable, parameters: Parameters | None) -> Awaitable[Rows]: ...
+
+    def rollback(self) -> Awaitable[None]: ...
+
+    def commit(self) -> Awaitable[None]:
+        """Commit, and do what `close` does: nothing is to follow."""
+        ...
+
+    def close(self) -> Awaitable[None]:
+        """Roll back what is not committed and give the connection back, if that is still to do."""
+        ...
+
+
+class Engine(Protocol):
+    """Opens sessions."""
+
+    def session(self) -> Session:
+        """A session, which connects when it first has to."""
+        ...
+
+    def dispose(self) -> Awaitable[None]:
+        """Close all connections, none of which may be in use."""
+        ...
+
+
 class Transaction:
     """What may be done within a transaction."""
 
-    def __init__(self, connection: AsyncConnection) -> None:
-        self._connection = connection
+    def __init__(self, session: Session) -> None:
+        self._session = session
 
-    async def execute(
-        self, statement: Executable, parameters: Parameters | None = None
-    ) -> Sequence[Row[*tuple[Any, ...]]]:
+    async def execute(self, statement: Executable, parameters: Parameters | None = None) -> Rows:
         """Execute for these parameters, or for each of these; returns the rows it gives."""
-        return await to_the_end(self._execute(statement, parameters))
+        return await to_the_end(self._session.execute(statement, parameters))
 
     async def restart(self) -> None:
         """Undo everything so far, let go of every lock, and begin anew."""
-        await to_the_end(self._restart())
-
-    async def _restart(self) -> None:
-        await self._connection.rollback()
-        await self._connection.begin()
-
-    async def _execute(
-        self, statement: Executable, parameters: Parameters | None
-    ) -> Sequence[Row[*tuple[Any, ...]]]:
-        result = await self._connection.execute(statement, parameters)
-        return result.all() if result.returns_rows else ()
+        await to_the_end(self._session.rollback())
 
 
 class Connections:
@@ -72,7 +88,7 @@ class Connections:
     SQLAlchemy's own pool is not waited in: it wakes nobody when a cancellation costs a connection.
     """
 
-    def __init__(self, engine: AsyncEngine, size: int) -> None:
+    def __init__(self, engine: Engine, size: int) -> None:
         self._engine = engine
         self._free = asyncio.Semaphore(size)
 
@@ -84,14 +100,13 @@ class Connections:
         """
         async with asyncio.timeout(WAIT_SECONDS):
             await self._free.acquire()
-        connection = self._engine.connect()
+        session = self._engine.session()
         try:
-            await to_the_end(_begin(connection))
-            yield Transaction(connection)
-            await to_the_end(connection.commit())
+            yield Transaction(session)
+            await to_the_end(session.commit())
         finally:
             try:
-                await to_the_end(_end(connection))
+                await to_the_end(session.close())
             finally:
                 self._free.release()
 
@@ -100,13 +115,3 @@ class Connections:
         with suppress(TimeoutError):
             async with asyncio.timeout(CLOSE_SECONDS):
                 await self._engine.dispose()
-
-
-async def _begin(connection: AsyncConnection) -> None:
-    await connection.start()
-    await connection.begin()
-
-
-async def _end(connection: AsyncConnection) -> None:
-    if connection.sync_connection is not None:
-        await connection.close()

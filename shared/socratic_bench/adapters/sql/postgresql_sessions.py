@@ -1,0 +1,46 @@
+"""PostgreSQL used from a loop, by a driver that is made for one."""
+
+from __future__ import annotations
+
+from sqlalchemy import Executable
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
+
+from socratic_bench.adapters.sql.transactions import Parameters, Rows
+
+
+class NativeSession:
+    """A connection of an engine that does not block."""
+
+    def __init__(self, connection: AsyncConnection) -> None:
+        self._connection = connection
+
+    async def execute(self, statement: Executable, parameters: Parameters | None) -> Rows:
+        if self._connection.sync_connection is None:
+            await self._connection.start()
+        result = await self._connection.execute(statement, parameters)
+        return result.all() if result.returns_rows else ()
+
+    async def rollback(self) -> None:
+        await self._connection.rollback()
+
+    async def commit(self) -> None:
+        if self._connection.sync_connection is not None:
+            await self._connection.commit()
+            await self._connection.close()
+
+    async def close(self) -> None:
+        if self._connection.sync_connection is not None:
+            await self._connection.close()
+
+
+class NativeEngine:
+    """An engine that does not block."""
+
+    def __init__(self, engine: AsyncEngine) -> None:
+        self._engine = engine
+
+    def session(self) -> NativeSession:
+        return NativeSession(self._engine.connect())
+
+    async def dispose(self) -> None:
+        await self._engine.dispose()

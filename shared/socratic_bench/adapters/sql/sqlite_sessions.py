@@ -1,0 +1,76 @@
+"""SQLite used from a loop: each step of a transaction is one trip to a thread, its rows included.
+
+A driver that goes to a thread and back for each cursor, fetch and close takes twice the processor
+time of the statements themselves.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
+
+from sqlalchemy import Connection, Engine, Executable
+
+from socratic_bench.adapters.sql.transactions import Parameters, Rows
+
+Result = TypeVar("Result")
+
+
+class ThreadedSession:
+    """A connection of an engine that blocks, used in its threads."""
+
+    def __init__(self, engine: Engine, threads: ThreadPoolExecutor) -> None:
+        self._engine = engine
+        self._threads = threads
+        self._connection: Connection | None = None
+
+    async def execute(self, statement: Executable, parameters: Parameters | None) -> Rows:
+        return await self._in_thread(lambda: self._execute(statement, parameters))
+
+    async def rollback(self) -> None:
+        if self._connection is not None:
+            await self._in_thread(self._connection.rollback)
+
+    async def commit(self) -> None:
+        if self._connection is not None:
+            await self._in_thread(self._commit)
+
+    async def close(self) -> None:
+        if self._connection is not None:
+            await self._in_thread(self._close)
+
+    def _execute(self, statement: Executable, parameters: Parameters | None) -> Rows:
+        if self._connection is None:
+            self._connection = self._engine.connect()
+        result = self._connection.execute(statement, parameters)
+        return result.all() if result.returns_rows else ()
+
+    def _commit(self) -> None:
+        if self._connection is not None:
+            self._connection.commit()
+            self._close()
+
+    def _close(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+    async def _in_thread(self, work: Callable[[], Result]) -> Result:
+        return await asyncio.get_running_loop().run_in_executor(self._threads, work)
+
+
+class ThreadedEngine:
+    """An engine that blocks, with as many threads as it has connections."""
+
+    def __init__(self, engine: Engine, connections: int) -> None:
+        self._engine = engine
+        self._threads = ThreadPoolExecutor(connections, thread_name_prefix="sqlite")
+
+    def session(self) -> ThreadedSession:
+        return ThreadedSession(self._engine, self._threads)
+
+    async def dispose(self) -> None:
+        await asyncio.to_thread(self._engine.dispose)
+        self._threads.shutdown(wait=False)
