@@ -3,16 +3,18 @@
     python -m tests.benchmarks.endpoint_server
 
 It prints its address. The path says what happens: `/200/model/v1` answers after 200 ms,
-`/hang/model/v1` never.
+`/200~60/model/v1` after 140 to 260 ms, all equally likely, `/hang/model/v1` never.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
+import random
 
 from aiohttp import web
 
+SCATTER = random.Random(1)
 ANSWER = "What have you tried so far, and what happened then?"
 USAGE = {"prompt_tokens": 60, "completion_tokens": 12, "total_tokens": 72}
 WHOLE = json.dumps(
@@ -54,10 +56,12 @@ STREAM = b"\n\n".join(
 
 async def _complete(request: web.Request) -> web.Response:
     asked = await request.json()
-    milliseconds = request.match_info["milliseconds"]
-    if milliseconds == "hang":
+    latency = request.match_info["latency"]
+    if latency == "hang":
         await asyncio.Event().wait()
-    await asyncio.sleep(int(milliseconds) / 1000)
+    middle, _, spread = latency.partition("~")
+    milliseconds = int(middle) + SCATTER.uniform(-1, 1) * int(spread or 0)
+    await asyncio.sleep(milliseconds / 1000)
     if asked.get("stream"):
         return web.Response(body=STREAM, content_type="text/event-stream")
     return web.Response(body=WHOLE, content_type="application/json")
@@ -65,7 +69,7 @@ async def _complete(request: web.Request) -> web.Response:
 
 async def _serve() -> None:
     application = web.Application()
-    application.router.add_post("/{milliseconds}/{model}/v1/chat/completions", _complete)
+    application.router.add_post("/{latency}/{model}/v1/chat/completions", _complete)
     runner = web.AppRunner(application, access_log=None)
     await runner.setup()
     site = web.TCPSite(runner, "127.0.0.1", 0, backlog=1024)

@@ -38,6 +38,13 @@ Result = TypeVar("Result")
 GROUPED_WRITES = 500
 """How many requests, of one lease or response or of a batch of them, a transaction serves."""
 
+PAUSE = 0.02
+"""Seconds from one transaction to the next, unless it was large: nothing beside a call to a model;
+with 100 calls of 200 ms under way it saves a quarter of the processor time."""
+
+LARGE = 50
+"""How many leases or responses make a transaction large."""
+
 
 @asynccontextmanager
 async def runner_worker(
@@ -70,11 +77,12 @@ async def runner_worker(
         async with (
             _shared(store, owner, clock, gates, alone=alone),
             _grouped(partial(take_leases, store, owner)) as leases,
-            _grouped(partial(_release, store, owner)) as unused,
+            _grouped(partial(give_back_leases, store, owner)) as unused,
+            _grouped(partial(_release, store, owner)) as failed,
             _grouped(record) as responses,
         ):
             margin = timedelta(seconds=settings.runner_lease_margin)
-            calls = Calls(leases, unused, Budgets(store, clock), clock, margin, draining)
+            calls = Calls(leases, unused, failed, Budgets(store, clock), clock, margin, draining)
             turn_taking = TurnTaking(calls, responses, clock, _new_retries(settings), draining)
             carrier = RunCarrier(
                 store,
@@ -120,7 +128,9 @@ def _grouped(
     execute: Callable[[Sequence[Item]], Awaitable[Sequence[Result]]],
 ) -> GroupCommit[Sequence[Item], Sequence[Result]]:
     """One transaction for all who ask at about the same time."""
-    return GroupCommit(joined(execute), max_batch=GROUPED_WRITES)
+    return GroupCommit(
+        joined(execute), max_batch=GROUPED_WRITES, pause=PAUSE, enough=LARGE, weigh=len
+    )
 
 
 def _shared(
@@ -141,6 +151,13 @@ async def take_leases(store: Store, owner: str, leases: Sequence[Lease]) -> Sequ
         answers |= dict.fromkeys(taken.granted, Leased.GRANTED)
         answers |= dict.fromkeys(taken.over_budget, Leased.OVER_BUDGET)
     return [answers.get(lease.turn, Leased.HELD) for lease in leases]
+
+
+async def give_back_leases(store: Store, owner: str, leases: Sequence[Lease]) -> Sequence[None]:
+    """End leases under which no call was made."""
+    for experiment_id, unused in _by_experiment(leases).items():
+        await store.give_back(experiment_id, [lease.turn for lease in unused], owner)
+    return [None for _ in leases]
 
 
 async def _release(store: Store, owner: str, reservations: Sequence[Unused]) -> Sequence[None]:

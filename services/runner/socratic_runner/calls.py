@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import Enum, auto
@@ -28,11 +27,13 @@ from socratic_runner.conversation import (
     TurnPutOff,
 )
 from socratic_runner.failure_classes import MAY_BE_BILLED
-from socratic_runner.limits.gate import GateClosed, Passage
+from socratic_runner.limits.gate import GateClosed, Passage, Place
 
 log = structlog.get_logger(__name__)
 
-Result = Reply | ModelCallFailed | TurnHeldElsewhere | TurnPutOff | OutOfBudget | NoRoomYet
+NotLeased = TurnHeldElsewhere | TurnPutOff | OutOfBudget | NoRoomYet
+
+Result = Reply | ModelCallFailed | NotLeased
 """What came of one question."""
 
 
@@ -70,6 +71,9 @@ class Calls:
     """Makes one call for a question, or says why none was made."""
 
     lease: Callable[[Sequence[Lease]], Awaitable[Sequence[Leased]]]
+    give_back: Callable[[Sequence[Lease]], Awaitable[object]]
+    """End leases under which no call was made."""
+
     release: Callable[[Sequence[Unused]], Awaitable[object]]
     """End the reservations of calls that failed."""
 
@@ -85,72 +89,121 @@ class Calls:
         self, tutor: Tutor, questions: dict[Conversation, Question]
     ) -> dict[Conversation, Result]:
         """One call for each question; several at once only of a tutor that answers at once."""
-        if tutor.client.answers_at_once:
-            return await self._make_leased(tutor, questions)
-        [(conversation, question)] = questions.items()
+        if not tutor.client.answers_at_once:
+            [(conversation, question)] = questions.items()
+            return {conversation: await self._line_up(tutor, conversation, question)}
+        results: dict[Conversation, Result] = {}
+        for conversation, leased in (await self._take_leases(tutor, questions)).items():
+            if isinstance(leased, Lease):
+                question = questions[conversation]
+                results[conversation] = await self._call(tutor, conversation, question, leased)
+            else:
+                results[conversation] = leased
+        return results
+
+    async def _line_up(
+        self, tutor: Tutor, conversation: Conversation, question: Question
+    ) -> Result:
+        """Wait before the gate, and make a call."""
         if refusal := tutor.breaker.refusal:
-            return {conversation: refusal}
+            return refusal
         tokens = tokens_at_most(_texts(question), question.parameters.max_tokens)
-        left = conversation.time_left(tutor, _now())
-        async with AsyncExitStack() as passing:
+        try:
+            async with tutor.gate.place(tokens) as place:
+                return await self._make_from(place, tutor, conversation, question)
+        except GateClosed as closed:
+            return TurnPutOff(str(closed))
+
+    async def _make_from(
+        self, place: Place, tutor: Tutor, conversation: Conversation, question: Question
+    ) -> Result:
+        """Make a call from a place in the line, under a lease that is taken a little before.
+
+        A lease has to outlast its call, so one that is kept waiting for long is given back.
+        """
+        if not await _in_time(place.near(), tutor, conversation):
+            return _run_is_late(tutor)
+        while True:
+            if refusal := tutor.breaker.refusal:
+                return refusal
+            leased = (await self._take_leases(tutor, {conversation: question}))[conversation]
+            if not isinstance(leased, Lease):
+                return leased
             try:
-                async with asyncio.timeout(left):
-                    passage = await passing.enter_async_context(tutor.gate.passage(tokens))
-            except GateClosed as closed:
-                return {conversation: TurnPutOff(str(closed))}
+                passage = await place.passage(within=self.lease_margin.total_seconds() / 4)
             except TimeoutError:
-                return {conversation: _run_is_late(tutor)}
-            return {conversation: await self._pass(tutor, passage, conversation, question)}
+                await self.give_back([leased])
+            except GateClosed:
+                await self.give_back([leased])
+                raise
+            else:
+                return await self._pass(passage, tutor, conversation, question, leased)
+            if not await _in_time(place.passage(), tutor, conversation):
+                return _run_is_late(tutor)
 
     async def _pass(
-        self, tutor: Tutor, passage: Passage, conversation: Conversation, question: Question
+        self,
+        passage: Passage,
+        tutor: Tutor,
+        conversation: Conversation,
+        question: Question,
+        lease: Lease,
     ) -> Result:
         """Make a call whose turn it is, and tell the gate and the breaker what came of it."""
         if refusal := tutor.breaker.admit():
+            await self.give_back([lease])
             return refusal
         try:
-            result = (await self._make_leased(tutor, {conversation: question}))[conversation]
+            result = await self._call(tutor, conversation, question, lease)
         except BaseException:
             tutor.breaker.abandoned()
             raise
         if isinstance(result, Reply):
             passage.replied(result)
             tutor.breaker.replied()
-        elif isinstance(result, ModelCallFailed):
-            _learn(tutor, passage, result)
         else:
-            tutor.breaker.abandoned()
+            _learn(tutor, passage, result)
         return result
 
-    async def _make_leased(
+    async def _take_leases(
         self, tutor: Tutor, questions: dict[Conversation, Question]
-    ) -> dict[Conversation, Result]:
+    ) -> dict[Conversation, Lease | NotLeased]:
         if self.draining.is_set():
             return dict.fromkeys(questions, TurnPutOff("the runner is draining"))
         now = self.clock.now()
         until = now + timedelta(seconds=tutor.deadline) + self.lease_margin
         leases = [_lease(tutor, question, now, until) for question in questions.values()]
-        results: dict[Conversation, Result] = {}
-        for (each, question), lease, leased in zip(
-            questions.items(), leases, await self.lease(leases), strict=True
-        ):
+        taken: dict[Conversation, Lease | NotLeased] = {}
+        for each, lease, leased in zip(questions, leases, await self.lease(leases), strict=True):
             if leased is Leased.GRANTED:
-                each.call_begins(_now())
-                results[each] = await self._call(tutor, question, lease)
+                taken[each] = lease
             elif leased is Leased.HELD:
-                results[each] = TurnHeldElsewhere("another runner is asking for this turn")
+                taken[each] = TurnHeldElsewhere("another runner is asking for this turn")
             elif await self.budgets.room_may_come(lease.experiment_id, lease.reserve):
-                results[each] = NoRoomYet("calls in flight have reserved the rest of the budget")
+                taken[each] = NoRoomYet("calls in flight have reserved the rest of the budget")
             else:
-                results[each] = OutOfBudget("the budget does not suffice for another call")
-        return results
+                taken[each] = OutOfBudget("the budget does not suffice for another call")
+        return taken
 
-    async def _call(self, tutor: Tutor, question: Question, lease: Lease) -> Result:
+    async def _call(
+        self, tutor: Tutor, conversation: Conversation, question: Question, lease: Lease
+    ) -> Reply | ModelCallFailed:
+        conversation.call_begins(_now())
         result = await _reply(tutor, question)
         if lease.reserve and isinstance(result, ModelCallFailed):
             paid = result.kind in MAY_BE_BILLED
             await self.release([Unused(lease.experiment_id, lease.turn, paid)])
         return result
+
+
+async def _in_time(waiting: Awaitable[object], tutor: Tutor, conversation: Conversation) -> bool:
+    """Whether `waiting` came to an end before the run's deadline."""
+    try:
+        async with asyncio.timeout(conversation.time_left(tutor, _now())):
+            await waiting
+    except TimeoutError:
+        return False
+    return True
 
 
 def _lease(tutor: Tutor, question: Question, now: datetime, until: datetime) -> Lease:

@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Final
 
+import structlog
+
+from socratic_bench.consuming.cancellation import to_the_end
 from socratic_bench.domain.manifest import Experiment, TutorModel
 from socratic_bench.domain.response import Usage
 from socratic_bench.ports.models import ModelClient
 from socratic_runner.limits.breaker import Breaker
 from socratic_runner.limits.gate import Gate
 from socratic_runner.limits.scopes import Gates
+
+log = structlog.get_logger(__name__)
+
+CLOSE_SECONDS: Final = 5.0
+"""How long the clients may take to close once nobody waits for it any more."""
 
 OpenClient = Callable[[TutorModel], ModelClient]
 
@@ -64,7 +74,10 @@ class TutorPool:
         return tutor
 
     async def close(self) -> None:
-        """Close every client."""
-        tutors, self._tutors = self._tutors, {}
-        for tutor in tutors.values():
-            await tutor.client.close()
+        """Close every client, even where one cannot be closed, or the caller is cancelled."""
+        clients = [tutor.client for tutor in self._tutors.values()]
+        self._tutors = {}
+        closed = asyncio.gather(*(each.close() for each in clients), return_exceptions=True)
+        for error in await to_the_end(closed, patience=CLOSE_SECONDS):
+            if error is not None:
+                log.warning("a model client could not be closed", reason=str(error))

@@ -1,7 +1,8 @@
 """Group commit: many tasks each commit one item, and one execution at a time commits them all.
 
 While a batch is being executed the next one gathers, so that batches are as large as the load
-makes them and a lone item waits for nothing.
+makes them and a lone item waits for nothing. Where a batch costs about the same whatever its size,
+a pause after small ones has more gather.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from types import TracebackType
 from typing import Generic, Self, TypeVar
 
@@ -21,6 +23,9 @@ Result = TypeVar("Result")
 class GroupCommit(Generic[Item, Result]):
     """`result = await commit(item)`: in batches of at most `max_batch`, one after the other.
 
+    The next batch begins `pause` seconds after the one before, unless that weighed `enough`, by the
+    sum of what `weigh` says of its items; the first begins at once, and so does the last.
+
     `execute` takes the items of a batch and returns as many results, in the same order; what it
     raises goes to every caller of that batch, and the next batch is executed all the same.
 
@@ -29,12 +34,22 @@ class GroupCommit(Generic[Item, Result]):
     """
 
     def __init__(
-        self, execute: Callable[[Sequence[Item]], Awaitable[Sequence[Result]]], *, max_batch: int
+        self,
+        execute: Callable[[Sequence[Item]], Awaitable[Sequence[Result]]],
+        *,
+        max_batch: int,
+        pause: float = 0.0,
+        enough: int = 1,
+        weigh: Callable[[Item], int] = lambda _: 1,
     ) -> None:
         self._execute = execute
         self._max_batch = max_batch
+        self._pause = pause
+        self._enough = enough
+        self._weigh = weigh
         self._pending: deque[tuple[Item, asyncio.Future[Result]]] = deque()
         self._woken = asyncio.Event()
+        self._closing = asyncio.Event()
         self._flusher: asyncio.Task[None] | None = None
         self._is_open = False
 
@@ -66,6 +81,7 @@ class GroupCommit(Generic[Item, Result]):
         traceback: TracebackType | None,
     ) -> None:
         self._is_open = False
+        self._closing.set()
         self._woken.set()
         if self._flusher is None:
             return
@@ -79,13 +95,21 @@ class GroupCommit(Generic[Item, Result]):
         try:
             while self._pending or self._is_open:
                 if batch := self._take():
+                    begun = asyncio.get_running_loop().time()
                     await self._execute_batch(batch)
+                    if sum(self._weigh(item) for item, _ in batch) < self._enough:
+                        await self._rest(begun + self._pause)
                 elif self._is_open:
                     self._woken.clear()
                     await self._woken.wait()
         finally:
             self._is_open = False
             _fail(self._pending, GroupCommitClosed("closed before this item was executed"))
+
+    async def _rest(self, until: float) -> None:
+        with suppress(TimeoutError):
+            async with asyncio.timeout_at(until):
+                await self._closing.wait()
 
     def _take(self) -> list[tuple[Item, asyncio.Future[Result]]]:
         batch: list[tuple[Item, asyncio.Future[Result]]] = []

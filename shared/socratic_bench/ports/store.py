@@ -158,6 +158,13 @@ class Store(Protocol):
         """
         ...
 
+    async def give_back(self, experiment_id: str, turns: Collection[TurnKey], owner: str) -> None:
+        """End leases of `owner` under which no call was made: it is as if they were not granted.
+
+        Nothing happens for turns that `owner` does not hold, or whose response is stored.
+        """
+        ...
+
     async def release(
         self, experiment_id: str, turns: Collection[TurnKey], owner: str, *, paid: bool = False
     ) -> None:

@@ -201,6 +201,16 @@ async def test_only_the_holder_of_a_turn_can_release_it(store: Store, runs: list
     assert await _spending(store, runs[0], LATER) == Spending(BUDGET, 80, 40, exhausted=False)
 
 
+async def test_what_was_reserved_under_a_lease_that_is_given_back_is_free_again(
+    store: Store, runs: list[Run]
+) -> None:
+    await _lease(store, runs[:2], [60, 40])
+    for _ in range(2):
+        await store.give_back(runs[0].experiment_id, [_turn(runs[0])], A)
+    assert await _spending(store, runs[0]) == Spending(BUDGET, 40, 40, exhausted=False)
+    assert (await _lease(store, runs[2:3], [60], B)).granted == {_turn(runs[2])}
+
+
 async def test_releasing_nothing_does_nothing(store: Store, runs: list[Run]) -> None:
     await store.release(runs[0].experiment_id, [], A)
     await store.release("exp-unknown", [_turn(runs[0])], A)

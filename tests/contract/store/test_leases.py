@@ -149,3 +149,35 @@ async def test_of_many_owners_at_once_one_is_granted_each_turn(
     )
     assert sorted(turn for turns in granted for turn in turns) == sorted(turns)
     assert await store.calls(experiment.experiment_id) == CallCount(600, 600)
+
+
+async def test_a_lease_that_was_given_back_was_never_granted(store: Store, run: Run) -> None:
+    turns = [TurnKey(run.run_id, turn) for turn in (1, 2)]
+    await lease(store, EXPERIMENT, turns, "runner-a", MONDAY, MONDAY + MINUTE)
+    for _ in range(2):
+        await store.give_back(EXPERIMENT, turns[:1], "runner-a")
+    assert await store.calls(EXPERIMENT) == CallCount(calls=1, turns=1)
+    taken = await lease(store, EXPERIMENT, turns, "runner-b", MONDAY, MONDAY + MINUTE)
+    assert taken == set(turns[:1])
+    assert await store.calls(EXPERIMENT) == CallCount(calls=2, turns=2)
+
+
+async def test_calls_made_before_stay_counted_when_a_later_lease_is_given_back(
+    store: Store, turn: TurnKey
+) -> None:
+    for _ in range(3):
+        await lease(store, EXPERIMENT, [turn], "runner-a", MONDAY, MONDAY + MINUTE)
+    await store.give_back(EXPERIMENT, [turn], "runner-a")
+    assert await store.calls(EXPERIMENT) == CallCount(calls=2, turns=1)
+
+
+async def test_nobody_gives_back_what_another_holds_or_what_is_answered(
+    store: Store, run: Run, turn: TurnKey
+) -> None:
+    await lease(store, EXPERIMENT, [turn], "runner-a", MONDAY, MONDAY + MINUTE)
+    await store.give_back(EXPERIMENT, [turn, TurnKey("run-unknown", 1)], "runner-b")
+    assert await lease(store, EXPERIMENT, [turn], "runner-b", MONDAY, MONDAY + MINUTE) == set()
+    await store.record([a_response(run)])
+    await store.give_back(EXPERIMENT, [turn], "runner-a")
+    await store.give_back(EXPERIMENT, [], "runner-a")
+    assert await store.calls(EXPERIMENT) == CallCount(calls=1, turns=1)

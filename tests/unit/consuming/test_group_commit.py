@@ -211,3 +211,37 @@ async def test_every_caller_that_stays_gets_its_result_or_the_error_of_its_batch
         assert task.result() == item * item if error is None else type(error) is StoreUnavailable
         assert error is not None or item != -1
     assert max(map(len, execution.batches), default=0) <= max_batch
+
+
+async def test_a_small_batch_is_followed_by_a_pause_in_which_the_next_one_gathers() -> None:
+    execution = Execution()
+    async with GroupCommit(execution, max_batch=9, pause=0.2, enough=3) as commit:
+        loop = asyncio.get_running_loop()
+        begun = loop.time()
+        await commit(1)
+        more = await _begin(commit, 2, 3)
+        await asyncio.sleep(0.02)
+        more += await _begin(commit, 4)
+        await asyncio.gather(*more)
+        assert loop.time() - begun >= 0.2
+    assert execution.batches == [[1], [2, 3, 4]]
+
+
+async def test_nothing_waits_after_a_batch_that_weighs_enough() -> None:
+    execution = Execution()
+    async with (
+        asyncio.timeout(5),
+        GroupCommit(execution, max_batch=9, pause=60, enough=10, weigh=abs) as commit,
+    ):
+        for item in (10, 11, 12):
+            await commit(item)
+    assert execution.batches == [[10], [11], [12]]
+
+
+async def test_the_end_of_the_context_ends_a_pause() -> None:
+    execution = Execution()
+    async with asyncio.timeout(5):
+        async with GroupCommit(execution, max_batch=9, pause=60, enough=9) as commit:
+            await commit(1)
+            pending = await _begin(commit, 2)
+        assert await asyncio.gather(*pending) == [4]

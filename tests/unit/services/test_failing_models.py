@@ -12,7 +12,7 @@ from socratic_bench.events.run_failed import RunFailed
 from socratic_bench.ports.models import FailureKind
 from socratic_runner.limits import breaker
 from tests.unit.events.examples import TIME
-from tests.unit.services.scripted import MODEL, SCENARIOS, ScriptedTutor, carry_out, reply
+from tests.unit.services.scripted import MODEL, SCENARIOS, SETTINGS, ScriptedTutor, carry_out, reply
 
 OTHER = TutorModel(id="scripted/other")
 
@@ -50,6 +50,36 @@ async def test_a_model_whose_key_is_refused_is_called_once_and_fails_all_of_its_
         "401: no such key": 1,
         "not called: stopped after 401: no such key": 19,
     }
+
+
+async def test_calls_that_were_prepared_before_a_model_was_stopped_are_not_counted(store):
+    async def script(question, asked):
+        await asyncio.sleep(0.01)
+        if asked == 30:
+            raise ModelUnusable(FailureKind.AUTH, "401: revoked")
+        return reply()
+
+    tutor = ScriptedTutor(script)
+    narrow = MODEL.model_copy(update={"limits": Limits(concurrency=4)})
+    runs = await runs_of(store, narrow, repeats=100)
+    events = await carry_out(store, tutor, *runs)
+    assert kinds(events)["auth"] + kinds(events)["ok"] == 100
+    made = await store.calls(runs[0].experiment_id)
+    assert made.calls == made.turns == len(tutor.asked) < 100
+
+
+async def test_a_lease_that_is_kept_waiting_is_given_back_and_taken_anew(store):
+    async def script(*_):
+        await asyncio.sleep(0.05)
+        return reply()
+
+    tutor = ScriptedTutor(script)
+    one_by_one = MODEL.model_copy(update={"limits": Limits(concurrency=1, timeout_seconds=5)})
+    runs = await runs_of(store, one_by_one, repeats=8)
+    hasty = SETTINGS.model_copy(update={"runner_lease_margin": 0.04})
+    events = await carry_out(store, tutor, *runs, settings=hasty)
+    assert kinds(events) == {"ok": 8}
+    assert (await store.calls(runs[0].experiment_id)).calls == len(tutor.asked) == 8
 
 
 async def test_a_failure_of_one_run_stops_no_other(store):

@@ -11,18 +11,19 @@ from socratic_bench.adapters.sql.store import SqlStore
 from socratic_bench.adapters.system.clock import SystemClock
 from socratic_bench.consuming.outcomes import Retry, Work
 from socratic_bench.consuming.retry_policy import RetryPolicy
-from socratic_bench.domain.manifest import Experiment, Limits, Manifest
+from socratic_bench.domain.manifest import Experiment, Limits, Manifest, TutorModel
 from socratic_bench.errors import InvalidInput, ModelCallFailed, StoreUnavailable
 from socratic_bench.events.response_recorded import ResponseRecorded
 from socratic_bench.events.run_failed import RunFailed
 from socratic_bench.events.run_requested import RunRequested
-from socratic_bench.ports.models import FailureKind
+from socratic_bench.ports.models import FailureKind, Reply
 from socratic_bench.ports.store import Claim, TurnKey
 from socratic_bench.scoring.statuses import Status
-from socratic_runner.bootstrap import take_leases
+from socratic_runner.bootstrap import give_back_leases, take_leases
 from socratic_runner.budgets import Budgets
 from socratic_runner.calls import Calls
 from socratic_runner.clients import TutorPool
+from socratic_runner.conversation import Conversation, TurnPutOff
 from socratic_runner.experiments import Experiments
 from socratic_runner.handlers import RunCarrier
 from socratic_runner.limits.retries import Retries
@@ -174,6 +175,34 @@ async def test_what_is_no_answer_is_recorded_as_what_it_is(store, given, stored)
     assert event.data.status == stored
 
 
+async def test_every_client_is_closed_though_one_fails_and_nobody_waits_for_it():
+    class Closing(ScriptedTutor):
+        async def close(self):
+            begun.set()
+            await end.wait()
+            await super().close()
+
+    class Broken(ScriptedTutor):
+        async def close(self):
+            raise OSError("already gone")
+
+    begun, end = asyncio.Event(), asyncio.Event()
+    clients = [Broken(None), Closing(None), ScriptedTutor(None)]
+    models = [TutorModel(id=f"scripted/{number}") for number in range(3)]
+    manifest = Manifest(models=models, scenarios=SCENARIOS, repeats=1)
+    experiment = Experiment(manifest=manifest, created_at=TIME)
+    pool = TutorPool(lambda model: clients[models.index(model)], Gates(most=1))
+    for model in models:
+        pool.tutor(experiment, model.id)
+    closing = asyncio.create_task(pool.close())
+    await begun.wait()
+    closing.cancel()
+    end.set()
+    with pytest.raises(asyncio.CancelledError):
+        await closing
+    assert [client.closed for client in clients] == [False, True, True]
+
+
 async def hold(store, **lasting):
     """Have another runner hold the lease of the first turn of ONE."""
     now, held = SystemClock().now(), TurnKey(ONE.run_id, 1)
@@ -191,7 +220,8 @@ async def test_a_turn_another_runner_is_asking_for_is_left_to_it_for_longer_and_
 
     clock, draining = SystemClock(), asyncio.Event()
     lease = partial(take_leases, store, "runner-1")
-    calls = Calls(lease, nothing, Budgets(store, clock), clock, timedelta(seconds=5), draining)
+    margin = timedelta(seconds=5)
+    calls = Calls(lease, nothing, nothing, Budgets(store, clock), clock, margin, draining)
     turn_taking = TurnTaking(calls, nothing, clock, partial(Retries, RetryPolicy()), draining)
     tutors = TutorPool(lambda _: tutor, Gates(most=10))
     carrier = RunCarrier(store, Experiments(store), tutors, turn_taking, clock, busy_delay=1)
@@ -204,6 +234,52 @@ async def test_a_turn_another_runner_is_asking_for_is_left_to_it_for_longer_and_
     # The deadline of the run, that of its last call, and the margin of its lease.
     assert delays == [1, 2, 4, 8, 16, 32, *[45] * 14]
     assert tutor.asked == []
+
+
+async def test_a_call_that_was_prepared_when_the_runner_drains_is_left_to_another(store):
+    """While one call is under way and the next is prepared, the runner is told to end."""
+    slow = MODEL.model_copy(update={"limits": Limits(concurrency=1)})
+    manifest = Manifest(models=(slow,), scenarios=SCENARIOS[:1], repeats=4)
+    experiment = await store.register(Experiment(manifest=manifest, created_at=TIME))
+    prepared, answer = asyncio.Event(), asyncio.Event()
+
+    async def script(_, asked):
+        if asked == 3:
+            await answer.wait()
+        return reply()
+
+    async def lease(leases):
+        granted = await take_leases(store, "runner-1", leases)
+        if len(tutor.asked) == 3:
+            prepared.set()
+        return granted
+
+    async def nothing(_):
+        return []
+
+    tutor = ScriptedTutor(script)
+    clock, draining, gates = SystemClock(), asyncio.Event(), Gates(most=10)
+    margin = timedelta(seconds=60)
+    give_back = partial(give_back_leases, store, "runner-1")
+    calls = Calls(lease, give_back, nothing, Budgets(store, clock), clock, margin, draining)
+    model = TutorPool(lambda _: tutor, gates).tutor(experiment, slow.id)
+    runs = list(experiment.runs())
+    conversations = [Conversation(run, experiment.manifest) for run in runs]
+    made = [
+        asyncio.create_task(calls.make(model, {each: each.question()})) for each in conversations
+    ]
+    await prepared.wait()
+    draining.set()
+    gates.close()
+    answer.set()
+    outcomes = [result for each in made for result in (await each).values()]
+    assert [type(outcome) for outcome in outcomes] == [Reply, Reply, Reply, TurnPutOff]
+    assert (await store.calls(experiment.experiment_id)).calls == len(tutor.asked) == 3
+    now, turn = clock.now(), TurnKey(runs[3].run_id, 1)
+    taken = await store.lease(
+        experiment.experiment_id, [Claim(turn)], "runner-2", now, now + margin
+    )
+    assert taken.granted == {turn}
 
 
 async def test_a_run_a_dead_runner_holds_comes_through_once_its_lease_has_run_out(store):

@@ -9,6 +9,7 @@ from collections import deque
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from itertools import islice
 from typing import Final
 
 from socratic_bench.errors import ModelCallFailed, SocraticBenchError
@@ -25,10 +26,19 @@ class GateClosed(SocraticBenchError):
     """The runner is draining: no call is begun any more."""
 
 
+QUICK_MS: Final = 2000
+"""A model whose calls take less on average has the next ones prepared while others are under way;
+what it takes to prepare a call is nothing beside a longer one."""
+
+SMOOTHING: Final = 0.2
+"""The part that the last reply has in that average."""
+
+
 @dataclass(slots=True, eq=False)
 class _Waiter:
     tokens: int
     admitted: asyncio.Future[Passage]
+    near: asyncio.Event
 
 
 class Passage:
@@ -51,6 +61,35 @@ class Passage:
         """
         self.has_outcome = True
         self._gate.learn_of_failure(self, failure)
+
+
+class Place:
+    """A place in the line before a gate."""
+
+    def __init__(self, waiter: _Waiter) -> None:
+        self._waiter = waiter
+
+    async def near(self) -> None:
+        """Wait until the call is to be prepared: it may be made now or, with a quick model, soon.
+
+        Raises GateClosed.
+        """
+        await self._waiter.near.wait()
+        if self._waiter.admitted.cancelled():
+            raise _closed()
+
+    async def passage(self, *, within: float | None = None) -> Passage:
+        """Wait to be let through. Raises GateClosed, and TimeoutError after so many seconds; the
+        place is kept then.
+        """
+        admitted = self._waiter.admitted
+        if not admitted.done():
+            await asyncio.wait([admitted], timeout=within)
+        if admitted.cancelled():
+            raise _closed()
+        if not admitted.done():
+            raise TimeoutError
+        return admitted.result()
 
 
 class Gate:
@@ -79,6 +118,7 @@ class Gate:
         self._ceilings = SharedCeilings()
         self._waiting: deque[_Waiter] = deque()
         self._in_flight = 0
+        self._latency_ms = math.inf
         self._paused_until = -math.inf
         self._timer: asyncio.TimerHandle | None = None
         self._is_closed = False
@@ -129,34 +169,38 @@ class Gate:
         self._let_through()
 
     @asynccontextmanager
-    async def passage(self, tokens: int) -> AsyncIterator[Passage]:
-        """Wait to be let through, with a call that takes `tokens`, input and output, at most.
+    async def place(self, tokens: int) -> AsyncIterator[Place]:
+        """A place in the line, for a call that takes `tokens`, input and output, at most.
 
-        One that ends without an outcome was not made, and gives back what it took; if it ends by
-        an exception, such as a cancellation, it may have been made, and counts as it was announced.
-        Raises GateClosed.
+        A call that was let through and ends without an outcome was not made, and gives back what it
+        took; if it ends by an exception, such as a cancellation, it may have been made, and counts
+        as it was announced. Raises GateClosed.
         """
-        passage = await self._admission(tokens)
+        waiter = self._line_up(tokens)
         try:
-            yield passage
+            yield Place(waiter)
         except BaseException:
-            passage.has_outcome = True
+            if passage := _passage_of(waiter):
+                passage.has_outcome = True
             raise
         finally:
-            self._leave(passage)
+            self._step_out(waiter)
 
     def close(self) -> None:
         """Let nobody through any more: who waits and who comes gets GateClosed."""
         self._is_closed = True
         while self._waiting:
             waiter = self._waiting.popleft()
-            if not waiter.admitted.done():
-                waiter.admitted.set_exception(_closed())
+            waiter.admitted.cancel()
+            waiter.near.set()
         self._let_through()
 
     def learn_of_reply(self, passage: Passage, reply: Reply) -> None:
         """What `Passage.replied` says."""
         self._limit.replied(self._in_flight, latency_of(reply))
+        if reply.latency_ms is not None:
+            before = self._latency_ms if self._latency_ms < math.inf else reply.latency_ms
+            self._latency_ms = before + (reply.latency_ms - before) * SMOOTHING
         read, written = reply.usage.input_tokens, reply.usage.output_tokens
         if read is not None and written is not None:
             self._ceilings.correct(passage.toll, read + written, self._clock())
@@ -171,30 +215,23 @@ class Gate:
         if failure.kind not in MAY_BE_BILLED:
             self._ceilings.correct(passage.toll, 0, now)
 
-    async def _admission(self, tokens: int) -> Passage:
+    def _line_up(self, tokens: int) -> _Waiter:
         if self._is_closed:
             raise _closed()
-        now = self._clock()
-        if not self._waiting and self._opens_at(tokens, now) <= now:
-            return self._admit(tokens, now)
-        waiter = _Waiter(tokens, asyncio.get_running_loop().create_future())
+        waiter = _Waiter(tokens, asyncio.get_running_loop().create_future(), asyncio.Event())
         self._waiting.append(waiter)
+        self._let_through()
         if self._on_waiting is not None and self.ceilings.exist and len(self._waiting) == 1:
             self._on_waiting()
-        self._let_through()
-        try:
-            return await waiter.admitted
-        except asyncio.CancelledError:
-            self._withdraw(waiter)
-            raise
+        return waiter
 
-    def _withdraw(self, waiter: _Waiter) -> None:
-        """Give back the place in the line of one who was cancelled, or what it just was given."""
-        if waiter in self._waiting:
+    def _step_out(self, waiter: _Waiter) -> None:
+        """Give back the place in the line, or what was given at its end."""
+        if passage := _passage_of(waiter):
+            self._leave(passage)
+        elif waiter in self._waiting:
             self._waiting.remove(waiter)
             self._let_through()
-        elif not waiter.admitted.cancelled() and waiter.admitted.exception() is None:
-            self._leave(waiter.admitted.result())
 
     def _opens_at(self, tokens: int, now: float) -> float:
         """When a call may pass if no other does; infinity while that depends on other calls."""
@@ -231,15 +268,30 @@ class Gate:
             opens_at = self._opens_at(first.tokens, now)
             if opens_at > now:
                 self._come_back(opens_at - now)
+                self._call_near(now)
                 return
             self._waiting.popleft()
-            if not first.admitted.done():
-                first.admitted.set_result(self._admit(first.tokens, now))
+            first.admitted.set_result(self._admit(first.tokens, now))
+            first.near.set()
+
+    def _call_near(self, now: float) -> None:
+        """Have as many calls prepared as are under way, where nothing but those is in the way."""
+        tokens = self._waiting[0].tokens
+        if self._latency_ms > QUICK_MS or self._paused_until > now:
+            return
+        if self._ceilings.ready_at(tokens, now) <= now:
+            for waiter in islice(self._waiting, self._in_flight):
+                waiter.near.set()
 
     def _come_back(self, seconds: float) -> None:
         if seconds < math.inf:
             loop = asyncio.get_running_loop()
             self._timer = loop.call_later(seconds, self._let_through)
+
+
+def _passage_of(waiter: _Waiter) -> Passage | None:
+    admitted = waiter.admitted
+    return admitted.result() if admitted.done() and not admitted.cancelled() else None
 
 
 def _closed() -> GateClosed:

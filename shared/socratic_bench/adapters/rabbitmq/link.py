@@ -13,6 +13,7 @@ from aio_pika.abc import AbstractChannel, AbstractConnection
 from yarl import URL
 
 from socratic_bench.adapters.rabbitmq.faults import despite_faults, is_fault
+from socratic_bench.consuming.cancellation import to_the_end
 from socratic_bench.consuming.retry_policy import RetryPolicy
 from socratic_bench.errors import BrokerClosed, BrokerUnavailable, InvalidSettings
 
@@ -95,7 +96,8 @@ class Link:
         """
         try:
             async with asyncio.timeout(PATIENCE):
-                return await _to_the_end(answer)
+                # The driver closes a channel on which a question was given up; others may use it.
+                return await to_the_end(answer, patience=CLOSE_SECONDS)
         except Exception as error:
             if not is_fault(error):
                 raise
@@ -199,23 +201,7 @@ async def close_channel(channel: AbstractChannel) -> None:
     """Close a channel, unless it was lost before."""
     with despite_faults():
         async with asyncio.timeout(CLOSE_SECONDS):
-            await _to_the_end(channel.close())
-
-
-async def _to_the_end(answer: Awaitable[Result]) -> Result:
-    """The result of a question to the server, whose answer a cancellation has to await.
-
-    The driver closes a channel on which a question was given up, and others may be using it.
-    """
-    task = asyncio.ensure_future(answer)
-    try:
-        return await asyncio.shield(task)
-    except asyncio.CancelledError:
-        await asyncio.wait([task], timeout=CLOSE_SECONDS)
-        task.cancel()
-        if task.done() and not task.cancelled():
-            task.exception()
-        raise
+            await to_the_end(channel.close(), patience=CLOSE_SECONDS)
 
 
 async def lost_event(channel: AbstractChannel, *besides: asyncio.Event) -> asyncio.Event:

@@ -203,6 +203,14 @@ class Lookups:
 
         self.end_reservations = update(CALLS).where(dialect.keyed(call_key)).values(reserved=0)
 
+        self.give_back_calls = (
+            update(CALLS)
+            .where(dialect.keyed(call_key), CALLS.c.owner == bindparam("holder"))
+            .where(CALLS.c.leased_until > 0)
+            .values(calls=CALLS.c.calls - 1, leased_until=0)
+        )
+        """Takes `keys_of_calls` and `holder`."""
+
         self.shares = select(SHARES).where(dialect.among(SHARES.c.scope, "scopes"))
         share_key = list(SHARES.primary_key.columns)
         self.keys_of_shares = partial(dialect.keys, share_key)

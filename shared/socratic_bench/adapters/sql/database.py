@@ -15,8 +15,8 @@ from socratic_bench.adapters.sql.transactions import (
     WAIT_SECONDS,
     Connections,
     Transaction,
-    to_the_end,
 )
+from socratic_bench.consuming.cancellation import to_the_end
 from socratic_bench.errors import StoreError
 
 

@@ -43,8 +43,21 @@ class Leasing:
         await self._ledger.add(self._experiment_id, sum(wanted[turn] for turn in granted))
         return Leases(granted, over_budget)
 
+    async def give_back(self, turns: Collection[TurnKey], owner: str) -> None:
+        """What `Store.give_back` says."""
+        held = set(turns) - await self._answered(set(turns))
+        await self._end_reservations(held, owner, paid=False)
+        for chunk in chunks(sorted(self._calls(held))):
+            parameters = self._lookups.keys_of_calls(chunk, holder=owner)
+            await self._transaction.execute(self._lookups.give_back_calls, parameters)
+
     async def release(self, turns: Collection[TurnKey], owner: str, *, paid: bool) -> None:
         """What `Store.release` says."""
+        await self._end_reservations(turns, owner, paid=paid)
+
+    async def _end_reservations(
+        self, turns: Collection[TurnKey], owner: str, *, paid: bool
+    ) -> None:
         await self._ledger.lock([self._experiment_id])
         reserved = {
             TurnKey(call.run_id, call.turn): reservation.nanodollars

@@ -59,7 +59,7 @@ REVISION = select(
 )
 
 CALLS_OF_EXPERIMENT = select(func.coalesce(func.sum(CALLS.c.calls), 0), func.count()).where(
-    CALLS.c.experiment_id == _EXPERIMENT
+    CALLS.c.experiment_id == _EXPERIMENT, CALLS.c.calls > 0
 )
 
 _ANSWERED = exists().where(RESPONSES.c.run_id == CALLS.c.run_id, RESPONSES.c.turn == CALLS.c.turn)

@@ -132,6 +132,11 @@ class SqlStore:
             leasing = Leasing(transaction, self._lookups, self._writes, experiment_id)
             return await leasing.lease(dict(claims), owner, now, until)
 
+    async def give_back(self, experiment_id: str, turns: Collection[TurnKey], owner: str) -> None:
+        async with self._database.write() as transaction:
+            leasing = Leasing(transaction, self._lookups, self._writes, experiment_id)
+            await leasing.give_back(turns, owner)
+
     async def release(
         self, experiment_id: str, turns: Collection[TurnKey], owner: str, *, paid: bool = False
     ) -> None:

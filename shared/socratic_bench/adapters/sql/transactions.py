@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
-from typing import Any, Protocol, TypeAlias, TypeVar
+from typing import Any, Protocol, TypeAlias
 
 from sqlalchemy import Executable, Row
+
+from socratic_bench.consuming.cancellation import to_the_end
 
 WAIT_SECONDS = 30.0
 """How long a transaction waits for a connection."""
@@ -17,26 +19,6 @@ CLOSE_SECONDS = 10.0
 
 Parameters: TypeAlias = Mapping[str, Any] | Sequence[Mapping[str, Any]]
 Rows: TypeAlias = Sequence[Row[*tuple[Any, ...]]]
-
-Result = TypeVar("Result")
-
-
-async def to_the_end(work: Awaitable[Result]) -> Result:
-    """The result of `work`, of which a cancellation has to await the end.
-
-    A driver whose thread or server is at work on a statement cannot be left alone with it: the
-    connection would be lost, perhaps with the lock that it was just about to get.
-    """
-    task = asyncio.ensure_future(work)
-    try:
-        return await asyncio.shield(task)
-    except asyncio.CancelledError:
-        while not task.done():
-            with suppress(asyncio.CancelledError):
-                await asyncio.wait([task])
-        if not task.cancelled():
-            task.exception()
-        raise
 
 
 class Session(Protocol):

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
 from socratic_bench.domain.response import Usage
 from socratic_bench.errors import ModelCallFailed
 from socratic_bench.ports.models import FailureKind, Reply
 from socratic_bench.scoring.statuses import Status
-from socratic_runner.limits.gate import Gate
+from socratic_runner.limits.gate import Gate, Passage
 from tests.unit.services.limits.virtual_time import now
 
 TOKENS = 100
@@ -68,9 +69,16 @@ class Server:
         return sum(at >= start for at in self.answered)
 
 
+@asynccontextmanager
+async def through(gate: Gate, tokens: int) -> AsyncIterator[Passage]:
+    """Wait to be let through, as for a call that needs no preparing."""
+    async with gate.place(tokens) as place:
+        yield await place.passage()
+
+
 async def call(gate: Gate, server: Server, tokens: int = TOKENS) -> bool:
     """Make one call as the runner does; whether it was answered."""
-    async with gate.passage(tokens) as passage:
+    async with through(gate, tokens) as passage:
         try:
             passage.replied(await server.ask())
         except ModelCallFailed as error:

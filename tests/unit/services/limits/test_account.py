@@ -18,7 +18,7 @@ from socratic_bench.ports.store import ShareClaim
 from socratic_runner.limits.account import BEAT, MARGIN, VALID, AccountShares
 from socratic_runner.limits.gate import Gate
 from socratic_runner.limits.scopes import Gates, scope_of
-from tests.unit.services.limits.simulated_server import reply
+from tests.unit.services.limits.simulated_server import reply, through
 from tests.unit.services.limits.virtual_time import in_virtual_time, now
 
 MODEL = TutorModel(id="openai/gpt", limits=Limits(concurrency=10))
@@ -99,7 +99,7 @@ class Runner:
 
     async def _keep_calling(self):
         while True:
-            async with self.gate.passage(1) as passage:
+            async with through(self.gate, 1) as passage:
                 await asyncio.sleep(self.chance.uniform(0.5, 1.0) * SECONDS)
                 passage.replied(reply())
                 self.answered.append(now())
@@ -120,7 +120,7 @@ async def test_the_first_to_wait_does_not_wait_for_the_next_beat():
         await asyncio.sleep(5 * BEAT + 1)
         assert account.claims == [], "there is nothing to share"
         began = now()
-        async with runner.gate.passage(1):
+        async with through(runner.gate, 1):
             assert now() == began
 
 
@@ -193,7 +193,7 @@ async def test_where_only_rates_are_limited_they_are_shared_by_those_who_have_ca
 async def test_who_has_nothing_to_do_leaves_everything_to_the_others():
     account = Account()
     async with Runner(account, "one", RATED) as one, Runner(account, "two", RATED) as two:
-        async with two.gate.passage(1):
+        async with through(two.gate, 1):
             pass
         one.keep_calling(100)
         await asyncio.sleep(3 * BEAT)
@@ -256,14 +256,14 @@ async def test_at_the_end_everything_is_given_back():
     async with AsyncExitStack() as calls:
         async with shares:
             gate = gates.gate_for(MODEL, None)
-            passage = await calls.enter_async_context(gate.passage(1))
+            passage = await calls.enter_async_context(through(gate, 1))
             passage.replied(reply())
             assert account.parts_of("one") == 1
         assert account.claims[-1][2] == [(SCOPE, 10, 0)], "though a call is still in flight"
         assert account.parts_of("one") == 0
         assert shares._lapse is None
     with pytest.raises(TimeoutError):
-        async with asyncio.timeout(60), gate.passage(1):
+        async with asyncio.timeout(60), through(gate, 1):
             pass
 
 
@@ -287,7 +287,7 @@ async def test_however_many_come_to_wait_the_store_is_not_asked_all_the_time():
     ]
     async with Runner(account, "one") as runner, AsyncExitStack() as passing:
         for model in models:
-            await passing.enter_async_context(runner.gates.gate_for(model, None).passage(1))
+            await passing.enter_async_context(through(runner.gates.gate_for(model, None), 1))
         await asyncio.sleep(10)
     assert len(account.claims) <= now() / 0.25 + 2
 
@@ -303,9 +303,9 @@ async def test_runners_share_through_a_real_store(tmp_path):
         AccountShares(store.share, "two", clock, two),
     ):
         first, second = one.gate_for(MODEL, None), two.gate_for(MODEL, None)
-        async with first.passage(1) as passage:
+        async with through(first, 1) as passage:
             passage.replied(reply())
-        async with first.passage(1), second.passage(1):
+        async with through(first, 1), through(second, 1):
             assert (first.in_flight, second.in_flight) == (1, 1)
     at = clock.now()
     left = await store.share([ShareClaim(SCOPE, 10, 10)], "three", at, at + timedelta(seconds=1))

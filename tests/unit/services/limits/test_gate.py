@@ -2,6 +2,7 @@
 
 import asyncio
 from contextlib import AsyncExitStack
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 from socratic_bench.errors import SocraticBenchError
 from socratic_bench.ports.models import FailureKind
 from socratic_runner.limits.gate import Gate, GateClosed
-from tests.unit.services.limits.simulated_server import TOKENS, failure, reply
+from tests.unit.services.limits.simulated_server import TOKENS, failure, reply, through
 from tests.unit.services.limits.virtual_time import in_virtual_time, now
 
 NONE = {"concurrency": None, "requests_per_minute": None, "tokens_per_minute": None}
@@ -25,7 +26,7 @@ def a_gate(most: int = 100, **ceilings: int) -> Gate:
 async def opened(most: int = 100, **ceilings: int) -> Gate:
     """A gate whose first call was answered, long enough ago for its rates to have recovered."""
     gate = a_gate(most, **ceilings)
-    async with gate.passage(TOKENS) as passage:
+    async with through(gate, TOKENS) as passage:
         passage.replied(reply())
     await asyncio.sleep(120)
     return gate
@@ -63,7 +64,7 @@ class Calls:
         await asyncio.gather(*self.tasks, return_exceptions=True)
 
     async def _call(self, number: int, tokens: int) -> None:
-        async with self.gate.passage(tokens) as passage:
+        async with through(self.gate, tokens) as passage:
             self.begun.append(number)
             end = self._ends[number] = asyncio.get_running_loop().create_future()
             outcome = await end
@@ -84,6 +85,79 @@ def test_the_first_call_is_alone_and_eight_follow_its_reply():
         assert calls.gate.concurrency_limit == 8
         await calls.give_up()
         assert (calls.gate.in_flight, calls.gate.waiting) == (0, 0)
+
+    in_virtual_time(scenario())
+
+
+async def quick(*, latency_ms: int = 200, **ceilings: int) -> Gate:
+    """A gate with two calls under way at a model whose calls take so long."""
+    gate = await opened(most=2, **ceilings)
+    for _ in range(50):
+        async with through(gate, 1) as passage:
+            passage.replied(replace(reply(), latency_ms=latency_ms))
+    await asyncio.sleep(120)
+    return gate
+
+
+async def near(gate: Gate, *tokens: int) -> list[bool]:
+    """Which of those who line up in this order are told to prepare their calls."""
+    async with AsyncExitStack() as line:
+        places = [await line.enter_async_context(gate.place(each)) for each in tokens]
+        told = [asyncio.create_task(place.near()) for place in places]
+        await settle()
+        are_near = [each.done() for each in told]
+        for each in told:
+            each.cancel()
+        await asyncio.gather(*told, return_exceptions=True)
+    return are_near
+
+
+def test_calls_to_a_quick_model_are_prepared_while_as_many_are_under_way():
+    async def scenario():
+        assert await near(await quick(), *[1] * 6) == [True] * 4 + [False] * 2
+
+    in_virtual_time(scenario())
+
+
+@pytest.mark.parametrize(
+    ("latency_ms", "ceilings"),
+    [(20_000, {}), (200, {"requests_per_minute": 2}), (200, {"tokens_per_minute": 20})],
+)
+def test_nothing_is_prepared_where_a_call_takes_long_or_something_else_is_in_the_way(
+    latency_ms, ceilings
+):
+    async def scenario():
+        gate = await quick(latency_ms=latency_ms, **ceilings)
+        assert sum(await near(gate, *[10] * 6)) <= 2
+
+    in_virtual_time(scenario())
+
+
+def test_a_pause_prepares_nothing():
+    async def scenario():
+        gate = await quick()
+        async with through(gate, 1) as passage:
+            passage.failed(failure(FailureKind.RATE_LIMITED, retry_after=30))
+            assert await near(gate, 1, 1) == [False, False]
+
+    in_virtual_time(scenario())
+
+
+def test_who_does_not_want_to_wait_any_longer_keeps_the_place():
+    async def scenario():
+        gate = await opened(most=1)
+        async with AsyncExitStack() as first:
+            await first.enter_async_context(through(gate, 1))
+            async with gate.place(1) as second, gate.place(1) as third:
+                with pytest.raises(TimeoutError):
+                    await second.passage(within=3)
+                await first.aclose()
+                await second.passage()
+                assert gate.waiting == 1
+                gate.close()
+                for wait in (third.near, third.passage):
+                    with pytest.raises(GateClosed):
+                        await wait()
 
     in_virtual_time(scenario())
 
@@ -131,7 +205,7 @@ def test_a_share_is_of_every_ceiling():
         await asyncio.sleep(120)
         begun = now()
         for _ in range(13):
-            async with gate.passage(1) as passage:
+            async with through(gate, 1) as passage:
                 passage.replied(reply())
         assert now() - begun == pytest.approx(10, abs=0.1), "three at once, then one a second"
 
@@ -202,7 +276,7 @@ def test_only_a_busy_provider_and_a_timeout_lower_the_limit(kind):
     async def scenario():
         gate = await opened()
         before = gate.concurrency_limit
-        async with gate.passage(1) as passage:
+        async with through(gate, 1) as passage:
             passage.failed(failure(kind))
         assert (gate.concurrency_limit < before) == (
             kind in {"rate_limited", "overloaded", "unreachable", "timeout"}
@@ -251,7 +325,7 @@ def test_a_call_that_was_not_made_takes_nothing_and_teaches_nothing():
     async def scenario():
         gate = a_gate(requests_per_minute=1, tokens_per_minute=10)
         for _ in range(5):
-            async with gate.passage(10):
+            async with through(gate, 10):
                 pass
         assert now() == 0
         assert gate.concurrency_limit == 1
@@ -264,7 +338,7 @@ def test_a_call_that_was_cancelled_may_have_been_made_and_counts():
         calls = Calls(a_gate(requests_per_minute=1))
         await calls.begin(10)
         await calls.give_up()
-        async with calls.gate.passage(10):
+        async with through(calls.gate, 10):
             assert now() == 60
         assert calls.gate.concurrency_limit == 1
 
@@ -275,7 +349,7 @@ def test_a_call_larger_than_the_ceiling_of_tokens_does_not_wait_for_ever():
     async def scenario():
         gate = a_gate(tokens_per_minute=100)
         for expected in (0, 360, 720):
-            async with gate.passage(600) as passage:
+            async with through(gate, 600) as passage:
                 assert now() == pytest.approx(expected, abs=10)
                 passage.replied(reply(read=300, written=300))
 
@@ -290,7 +364,7 @@ def test_a_closed_gate_turns_away_who_waits_and_who_comes_and_ends_no_call():
         await settle()
         assert [type(task.exception()) for task in calls.tasks[1:]] == [GateClosed, GateClosed]
         with pytest.raises(GateClosed):
-            async with calls.gate.passage(1):
+            async with through(calls.gate, 1):
                 pass
         await calls.end(0, outcome=reply())
         assert calls.tasks[0].done()
@@ -369,8 +443,8 @@ def test_it_sets_no_timer_while_nobody_waits():
         gate = await opened(requests_per_minute=60)
         async with AsyncExitStack() as passing:
             for _ in range(3):
-                await passing.enter_async_context(gate.passage(1))
-            waiting = asyncio.create_task(passing.enter_async_context(gate.passage(1)))
+                await passing.enter_async_context(through(gate, 1))
+            waiting = asyncio.create_task(passing.enter_async_context(through(gate, 1)))
             await settle()
             timer = gate._timer
             assert not timer.cancelled()
@@ -419,7 +493,7 @@ CALLS = st.tuples(
 def test_everybody_passes_in_the_end_or_is_gone_and_nothing_is_left(first, second, calls):
     async def make(gate, come, tokens, takes, outcome):
         await asyncio.sleep(come)
-        async with gate.passage(tokens) as passage:
+        async with through(gate, tokens) as passage:
             assert gate.in_flight <= (gate.ceilings.concurrency or 100) or changed
             await asyncio.sleep(takes)
             if outcome == "reply":

@@ -8,7 +8,7 @@ from socratic_bench.domain.manifest import Limits, TutorModel
 from socratic_runner.limits.ceilings import Ceilings
 from socratic_runner.limits.gate import GateClosed
 from socratic_runner.limits.scopes import Gates, scope_of
-from tests.unit.services.limits.simulated_server import reply
+from tests.unit.services.limits.simulated_server import reply, through
 
 MODEL = TutorModel(id="openai/gpt", limits=Limits(concurrency=4, requests_per_minute=60))
 
@@ -76,7 +76,7 @@ async def test_closing_closes_every_gate_and_those_to_come():
     gates.close()
     for gate in (there, gates.gate_for(TutorModel(id="openai/new"), None)):
         with pytest.raises(GateClosed):
-            async with gate.passage(1):
+            async with through(gate, 1):
                 pass
 
 
@@ -86,7 +86,7 @@ async def calls_at_once(gate) -> int:
     begun = []
 
     async def make():
-        async with gate.passage(1) as passage:
+        async with through(gate, 1) as passage:
             begun.append(passage)
             passage.replied(reply())
             await hold.wait()

@@ -1,0 +1,39 @@
+"""Work that a cancellation may not tear apart."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable
+from contextlib import suppress
+from typing import TypeVar
+
+Result = TypeVar("Result")
+
+
+async def to_the_end(work: Awaitable[Result], *, patience: float | None = None) -> Result:
+    """The result of `work`, of which a cancellation has to await the end, for `patience` seconds.
+
+    Some work cannot be left alone in the middle: a statement whose thread or server goes on with
+    it would take its connection along, perhaps with the lock it was just about to get.
+    """
+    task = asyncio.ensure_future(work)
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        await _end_of(task, patience)
+        task.cancel()
+        if task.done() and not task.cancelled():
+            task.exception()
+        raise
+
+
+async def _end_of(task: asyncio.Future[Result], patience: float | None) -> None:
+    """Wait for the end of a task whatever comes, but no longer than that."""
+    loop = asyncio.get_running_loop()
+    deadline = None if patience is None else loop.time() + patience
+    while not task.done():
+        left = None if deadline is None else deadline - loop.time()
+        if left is not None and left <= 0:
+            return
+        with suppress(asyncio.CancelledError):
+            await asyncio.wait([task], timeout=left)
