@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 from datetime import timedelta
+from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -322,6 +323,22 @@ async def test_a_running_experiment_shows_its_progress_and_fills_in_place(
     assert await page.locator("tr.row").evaluate_all(kept)
     assert await page.locator("tr.detail:not([hidden])").count() == 1
     assert await page.locator("#updated time").get_attribute("datetime")
+
+
+async def test_an_experiment_out_of_budget_says_so_and_goes_on_once_it_is_raised(
+    store: SqlStore, visit: Visit
+):
+    planned = experiment(tutors(3))
+    poor = planned.model_copy(
+        update={"manifest": planned.manifest.model_copy(update={"budget": Decimal(1)})}
+    )
+    await seed(store, poor, share=0.4)
+    await store.exhaust(poor.experiment_id)
+    page = await visit("/")
+    await page.get_by_text("Out of budget: 54 of 135 runs done (40 %). Raise the budget").wait_for()
+
+    await seed(store, planned, share=0.6)
+    await page.get_by_text("Running: 81 of 135 runs done (60 %).").wait_for()
 
 
 async def test_an_api_that_is_away_is_said_and_the_old_figures_stay(store: SqlStore, visit: Visit):

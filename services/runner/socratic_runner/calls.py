@@ -7,13 +7,14 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import Enum, auto
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import structlog
 from structlog.contextvars import bound_contextvars
 
+from socratic_bench.consuming.cancellation import to_the_end
 from socratic_bench.domain.call_cost import most_a_call_costs, tokens_at_most
-from socratic_bench.errors import ModelCallFailed, ModelUnusable
+from socratic_bench.errors import ModelCallFailed, ModelUnusable, SocraticBenchError
 from socratic_bench.ports.clock import Clock
 from socratic_bench.ports.models import FailureKind, Question, Reply
 from socratic_bench.ports.store import TurnKey
@@ -30,6 +31,9 @@ from socratic_runner.failure_classes import MAY_BE_BILLED
 from socratic_runner.limits.gate import GateClosed, Passage, Place
 
 log = structlog.get_logger(__name__)
+
+PATIENCE: Final = 5.0
+"""Seconds that a call which is cancelled waits for the store, to give its lease back."""
 
 NotLeased = TurnHeldElsewhere | TurnPutOff | OutOfBudget | NoRoomYet
 
@@ -64,6 +68,13 @@ class Unused(NamedTuple):
     turn: TurnKey
     paid: bool
     """Whether the call may have been paid for all the same."""
+
+
+@dataclass(slots=True)
+class _Held:
+    """What a call that is being prepared holds, until it is made or given up."""
+
+    lease: Lease | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,29 +128,76 @@ class Calls:
     async def _make_from(
         self, place: Place, tutor: Tutor, conversation: Conversation, question: Question
     ) -> Result:
-        """Make a call from a place in the line, under a lease that is taken a little before.
+        """Make a call from a place in the line."""
+        if not await _in_time(place.near(), tutor, conversation):
+            return _run_is_late(tutor)
+        held = _Held()
+        try:
+            return await self._make_under(held, place, tutor, conversation, question)
+        finally:
+            await self._let_go(held)
+
+    async def _make_under(
+        self,
+        held: _Held,
+        place: Place,
+        tutor: Tutor,
+        conversation: Conversation,
+        question: Question,
+    ) -> Result:
+        """Make a call under a lease that is taken a little before; `held` has it until then.
 
         A lease has to outlast its call, so one that is kept waiting for long is given back.
         """
-        if not await _in_time(place.near(), tutor, conversation):
-            return _run_is_late(tutor)
         while True:
             if refusal := tutor.breaker.refusal:
                 return refusal
-            leased = (await self._take_leases(tutor, {conversation: question}))[conversation]
-            if not isinstance(leased, Lease):
-                return leased
+            taking = self._take(held, tutor, conversation, question)
+            lease = await to_the_end(taking, patience=PATIENCE)
+            if not isinstance(lease, Lease):
+                return lease
+            left = conversation.time_left(tutor, _now())
+            kept = (self.lease_margin / 4 - (self.clock.now() - lease.now)).total_seconds()
             try:
-                passage = await place.passage(within=self.lease_margin.total_seconds() / 4)
+                passage = await place.passage(within=kept if left is None else min(kept, left))
             except TimeoutError:
-                await self.give_back([leased])
-            except GateClosed:
-                await self.give_back([leased])
-                raise
+                await self._let_go(held)
             else:
-                return await self._pass(passage, tutor, conversation, question, leased)
+                if not_made := self._refusal(tutor, conversation):
+                    return not_made
+                held.lease = None
+                return await self._pass(passage, tutor, conversation, question, lease)
             if not await _in_time(place.passage(), tutor, conversation):
                 return _run_is_late(tutor)
+
+    def _refusal(self, tutor: Tutor, conversation: Conversation) -> Result | None:
+        """Why a call whose turn has come is not made after all. None: the breaker admitted it."""
+        if self.draining.is_set():
+            return _put_off()
+        left = conversation.time_left(tutor, _now())
+        if left is not None and left <= 0:
+            return _run_is_late(tutor)
+        return tutor.breaker.admit()
+
+    async def _take(
+        self, held: _Held, tutor: Tutor, conversation: Conversation, question: Question
+    ) -> Lease | NotLeased:
+        leased = (await self._take_leases(tutor, {conversation: question}))[conversation]
+        if isinstance(leased, Lease):
+            held.lease = leased
+        return leased
+
+    async def _let_go(self, held: _Held) -> None:
+        """Give back a lease under which no call was made."""
+        lease, held.lease = held.lease, None
+        if lease is None:
+            return
+        try:
+            # To the end: the same turn may be leased again right away.
+            await to_the_end(self.give_back([lease]), patience=PATIENCE)
+        except SocraticBenchError as error:
+            # It runs out by itself; what it reserved stays committed, and it counts as a call.
+            log.warning("lease not given back", run_id=lease.turn.run_id, reason=str(error))
 
     async def _pass(
         self,
@@ -149,10 +207,7 @@ class Calls:
         question: Question,
         lease: Lease,
     ) -> Result:
-        """Make a call whose turn it is, and tell the gate and the breaker what came of it."""
-        if refusal := tutor.breaker.admit():
-            await self.give_back([lease])
-            return refusal
+        """Make a call that was admitted, and tell the gate and the breaker what came of it."""
         try:
             result = await self._call(tutor, conversation, question, lease)
         except BaseException:
@@ -169,7 +224,7 @@ class Calls:
         self, tutor: Tutor, questions: dict[Conversation, Question]
     ) -> dict[Conversation, Lease | NotLeased]:
         if self.draining.is_set():
-            return dict.fromkeys(questions, TurnPutOff("the runner is draining"))
+            return dict.fromkeys(questions, _put_off())
         now = self.clock.now()
         until = now + timedelta(seconds=tutor.deadline) + self.lease_margin
         leases = [_lease(tutor, question, now, until) for question in questions.values()]
@@ -194,6 +249,10 @@ class Calls:
             paid = result.kind in MAY_BE_BILLED
             await self.release([Unused(lease.experiment_id, lease.turn, paid)])
         return result
+
+
+def _put_off() -> TurnPutOff:
+    return TurnPutOff("the runner is draining")
 
 
 async def _in_time(waiting: Awaitable[object], tutor: Tutor, conversation: Conversation) -> bool:

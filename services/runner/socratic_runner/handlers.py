@@ -89,8 +89,6 @@ class RunCarrier:
         )
         stored = await self._store.responses({work.event.data.run.run_id for work in batch})
         due, settled = self._divide(batch, experiments, stored)
-        if settled:
-            yield settled
         outcomes: asyncio.Queue[Sequence[Outcome]] = asyncio.Queue()
         tasks = [
             asyncio.create_task(self._carry_out(tutor, together, outcomes.put_nowait))
@@ -98,6 +96,8 @@ class RunCarrier:
         ]
         open_runs = len(due)
         try:
+            if settled:
+                yield settled
             while open_runs:
                 ready = list(await outcomes.get())
                 while not outcomes.empty():

@@ -7,10 +7,12 @@ import sys
 import threading
 from pathlib import Path
 
+import pytest
 from sqlalchemy import text
 
-from socratic_bench.adapters.sql import sqlite_engine
+from socratic_bench.adapters.sql import database, sqlite_engine
 from socratic_bench.adapters.sql.store import SqlStore
+from tests.contract.store.adapters import opened
 from tests.contract.store.facts import a_response, a_run
 
 READ_AND_LEAVE = """
@@ -66,3 +68,17 @@ async def test_closing_ends_every_thread_of_the_store(tmp_path: Path) -> None:
 def test_a_store_that_nobody_closed_does_not_keep_the_process_alive(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path}/benchmark.db"
     subprocess.run([sys.executable, "-c", READ_AND_LEAVE, url], check=True, timeout=30)
+
+
+async def test_a_transaction_that_outlasts_the_closing_of_the_store_ends_well(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(database, "WAIT_SECONDS", 0.05)
+    path = f"sqlite:///{tmp_path}/benchmark.db"
+    async with opened(lambda: SqlStore.from_url(path)) as other:
+        store = SqlStore.from_url(path)
+        async with store._database.write() as transaction:
+            await transaction.execute(text("DELETE FROM cells"))
+            await store.close()
+            await transaction.execute(text("DELETE FROM scores"))
+        await other.record([a_response(a_run())])  # the lock is free again

@@ -9,7 +9,7 @@ import structlog
 
 from socratic_bench.adapters.sql.store import SqlStore
 from socratic_bench.adapters.system.clock import SystemClock
-from socratic_bench.consuming.outcomes import Retry, Work
+from socratic_bench.consuming.outcomes import Handled, Retry, Work
 from socratic_bench.consuming.retry_policy import RetryPolicy
 from socratic_bench.domain.manifest import Experiment, Limits, Manifest, TutorModel
 from socratic_bench.errors import InvalidInput, ModelCallFailed, StoreUnavailable
@@ -203,6 +203,29 @@ async def test_every_client_is_closed_though_one_fails_and_nobody_waits_for_it()
     assert [client.closed for client in clients] == [False, True, True]
 
 
+async def test_runs_whose_outcomes_could_not_be_published_are_carried_out_when_they_come_again(
+    store,
+):
+    await carry_out(store, ScriptedTutor(lambda *_: reply()), ONE)
+    tutor, clock, draining = ScriptedTutor(lambda *_: reply()), SystemClock(), asyncio.Event()
+
+    lease, give_back = partial(take_leases, store, "a"), partial(give_back_leases, store, "a")
+    margin, budgets = timedelta(seconds=5), Budgets(store, clock)
+    calls = Calls(lease, give_back, give_back, budgets, clock, margin, draining)
+    turn_taking = TurnTaking(calls, store.record, clock, partial(Retries, RetryPolicy()), draining)
+    tutors = TutorPool(lambda _: tutor, Gates(most=10))
+    carrier = RunCarrier(store, Experiments(store), tutors, turn_taking, clock, busy_delay=1)
+    answered, due = [
+        Work(RunRequested.of(run, source="test", time=TIME), 1) for run in (ONE, THREE)
+    ]
+    outcomes = carrier([answered, due])
+    assert [type(each) for each in await anext(outcomes)] == [Handled]
+    await outcomes.aclose()  # as when the broker is away
+    ends = [type(each) async for batch in carrier([due]) for each in batch]
+    assert ends[-1] is Handled
+    assert Retry not in ends
+
+
 async def hold(store, **lasting):
     """Have another runner hold the lease of the first turn of ONE."""
     now, held = SystemClock().now(), TurnKey(ONE.run_id, 1)
@@ -236,50 +259,83 @@ async def test_a_turn_another_runner_is_asking_for_is_left_to_it_for_longer_and_
     assert tutor.asked == []
 
 
-async def test_a_call_that_was_prepared_when_the_runner_drains_is_left_to_another(store):
-    """While one call is under way and the next is prepared, the runner is told to end."""
-    slow = MODEL.model_copy(update={"limits": Limits(concurrency=1)})
-    manifest = Manifest(models=(slow,), scenarios=SCENARIOS[:1], repeats=4)
-    experiment = await store.register(Experiment(manifest=manifest, created_at=TIME))
-    prepared, answer = asyncio.Event(), asyncio.Event()
+class FourCalls:
+    """Three calls to a model, one after the other, the third of which is slow; a fourth is prepared
+    meanwhile.
+    """
 
-    async def script(_, asked):
+    def __init__(self, store, experiment):
+        self.store, self.id = store, experiment.experiment_id
+        self.clock, self.gates = SystemClock(), Gates(most=1)
+        self.prepared, self.answer, self.draining = [asyncio.Event() for _ in range(3)]
+        self.tutor = ScriptedTutor(self._script)
+        give_back = partial(give_back_leases, store, "runner-1")
+        budgets, margin = Budgets(store, self.clock), timedelta(seconds=60)
+        calls = Calls(
+            self._lease, give_back, self._lease, budgets, self.clock, margin, self.draining
+        )
+        model = TutorPool(lambda _: self.tutor, self.gates).tutor(experiment, MODEL.id)
+        conversations = [Conversation(run, experiment.manifest) for run in experiment.runs()]
+        self.fourth = conversations[3]
+        self.made = [
+            asyncio.create_task(calls.make(model, {each: each.question()}))
+            for each in conversations
+        ]
+
+    async def _script(self, _, asked):
         if asked == 3:
-            await answer.wait()
+            await self.answer.wait()
         return reply()
 
-    async def lease(leases):
-        granted = await take_leases(store, "runner-1", leases)
-        if len(tutor.asked) == 3:
-            prepared.set()
+    async def _lease(self, leases):
+        granted = await take_leases(self.store, "runner-1", leases)
+        if len(self.tutor.asked) == 3:
+            self.prepared.set()
         return granted
 
-    async def nothing(_):
-        return []
+    async def committed(self):
+        return (await self.store.spending(self.id, self.clock.now())).committed
 
-    tutor = ScriptedTutor(script)
-    clock, draining, gates = SystemClock(), asyncio.Event(), Gates(most=10)
-    margin = timedelta(seconds=60)
-    give_back = partial(give_back_leases, store, "runner-1")
-    calls = Calls(lease, give_back, nothing, Budgets(store, clock), clock, margin, draining)
-    model = TutorPool(lambda _: tutor, gates).tutor(experiment, slow.id)
-    runs = list(experiment.runs())
-    conversations = [Conversation(run, experiment.manifest) for run in runs]
-    made = [
-        asyncio.create_task(calls.make(model, {each: each.question()})) for each in conversations
-    ]
-    await prepared.wait()
-    draining.set()
-    gates.close()
-    answer.set()
-    outcomes = [result for each in made for result in (await each).values()]
-    assert [type(outcome) for outcome in outcomes] == [Reply, Reply, Reply, TurnPutOff]
-    assert (await store.calls(experiment.experiment_id)).calls == len(tutor.asked) == 3
-    now, turn = clock.now(), TurnKey(runs[3].run_id, 1)
-    taken = await store.lease(
-        experiment.experiment_id, [Claim(turn)], "runner-2", now, now + margin
+    def drain(self):
+        self.draining.set()
+        self.gates.close()
+
+    def cancel(self):
+        self.made[3].cancel()
+
+    async def end_of_the_fourth(self):
+        try:
+            [outcome] = (await self.made[3]).values()
+        except asyncio.CancelledError:
+            return "cancelled"
+        return outcome.kind if isinstance(outcome, ModelCallFailed) else type(outcome)
+
+
+@pytest.mark.parametrize(
+    ("happens", "end"),
+    [(FourCalls.drain, TurnPutOff), (FourCalls.cancel, "cancelled"), (None, "timeout")],
+)
+async def test_a_call_that_was_prepared_and_is_not_made_leaves_nothing_behind(store, happens, end):
+    limits = Limits(timeout_seconds=30, run_timeout_seconds=30)
+    manifest = Manifest(
+        models=[MODEL.model_copy(update={"limits": limits})], scenarios=SCENARIOS[:1], repeats=4
     )
-    assert taken.granted == {turn}
+    experiment = await store.register(Experiment(manifest=manifest, created_at=TIME))
+    calls = FourCalls(store, experiment)
+    if not happens:  # the deadline of its run passes, which began with an earlier call
+        calls.fourth.called_at = asyncio.get_running_loop().time() - 29
+    await calls.prepared.wait()
+    reserved = await calls.committed()
+    if happens:
+        happens(calls)
+    assert await calls.end_of_the_fourth() == end
+    calls.answer.set()
+    assert [type(*(await each).values()) for each in calls.made[:3]] == [Reply] * 3
+    assert (await store.calls(calls.id)).calls == len(calls.tutor.asked) == 3
+    assert await calls.committed() * 4 == reserved * 3
+    now, claim = calls.clock.now(), Claim(TurnKey(calls.fourth.run.run_id, 1))
+    taken = await store.lease(calls.id, [claim], "runner-2", now, now + timedelta(minutes=1))
+    assert taken.granted == {claim.turn}
 
 
 async def test_a_run_a_dead_runner_holds_comes_through_once_its_lease_has_run_out(store):

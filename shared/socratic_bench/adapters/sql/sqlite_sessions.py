@@ -21,9 +21,12 @@ Result = TypeVar("Result")
 class ThreadedSession:
     """A connection of an engine that blocks, used in its threads."""
 
-    def __init__(self, engine: Engine, threads: ThreadPoolExecutor) -> None:
+    def __init__(
+        self, engine: Engine, threads: ThreadPoolExecutor, on_closed: Callable[[], None]
+    ) -> None:
         self._engine = engine
         self._threads = threads
+        self._on_closed = on_closed
         self._connection: Connection | None = None
 
     async def execute(self, statement: Executable, parameters: Parameters | None) -> Rows:
@@ -38,8 +41,11 @@ class ThreadedSession:
             await self._in_thread(self._commit)
 
     async def close(self) -> None:
-        if self._connection is not None:
-            await self._in_thread(self._close)
+        try:
+            if self._connection is not None:
+                await self._in_thread(self._close)
+        finally:
+            self._on_closed()
 
     def _execute(self, statement: Executable, parameters: Parameters | None) -> Rows:
         if self._connection is None:
@@ -67,10 +73,25 @@ class ThreadedEngine:
     def __init__(self, engine: Engine, connections: int) -> None:
         self._engine = engine
         self._threads = ThreadPoolExecutor(connections, thread_name_prefix="sqlite")
+        self._sessions = 0
+        self._is_disposed = False
 
     def session(self) -> ThreadedSession:
-        return ThreadedSession(self._engine, self._threads)
+        self._sessions += 1
+        return ThreadedSession(self._engine, self._threads, self._session_closed)
 
     async def dispose(self) -> None:
-        await asyncio.to_thread(self._engine.dispose)
-        self._threads.shutdown(wait=False)
+        """Close what is not in use, and the rest with its session: its threads go on until then."""
+        self._is_disposed = True
+        try:
+            await asyncio.to_thread(self._engine.dispose)
+        finally:
+            self._end_unused()
+
+    def _session_closed(self) -> None:
+        self._sessions -= 1
+        self._end_unused()
+
+    def _end_unused(self) -> None:
+        if self._is_disposed and not self._sessions:
+            self._threads.shutdown(wait=False)

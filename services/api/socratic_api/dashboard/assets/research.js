@@ -11,9 +11,15 @@ const RUNNING_MS = 2_000;
 const RESTING_MS = 15_000;
 const AWAY_MS = 5_000;
 const FILTER_FROM = 10;
+const STATES = {
+  at_work: ["Running", ""],
+  overdue: ["Past the deadline", ""],
+  out_of_budget: ["Out of budget", " Raise the budget and start it again to go on."],
+};
 
 let view = readAddress();
 let comparison = null;
+let states = new Map();
 let etag = null;
 let answeredAt = null;
 let timer = null;
@@ -25,8 +31,15 @@ const ranking = new Ranking(byId("rows"), (model) => {
   showRanking();
 });
 
-function isRunning() {
-  return comparison?.experiments.some((each) => each.done < each.planned) ?? false;
+function undone() {
+  return comparison?.experiments.filter((each) => each.done < each.planned) ?? [];
+}
+
+/** How the experiments that are not done stand: at work, unless all of them have stopped for one reason. */
+function standing() {
+  const found = new Set(undone().map((each) => states.get(each.experiment_id)));
+  const [only] = found.size === 1 ? found : [];
+  return only in STATES ? only : "at_work";
 }
 
 function showSummary() {
@@ -59,9 +72,10 @@ function showFinding() {
 function showProgress() {
   const [planned, done] = ["planned", "done"].map((key) =>
     comparison.experiments.reduce((sum, each) => sum + each[key], 0));
-  toggle(byId("progress"), isRunning());
+  const [state, advice] = STATES[standing()];
+  toggle(byId("progress"), undone().length > 0);
   byId("progress-bar").value = planned ? done / planned : 0;
-  say(byId("progress-text"), `Running: ${count(done)} of ${count(planned)} runs done (${percent(planned ? done / planned : 0)})`);
+  say(byId("progress-text"), `${state}: ${count(done)} of ${count(planned)} runs done (${percent(planned ? done / planned : 0)}).${advice}`);
 }
 
 function showProvenance() {
@@ -123,6 +137,7 @@ function showAway(error) {
 
 async function showChoices() {
   const { data } = await read("/api/experiments?limit=500");
+  states = new Map(data.experiments.map((each) => [each.experiment_id, each.state]));
   const select = byId("experiment");
   toggle(byId("experiment-choice"), data.total > 1 || view.experiment !== "");
   const options = [
@@ -152,10 +167,13 @@ async function refresh() {
     if (answer.data) {
       ({ etag, data: comparison } = answer);
       showAll();
+    }
+    if (answer.data || undone().length) {
       await showChoices();
+      showProgress();
     }
     showUpdated();
-    if (isRunning()) wait = RUNNING_MS;
+    if (undone().length && standing() !== "out_of_budget") wait = RUNNING_MS;
   } catch (error) {
     if (mine !== round) return;
     showAway(error);
