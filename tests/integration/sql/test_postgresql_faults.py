@@ -11,6 +11,7 @@ from uuid import uuid4
 
 import asyncpg
 import pytest
+from sqlalchemy import text
 
 from socratic_bench.adapters.sql import postgresql_engine
 from socratic_bench.adapters.sql.postgresql_faults import explain
@@ -183,6 +184,29 @@ async def test_a_connection_that_breaks_while_it_is_set_up_is_a_fault_of_the_mom
             with pytest.raises(StoreUnavailable, match="connection was lost"):
                 await store.revision()
         assert await store.revision()
+
+
+async def test_a_connection_of_which_the_driver_has_lost_track_is_thrown_away(
+    url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As when a server's last words come in between the answers to a statement."""
+    async with opened(lambda: SqlStore.from_url(url)) as store:
+        [before] = await _processes_of(store)
+        with monkeypatch.context() as breaking:
+
+            async def lose_track(*_: object, **__: object) -> None:
+                raise asyncpg.InternalClientError("cannot switch to state 11")
+
+            breaking.setattr(asyncpg.Connection, "prepare", lose_track)
+            with pytest.raises(StoreUnavailable, match=r"connection was lost.*state 11"):
+                await store.revision()
+        [after] = await _processes_of(store)
+        assert before != after
+
+
+async def _processes_of(store: SqlStore) -> list[int]:
+    async with store._database.read() as transaction:
+        return [row[0] for row in await transaction.execute(text("SELECT pg_backend_pid()"))]
 
 
 async def test_a_lock_that_another_keeps_is_waited_for_only_so_long(

@@ -11,12 +11,12 @@ from collections.abc import Callable
 from typing import Protocol
 
 import asyncpg  # type: ignore[import-untyped]
-from sqlalchemy import Connection, event, text
+from sqlalchemy import Connection, ExceptionContext, event, text
 from sqlalchemy.exc import DisconnectionError
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
 from socratic_bench.adapters.sql.postgresql_address import PostgreSQLAddress
-from socratic_bench.adapters.sql.postgresql_faults import ERRORS, explain
+from socratic_bench.adapters.sql.postgresql_faults import ERRORS, explain, has_lost_track
 from socratic_bench.adapters.sql.postgresql_sessions import NativeEngine
 from socratic_bench.errors import StoreBroken
 
@@ -143,6 +143,7 @@ def _engine(
         hide_parameters=True,
     )
     event.listen(engine.sync_engine, "checkout", _replace_closed)
+    event.listen(engine.sync_engine, "handle_error", _give_up_lost)
     return engine
 
 
@@ -169,6 +170,13 @@ def _replace_closed(connection: _Adapted, _record: object, _proxy: object) -> No
     """
     if connection.driver_connection.is_closed():
         raise DisconnectionError("the server closed this connection")
+
+
+def _give_up_lost(context: ExceptionContext) -> None:
+    """Have a connection thrown away, and no other, of which the driver has lost track."""
+    if has_lost_track(context.original_exception.__cause__):
+        context.is_disconnect = True
+        context.invalidate_pool_on_disconnect = False
 
 
 async def _create_database(address: PostgreSQLAddress) -> None:

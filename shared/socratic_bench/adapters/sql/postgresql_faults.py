@@ -65,6 +65,8 @@ def explain(error: Exception, name: str) -> StoreError:
         return StoreBroken(f"{name}: its address cannot be right: {cause}")
     if isinstance(cause, asyncpg.InterfaceError) and "closed" in str(cause):
         return StoreUnavailable(f"{name}: {_LOST}")
+    if has_lost_track(cause):
+        return StoreUnavailable(f"{name}: {_LOST} ({cause})")
     code = getattr(cause, "sqlstate", None) or ""
     # Without its details, on lines of their own, which may be the values of a row.
     said = f"PostgreSQL says: {str(cause).partition(chr(10))[0]}"
@@ -72,6 +74,14 @@ def explain(error: Exception, name: str) -> StoreError:
         if sentence := sentences.get(code) or sentences.get(code[:2]):
             return kind(f"{name}: {sentence} ({said})")
     return StoreError(f"{name}: {said}")
+
+
+def has_lost_track(error: BaseException | None) -> bool:
+    """Whether the driver no longer knows what its connection is at, and it has to be given up.
+
+    So it is where a server ends a connection with its last words in between a statement's answers.
+    """
+    return isinstance(error, asyncpg.InternalClientError)
 
 
 def _explain_connecting(error: OSError, name: str) -> StoreError:
