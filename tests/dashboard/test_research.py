@@ -325,7 +325,7 @@ async def test_a_running_experiment_shows_its_progress_and_fills_in_place(
     assert await page.locator("#updated time").get_attribute("datetime")
 
 
-async def test_an_experiment_out_of_budget_says_so_and_goes_on_once_it_is_raised(
+async def test_an_experiment_out_of_budget_says_so_until_there_is_none(
     store: SqlStore, visit: Visit
 ):
     planned = experiment(tutors(3))
@@ -338,7 +338,7 @@ async def test_an_experiment_out_of_budget_says_so_and_goes_on_once_it_is_raised
     await page.get_by_text("Out of budget: 54 of 135 runs done (40 %). Raise the budget").wait_for()
 
     await seed(store, planned, share=0.6)
-    await page.get_by_text("Running: 81 of 135 runs done (60 %).").wait_for()
+    await page.get_by_text("Past the deadline: 81 of 135 runs done (60 %).").wait_for()
 
 
 async def test_an_api_that_is_away_is_said_and_the_old_figures_stay(store: SqlStore, visit: Visit):
