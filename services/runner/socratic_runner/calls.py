@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import Enum, auto
@@ -13,8 +14,14 @@ import structlog
 from structlog.contextvars import bound_contextvars
 
 from socratic_bench.consuming.cancellation import to_the_end
+from socratic_bench.consuming.retry_policy import RetryPolicy
 from socratic_bench.domain.call_cost import most_a_call_costs, tokens_at_most
-from socratic_bench.errors import ModelCallFailed, ModelUnusable, SocraticBenchError
+from socratic_bench.errors import (
+    ModelCallFailed,
+    ModelUnusable,
+    SocraticBenchError,
+    StoreUnavailable,
+)
 from socratic_bench.ports.clock import Clock
 from socratic_bench.ports.models import FailureKind, Question, Reply
 from socratic_bench.ports.store import TurnKey
@@ -194,10 +201,26 @@ class Calls:
             return
         try:
             # To the end: the same turn may be leased again right away.
-            await to_the_end(self.give_back([lease]), patience=PATIENCE)
+            await to_the_end(self._give_back(lease), patience=PATIENCE)
         except SocraticBenchError as error:
             # It runs out by itself; what it reserved stays committed, and it counts as a call.
             log.warning("lease not given back", run_id=lease.turn.run_id, reason=str(error))
+
+    async def _give_back(self, lease: Lease) -> None:
+        """Give a lease back, as soon as the store answers; one that drains tries it once."""
+        delays, attempt = RetryPolicy(), 0
+        while True:
+            try:
+                await self.give_back([lease])
+            except StoreUnavailable:
+                if self.draining.is_set():
+                    raise
+            else:
+                return
+            attempt += 1
+            with suppress(TimeoutError):
+                async with asyncio.timeout(delays.delay(attempt)):
+                    await self.draining.wait()
 
     async def _pass(
         self,

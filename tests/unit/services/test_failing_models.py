@@ -7,7 +7,12 @@ import pytest
 
 from socratic_bench.adapters.sql.store import SqlStore
 from socratic_bench.domain.manifest import Experiment, Limits, Manifest, TutorModel
-from socratic_bench.errors import MissingCredential, ModelCallFailed, ModelUnusable
+from socratic_bench.errors import (
+    MissingCredential,
+    ModelCallFailed,
+    ModelUnusable,
+    StoreUnavailable,
+)
 from socratic_bench.events.run_failed import RunFailed
 from socratic_bench.ports.models import FailureKind
 from socratic_runner.limits import breaker
@@ -80,6 +85,28 @@ async def test_a_lease_that_is_kept_waiting_is_given_back_and_taken_anew(store):
     events = await carry_out(store, tutor, *runs, settings=hasty)
     assert kinds(events) == {"ok": 8}
     assert (await store.calls(runs[0].experiment_id)).calls == len(tutor.asked) == 8
+
+
+async def test_a_lease_is_given_back_once_a_store_that_was_away_answers(store, monkeypatch):
+    give_back, away = store.give_back, [StoreUnavailable("restarting")] * 2
+
+    async def give_back_later(*lease):
+        if away:
+            raise away.pop()
+        await give_back(*lease)
+
+    async def script(*_):
+        await asyncio.sleep(0.05)
+        return reply()
+
+    monkeypatch.setattr(store, "give_back", give_back_later)
+    tutor = ScriptedTutor(script)
+    one_by_one = MODEL.model_copy(update={"limits": Limits(concurrency=1, timeout_seconds=5)})
+    runs = await runs_of(store, one_by_one, repeats=5)
+    hasty = SETTINGS.model_copy(update={"runner_lease_margin": 0.04})
+    assert kinds(await carry_out(store, tutor, *runs, settings=hasty)) == {"ok": 5}
+    assert away == []
+    assert (await store.calls(runs[0].experiment_id)).calls == len(tutor.asked) == 5
 
 
 async def test_a_failure_of_one_run_stops_no_other(store):
