@@ -10,6 +10,7 @@ import logging
 import os
 import socket
 from contextlib import AsyncExitStack
+from functools import cache
 from importlib import import_module
 from typing import Any, Final, NamedTuple, Protocol, cast
 
@@ -75,6 +76,7 @@ class Connection:
         library = await asyncio.to_thread(import_module, "aiobotocore.session")
         config = await asyncio.to_thread(import_module, "aiobotocore.config")
         session = library.get_session()
+        session.register_component("data_loader", _descriptions())
         if not os.environ.get(BEARER_VARIABLE) and await session.get_credentials() is None:
             # A client without credentials would never have any.
             raise import_module("botocore.exceptions").NoCredentialsError
@@ -92,6 +94,12 @@ class Connection:
             ),
         )
         return cast("BedrockRuntime", await self._opened.enter_async_context(client))
+
+
+@cache
+def _descriptions() -> object:
+    """What reads the descriptions of services: once for all clients, a tenth of a second each."""
+    return import_module("botocore.loaders").create_loader()
 
 
 def _keep_requests_out_of_logs() -> None:
