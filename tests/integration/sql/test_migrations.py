@@ -10,9 +10,12 @@ from pathlib import Path
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
+from alembic.script import ScriptDirectory
 from sqlalchemy import create_engine
 
 from socratic_bench.adapters.sql.backend import backend_for
+from socratic_bench.adapters.sql.migrations import upgrade
+from socratic_bench.adapters.sql.migrations.upgrade import HEAD
 from socratic_bench.adapters.sql.schema import METADATA
 from socratic_bench.adapters.sql.store import SqlStore
 from socratic_bench.errors import StoreBroken
@@ -56,7 +59,7 @@ async def test_preparing_again_changes_nothing(path: Path) -> None:
     await store.prepare()
     assert await store.cells() == [cell]
     await store.close()
-    assert _versions(path) == ["0002"]
+    assert _versions(path) == [HEAD]
 
 
 async def test_a_database_of_the_first_version_is_brought_up_to_date_with_all_it_holds(
@@ -64,7 +67,7 @@ async def test_a_database_of_the_first_version_is_brought_up_to_date_with_all_it
 ) -> None:
     await first_version.make(backend_for(f"sqlite:///{path}"))
     await _prepare(path)
-    assert _versions(path) == ["0002"]
+    assert _versions(path) == [HEAD]
     store = SqlStore.from_url(f"sqlite:///{path}")
     await first_version.assert_it_goes_on(store)
     await store.close()
@@ -78,17 +81,17 @@ async def test_a_relative_path_starts_at_the_working_folder_and_its_folders_are_
     monkeypatch.chdir("/")
     await store.prepare()
     await store.close()
-    assert _versions(tmp_path / "results" / "week 10" / "100%.db") == ["0002"]
+    assert _versions(tmp_path / "results" / "week 10" / "100%.db") == [HEAD]
 
 
 def test_processes_that_open_a_new_file_at_the_same_time_all_succeed(path: Path) -> None:
     at_once(PREPARE, f"sqlite:///{path}", processes=3)
-    assert _versions(path) == ["0002"]
+    assert _versions(path) == [HEAD]
 
 
 async def test_many_stores_prepared_at_once_in_one_process_all_succeed(tmp_path: Path) -> None:
     await asyncio.gather(*(_prepare(tmp_path / f"{number % 2}.db") for number in range(6)))
-    assert _versions(tmp_path / "0.db") == _versions(tmp_path / "1.db") == ["0002"]
+    assert _versions(tmp_path / "0.db") == _versions(tmp_path / "1.db") == [HEAD]
 
 
 async def test_a_schema_newer_than_this_version_is_refused_and_left_alone(path: Path) -> None:
@@ -109,3 +112,8 @@ async def test_a_migration_that_fails_leaves_nothing_behind(path: Path) -> None:
     with closing(sqlite3.connect(path)) as connection:
         tables = connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")
         assert tables.fetchall() == [("cells",)]
+
+
+def test_the_newest_migration_is_the_one_that_a_store_is_opened_with() -> None:
+    scripts = ScriptDirectory(str(Path(upgrade.__file__).parent))
+    assert scripts.get_current_head() == HEAD

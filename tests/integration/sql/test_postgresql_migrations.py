@@ -12,6 +12,7 @@ from sqlalchemy import Connection
 
 from socratic_bench.adapters.sql import postgresql_engine
 from socratic_bench.adapters.sql.backend import backend_for
+from socratic_bench.adapters.sql.migrations.upgrade import HEAD
 from socratic_bench.adapters.sql.schema import METADATA
 from socratic_bench.adapters.sql.store import SqlStore
 from socratic_bench.errors import StoreBroken, StoreError, StoreUnavailable
@@ -19,7 +20,9 @@ from tests.contract.store.adapters import opened
 from tests.contract.store.facts import a_run, a_score
 from tests.integration.sql import first_version
 from tests.integration.sql.processes import PREPARE, at_once
+from tests.lengths import at_length
 from tests.servers import postgresql
+from tests.waiting import PATIENCE, waiting_for
 
 pytestmark = pytest.mark.connected
 
@@ -58,14 +61,15 @@ async def test_a_database_of_the_first_version_is_brought_up_to_date_with_all_it
 ) -> None:
     await first_version.make(backend_for(url))
     async with opened(lambda: SqlStore.from_url(url)) as store:
-        assert await _versions(url) == ["0002"]
+        assert await _versions(url) == [HEAD]
         await first_version.assert_it_goes_on(store)
 
 
+@pytest.mark.two_lengths
 async def test_services_that_start_at_once_make_one_database_with_one_schema() -> None:
     async with postgresql.new_database(exists=False) as url:
-        await asyncio.to_thread(at_once, PREPARE, url, processes=8)
-        assert await _versions(url) == ["0002"]
+        await asyncio.to_thread(at_once, PREPARE, url, processes=at_length(3, 8))
+        assert await _versions(url) == [HEAD]
         store = SqlStore.from_url(url)
         assert len(await store.fold([a_score(a_run())], [])) == 1
         await store.close()
@@ -74,7 +78,7 @@ async def test_services_that_start_at_once_make_one_database_with_one_schema() -
 async def test_preparing_beside_a_service_at_work_waits_for_none_of_its_locks(url: str) -> None:
     async with opened(lambda: SqlStore.from_url(url)) as store, postgresql.connected(url) as other:
         [cell] = await store.fold([a_score(a_run())], [])
-        async with other.transaction(), asyncio.timeout(10):
+        async with other.transaction(), waiting_for("the migration beside locked rows"):
             await other.execute("SELECT * FROM cells, alembic_version FOR UPDATE")
             await _prepare(url)
         assert await store.cells() == [cell]
@@ -88,10 +92,10 @@ async def test_a_migration_that_takes_for_ever_elsewhere_is_not_waited_for_for_e
 
     def take_long(_connection: Connection) -> None:
         begun.set()
-        waited_for.wait(60)
+        waited_for.wait(PATIENCE)
 
     elsewhere = asyncio.create_task(asyncio.to_thread(backend_for(url).migrate, take_long))
-    await asyncio.to_thread(begun.wait, 60)
+    await asyncio.to_thread(begun.wait, PATIENCE)
     monkeypatch.setattr(postgresql_engine, "LOCK_SECONDS", 0.1)
     with pytest.raises(StoreUnavailable, match="try again"):
         await _prepare(url)

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import threading
 from pathlib import Path
+from typing import Final
 
-from alembic import command
-from alembic.config import Config
-from alembic.migration import MigrationContext
-from alembic.script import ScriptDirectory
-from alembic.util import CommandError
-from sqlalchemy import Connection
+from sqlalchemy import Connection, inspect, text
 
 from socratic_bench.errors import StoreBroken
+
+HEAD: Final = "0002"
+"""The newest migration."""
 
 # Alembic keeps the migration at work in globals of the process.
 _ONE_AT_A_TIME = threading.Lock()
@@ -23,22 +22,37 @@ def upgrade(connection: Connection, database: str) -> None:
 
     Raises StoreBroken where the schema comes from a newer version than this.
     """
+    if _revision(connection) == HEAD:
+        return  # as almost always: loading Alembic takes longer than all else a command does
+    with _ONE_AT_A_TIME:
+        _migrate(connection, database)
+
+
+def _revision(connection: Connection) -> str | None:
+    """The migration that the database is at; None for an empty one."""
+    if not inspect(connection).has_table("alembic_version"):
+        return None
+    row = connection.execute(text("SELECT version_num FROM alembic_version")).first()
+    return None if row is None else str(row[0])
+
+
+def _migrate(connection: Connection, database: str) -> None:
+    from alembic import command  # noqa: PLC0415 - see `upgrade`
+    from alembic.config import Config  # noqa: PLC0415
+    from alembic.migration import MigrationContext  # noqa: PLC0415
+    from alembic.script import ScriptDirectory  # noqa: PLC0415
+    from alembic.util import CommandError  # noqa: PLC0415
+
     config = Config()
     config.set_main_option("script_location", str(Path(__file__).parent).replace("%", "%%"))
     config.attributes["connection"] = connection
-    with _ONE_AT_A_TIME:
-        scripts = ScriptDirectory.from_config(config)
-        for revision in MigrationContext.configure(connection).get_current_heads():
-            _refuse_newer(revision, scripts, database)
-        command.upgrade(config, "head")
-
-
-def _refuse_newer(revision: str, scripts: ScriptDirectory, database: str) -> None:
-    try:
-        scripts.get_revision(revision)
-    except CommandError:
-        known = scripts.get_current_head()
-        raise StoreBroken(
-            f"{database}: its schema ({revision}) is newer than this version of Socratic Bench, "
-            f"which knows {known}; upgrade Socratic Bench, or use another store"
-        ) from None
+    scripts = ScriptDirectory.from_config(config)
+    for revision in MigrationContext.configure(connection).get_current_heads():
+        try:
+            scripts.get_revision(revision)
+        except CommandError:
+            raise StoreBroken(
+                f"{database}: its schema ({revision}) is newer than this version of Socratic "
+                f"Bench, which knows {HEAD}; upgrade Socratic Bench, or use another store"
+            ) from None
+    command.upgrade(config, HEAD)
