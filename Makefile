@@ -14,12 +14,13 @@ RUNNERS ?= 1
 JUDGES ?= 1
 CURATORS ?= 1
 ROUNDS ?= 5
+TEST_SETUP := $(VENV)/.test $(VENV)/.local-model $(ENDPOINTS)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help demo serve up down up-local test check bench chaos lock clean
+.PHONY: help demo serve up down up-local test test-all test-one check bench chaos lock clean
 
 help: ## List the targets
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F':.*## ' '{printf "  make %-9s %s\n", $$1, $$2}'
 
 demo: $(VENV)/.runtime $(VENV)/.local-model ## Set up, benchmark the built-in tutors and a real local model, show the leaderboard
 	@$(BIN)/socratic-bench demo --store $(DEMO_STORE)
@@ -43,8 +44,15 @@ down: ## Stop and remove the containers of make up; their data is kept
 up-local: $(VENV)/.runtime ## The same without containers, on a RabbitMQ and a PostgreSQL that are running already
 	@$(BIN)/python deploy/local/up.py
 
-test: $(VENV)/.test $(VENV)/.local-model $(ENDPOINTS)/.ready ## Set up and run all checks and tests
-	@sh tests/run_stages.sh $(BIN)
+test: $(TEST_SETUP) ## Set up and run all checks and all tests but the long ones
+	@sh tests/run_stages.sh short $(BIN)
+
+test-all: test ## The same and the long tests: chaos, kills, real models, every example
+	@sh tests/run_stages.sh long $(BIN)
+
+test-one: $(TEST_SETUP) ## Run some tests one by one: T=tests/unit, or T=a_part_of_a_name
+	@$(if $(T),,echo "make test-one T=tests/unit/domain, or T=part_of_a_name" >&2; exit 2;) \
+	  $(BIN)/python -m pytest $(if $(wildcard $(firstword $(subst ::, ,$(T)))),,-k) "$(T)" --durations=5
 
 check: $(VENV)/.test ## Format, lint, types and import boundaries, and nothing else
 	@$(BIN)/ruff format --check .

@@ -1,0 +1,57 @@
+"""What holds for every test: how many run at once, in which order, and what a failure shows."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Generator
+
+import pytest
+from hypothesis import settings
+
+from tests import evidence
+
+MOST_WORKERS = 4
+"""More sets of services at once would have RabbitMQ open more files than it usually may."""
+
+SLOWEST_FIRST = ("chaos", "e2e", "dashboard", "contract", "integration")
+"""Folders whose tests are begun first, so that none of them is left over alone in the end."""
+
+settings.register_profile("socratic", print_blob=True)
+settings.load_profile("socratic")
+
+
+def pytest_configure() -> None:
+    # A shell starts what runs in the background with SIGINT ignored, and processes inherit that.
+    # With a handler here, every process that a test starts has the default one.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int:
+    """Two for each core: most of what tests do is to wait for servers and processes."""
+    return min(2 * (os.cpu_count() or 1), MOST_WORKERS)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    items.sort(key=_place)
+
+
+def _place(item: pytest.Item) -> int:
+    _, _, below = str(item.path).partition("/tests/")
+    folder = below.partition("/")[0]
+    return SLOWEST_FIRST.index(folder) if folder in SLOWEST_FIRST else len(SLOWEST_FIRST)
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_protocol() -> Generator[None, object, object]:
+    evidence.forget()
+    return (yield)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    report = yield
+    if report.failed:
+        report.sections.extend(evidence.sections())
+    return report

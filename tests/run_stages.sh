@@ -1,19 +1,20 @@
 #!/bin/sh
-# All checks and tests, stage by stage. Called by `make test` with the virtual environment's bin folder.
+# Called by `make test` as `run_stages.sh short BIN`, and by `make test-all` with `long` after that;
+# BIN is the virtual environment's folder of programs.
 #
 # A stage that needs a big tool or a server runs where it is found and says so where it is not;
 # with CI=true a missing one fails.
 set -eu
-bin="$1"
+length="$1"
+bin="$2"
 cd "$(dirname "$0")/.."
 python="$bin/python"
 
+# Tests start some hundred processes of this project: each would compile it anew.
+unset PYTHONDONTWRITEBYTECODE
+
 say() { printf '\n== %s\n' "$1" >&2; }
 
-say "format, lint, types, import boundaries"
-make --no-print-directory check
-
-say "tests"
 chromium=$(command -v chromium || command -v chromium-browser || command -v google-chrome || true)
 if [ -n "$chromium" ]; then
   "$python" -m pip --disable-pip-version-check --quiet install --require-hashes \
@@ -24,4 +25,22 @@ elif [ "${CI:-}" = true ]; then
 else
   echo "no Chromium here: the dashboard's tests in a browser are skipped" >&2
 fi
-exec "$python" -m pytest
+
+case "$length" in
+  short)
+    say "format, lint, types, import boundaries"
+    make --no-print-directory check
+    say "tests"
+    chosen="not long"
+    ;;
+  long)
+    say "long tests"
+    chosen="long or two_lengths"
+    ;;
+  *)
+    echo "usage: run_stages.sh short|long BIN" >&2
+    exit 2
+    ;;
+esac
+SOCRATIC_TEST_LENGTH="$length" exec "$python" -m pytest -m "$chosen" \
+  --numprocesses=auto --dist=loadgroup --durations=20 --durations-min=1

@@ -135,8 +135,7 @@ class Stack:
 
     def story(self) -> str:
         """What happened, for people to read when it went wrong."""
-        logs = [f"--- {name}\n{service.text[-3_000:]}" for name, service in self.services.items()]
-        return "\n".join([", ".join(self.broken), self._last, *logs])
+        return "\n".join([", ".join(self.broken), self._last])
 
     def accidents(self, chance: random.Random) -> Callable[[str], Awaitable[None]]:
         """What to call to have an accident of a kind happen."""

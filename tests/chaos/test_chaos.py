@@ -1,6 +1,6 @@
 """Everything is killed, cut, repeated and poisoned, and the figures are those of a quiet run.
 
-In the suite a short form; `make chaos` runs a long one. SOCRATIC_TEST_SEED repeats one.
+One round in `make test-all`, as many as one likes in `make chaos`.
 """
 
 from __future__ import annotations
@@ -32,12 +32,14 @@ from socratic_bench.ports.store import Store
 from socratic_bench.reporting.verification import verify
 from socratic_embedded.pipeline import Benchmark
 from socratic_runner.models.registry import open_client
+from tests import evidence
 from tests.chaos.duplicates import delivered_twice
 from tests.chaos.poison import Poison, poison, publish
 from tests.chaos.stack import Stack, stack
 from tests.servers.discovery import NotHere, missing
+from tests.waiting import waiting_for
 
-pytestmark = [pytest.mark.connected, pytest.mark.slow]
+pytestmark = [pytest.mark.connected, pytest.mark.long]
 
 ROUNDS = int(os.environ.get("SOCRATIC_CHAOS_ROUNDS", "1"))
 """How often each kind of accident happens, twice over."""
@@ -141,9 +143,7 @@ def assert_poisoned(found: dict[str, str], doses: Sequence[Poison]) -> None:
 
 @pytest.mark.timeout(PATIENCE + 120)
 async def test_whatever_breaks_the_cells_are_those_of_a_quiet_run(tmp_path: Path) -> None:
-    seed = int(os.environ.get("SOCRATIC_TEST_SEED", "0")) or random.SystemRandom().randrange(2**32)
-    print(f"SOCRATIC_TEST_SEED={seed}")
-    chance = random.Random(seed)
+    chance = evidence.chance()
     expected = await cells_of_a_quiet_run(tmp_path)
     chaos, planned = experiment().experiment_id, experiment().manifest.planned_runs
     accidents = list(ACCIDENTS) * ROUNDS
@@ -157,7 +157,7 @@ async def test_whatever_breaks_the_cells_are_those_of_a_quiet_run(tmp_path: Path
         await on.store.register(experiment())
         doses = poison("reference/socratic@1", another())
         async with (
-            asyncio.timeout(PATIENCE),
+            waiting_for("all runs through all accidents", PATIENCE),
             delivered_twice(
                 on.rabbitmq.url,
                 JUDGE_RESPONSE_RECORDED,
@@ -195,7 +195,7 @@ async def test_whatever_breaks_the_cells_are_those_of_a_quiet_run(tmp_path: Path
         assert await cells_of(on.store, chaos) == expected
         assert await on.end_services() == dict.fromkeys(SERVICES, 0)
     except BaseException:
-        print(on.story())
+        evidence.keep("what was broken", on.story)
         raise
     finally:
         await breaking.__aexit__(None, None, None)

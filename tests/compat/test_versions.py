@@ -31,6 +31,7 @@ from socratic_runner.bootstrap import runner_worker
 from socratic_runner.models.registry import open_client
 from socratic_runner.settings import RunnerSettings
 from tests.unit.events.examples import example_events
+from tests.waiting import waiting_for
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "events" / "v1"
 EVENTS = example_events()
@@ -86,7 +87,7 @@ async def test_payloads_of_the_first_version_pass_through_the_services_of_today(
             judge_worker(broker, clock, JudgeSettings()),
             *curator_workers(broker, store, clock, CuratorSettings()),
         )
-        async with asyncio.timeout(30), asyncio.TaskGroup() as tasks:
+        async with waiting_for("the services"), asyncio.TaskGroup() as tasks:
             for worker in workers:
                 tasks.create_task(worker.run())
             for name in TO_WORKERS:

@@ -1,20 +1,24 @@
-"""A browser, and the dashboard over a store of the test's own."""
+"""A browser for all tests, and the dashboard over a store of the test's own.
+
+To start a browser takes longer than most tests: all of them share one, and so one event loop.
+"""
 
 from __future__ import annotations
 
 import asyncio
-import os
 import shutil
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import pytest
+import pytest_asyncio
 
 from socratic_api.entrypoints.container import serve
 from socratic_api.settings import ApiSettings
 from socratic_bench.adapters.sql.store import SqlStore
+from tests.servers.discovery import missing
+from tests.waiting import PATIENCE
 
 if TYPE_CHECKING:
     from playwright.async_api import Browser, Page
@@ -34,14 +38,7 @@ DESKTOP = {"width": 1440, "height": 1000}
 PHONE = {"width": 390, "height": 844}
 
 
-def missing(what: str) -> None:
-    """Skip for want of a tool; with CI=true nothing may be missing."""
-    if os.environ.get("CI") == "true":
-        pytest.fail(f"{what}, and with CI=true nothing may be missing")
-    pytest.skip(what)
-
-
-@pytest.fixture
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
 async def browser() -> AsyncIterator[Browser]:
     try:
         from playwright.async_api import async_playwright
@@ -56,7 +53,7 @@ async def browser() -> AsyncIterator[Browser]:
         await browser.close()
 
 
-@pytest.fixture
+@pytest_asyncio.fixture(loop_scope="session")
 async def store(tmp_path: Path) -> AsyncIterator[SqlStore]:
     store = SqlStore.from_url(f"sqlite:///{tmp_path}/benchmark.db")
     await store.prepare()
@@ -71,7 +68,7 @@ async def serving(store: SqlStore, port: int = 0) -> AsyncIterator[str]:
     settings = ApiSettings(freshness_ms=0, drain_deadline=0)
     task = asyncio.create_task(serve(store, "127.0.0.1", port, ready.set_result, settings))
     try:
-        await asyncio.wait({task, ready}, return_when=asyncio.FIRST_COMPLETED, timeout=30)
+        await asyncio.wait({task, ready}, return_when=asyncio.FIRST_COMPLETED, timeout=PATIENCE)
         if task.done():
             task.result()
         yield ready.result()
@@ -80,7 +77,7 @@ async def serving(store: SqlStore, port: int = 0) -> AsyncIterator[str]:
         await asyncio.gather(task, return_exceptions=True)
 
 
-@pytest.fixture
+@pytest_asyncio.fixture(loop_scope="session")
 async def address(store: SqlStore) -> AsyncIterator[str]:
     async with serving(store) as address:
         yield address
@@ -89,14 +86,21 @@ async def address(store: SqlStore) -> AsyncIterator[str]:
 Visit = Callable[..., Awaitable["Page"]]
 
 
-@pytest.fixture
+@pytest_asyncio.fixture(loop_scope="session")
 async def visit(browser: Browser, address: str) -> AsyncIterator[Visit]:
-    """Opens a page; at the end no page that was opened may have said anything in its console."""
+    """Opens a page; at the end no page that was opened may have said anything in its console.
+
+    With `clock`, time in the page can be wound on, so that nobody waits for its next look.
+    """
     complaints: list[str] = []
 
-    async def open_page(path: str, *, quiet: bool = True, **context: Any) -> Page:
+    async def open_page(
+        path: str, *, quiet: bool = True, clock: bool = False, **context: Any
+    ) -> Page:
         context.setdefault("viewport", DESKTOP)
         page = await (await browser.new_context(**context)).new_page()
+        if clock:
+            await page.clock.install()
         if quiet:
             page.on("console", lambda message: complaints.append(message.text))
         page.on("pageerror", lambda error: complaints.append(str(error)))
@@ -104,4 +108,6 @@ async def visit(browser: Browser, address: str) -> AsyncIterator[Visit]:
         return page
 
     yield open_page
+    for context in browser.contexts:
+        await context.close()
     assert complaints == []

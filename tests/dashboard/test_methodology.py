@@ -9,7 +9,11 @@ import pytest
 
 from tests.dashboard.conftest import DESKTOP, PHONE, Visit
 
-pytestmark = pytest.mark.connected
+pytestmark = [
+    pytest.mark.connected,
+    pytest.mark.asyncio(loop_scope="session"),
+    pytest.mark.xdist_group("browser"),
+]
 
 SCREENS = pytest.mark.parametrize("viewport", [DESKTOP, PHONE], ids=["desktop", "phone"])
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+from collections.abc import Awaitable, Callable
 from datetime import timedelta
 from decimal import Decimal
 from pathlib import Path
@@ -16,13 +17,21 @@ from socratic_bench.domain.manifest import TutorModel
 from tests.contract.store.facts import a_score
 from tests.dashboard.conftest import DESKTOP, PHONE, Visit
 from tests.dashboard.seeding import MONDAY, experiment, seed, tutors
+from tests.waiting import until
 
 if TYPE_CHECKING:
     from playwright.async_api import Page
 
-pytestmark = pytest.mark.connected
+pytestmark = [
+    pytest.mark.connected,
+    pytest.mark.asyncio(loop_scope="session"),
+    pytest.mark.xdist_group("browser"),
+]
 
 SCREENS = pytest.mark.parametrize("viewport", [DESKTOP, PHONE], ids=["desktop", "phone"])
+RUNNING_MS, AWAY_MS, RESTING_MS = 2_000, 5_000, 15_000
+"""Milliseconds between two looks of the page at the API, as the page has them."""
+
 HOSTILE = "<script>document.title='owned'</script><img src=x onerror=\"document.title='owned'\">"
 
 
@@ -51,12 +60,24 @@ async def models_at(address: str) -> list[dict[str, Any]]:
     return models
 
 
+async def wind_on(
+    page: Page, seen: Callable[[], Awaitable[bool]], what: str, *, milliseconds: int = RESTING_MS
+) -> None:
+    """Let so much time pass in the page, again and again until this is seen."""
+
+    async def look() -> bool:
+        await page.clock.fast_forward(milliseconds)
+        return await seen()
+
+    await until(look, bool, what)
+
+
 async def width_of(page: Page) -> int:
     return int(await page.evaluate("document.documentElement.scrollWidth"))
 
 
 @SCREENS
-@pytest.mark.parametrize("count", [2, 25, 250])
+@pytest.mark.parametrize("count", [2, 25, pytest.param(250, marks=pytest.mark.long)])
 async def test_models_stand_best_first_and_the_page_does_not_scroll_sideways(
     store: SqlStore, address: str, visit: Visit, tmp_path: Path, viewport: Any, count: int
 ):
@@ -309,14 +330,15 @@ async def test_a_running_experiment_shows_its_progress_and_fills_in_place(
 ):
     planned = experiment(tutors(3))
     await seed(store, planned, share=0.4)
-    page = await visit("/")
+    page = await visit("/", clock=True)
     await page.get_by_text("54 of 135 runs done (40 %)").wait_for()
     first = page.locator("tr.row").first
     await first.locator("button").click()
     await first.evaluate("row => { row.seenBefore = true; }")
 
     await seed(store, planned)
-    await page.locator("#summary", has_text="135 runs").wait_for()
+    complete = page.locator("#summary", has_text="135 runs")
+    await wind_on(page, complete.is_visible, "the page to show all runs", milliseconds=RUNNING_MS)
 
     assert not await page.locator("#progress").is_visible()
     kept = "rows => rows.some(row => row.seenBefore)"
@@ -334,26 +356,30 @@ async def test_an_experiment_out_of_budget_says_so_until_there_is_none(
     )
     await seed(store, poor, share=0.4)
     await store.exhaust(poor.experiment_id)
-    page = await visit("/")
+    page = await visit("/", clock=True)
     await page.get_by_text("Out of budget: 54 of 135 runs done (40 %). Raise the budget").wait_for()
 
     await seed(store, planned, share=0.6)
-    await page.get_by_text("Past the deadline: 81 of 135 runs done (60 %).").wait_for()
+    past = page.get_by_text("Past the deadline: 81 of 135 runs done (60 %).")
+    await wind_on(page, past.is_visible, "what the page says past the deadline")
 
 
 async def test_an_api_that_is_away_is_said_and_the_old_figures_stay(store: SqlStore, visit: Visit):
     await seed(store, experiment(tutors(3)), share=0.5)
-    page = await visit("/", quiet=False)
+    page = await visit("/", quiet=False, clock=True)
     before = await rows_of(page)
 
     await page.route("**/api/**", lambda route: route.abort())
-    await page.get_by_text("The API does not answer.").wait_for()
+    silent = page.get_by_text("The API does not answer.")
+    await wind_on(page, silent.is_visible, "the page to miss the API")
 
     assert await rows_of(page) == before
     assert "those of" in await page.locator("#away").inner_text()
     assert await page.locator("body.stale").count() == 1
     await page.unroute("**/api/**")
-    await page.locator("#away").wait_for(state="hidden")
+    await wind_on(
+        page, page.locator("#away").is_hidden, "the page to find the API", milliseconds=AWAY_MS
+    )
     assert await page.locator("body.stale").count() == 0
 
 

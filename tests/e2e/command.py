@@ -5,11 +5,15 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tests import evidence
+from tests.waiting import PATIENCE
+
 COMMAND = Path(sys.executable).parent / "socratic-bench"
-DEADLINE = 300
 
 
 @dataclass(frozen=True)
@@ -37,25 +41,37 @@ class Terminal:
         return {**os.environ, **impatient, "SOCRATIC_STORE_URL": self.store, **self.environment}
 
     def run(self, *words, given: str | bytes = "") -> subprocess.CompletedProcess[str]:
-        done = subprocess.run(
-            [COMMAND, *map(str, words)],
-            input=given.encode() if isinstance(given, str) else given,
-            capture_output=True,
-            cwd=self.folder,
-            env=self.environ(),
-            timeout=DEADLINE,
-            check=False,
-        )
-        return subprocess.CompletedProcess(
-            done.args, done.returncode, done.stdout.decode(), done.stderr.decode()
-        )
+        """Type a command, and wait for its end."""
+        given = given.encode() if isinstance(given, str) else given
+        with self.started(*words, stdin=subprocess.PIPE, text=False) as running:
+            out, err = (each.decode() for each in running.communicate(given, timeout=PATIENCE))
+        _keep(words, f"exit code {running.returncode}", out, err)
+        return subprocess.CompletedProcess(running.args, running.returncode, out, err)
 
-    def start(self, *words) -> subprocess.Popen[str]:
-        return subprocess.Popen(
+    @contextmanager
+    def started(self, *words, **options) -> Iterator[subprocess.Popen]:
+        """Type a command; it is killed in the end if it is still there."""
+        options = {"stdin": subprocess.DEVNULL, "text": True, **options}
+        with subprocess.Popen(
             [COMMAND, *map(str, words)],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            text=True,
             cwd=self.folder,
             env=self.environ(),
-        )
+            **options,
+        ) as running:
+            try:
+                yield running
+            except BaseException:
+                how = "still running" if running.poll() is None else f"exit code {running.poll()}"
+                running.kill()
+                if not running.stdout.closed:
+                    _keep(words, how, *running.communicate())
+                raise
+            running.kill()
+
+
+def _keep(words, how: str, out: str | bytes, err: str | bytes) -> None:
+    """Show what a command did if the test fails."""
+    typed = " ".join(["socratic-bench", *map(str, words)])
+    evidence.keep(f"{typed}: {how}", lambda: f"stdout: {out!r}\nstderr: {err!r}")

@@ -12,27 +12,16 @@ import asyncio
 import json
 import os
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from typing import Any, TypeVar
+from typing import Any
 
 import httpx
 
-PATIENCE = 180.0
-"""Seconds within which a process has done what it is waited for."""
+from tests import evidence
+from tests.waiting import PATIENCE, until, waiting_for
 
 PREFIX = "SOCRATIC_"
-
-
-Answer = TypeVar("Answer")
-
-
-async def until(ask: Callable[[], Awaitable[Answer]], wanted: Callable[[Answer], bool]) -> Answer:
-    """Ask again and again, since it happens in another process, until the answer is wanted."""
-    async with asyncio.timeout(PATIENCE):
-        while not wanted(answer := await ask()):  # noqa: ASYNC110
-            await asyncio.sleep(0.05)
-    return answer
 
 
 class ServiceProcess:
@@ -46,6 +35,7 @@ class ServiceProcess:
         self._process = process
         self._news = asyncio.Condition()
         self._reading = asyncio.create_task(self._read(), name=f"log of {kind}")
+        evidence.keep(f"log of {kind} {self.pid}", lambda: self.text)
 
     @property
     def pid(self) -> int:
@@ -63,7 +53,7 @@ class ServiceProcess:
 
     async def logged(self, event: str) -> dict[str, Any]:
         """The first line of its log with this event, waited for."""
-        async with asyncio.timeout(PATIENCE), self._news:
+        async with waiting_for(f"{event!r} in the log of {self.kind} {self.pid}"), self._news:
             await self._news.wait_for(lambda: self._found(event) or self._reading.done())
         return self._found(event) or self._fail(f"ended before it logged {event!r}")
 
@@ -75,7 +65,11 @@ class ServiceProcess:
 
     async def until_ready_is(self, status: int) -> httpx.Response:
         """Ask whether it is ready until the answer is this one."""
-        return await until(lambda: self.get("/readyz"), lambda answer: answer.status_code == status)
+        return await until(
+            lambda: self.get("/readyz"),
+            lambda answer: answer.status_code == status,
+            f"{self.kind} {self.pid} to answer {status} at /readyz",
+        )
 
     async def get(self, path: str) -> httpx.Response:
         """What it answers over HTTP: its API, or its health."""
@@ -102,7 +96,7 @@ class ServiceProcess:
 
     async def ended(self) -> int:
         """Its exit code, waited for; negative if it was a signal that ended it."""
-        async with asyncio.timeout(PATIENCE):
+        async with waiting_for(f"the end of {self.kind} {self.pid}"):
             await asyncio.wait([self._reading])
             return await self._process.wait()
 
@@ -116,7 +110,7 @@ class ServiceProcess:
         return next((line for line in self.logs if line["event"] == event), None)
 
     def _fail(self, what: str) -> Any:
-        raise AssertionError(f"{self.kind} {what}. Its log:\n{self.text}")
+        raise AssertionError(f"{self.kind} {self.pid} {what}")
 
     async def _read(self) -> None:
         assert self._process.stderr is not None

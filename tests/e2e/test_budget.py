@@ -12,7 +12,7 @@ from tests.e2e.command import Terminal
 from tests.e2e.service_processes import all_ready, started
 from tests.servers import postgresql, rabbitmq
 
-pytestmark = pytest.mark.connected
+pytestmark = [pytest.mark.connected, pytest.mark.long]
 
 DOLLAR = 1_000_000_000
 CONFIG = """
@@ -27,11 +27,10 @@ PRICE = "{input_per_million: 1, output_per_million: 10}"
 
 @pytest.fixture
 async def addresses():
-    async with rabbitmq.namespace() as broker, postgresql.new_database() as store:
+    async with rabbitmq.namespace() as broker, postgresql.prepared_database() as store:
         yield {"SOCRATIC_BROKER_URL": broker, "SOCRATIC_STORE_URL": store}
 
 
-@pytest.mark.slow
 async def test_a_dollar_stops_two_runners_and_more_money_lets_them_go_on(tmp_path, addresses):
     terminal = Terminal(tmp_path, addresses)
 

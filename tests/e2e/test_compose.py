@@ -38,7 +38,12 @@ models:
 repeats: 3
 """
 
-pytestmark = [pytest.mark.connected, pytest.mark.slow, pytest.mark.timeout(1200)]
+pytestmark = [
+    pytest.mark.connected,
+    pytest.mark.long,
+    pytest.mark.timeout(1200),
+    pytest.mark.xdist_group("containers"),
+]
 
 
 @dataclass(frozen=True)

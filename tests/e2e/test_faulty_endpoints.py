@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from contextlib import ExitStack
+from math import sqrt
 from typing import Any
 from urllib.request import urlopen
 
@@ -17,9 +18,14 @@ import pytest
 from socratic_bench.scoring.score import score
 from tests.e2e.command import Terminal
 from tests.e2e.test_killed import rows
+from tests.lengths import at_length
 from tests.servers import aimock, llmock
+from tests.waiting import PATIENCE
 
-pytestmark = [pytest.mark.connected, pytest.mark.slow]
+pytestmark = pytest.mark.connected
+
+REFUSED = 0.4
+"""The part of all calls that is refused at random."""
 
 SCENARIO = """
 scenarios:
@@ -88,11 +94,26 @@ def test_faults_that_pass_cost_calls_and_no_score_and_a_stranger_finds_nothing_t
 
     faults = 2 * sum(fault["times"] for fault in PASSING.values() if fault is not None)
     assert result["model_calls"] == 18 + faults
-    with urlopen(f"{address}/_llmock/verdict", timeout=10) as response:
+    with urlopen(f"{address}/_llmock/verdict", timeout=PATIENCE) as response:
         verdict: dict[str, Any] = json.load(response)
     assert verdict["faults_injected"] >= faults - 2
-    assert verdict["errors"] == 0, verdict["findings"]
-    assert [f for f in verdict["findings"] if f["code"] != "no_backoff"] == []
+    assert to_blame(verdict) == []
+
+
+def to_blame(verdict: dict[str, Any]) -> list[dict[str, Any]]:
+    """What a stranger finds wrong with the client.
+
+    It takes a retry for a call of its own where that comes before the server has ended the faulty
+    attempt, as a quick retry does at a busy server: whatever was asked again is not to blame.
+    """
+    requests = {request["seq"]: request for request in llmock.requests()}
+    last = {request["fingerprint"]: seq for seq, request in sorted(requests.items())}
+    return [
+        finding
+        for finding in verdict["findings"]
+        if finding["code"] != "no_backoff"
+        and max(finding["requests"]) >= last[requests[max(finding["requests"])]["fingerprint"]]
+    ]
 
 
 FAILING = {
@@ -163,21 +184,26 @@ def test_faults_that_last_fail_their_own_runs_with_their_class_and_nothing_else(
     assert aimock.KEY not in done.stdout + done.stderr
 
 
+@pytest.mark.two_lengths
 def test_of_calls_that_are_refused_at_random_none_is_lost(terminal: Terminal):
+    repeats = at_length(10, 100)
     with ExitStack() as stack:
-        address = aimock.start_apart(stack, "--chaos-ratelimit", "0.4")
-        terminal = Terminal(terminal.folder, {"A_KEY": aimock.KEY})
+        address = aimock.start_apart(stack, "--chaos-ratelimit", str(REFUSED))
+        # One of a thousand calls is refused seven times in a row.
+        environment = {"A_KEY": aimock.KEY, "SOCRATIC_RUNNER_PATIENT_ATTEMPTS": "50"}
+        terminal = Terminal(terminal.folder, environment)
         key = "{api_key_env: A_KEY}"
         models = "\n".join(
             f"  - {{id: {provider}/well, base_url: {address}{path}, options: {key}}}"
             for provider, path in (("openai-compatible", "/v1"), ("anthropic", ""))
         )
-        config = terminal.write("b.yaml", f"models:\n{models}\n{SCENARIO}\nrepeats: 100\n")
+        config = terminal.write("b.yaml", f"models:\n{models}\n{SCENARIO}\nrepeats: {repeats}\n")
         done = terminal.run("run", config, "--json")
     assert done.returncode == 0, done.stderr
     result = json.loads(done.stdout)
-    assert (result["done"], result["failed"]) == (200, 0)
-    # 200 / 0.6 are 333 on average; 6 standard deviations are 90.
-    assert 200 < result["model_calls"] < 430
+    runs = 2 * repeats
+    assert (result["done"], result["failed"]) == (runs, 0)
+    deviation = sqrt(runs * REFUSED) / (1 - REFUSED)
+    assert runs < result["model_calls"] < runs / (1 - REFUSED) + 6 * deviation
     for model in result["leaderboard"]["models"]:
         assert model["coverage"] == 1.0

@@ -1,17 +1,23 @@
 """Killed at any moment and started again, a benchmark ends as if nothing had happened."""
 
-import os
 import random
 import subprocess
+import time
 from contextlib import closing
 from sqlite3 import connect
 
 import pytest
 
+from tests import evidence
 from tests.e2e.command import Terminal
+from tests.lengths import at_length
+from tests.waiting import PATIENCE
 
-KILLS = 20
-REPEATS = 60
+KILLS = at_length(3, 20)
+REPEATS = at_length(10, 60)
+RESPONSES = 4 * (1 + 3 + 2) * REPEATS
+"""At most: some of reference/faulty's turns never come."""
+
 CONFIG = f"""
 models:
   - {{id: reference/socratic, options: {{latency_ms: 30}}, limits: {{concurrency: 2}}}}
@@ -29,7 +35,7 @@ repeats: {REPEATS}
 def rows(terminal: Terminal, query: str) -> list[tuple]:
     if not terminal.database.exists():
         return []
-    with closing(connect(terminal.database, timeout=30)) as database:
+    with closing(connect(terminal.database, timeout=PATIENCE)) as database:
         tables = {name for (name,) in database.execute("SELECT name FROM sqlite_master")}
         return database.execute(query).fetchall() if "cells" in tables else []
 
@@ -42,13 +48,28 @@ def cells(terminal: Terminal) -> list[tuple]:
     )
 
 
-@pytest.mark.slow
-def test_killed_20_times_the_cells_are_those_of_an_undisturbed_run_and_nothing_is_asked_twice(
+def kill_midway(
+    terminal: Terminal, running: subprocess.Popen[str], most: int, moments: random.Random
+) -> None:
+    """Kill a benchmark when it has stored up to `most` responses more, or before it has any."""
+    before = stored(terminal)
+    more = moments.randint(0, most)
+    while running.poll() is None and stored(terminal) < before + more:
+        time.sleep(0.005)
+    time.sleep(moments.uniform(0, 0.2))
+    running.kill()
+    running.communicate()
+
+
+def stored(terminal: Terminal) -> int:
+    return sum(count for (count,) in rows(terminal, "SELECT count(*) FROM responses"))
+
+
+@pytest.mark.two_lengths
+def test_killed_again_and_again_the_cells_are_those_of_a_quiet_run_and_nothing_is_asked_twice(
     tmp_path,
 ):
-    seed = int(os.environ.get("SOCRATIC_TEST_SEED", "0")) or random.SystemRandom().randrange(2**32)
-    print(f"SOCRATIC_TEST_SEED={seed}")
-    moments = random.Random(seed)
+    moments = evidence.chance()
     (tmp_path / "calm").mkdir()
     (tmp_path / "killed").mkdir()
     calm, killed = Terminal(tmp_path / "calm"), Terminal(tmp_path / "killed")
@@ -58,25 +79,21 @@ def test_killed_20_times_the_cells_are_those_of_an_undisturbed_run_and_nothing_i
     asked: dict[tuple[str, int], int] = {}
     midway = 0
     for _ in range(KILLS):
-        running = killed.start("run", config)
-        try:
-            running.wait(timeout=moments.uniform(0.3, 2.2))
-        except subprocess.TimeoutExpired:
-            running.kill()
-        running.communicate()
-        stored = rows(
+        with killed.started("run", config) as running:
+            kill_midway(killed, running, RESPONSES // KILLS, moments)
+        calls = rows(
             killed,
             "SELECT r.run_id, r.turn, c.calls FROM responses r JOIN calls c USING (run_id, turn)",
         )
-        midway += 0 < len(stored) < 3 * 2 * REPEATS * 4
-        for run_id, turn, calls in stored:
-            assert asked.setdefault((run_id, turn), calls) == calls, (
+        midway += 0 < len(calls) < RESPONSES
+        for run_id, turn, number in calls:
+            assert asked.setdefault((run_id, turn), number) == number, (
                 "a stored response was asked for"
             )
 
     assert killed.run("run", config).returncode == 0
-    for run_id, turn, calls in rows(killed, "SELECT run_id, turn, calls FROM calls"):
-        assert asked.get((run_id, turn), calls) == calls
-    assert midway >= 8, "too few kills came in the middle of the work to say anything"
+    for run_id, turn, number in rows(killed, "SELECT run_id, turn, calls FROM calls"):
+        assert asked.get((run_id, turn), number) == number
+    assert midway >= KILLS * 0.4, "too few kills came in the middle of the work to say anything"
     assert cells(killed) == cells(calm)
     assert killed.run("verify").returncode == 0

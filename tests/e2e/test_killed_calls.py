@@ -7,24 +7,24 @@ counted there, and not by us. A seed is sent with every turn, and each has its o
 from __future__ import annotations
 
 import json
-import os
-import random
-import subprocess
 from collections import Counter
 from urllib.request import Request, urlopen
 
 import pytest
 
 from socratic_bench.domain.identifiers import sampling_seed
+from tests import evidence
 from tests.e2e.command import Terminal
-from tests.e2e.test_killed import rows
+from tests.e2e.test_killed import kill_midway, rows
+from tests.lengths import at_length
 from tests.servers import aimock
+from tests.waiting import PATIENCE
 
-pytestmark = [pytest.mark.connected, pytest.mark.slow]
+pytestmark = [pytest.mark.connected, pytest.mark.two_lengths]
 
-KILLS = 20
+KILLS = at_length(2, 20)
 TURNS = 6
-REPEATS = 50
+REPEATS = at_length(8, 50)
 CONFIG = """
 models:
   - id: vllm/slow
@@ -46,7 +46,7 @@ def asked(address: str) -> Counter[int]:
     """How often each turn was asked for, by its seed."""
     key = {"Authorization": f"Bearer {aimock.KEY}"}
     request = Request(f"{address}/__aimock/journal", headers=key)
-    with urlopen(request, timeout=30) as response:
+    with urlopen(request, timeout=PATIENCE) as response:
         journal = json.load(response)
     seeds = (entry["body"].get("seed") for entry in journal if entry["body"].get("model") == "slow")
     return Counter(seed for seed in seeds if seed is not None)
@@ -60,10 +60,8 @@ def stored(terminal: Terminal) -> set[int]:
     }
 
 
-def test_killed_20_times_in_the_middle_of_calls_no_stored_answer_is_paid_for_again(tmp_path):
-    seed = int(os.environ.get("SOCRATIC_TEST_SEED", "0")) or random.SystemRandom().randrange(2**32)
-    print(f"SOCRATIC_TEST_SEED={seed}")
-    moments = random.Random(seed)
+def test_killed_in_the_middle_of_calls_no_stored_answer_is_paid_for_again(tmp_path):
+    moments = evidence.chance()
     address = aimock.SERVER.address()
     terminal = Terminal(tmp_path, {"A_KEY": aimock.KEY})
     config = terminal.write("b.yaml", CONFIG.format(address=address, repeats=REPEATS))
@@ -71,12 +69,8 @@ def test_killed_20_times_in_the_middle_of_calls_no_stored_answer_is_paid_for_aga
     midway = 0
     for _ in range(KILLS):
         before = len(stored(terminal))
-        running = terminal.start("run", config)
-        try:
-            running.wait(timeout=moments.uniform(1.5, 4.0))
-        except subprocess.TimeoutExpired:
-            running.kill()
-        running.communicate()
+        with terminal.started("run", config) as running:
+            kill_midway(terminal, running, TURNS * REPEATS // KILLS, moments)
         so_far = asked(address)
         answers = stored(terminal)
         midway += before < len(answers) < TURNS * REPEATS
@@ -88,5 +82,5 @@ def test_killed_20_times_in_the_middle_of_calls_no_stored_answer_is_paid_for_aga
     assert len(stored(terminal)) == TURNS * REPEATS
     at_last = asked(address)
     assert all(at_last[each] == calls for each, calls in paid.items())
-    assert midway >= 3, "too few kills came in the middle of the work to say anything"
+    assert midway >= KILLS * 0.15, "too few kills came in the middle of the work to say anything"
     assert terminal.run("verify").returncode == 0

@@ -38,7 +38,8 @@ repeats: 1
 
 
 @pytest.mark.connected
-@pytest.mark.slow
+@pytest.mark.long
+@pytest.mark.xdist_group("a real model")
 async def test_every_wire_format_carries_the_same_answers_of_a_real_model(terminal: Terminal):
     llama = await asyncio.to_thread(llama_http.SERVER.address)
     aws = await asyncio.to_thread(ministack.SERVER.address)

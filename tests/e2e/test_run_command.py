@@ -3,6 +3,7 @@
 import json
 import os
 import resource
+import shutil
 import signal
 import subprocess
 import sys
@@ -11,8 +12,10 @@ from sqlite3 import connect
 
 import pytest
 
-from tests.e2e.command import COMMAND
+from tests.e2e.command import COMMAND, Terminal
+from tests.waiting import PATIENCE, block_until
 
+ON_ONE_STORE = pytest.mark.xdist_group("a benchmark that has run")
 CONFIG = """
 models:
   - reference/socratic
@@ -30,8 +33,23 @@ def config(terminal):
     return terminal.write("benchmark.yaml", CONFIG)
 
 
-def test_a_benchmark_runs_and_shows_every_model_with_its_45_runs(terminal, config):
-    done = terminal.run("run", config)
+@pytest.fixture(scope="module")
+def first_run(tmp_path_factory):
+    """A benchmark that has run, and what it said."""
+    terminal = Terminal(tmp_path_factory.mktemp("first-run"))
+    return terminal, terminal.run("run", terminal.write("benchmark.yaml", CONFIG))
+
+
+@pytest.fixture
+def finished(first_run, terminal, config):
+    """A terminal where that benchmark has run, with a store of its own."""
+    shutil.copy(first_run[0].database, terminal.database)
+    return terminal
+
+
+@ON_ONE_STORE
+def test_a_benchmark_runs_and_shows_every_model_with_its_45_runs(first_run):
+    _, done = first_run
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
     assert lines[1].split()[:2] == ["1", "reference/socratic"]
@@ -41,10 +59,10 @@ def test_a_benchmark_runs_and_shows_every_model_with_its_45_runs(terminal, confi
     assert "90 of 90 runs done, 0 of them failed; 90 model calls now" in done.stderr
 
 
-def test_run_again_it_calls_no_model_and_shows_the_same(terminal, config):
-    first = terminal.run("run", config)
-    again = terminal.run("run", config)
-    assert again.stdout == first.stdout
+@ON_ONE_STORE
+def test_run_again_it_calls_no_model_and_shows_the_same(first_run, finished, config):
+    again = finished.run("run", config)
+    assert again.stdout == first_run[1].stdout
     assert "0 model calls now" in again.stderr
 
 
@@ -56,9 +74,9 @@ def test_json_is_alone_on_standard_output(terminal, config):
     assert [m["total_runs"] for m in result["leaderboard"]["models"]] == [45, 45]
 
 
-def test_the_leaderboard_has_the_shape_of_the_api(terminal, config):
-    terminal.run("run", config)
-    board = json.loads(terminal.run("leaderboard", "--format", "json").stdout)
+@ON_ONE_STORE
+def test_the_leaderboard_has_the_shape_of_the_api(finished):
+    board = json.loads(finished.run("leaderboard", "--format", "json").stdout)
     assert board["winner"] == "reference/socratic"
     first = board["models"][0]
     assert {
@@ -74,21 +92,21 @@ def test_the_leaderboard_has_the_shape_of_the_api(terminal, config):
     assert 0 <= low <= first["overall_score"] <= high <= 1
 
 
-def test_csv_has_a_row_a_model(terminal, config):
-    terminal.run("run", config)
-    header, *rows = terminal.run("leaderboard", "--format", "csv").stdout.splitlines()
+@ON_ONE_STORE
+def test_csv_has_a_row_a_model(finished):
+    header, *rows = finished.run("leaderboard", "--format", "csv").stdout.splitlines()
     assert header.startswith("rank,model_id,")
     assert [row.split(",")[1] for row in rows] == ["reference/socratic", "reference/lecturer"]
 
 
-def test_verify_agrees_and_sees_a_changed_cell(terminal, config):
-    terminal.run("run", config)
-    done = terminal.run("verify")
+@ON_ONE_STORE
+def test_verify_agrees_and_sees_a_changed_cell(finished):
+    done = finished.run("verify")
     assert done.returncode == 0
     assert "30 cells of 1 experiments agree" in done.stderr
-    with closing(connect(terminal.database)) as database, database:
+    with closing(connect(finished.database)) as database, database:
         database.execute("DELETE FROM scores WHERE rowid = (SELECT min(rowid) FROM scores)")
-    done = terminal.run("verify")
+    done = finished.run("verify")
     assert done.returncode == 1
     assert "its rows give" in done.stdout
 
@@ -104,7 +122,7 @@ def test_progress_is_shown_on_a_terminal_and_not_in_a_pipe(terminal, config):
     shown = subprocess.run(
         [sys.executable, "-c", script],
         capture_output=True,
-        timeout=60,
+        timeout=PATIENCE,
         env={**os.environ, "TERM": "xterm", "COLUMNS": "120"},
         stdin=subprocess.DEVNULL,
         check=False,
@@ -206,7 +224,7 @@ def test_a_full_disk_is_one_sentence_and_the_same_command_goes_on_afterwards(ter
         cwd=terminal.folder,
         env=terminal.environ(),
         preexec_fn=small_disk,
-        timeout=60,
+        timeout=PATIENCE,
         check=False,
     )
     assert full.returncode == 1
@@ -229,16 +247,12 @@ def test_a_store_that_cannot_be_made_is_one_sentence(terminal, config):
 def test_two_benchmarks_at_once_on_one_store_are_refused(terminal):
     slow = "models: [{id: reference/socratic, options: {latency_ms: 60000}}]\n"
     config = terminal.write("slow.yaml", slow)
-    first = terminal.start("run", config)
-    try:
-        while not (terminal.folder / "benchmark.db.lock").exists():
-            assert first.poll() is None
+    with terminal.started("run", config) as first:
+        block_until((terminal.folder / "benchmark.db.lock").exists, "the lock on the store")
+        assert first.poll() is None
         second = terminal.run("run", config)
         assert second.returncode == 1
         assert "another benchmark is running" in second.stderr
-    finally:
-        first.kill()
-        first.communicate()
 
 
 def test_ctrl_c_finishes_and_stores_what_is_in_flight(terminal):
@@ -247,11 +261,10 @@ def test_ctrl_c_finishes_and_stores_what_is_in_flight(terminal):
         "models: [{id: reference/socratic, options: {latency_ms: 300},"
         " limits: {concurrency: 3}}]\nrepeats: 20\n",
     )
-    running = terminal.start("run", config)
-    while _stored(terminal) < 3:
-        assert running.poll() is None, running.communicate()
-    running.send_signal(signal.SIGINT)
-    _, said = running.communicate(timeout=60)
+    with terminal.started("run", config) as running:
+        block_until(lambda: _stored(terminal) >= 3, "three responses")
+        running.send_signal(signal.SIGINT)
+        _, said = running.communicate(timeout=PATIENCE)
     assert running.returncode == 1
     assert "Stopping: calls in flight are finished and stored" in said
     assert "the same command goes on where this stopped" in said
@@ -264,7 +277,7 @@ def test_ctrl_c_finishes_and_stores_what_is_in_flight(terminal):
 def _stored(terminal) -> int:
     if not terminal.database.exists():
         return 0
-    with closing(connect(terminal.database, timeout=30)) as database:
+    with closing(connect(terminal.database, timeout=PATIENCE)) as database:
         tables = {name for (name,) in database.execute("SELECT name FROM sqlite_master")}
         if "responses" not in tables:
             return 0

@@ -9,10 +9,11 @@ import pytest
 
 from socratic_bench.addresses import open_store
 from tests.e2e.command import Terminal
-from tests.e2e.service_processes import all_ready, until
+from tests.e2e.service_processes import all_ready
 from tests.servers import aimock, postgresql, rabbitmq
+from tests.waiting import until
 
-pytestmark = [pytest.mark.connected, pytest.mark.slow]
+pytestmark = pytest.mark.connected
 
 REFUSED = "sk-planted-0f3a9c77d1"
 KEYS = {"A_KEY": aimock.KEY, "ANOTHER_KEY": REFUSED}
@@ -69,7 +70,7 @@ def test_a_key_in_a_configuration_is_refused_and_not_repeated(tmp_path, misplace
 
 async def test_no_key_is_in_the_logs_or_the_database_of_services(tmp_path):
     address = await asyncio.to_thread(aimock.SERVER.address)
-    async with rabbitmq.namespace() as broker, postgresql.new_database() as database:
+    async with rabbitmq.namespace() as broker, postgresql.prepared_database() as database:
         addresses = {"SOCRATIC_BROKER_URL": broker, "SOCRATIC_STORE_URL": database}
         environment = {**addresses, **KEYS, "SOCRATIC_LOG_LEVEL": "debug"}
         terminal = Terminal(tmp_path, addresses)
@@ -79,7 +80,11 @@ async def test_no_key_is_in_the_logs_or_the_database_of_services(tmp_path):
             assert submitted.returncode == 0, submitted.stderr
             store = open_store(database)
             experiment_id = submitted.stdout.strip()
-            await until(lambda: store.progress(experiment_id), lambda it: it.done == it.planned)
+            await until(
+                lambda: store.progress(experiment_id),
+                lambda it: it.done == it.planned,
+                "all runs",
+            )
             failed = await store.failure_rows(experiment_id)
             await store.close()
             for service in services.values():

@@ -16,15 +16,18 @@ import pytest
 from socratic_bench.addresses import open_broker, open_store
 from socratic_bench.consuming.queues import BROADCASTS, WORK_QUEUES
 from tests.e2e.command import Terminal
-from tests.e2e.service_processes import PATIENCE, all_ready, started, until
+from tests.e2e.service_processes import all_ready, started
 from tests.servers import postgresql, rabbitmq
+from tests.servers.endpoint import endpoint
 from tests.servers.proxy import proxy
+from tests.waiting import until, waiting_for
 
 pytestmark = pytest.mark.connected
 
 ROOT = Path(__file__).parents[2]
 KINDS = ("runner", "judge", "curator", "api")
-RUNS = 45
+REPEATS = 3
+RUNS = 15 * REPEATS
 QUICK = {
     "SOCRATIC_RUNNER_FIRST_DELAY": "0.01",
     "SOCRATIC_RUNNER_LEASE_MARGIN": "0.5",
@@ -34,7 +37,7 @@ QUICK = {
 
 @pytest.fixture
 async def addresses():
-    async with rabbitmq.namespace() as broker, postgresql.new_database() as store:
+    async with rabbitmq.namespace() as broker, postgresql.prepared_database() as store:
         yield {"SOCRATIC_BROKER_URL": broker, "SOCRATIC_STORE_URL": store}
 
 
@@ -58,14 +61,14 @@ async def broker(addresses):
     await broker.close()
 
 
-def models(**options) -> str:
+def models(*, repeats=REPEATS, **options) -> str:
     limits = {key: options.pop(key) for key in ("timeout_seconds",) if key in options}
     entry = {"id": "reference/socratic", "options": options, "limits": limits}
-    return json.dumps({"models": [entry], "repeats": 3})
+    return json.dumps({"models": [entry], "repeats": repeats})
 
 
 async def submitted(tmp_path, addresses, config) -> str:
-    """Submit a benchmark of RUNS runs as a person does; its experiment's id."""
+    """Submit a benchmark as a person does; its experiment's id."""
     terminal = Terminal(tmp_path, addresses)
     done = await asyncio.to_thread(terminal.run, "submit", terminal.write("b.yaml", config))
     assert done.returncode == 0, done.stderr
@@ -74,12 +77,22 @@ async def submitted(tmp_path, addresses, config) -> str:
 
 async def done(store, experiment_id, at_least=RUNS):
     """Wait until as many runs are done."""
-    return await until(lambda: store.progress(experiment_id), lambda it: it.done >= at_least)
+    return await until(
+        lambda: store.progress(experiment_id), lambda it: it.done >= at_least, f"{at_least} runs"
+    )
 
 
-async def all_asked(store, experiment_id):
-    """Wait until a call was begun for every run."""
-    return await until(lambda: store.calls(experiment_id), lambda it: it.calls >= RUNS)
+async def asked(store, experiment_id, calls):
+    """Wait until so many calls were begun."""
+    return await until(
+        lambda: store.calls(experiment_id), lambda it: it.calls >= calls, f"{calls} calls"
+    )
+
+
+async def stored(store, experiment_id) -> int:
+    """How many responses are stored."""
+    experiment = await store.experiment(experiment_id)
+    return len(await store.responses({run.run_id for run in experiment.runs()}))
 
 
 async def dead(broker) -> list[str]:
@@ -161,7 +174,7 @@ async def test_a_wrong_setting_ends_a_service_with_2_and_a_sentence_that_names_i
 
 async def gives_up_to_start(kind, missing, environment):
     environment = {**environment, "SOCRATIC_START_DEADLINE": "2"}
-    async with started(kind, environment) as service, asyncio.timeout(10):
+    async with started(kind, environment) as service:
         starting = await service.get("/readyz")
         assert await service.ended() == 1
     assert (starting.status_code, starting.json()["reason"]) == (503, "the service is starting")
@@ -183,7 +196,7 @@ async def test_a_store_that_never_comes_ends_the_start_with_1_and_one_sentence(a
 
 async def test_told_to_stop_while_it_waits_for_the_broker_it_stops():
     nowhere = {"SOCRATIC_BROKER_URL": "amqp://127.0.0.1:9/"}
-    async with started("judge", nowhere) as service, asyncio.timeout(10):
+    async with started("judge", nowhere) as service:
         await service.logged("no broker")
         service.terminate()
         assert await service.ended() == 0
@@ -201,75 +214,89 @@ async def test_a_server_that_goes_down_and_comes_back_loses_nothing(
         async with all_ready({**environment, name: through}, *KINDS[:3]) as services:
             # A lease counts as a call, and one whose commit is cut off may be counted twice: with
             # calls that take long, none is being taken at the moment when the server goes.
-            experiment_id = await submitted(tmp_path, addresses, models(latency_ms=1_500))
+            config = models(repeats=1, latency_ms=1_500)
+            experiment_id = await submitted(tmp_path, addresses, config)
             await done(store, experiment_id, at_least=1)
             await between.stop()
             unready = await services["curator"].until_ready_is(503)
             alive = await services["curator"].get("/healthz")
-            await asyncio.sleep(3)  # the outage: in it, nothing is to be waited for
+            await services["runner"].until_ready_is(503)
             await between.start()
             await services["curator"].until_ready_is(200)
-            progress = await done(store, experiment_id)
+            progress = await done(store, experiment_id, at_least=15)
             for service in services.values():
                 service.terminate()
             codes = [await service.ended() for service in services.values()]
 
     assert unready.json()["reason"] == f"the {missing} does not answer"
     assert alive.status_code == 200
-    assert (progress.done, progress.failed) == (RUNS, 0)
-    assert (await store.calls(experiment_id)).calls == RUNS
+    assert (progress.done, progress.failed) == (15, 0)
+    assert (await store.calls(experiment_id)).calls == 15
     assert await dead(broker) == []
     assert codes == [0, 0, 0]
 
 
-async def test_a_call_in_hand_is_finished_before_a_runner_ends(
+async def test_calls_in_hand_are_finished_before_a_runner_ends(
     tmp_path, addresses, environment, store
 ):
-    async with all_ready(environment, "runner") as services:
+    async with endpoint() as model, all_ready(environment, "runner") as services:
         runner = services["runner"]
-        experiment_id = await submitted(tmp_path, addresses, models(latency_ms=2_000))
-        await all_asked(store, experiment_id)
+        model.hold()
+        experiment_id = await submitted(tmp_path, addresses, model.config())
+        await with_eight_calls_in_hand(model)
         runner.terminate()
+        await runner.logged("draining")
+        await model.let_go()
         assert await runner.ended() == 0
-    experiment = await store.experiment(experiment_id)
-    stored = await store.responses({run.run_id for run in experiment.runs()})
-    assert len(stored) == RUNS
+    assert await stored(store, experiment_id) == len(model.asked) == len(model.answered)
+    assert (await store.calls(experiment_id)).calls == len(model.asked)
+
+
+async def with_eight_calls_in_hand(model):
+    """Wait until a runner makes eight calls at once; the first call to a model is alone."""
+    await model.until_asked(1)
+    await model.answer_next(1)
+    await model.until_asked(9)
 
 
 async def test_what_takes_longer_than_the_drain_deadline_is_given_back(
     tmp_path, addresses, environment, store, broker
 ):
     impatient = {**environment, "SOCRATIC_DRAIN_DEADLINE": "0.2"}
-    async with all_ready(impatient, "runner") as services:
+    async with endpoint() as model, all_ready(impatient, "runner") as services:
         runner = services["runner"]
-        experiment_id = await submitted(tmp_path, addresses, models(latency_ms=60_000))
-        await all_asked(store, experiment_id)
+        model.hold()
+        await submitted(tmp_path, addresses, model.config())
+        await model.until_asked(1)
         runner.terminate()
         assert await runner.ended() == 0
     assert any(line["event"].startswith("not drained in time") for line in runner.logs)
-    assert await until(lambda: broker.depth("runner-run-requested"), bool)
+    await until(lambda: broker.depth("runner-run-requested"), bool, "the runs in their queue again")
 
 
 async def test_the_runs_of_a_killed_runner_come_through_once_its_leases_have_run_out(
     tmp_path, addresses, environment, store, broker
 ):
-    async with all_ready(environment, *KINDS[:3]) as services:
-        config = models(latency_ms=1_500, timeout_seconds=2)
+    async with endpoint() as model, all_ready(environment, *KINDS[:3]) as services:
+        model.hold()
+        config = model.config(repeats=1, timeout_seconds=5)
         experiment_id = await submitted(tmp_path, addresses, config)
-        await all_asked(store, experiment_id)
-        services["runner"].kill()
-        assert await services["runner"].ended() == -signal.SIGKILL
-        planned = await store.experiment(experiment_id)
-        answered = len(await store.responses([run.run_id for run in planned.runs()]))
+        await model.until_asked(1)  # the runner has all the runs in hand
         async with started("runner", environment) as second:
-            progress = await done(store, experiment_id)
+            await second.ready()
+            await with_eight_calls_in_hand(model)
+            services["runner"].kill()
+            assert await services["runner"].ended() == -signal.SIGKILL
+            calls = (await store.calls(experiment_id)).calls
+            answered = await stored(store, experiment_id)
+            await model.let_go()
+            progress = await done(store, experiment_id, at_least=15)
             retried = await second.metric(
                 "socratic_messages_total", queue="runner-run-requested", outcome="retried"
             )
-    assert (progress.done, progress.failed) == (RUNS, 0)
+    assert (progress.done, progress.failed) == (15, 0)
     assert retried > 0
-    assert answered < RUNS
-    assert (await store.calls(experiment_id)).calls == RUNS + (RUNS - answered)
+    assert (await store.calls(experiment_id)).calls == calls + 15 - answered
     assert await dead(broker) == []
 
 
@@ -283,7 +310,7 @@ async def up_local(environment):
         stdout=asyncio.subprocess.PIPE,
     )
     try:
-        async with asyncio.timeout(2 * PATIENCE):
+        async with waiting_for("make up-local"):
             yield process
     finally:
         if process.returncode is None:
@@ -311,6 +338,7 @@ async def test_up_local_starts_all_says_what_to_do_next_and_drains_them_at_ctrl_
     assert rest.decode().count(" stopped") == 5
 
 
+@pytest.mark.long
 async def test_up_local_stops_the_others_when_one_ends_by_itself(environment, broker):
     async with up_local({**environment, "SOCRATIC_JUDGE_BATCH": "none"}) as process:
         said = await until_said(process, "ended by itself with exit code 2")

@@ -3,16 +3,18 @@
 import asyncio
 import json
 import signal
+from contextlib import asynccontextmanager
 from urllib.parse import urlsplit
 
 import pytest
 
-from socratic_bench.addresses import open_broker
+from socratic_bench.addresses import open_broker, open_store
 from socratic_bench.consuming.queues import BROADCASTS, JUDGE_RESPONSE_RECORDED, WORK_QUEUES
 from socratic_bench.ports.broker import Message
 from tests.e2e.command import Terminal
 from tests.e2e.service_processes import all_ready
 from tests.servers import postgresql, rabbitmq
+from tests.waiting import PATIENCE, until
 
 pytestmark = pytest.mark.connected
 
@@ -22,13 +24,12 @@ models:
   - {id: reference/lecturer, options: {latency_ms: 5}}
 repeats: 3
 """
-PATIENCE = 180.0
-"""Seconds within which a running service has done what it is there for."""
+KINDS = ("runner", "judge", "curator")
 
 
 @pytest.fixture
 async def terminal(tmp_path):
-    async with rabbitmq.namespace() as broker, postgresql.new_database() as store:
+    async with rabbitmq.namespace() as broker, postgresql.prepared_database() as store:
         addresses = {"SOCRATIC_BROKER_URL": broker, "SOCRATIC_STORE_URL": with_password(store)}
         yield Terminal(tmp_path, addresses)
 
@@ -57,12 +58,17 @@ async def test_what_is_submitted_is_carried_out_by_the_services_and_watched_to_i
     terminal, config
 ):
     experiment_id = submitted(terminal, config)
+    assert submitted(terminal, config) == experiment_id, "submitted twice it is one experiment"
     waiting = json.loads(terminal.run("status", experiment_id, "--json").stdout)
     assert (waiting["state"], waiting["done"], waiting["left"]) == ("at_work", 0, 90)
+    stop_watching_by_ctrl_c(terminal, experiment_id)
 
-    async with all_ready(terminal.environment, "runner", "judge", "curator"):
+    async with all_ready(terminal.environment, *KINDS):
         watched = await typed(terminal, "watch", experiment_id[:8])
-        await eventually(lambda: the_only_status(terminal)["completed_at"])
+        async with opened(terminal.environment["SOCRATIC_STORE_URL"]) as store:
+            await until(
+                lambda: store.experiment(experiment_id), lambda it: it.completed_at, "completion"
+            )
 
     assert watched.returncode == 0, watched.stderr
     first, second = watched.stdout.splitlines()[1:3]
@@ -81,19 +87,21 @@ async def test_what_is_submitted_is_carried_out_by_the_services_and_watched_to_i
     }
 
 
+def stop_watching_by_ctrl_c(terminal, experiment_id):
+    with terminal.started("watch", experiment_id) as watching:
+        said = watching.stderr.readline()
+        watching.send_signal(signal.SIGINT)
+        out, more = watching.communicate(timeout=PATIENCE)
+    assert (watching.returncode, out) == (130, "")
+    assert said + more == (
+        f"Watching {experiment_id} (Ctrl-C: it goes on unwatched)\n"
+        "Stopped watching: the experiment goes on.\n"
+    )
+
+
 def the_only_status(terminal):
     [status] = json.loads(terminal.run("status", "--json").stdout)["experiments"]
     return status
-
-
-async def test_submitted_twice_before_anything_is_done_nothing_counts_twice(terminal, config):
-    experiment_id = submitted(terminal, config)
-    assert submitted(terminal, config) == experiment_id
-    async with all_ready(terminal.environment, "runner", "judge", "curator"):
-        watched = await typed(terminal, "watch", experiment_id, "--json")
-    models = json.loads(watched.stdout)["leaderboard"]["models"]
-    assert [model["total_runs"] for model in models] == [45, 45]
-    assert terminal.run("verify").returncode == 0
 
 
 async def test_past_its_deadline_what_is_undone_is_listed_by_name_and_where_it_is_stuck(
@@ -101,7 +109,8 @@ async def test_past_its_deadline_what_is_undone_is_listed_by_name_and_where_it_i
 ):
     experiment_id = submitted(terminal, config)
     async with all_ready(terminal.environment, "runner"):
-        await eventually(lambda: waiting_for(terminal, experiment_id) == ["score"] * 90)
+        await every_response(terminal, experiment_id)
+    assert each_waits_for(terminal, experiment_id) == ["score"] * 90
     hurried = terminal.write("b.yaml", f"{CONFIG}deadline_hours: 0.0001\n")
     assert submitted(terminal, hurried) == experiment_id
 
@@ -116,26 +125,28 @@ async def test_past_its_deadline_what_is_undone_is_listed_by_name_and_where_it_i
     assert "90 runs are not done: 90 without a score." in status.stderr
 
 
-def waiting_for(terminal, experiment_id) -> list[str]:
+async def every_response(terminal, experiment_id):
+    """Wait until the runner has stored a response for each run."""
+    async with opened(terminal.environment["SOCRATIC_STORE_URL"]) as store:
+        runs = [run.run_id for run in (await store.experiment(experiment_id)).runs()]
+        await until(
+            lambda: store.responses(runs), lambda it: len(it) == len(runs), "every response"
+        )
+
+
+@asynccontextmanager
+async def opened(url):
+    store = open_store(url)
+    try:
+        yield store
+    finally:
+        await store.close()
+
+
+def each_waits_for(terminal, experiment_id) -> list[str]:
     """What each undone run waits for."""
     done = terminal.run("status", experiment_id, "--json", "--undone")
     return [run["waits_for"] for run in json.loads(done.stdout)["undone"]]
-
-
-async def test_ctrl_c_ends_the_watching_and_not_the_experiment(terminal, config):
-    experiment_id = submitted(terminal, config)
-    watching = terminal.start("watch", experiment_id)
-    said = watching.stderr.readline()
-    watching.send_signal(signal.SIGINT)
-    out, more = watching.communicate(timeout=PATIENCE)
-    assert (watching.returncode, out) == (130, "")
-    assert said + more == (
-        f"Watching {experiment_id} (Ctrl-C: it goes on unwatched)\n"
-        "Stopped watching: the experiment goes on.\n"
-    )
-    async with all_ready(terminal.environment, "runner", "judge", "curator"):
-        watched = await typed(terminal, "watch", experiment_id)
-    assert watched.returncode == 0
 
 
 async def test_what_no_service_can_handle_is_listed_put_back_and_thrown_away(terminal):
@@ -144,21 +155,20 @@ async def test_what_no_service_can_handle_is_listed_put_back_and_thrown_away(ter
     try:
         await broker.declare(WORK_QUEUES, BROADCASTS)
         await broker.publish([Message("poison-1", queue.event_type, "a/b", b'{"not": "an event"}')])
+        async with all_ready(terminal.environment, "judge"):
+            letter = await dead_letter(terminal, broker, queue.name)
+            assert (letter["id"], letter["group"], letter["body"]) == (
+                "poison-1",
+                "a/b",
+                '{"not": "an event"}',
+            )
+            assert "not an event this version reads" in letter["reason"]
+            redriven = await typed(terminal, "dlq", "redrive", queue.name)
+            assert redriven.stderr == f"{queue.name}: 1 dead letter put back.\n"
+            letter = await dead_letter(terminal, broker, queue.name)
+            assert letter["id"] == "poison-1"
     finally:
         await broker.close()
-
-    async with all_ready(terminal.environment, "judge"):
-        letter = await dead_letter(terminal, queue.name)
-        assert (letter["id"], letter["group"], letter["body"]) == (
-            "poison-1",
-            "a/b",
-            '{"not": "an event"}',
-        )
-        assert "not an event this version reads" in letter["reason"]
-        redriven = await typed(terminal, "dlq", "redrive", queue.name)
-        assert redriven.stderr == f"{queue.name}: 1 dead letter put back.\n"
-        letter = await dead_letter(terminal, queue.name)
-        assert letter["id"] == "poison-1"
 
     listed = terminal.run("dlq", "list")
     assert [line.split()[:2] for line in listed.stdout.splitlines()[1:]] == [
@@ -170,10 +180,10 @@ async def test_what_no_service_can_handle_is_listed_put_back_and_thrown_away(ter
     assert terminal.run("dlq", "list").stdout == ""
 
 
-async def dead_letter(terminal, queue):
+async def dead_letter(terminal, broker, queue):
     """The one dead letter of a queue, once it is there."""
-    listed = await eventually(lambda: terminal.run("dlq", "list", queue, "--json").stdout)
-    return json.loads(listed)
+    await until(lambda: broker.dead_letters(queue), bool, f"a dead letter of {queue}")
+    return json.loads((await typed(terminal, "dlq", "list", queue, "--json")).stdout)
 
 
 async def typed(terminal, *words):
@@ -181,28 +191,28 @@ async def typed(terminal, *words):
     return await asyncio.to_thread(terminal.run, *words)
 
 
-async def eventually(look):
-    """The first true answer of `look`, which blocks."""
-    async with asyncio.timeout(PATIENCE):
-        while not (found := await asyncio.to_thread(look)):
-            pass
-    return found
-
-
-@pytest.mark.parametrize("command", ["run", "submit"])
-def test_no_command_shows_a_password(terminal, command):
+def test_no_command_shows_a_password(terminal):
     config = terminal.write("b.yaml", "models: [reference/socratic]\nrepeats: 1\n")
     addresses = [
         urlsplit(terminal.environment[f"SOCRATIC_{what}_URL"]) for what in ("STORE", "BROKER")
     ]
-    done = [terminal.run(command, config), terminal.run("status"), terminal.run("dlq", "list")]
-    done += [terminal.run(command, "--help"), terminal.run("verify")]
-    assert [each.returncode for each in done] == [0] * 5
+    done = [
+        terminal.run(*words)
+        for words in (
+            ("run", config),
+            ("submit", config),
+            ("status",),
+            ("dlq", "list"),
+            ("verify",),
+            ("run", "--help"),
+            ("submit", "--help"),
+        )
+    ]
+    assert [each.returncode for each in done] == [0] * 7
     for address in addresses:
         assert f":{address.password}" not in "".join(each.stdout + each.stderr for each in done)
 
 
-@pytest.mark.slow
 def test_a_broker_that_is_not_there_is_one_sentence_without_the_password(tmp_path):
     terminal = Terminal(tmp_path)
     config = terminal.write("b.yaml", CONFIG)

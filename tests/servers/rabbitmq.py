@@ -58,7 +58,7 @@ async def delete(url: str, queues: Sequence[WorkQueue]) -> None:
     names = [topology.named(queue.name, link.namespace) for queue in queues]
     for queue, name in zip(queues, names, strict=True):
         if queue.separate_groups:
-            written = Lanes(link, publisher, replace(queue, name=name), 1)
+            written = Lanes(link, publisher, replace(queue, name=name))
             with suppress(UnroutableMessage):  # it was never declared
                 lanes += [topology.lane(name, group) for group in await written.known()]
             await written.close()
@@ -71,7 +71,7 @@ async def delete(url: str, queues: Sequence[WorkQueue]) -> None:
                 name,
                 topology.dead_letter_queue(name),
                 topology.groups_stream(name),
-                *(topology.delay_queue(name, delay) for delay in topology.DELAYS),
+                topology.delayed_queue(name),
             ):
                 await channel.queue_delete(each)
             await channel.exchange_delete(topology.lanes_exchange(name))

@@ -31,9 +31,6 @@ class BrokerAdapter:
     waits_when_full: bool
     """Whether `max_waiting` bounds a queue and `publish` waits for room in it."""
 
-    patience: float
-    """Seconds within which whatever is to happen has happened."""
-
     silence: float
     """Seconds without anything after which nothing is going to happen."""
 
@@ -60,7 +57,6 @@ MEMORY = BrokerAdapter(
     name="memory",
     open=_open_memory,
     waits_when_full=True,
-    patience=5.0,
     silence=0.02,
     delay=0.1,
 )
@@ -82,7 +78,6 @@ RABBITMQ = BrokerAdapter(
     name="rabbitmq",
     open=_open_rabbitmq,
     waits_when_full=False,
-    patience=15.0,
     silence=0.15,
     delay=0.2,
     sends_ahead=True,

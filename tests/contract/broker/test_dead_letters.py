@@ -24,8 +24,8 @@ async def test_a_rejected_message_is_a_dead_letter_with_the_reason(
     expected: Sequence[DeadLetter] = [
         DeadLetter(message(queue, 1), queue.name, "cannot read model/1", 1)
     ]
-    assert await traffic.becomes(lambda: broker.dead_letters(queue.name), expected)
-    assert await traffic.has_depth(broker, queue, 0)
+    await traffic.until_is(lambda: broker.dead_letters(queue.name), expected)
+    await traffic.until_depth(broker, queue, 0)
     async with broker.consume(queue.name, prefetch=1) as consumer:
         assert await traffic.receives_nothing(consumer)
 
@@ -43,7 +43,7 @@ async def test_a_message_retried_as_often_as_the_queue_allows_is_a_dead_letter(
     expected: Sequence[DeadLetter] = [
         DeadLetter(message(queue, 1), queue.name, "failure 3", DELIVERY_LIMIT)
     ]
-    assert await traffic.becomes(lambda: broker.dead_letters(queue.name), expected)
+    await traffic.until_is(lambda: broker.dead_letters(queue.name), expected)
 
 
 async def test_a_message_that_ends_every_consumer_is_a_dead_letter_at_last(
@@ -57,10 +57,12 @@ async def test_a_message_that_ends_every_consumer_is_a_dead_letter_at_last(
     async def dead() -> list[str]:
         return [letter.message.id for letter in await broker.dead_letters(queue.name)]
 
-    assert await traffic.becomes(dead, ["model/1"])
+    async with broker.consume(queue.name, prefetch=1) as consumer:
+        assert await traffic.receives_nothing(consumer)
+        await traffic.until_is(dead, ["model/1"])
     [letter] = await broker.dead_letters(queue.name)
     assert letter.reason
-    assert await traffic.has_depth(broker, queue, 0)
+    await traffic.until_depth(broker, queue, 0)
 
 
 async def test_dead_letters_are_listed_oldest_first_and_stay(
@@ -74,8 +76,8 @@ async def test_dead_letters_are_listed_oldest_first_and_stay(
         letters = await broker.dead_letters(queue.name, limit=2)
         return [letter.message.id for letter in letters]
 
-    assert await traffic.becomes(oldest_two, ["model/0", "model/1"])
-    assert await traffic.becomes(oldest_two, ["model/0", "model/1"])
+    await traffic.until_is(oldest_two, ["model/0", "model/1"])
+    await traffic.until_is(oldest_two, ["model/0", "model/1"])
     assert len(await broker.dead_letters(queue.name)) == 4
 
 
@@ -88,7 +90,7 @@ async def test_redriven_messages_are_delivered_as_new(
     assert await broker.redrive(queue.name) == 3
     assert await broker.redrive(queue.name) == 0
     assert await broker.dead_letters(queue.name) == []
-    assert await traffic.has_depth(broker, queue, 5)
+    await traffic.until_depth(broker, queue, 5)
     async with broker.consume(queue.name, prefetch=5) as consumer:
         delivered = await traffic.take(consumer, 5)
     assert sorted(ids(delivered)) == ids(messages(queue, 5))
@@ -114,4 +116,18 @@ async def test_purged_dead_letters_are_gone(
     assert await broker.purge_dead_letters(queue.name) == 0
     assert await broker.dead_letters(queue.name) == []
     assert await broker.redrive(queue.name) == 0
-    assert await traffic.has_depth(broker, queue, 1)
+    await traffic.until_depth(broker, queue, 1)
+
+
+async def test_letters_that_were_looked_at_are_there_for_who_comes_next(
+    broker: Broker, queue: WorkQueue, traffic: Traffic
+) -> None:
+    await broker.publish(messages(queue, 3))
+    await _reject(broker, queue, traffic, 3)
+
+    async def dead() -> int:
+        return len(await broker.dead_letters(queue.name))
+
+    await traffic.until_is(dead, 3)
+    assert {await dead() for _ in range(50)} == {3}
+    assert await broker.redrive(queue.name) == 3

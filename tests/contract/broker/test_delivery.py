@@ -13,12 +13,15 @@ from hypothesis import strategies as st
 from socratic_bench.errors import BrokerError
 from socratic_bench.ports.broker import Broker, Delivery, Message, WorkQueue
 from tests.contract.broker.adapters import BrokerAdapter, Limits
-from tests.contract.broker.traffic import Traffic, ids, message, messages, new_queue
+from tests.contract.broker.traffic import LONG_DELAY, Traffic, ids, message, messages, new_queue
+from tests.lengths import at_length
+from tests.waiting import waiting_for
 
 TEXT = st.text(st.characters(codec="utf-8", exclude_categories=["Cc"]), min_size=1, max_size=60)
 
 
-@settings(max_examples=50, deadline=None)
+@pytest.mark.two_lengths
+@settings(max_examples=at_length(15, 50), deadline=None)
 @given(body=st.binary(max_size=2_000), id_=TEXT, group=TEXT, event_type=TEXT)
 async def test_a_message_arrives_as_it_was_published(
     adapter: BrokerAdapter, traffic: Traffic, body: bytes, id_: str, group: str, event_type: str
@@ -71,7 +74,7 @@ async def test_an_acked_message_is_never_delivered_again(
         await consumer.ack(await traffic.take(consumer, 5))
     async with broker.consume(queue.name, prefetch=10) as consumer:
         assert await traffic.receives_nothing(consumer)
-    assert await traffic.has_depth(broker, queue, 0)
+    await traffic.until_depth(broker, queue, 0)
 
 
 async def test_what_a_consumer_left_unsettled_is_delivered_again_with_its_attempts_counted(
@@ -101,7 +104,7 @@ async def test_a_consumer_cancelled_with_messages_in_hand_loses_none(
 
     await broker.publish(messages(queue, 3))
     crashing = asyncio.create_task(crash())
-    async with asyncio.timeout(5):
+    async with waiting_for("the consumer to have all in hand"):
         await in_hand.wait()
     crashing.cancel()
     await asyncio.wait({crashing})
@@ -156,22 +159,22 @@ async def test_a_drained_consumer_receives_nothing_and_settles_what_it_has(
         assert await traffic.finish(receiving) == []
         await consumer.ack(in_hand)
         assert await traffic.receive(consumer) == []
-    assert await traffic.has_depth(broker, queue, 1)
+    await traffic.until_depth(broker, queue, 1)
 
 
 async def test_depth_counts_what_waits_and_not_what_is_in_hand(
     broker: Broker, queue: WorkQueue, traffic: Traffic, adapter: BrokerAdapter
 ) -> None:
-    assert await traffic.has_depth(broker, queue, 0)
+    await traffic.until_depth(broker, queue, 0)
     await broker.publish(messages(queue, 6))
-    assert await traffic.has_depth(broker, queue, 6)
+    await traffic.until_depth(broker, queue, 6)
     async with broker.consume(queue.name, prefetch=2) as consumer:
         delayed, _ = await traffic.take(consumer, 2)
         consumer.drain()
-        assert await traffic.has_depth(broker, queue, 4)
-        await consumer.retry(delayed, 10 * adapter.patience, "later")
-        assert await traffic.has_depth(broker, queue, 5)
-    assert await traffic.has_depth(broker, queue, 6)
+        await traffic.until_depth(broker, queue, 4)
+        await consumer.retry(delayed, LONG_DELAY, "later")
+        await traffic.until_depth(broker, queue, 5)
+    await traffic.until_depth(broker, queue, 6)
 
 
 async def test_settling_twice_is_an_error_and_settles_the_others(
@@ -187,7 +190,7 @@ async def test_settling_twice_is_an_error_and_settles_the_others(
             await consumer.retry(other, 0, "settled before")
         with pytest.raises(BrokerError, match="not in this consumer's hand"):
             await consumer.reject(other, "settled before")
-    assert await traffic.has_depth(broker, queue, 0)
+    await traffic.until_depth(broker, queue, 0)
     assert await broker.dead_letters(queue.name) == []
 
 

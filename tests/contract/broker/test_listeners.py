@@ -77,7 +77,7 @@ async def test_a_queue_and_a_listener_of_one_type_each_get_a_copy(
     async with broker.listen(queue.event_type) as listener:
         await broker.publish([message(queue, 1)])
         assert await traffic.hear(listener, 1) == [message(queue, 1)]
-    assert await traffic.has_depth(broker, queue, 1)
+    await traffic.until_depth(broker, queue, 1)
 
 
 async def test_a_listener_that_reads_nothing_holds_up_nobody(

@@ -25,7 +25,7 @@ async def test_every_message_of_a_parcel_is_delivered_as_it_was_published(
         assert {delivery.message for delivery in delivered} == set(published)
         assert {delivery.attempt for delivery in delivered} == {1}
         await consumer.ack(delivered)
-    assert await traffic.has_depth(broker, queue, 0)
+    await traffic.until_depth(broker, queue, 0)
 
 
 async def test_a_consumer_holds_at_most_its_prefetch_of_parcels_too(
@@ -52,7 +52,7 @@ async def test_the_messages_of_a_parcel_each_go_their_own_way(
         [again] = await traffic.take(consumer, 1)
         assert (again.message, again.attempt) == (second.message, 2)
         await consumer.ack([again])
-    assert await traffic.has_depth(broker, queue, 0)
+    await traffic.until_depth(broker, queue, 0)
     [letter] = await broker.dead_letters(queue.name)
     assert (letter.message, letter.reason, letter.attempts) == (first.message, "broken", 1)
 
@@ -94,9 +94,12 @@ async def test_a_redrive_of_some_of_a_dead_parcel_leaves_the_others_dead(
     async def dead() -> int:
         return len(await broker.dead_letters(queue.name))
 
-    assert await traffic.becomes(dead, 8)
+    async with broker.consume(queue.name, prefetch=8) as consumer:
+        assert await traffic.receives_nothing(consumer)
+        await traffic.until_is(dead, 8)
+        await traffic.until_depth(broker, queue, 0)
     assert await broker.redrive(queue.name, limit=3) == 3
-    assert await traffic.becomes(dead, 5)
+    await traffic.until_is(dead, 5)
     async with broker.consume(queue.name, prefetch=8) as consumer:
         delivered = await traffic.take(consumer, 3)
         await consumer.ack(delivered)

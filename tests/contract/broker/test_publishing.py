@@ -9,7 +9,7 @@ import pytest
 from socratic_bench.errors import BrokerClosed, BrokerError, UnroutableMessage
 from socratic_bench.ports.broker import Broker, Message, WorkQueue
 from tests.contract.broker.adapters import BrokerAdapter, Limits
-from tests.contract.broker.traffic import Traffic, ids, message, messages, new_queue
+from tests.contract.broker.traffic import LONG_DELAY, Traffic, ids, message, messages, new_queue
 
 
 @pytest.fixture
@@ -23,7 +23,7 @@ async def test_declaring_a_queue_again_keeps_its_messages(
 ) -> None:
     await broker.publish(messages(queue, 2))
     await broker.declare([queue])
-    assert await traffic.has_depth(broker, queue, 2)
+    await traffic.until_depth(broker, queue, 2)
 
 
 async def test_a_queue_cannot_be_declared_for_a_second_type(
@@ -57,7 +57,7 @@ async def test_one_publish_may_hold_several_types(broker: Broker, traffic: Traff
     await broker.publish([message(one, 1), message(other, 2), message(one, 3)])
     async with broker.consume(one.name, prefetch=9) as consumer:
         assert sorted(ids(await traffic.take(consumer, 2))) == ["model/1", "model/3"]
-    assert await traffic.has_depth(broker, other, 1)
+    await traffic.until_depth(broker, other, 1)
 
 
 @pytest.mark.usefixtures("needs_backpressure")
@@ -213,6 +213,6 @@ async def test_no_task_is_left_after_closing(adapter: BrokerAdapter, traffic: Tr
             await broker.publish(messages(queue, 2))
             async with broker.consume(queue.name, prefetch=9) as consumer:
                 [one, _] = await traffic.take(consumer, 2)
-                await consumer.retry(one, 10 * adapter.patience, "later")
+                await consumer.retry(one, LONG_DELAY, "later")
         await broker.close()
         assert asyncio.all_tasks() == before

@@ -8,12 +8,15 @@ from collections import Counter
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from socratic_bench.ports.broker import Broker, Consumer, Delivery, WorkQueue
 from tests.contract.broker.adapters import BrokerAdapter, Limits
 from tests.contract.broker.traffic import Traffic, ids, message, new_queue
+from tests.lengths import at_length
+from tests.waiting import waiting_for
 
 DELIVERY_LIMIT = 3
 PREFETCH = 3
@@ -119,7 +122,7 @@ class _Model:
         """End every consumer, then ack all that is left."""
         for _ in range(len(self.consumers)):
             await self.crash(random.Random(0))
-        assert await self.traffic.has_depth(self.broker, self.queue, len(self.waiting))
+        await self.traffic.until_depth(self.broker, self.queue, len(self.waiting))
         async with self.broker.consume(self.queue.name, prefetch=5) as consumer:
             while self.waiting:
                 delivered = await self.traffic.receive(consumer)
@@ -127,7 +130,7 @@ class _Model:
                 for id_ in ids(delivered):
                     del self.waiting[id_]
                     self.settled.add(id_)
-        assert await self.traffic.has_depth(self.broker, self.queue, 0)
+        await self.traffic.until_depth(self.broker, self.queue, 0)
 
     def _comes_back(self, delivery: Delivery) -> None:
         if not self.sends_ahead and delivery.attempt >= DELIVERY_LIMIT:
@@ -157,7 +160,8 @@ STEPS = {
 }
 
 
-@settings(max_examples=60, deadline=None)
+@pytest.mark.two_lengths
+@settings(max_examples=at_length(20, 60), deadline=None)
 @given(
     steps=st.lists(st.sampled_from(sorted(STEPS)), min_size=20, max_size=80),
     seed=st.integers(0, 2**32),
@@ -194,11 +198,11 @@ class _Crowd:
         self.acked: Counter[str] = Counter()
         self.all_acked = asyncio.Event()
 
-    async def run(self, *, publishers: int, consumers: int, patience: float) -> None:
+    async def run(self, *, publishers: int, consumers: int) -> None:
         """Publish from several tasks and consume in others until all is acked."""
         at_work = [asyncio.create_task(self._consume()) for _ in range(consumers)]
         try:
-            async with asyncio.timeout(patience):
+            async with waiting_for("all messages to be acked"):
                 await asyncio.gather(*(self._publish(number) for number in range(publishers)))
                 self._publishing = False
                 self._look_whether_all_is_acked()
@@ -266,7 +270,8 @@ class _Crowd:
             self.all_acked.set()
 
 
-@settings(max_examples=60, deadline=None)
+@pytest.mark.two_lengths
+@settings(max_examples=at_length(10, 60), deadline=None)
 @given(seed=st.integers(0, 2**32), max_waiting=st.integers(1, 8), consumers=st.integers(1, 4))
 async def test_publishers_and_consumers_at_the_same_time_never_stall_and_lose_nothing(
     adapter: BrokerAdapter, seed: int, max_waiting: int, consumers: int
@@ -276,6 +281,6 @@ async def test_publishers_and_consumers_at_the_same_time_never_stall_and_lose_no
     async with adapter.open(limits) as broker:
         await broker.declare([queue])
         crowd = _Crowd(broker, queue, seed)
-        await crowd.run(publishers=4, consumers=consumers, patience=6 * adapter.patience)
+        await crowd.run(publishers=4, consumers=consumers)
         assert crowd.accepted <= crowd.acked.keys()
         assert set(crowd.acked.values()) <= {1}

@@ -9,8 +9,12 @@ from uuid import uuid4
 
 from socratic_bench.ports.broker import Broker, Consumer, Delivery, Listener, Message, WorkQueue
 from tests.contract.broker.adapters import BrokerAdapter
+from tests.waiting import until, waiting_for
 
 T = TypeVar("T")
+
+LONG_DELAY = 3_000.0
+"""Seconds of a delay that no test waits for."""
 
 
 def new_queue(
@@ -38,14 +42,14 @@ def ids(things: Iterable[Delivery | Message]) -> list[str]:
 
 
 class Traffic:
-    """Receives from one adapter's brokers, and gives up when its patience is at an end."""
+    """Receives from one adapter's brokers, and never for ever."""
 
     def __init__(self, adapter: BrokerAdapter) -> None:
         self._adapter = adapter
 
     async def receive(self, consumer: Consumer, limit: int = 100) -> list[Delivery]:
         """One receive."""
-        async with asyncio.timeout(self._adapter.patience):
+        async with waiting_for("a delivery"):
             return list(await consumer.receive(limit))
 
     async def take(self, consumer: Consumer, count: int, limit: int = 100) -> list[Delivery]:
@@ -60,7 +64,7 @@ class Traffic:
     async def hear(self, listener: Listener, count: int) -> list[Message]:
         """The next `count` messages a listener hears."""
         heard: list[Message] = []
-        async with asyncio.timeout(self._adapter.patience):
+        async with waiting_for(f"{count} broadcasts"):
             async for heard_message in listener:
                 heard.append(heard_message)
                 if len(heard) == count:
@@ -69,7 +73,7 @@ class Traffic:
 
     async def finish(self, task: asyncio.Task[T]) -> T:
         """The result of a task that is expected to end."""
-        async with asyncio.timeout(self._adapter.patience):
+        async with waiting_for("the end of a task"):
             return await task
 
     async def is_waiting(self, task: asyncio.Task[Any]) -> bool:
@@ -93,19 +97,13 @@ class Traffic:
         await asyncio.wait({task})
         return waiting
 
-    async def becomes(self, read: Callable[[], Awaitable[T]], expected: T) -> bool:
-        """Whether what is read is as expected, soon."""
-        try:
-            async with asyncio.timeout(self._adapter.patience):
-                while await read() != expected:  # noqa: ASYNC110 - a server tells no event of it
-                    await asyncio.sleep(self._adapter.silence)
-        except TimeoutError:
-            return False
-        return True
+    async def until_is(self, read: Callable[[], Awaitable[T]], expected: T) -> None:
+        """Wait until what is read is as expected: a server tells no event of it."""
+        await until(read, lambda found: found == expected, f"{expected!r}")
 
-    async def has_depth(self, broker: Broker, queue: WorkQueue, expected: int) -> bool:
-        """Whether so many messages wait in a queue, soon."""
-        return await self.becomes(lambda: broker.depth(queue.name), expected)
+    async def until_depth(self, broker: Broker, queue: WorkQueue, expected: int) -> None:
+        """Wait until so many messages wait in a queue."""
+        await self.until_is(lambda: broker.depth(queue.name), expected)
 
 
 async def _receive_one(consumer: Consumer) -> object:

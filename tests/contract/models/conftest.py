@@ -12,10 +12,10 @@ from tests.contract.models.adapters import IN_PROCESS, LOCAL, ModelAdapter
 from tests.contract.models.bedrock_adapter import BEDROCK
 from tests.contract.models.http_adapter import HTTP
 
-CONNECTED = [*LOCAL, *HTTP, *BEDROCK]
+REAL = [pytest.mark.connected, pytest.mark.long, pytest.mark.xdist_group("a real model")]
 ADAPTERS = [
     *(pytest.param(adapter, id=adapter.name) for adapter in IN_PROCESS),
-    *(pytest.param(adapter, id=adapter.name, marks=pytest.mark.connected) for adapter in CONNECTED),
+    *(pytest.param(adapter, id=adapter.name, marks=REAL) for adapter in (*LOCAL, *HTTP, *BEDROCK)),
 ]
 
 

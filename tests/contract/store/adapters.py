@@ -32,7 +32,7 @@ async def _sqlite_file() -> AsyncIterator[Database]:
 
 @asynccontextmanager
 async def _postgresql_database() -> AsyncIterator[Database]:
-    async with postgresql.new_database() as url:
+    async with postgresql.prepared_database() as url:
         yield lambda: SqlStore.from_url(url)
 
 

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Sequence
 from itertools import count, pairwise
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -16,6 +17,7 @@ from socratic_bench.scoring.profiles import CANONICAL
 from socratic_bench.scoring.statuses import Status
 from tests.contract.store.adapters import Database
 from tests.contract.store.facts import Facts, a_failure, a_run, a_score, contents
+from tests.lengths import at_length
 
 Fact = ScoredResponse | RunFailure
 
@@ -84,13 +86,14 @@ async def _fold_and_compare(
         assert contents(await store.cells([experiment_id])) == _facts(delivered).cells
 
 
+@pytest.mark.two_lengths
 def test_cells_are_the_fold_of_their_facts_after_every_batch(database: Database) -> None:
     numbers = count()
     with asyncio.Runner() as loop:
         store = database()
         loop.run(store.prepare())
 
-        @settings(max_examples=100, deadline=None)
+        @settings(max_examples=at_length(40, 100), deadline=None)
         @given(batches=deliveries())
         def hold(batches: list[list[Fact]]) -> None:
             loop.run(_fold_and_compare(store, f"exp-{next(numbers)}", batches))

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import NamedTuple, TypeAlias
 
+import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -15,6 +16,7 @@ from socratic_bench.domain.run import Run
 from socratic_bench.ports.store import Claim, Leases, Spending, Store, TurnKey
 from tests.contract.store.adapters import Database
 from tests.contract.store.facts import MINUTE, MONDAY, a_response, an_experiment
+from tests.lengths import at_length
 
 LEASE_MINUTES = 3
 TURNS = 4
@@ -180,13 +182,14 @@ class Play:
         return frozenset(map(self._key, turns))
 
 
+@pytest.mark.two_lengths
 def test_after_every_step_the_spending_is_what_the_calls_add_up_to(database: Database) -> None:
     numbers = count()
     with asyncio.Runner() as loop:
         stores = database(), database()
         loop.run(stores[0].prepare())
 
-        @settings(max_examples=150, deadline=None)
+        @settings(max_examples=at_length(50, 150), deadline=None)
         @given(budget=st.none() | st.integers(0, 20), steps=STEPS)
         @example(
             budget=9,

@@ -9,9 +9,7 @@ from socratic_bench.domain.manifest import Experiment
 from socratic_bench.domain.run import Run
 from socratic_bench.ports.store import Claim, Spending, Store, TurnKey
 from tests.contract.store.facts import MINUTE, MONDAY, a_response, an_experiment
-
-SECONDS = 60
-"""How long all of it may take; a tenth is usual."""
+from tests.waiting import waiting_for
 
 
 def _turn(run: Run) -> TurnKey:
@@ -71,7 +69,7 @@ async def test_no_more_is_ever_committed_than_the_budget_and_nothing_gets_lost(
             seen.append(await other_store.spending(experiment.experiment_id, MONDAY))
 
     watching = asyncio.create_task(watch())
-    async with asyncio.timeout(SECONDS):
+    async with waiting_for("ten runners"):
         await asyncio.gather(*(runner.work(rounds=12) for runner in runners))
     watching.cancel()
     await asyncio.gather(watching, return_exceptions=True)
@@ -136,7 +134,7 @@ async def test_batches_across_experiments_settle_without_waiting_crosswise(
         for start in range(0, len(batch), 12):
             await writer.record([a_response(run, cost=3) for run in batch[start : start + 12]])
 
-    async with asyncio.timeout(SECONDS):
+    async with waiting_for("twelve writers"):
         await asyncio.gather(*(write(number) for number in range(12)))
     for experiment in experiments:
         spending = await store.spending(experiment.experiment_id, MONDAY)

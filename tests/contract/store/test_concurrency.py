@@ -24,6 +24,7 @@ from tests.contract.store.facts import (
     an_experiment,
     contents,
 )
+from tests.waiting import waiting_for
 
 
 def _facts(experiment: Experiment) -> Facts:
@@ -105,7 +106,7 @@ async def test_a_fold_cancelled_anywhere_is_folded_wholly_or_not_at_all(store: S
         failures = await store.failure_rows(experiment.experiment_id)
         cells = await store.cells([experiment.experiment_id])
         assert contents(cells) == contents(fold(rows, failures).values())
-        async with asyncio.timeout(10):
+        async with waiting_for("a write after a fold was cancelled"):
             await store.record([a_response(a_run(number + 1))])
     assert cancelled
     await store.fold(facts.scores, facts.failures)
@@ -121,7 +122,7 @@ async def test_work_that_waits_goes_on_when_the_work_before_it_is_cancelled(stor
         await asyncio.sleep(0)
     first.cancel()
     cut_off.cancel()
-    async with asyncio.timeout(10):
+    async with waiting_for("the work behind what was cancelled"):
         await asyncio.gather(first, cut_off, return_exceptions=True)
         await asyncio.gather(*waiting)
 
@@ -129,7 +130,7 @@ async def test_work_that_waits_goes_on_when_the_work_before_it_is_cancelled(stor
 async def test_reading_does_not_wait_for_what_is_being_written(store: Store) -> None:
     runs = list(an_experiment(models=10, scenarios=10, repeats=30).runs())
     writing = asyncio.ensure_future(store.fold([a_score(run) for run in runs], []))
-    async with asyncio.timeout(10):
+    async with waiting_for("readings beside a write"):
         read = 0
         while not writing.done():
             assert len(await store.cells()) in {0, 100}

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from itertools import count
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -14,6 +15,8 @@ from socratic_bench.domain.fair_share import fair_shares
 from socratic_bench.ports.store import ShareClaim, Store
 from tests.contract.store.adapters import Database
 from tests.contract.store.facts import MONDAY
+from tests.lengths import at_length
+from tests.waiting import waiting_for
 
 SECOND = timedelta(seconds=1)
 TERM = 10 * SECOND
@@ -134,7 +137,7 @@ async def test_claims_of_several_limits_in_any_order_do_not_wait_crosswise(
             each = (store, other_store)[number % 2]
             await each.share(claims, f"{number}", MONDAY, MONDAY + TERM)
 
-    async with asyncio.timeout(60):
+    async with waiting_for("the claims of twelve runners"):
         await asyncio.gather(*(claim(number) for number in range(12)))
 
 
@@ -185,13 +188,14 @@ def _settling(draw: st.DrawFn) -> tuple[dict[str, int], list[list[str]]]:
     return wants, [draw(st.permutations(sorted(wants))) for _ in range(3)]
 
 
+@pytest.mark.two_lengths
 def test_shares_never_exceed_the_total_and_become_fair(database: Database) -> None:
     numbers = count()
     with asyncio.Runner() as loop:
         stores = database(), database()
         loop.run(stores[0].prepare())
 
-        @settings(max_examples=100, deadline=None)
+        @settings(max_examples=at_length(30, 100), deadline=None)
         @given(total=TOTAL, claims=CLAIMS, settling=_settling())
         def hold(
             total: int,

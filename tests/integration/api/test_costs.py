@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator
 from datetime import datetime, timedelta
@@ -19,6 +18,7 @@ from socratic_bench.domain.money import Price
 from socratic_bench.ports.store import Claim, TurnKey
 from tests.contract.store.facts import a_response
 from tests.dashboard.seeding import MONDAY, experiment, seed, tutors
+from tests.waiting import waiting_for
 
 ADDRESS = "/api/cost-analysis"
 PRICE = Price(input_per_million=Decimal(3), output_per_million=Decimal(15))
@@ -143,7 +143,7 @@ async def test_spending_is_never_shown_as_it_was_longer_ago_than_promised(
         monkeypatch.setattr(store, name, counted)
 
     async def look_until_refreshed(times: int) -> None:
-        async with asyncio.timeout(30):
+        async with waiting_for("answers that are made anew"):
             while calls["revision"] < times:
                 await client.get("/api/experiments")
 

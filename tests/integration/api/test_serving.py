@@ -16,14 +16,13 @@ import pytest
 from socratic_api.entrypoints.container import serve
 from socratic_bench.adapters.sql.store import SqlStore
 from socratic_bench.errors import InvalidSettings
-
-DEADLINE = 30
+from tests.waiting import waiting_for
 
 
 async def test_it_says_where_it_listens_answers_there_and_stops_when_cancelled(store: SqlStore):
     ready: asyncio.Future[str] = asyncio.get_running_loop().create_future()
     serving = asyncio.create_task(serve(store, "127.0.0.1", 0, ready.set_result))
-    async with asyncio.timeout(DEADLINE):
+    async with waiting_for("an answer, and the end of the server"):
         address = await ready
         async with httpx.AsyncClient(base_url=address) as client:
             answer = await client.get("/api/model-comparison")
@@ -48,7 +47,7 @@ async def test_a_port_in_use_is_one_sentence(store: SqlStore):
 async def test_small_packets_are_sent_at_once(store: SqlStore):
     ready: asyncio.Future[str] = asyncio.get_running_loop().create_future()
     serving = asyncio.create_task(serve(store, "127.0.0.1", 0, ready.set_result))
-    async with asyncio.timeout(DEADLINE), httpx.AsyncClient(base_url=await ready) as client:
+    async with waiting_for("a hundred answers"), httpx.AsyncClient(base_url=await ready) as client:
         await client.get("/healthz")
         began = time.perf_counter()
         for _ in range(100):
@@ -82,7 +81,7 @@ async def test_the_process_ends_with_0_when_it_is_told_to_stop(tmp_path: Path):
         SOCRATIC_STORE_URL=f"sqlite:///{tmp_path}/benchmark.db", SOCRATIC_PORT="0"
     )
     assert process.stderr is not None
-    async with asyncio.timeout(DEADLINE):
+    async with waiting_for("the end of the process"):
         serving = await process.stderr.readline()
         process.send_signal(signal.SIGTERM)
         code = await process.wait()
@@ -103,7 +102,7 @@ async def test_the_process_ends_with_2_and_one_sentence_over_a_wrong_setting(
     settings: dict[str, str], said: str
 ):
     process = await api_process(**settings)
-    async with asyncio.timeout(DEADLINE):
+    async with waiting_for("the end of the process"):
         _, stderr = await process.communicate()
 
     assert process.returncode == 2

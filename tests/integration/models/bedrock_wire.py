@@ -23,8 +23,9 @@ from socratic_bench.errors import ModelCallFailed
 from socratic_bench.ports.models import ModelClient, Reply
 from socratic_runner.models.registry import open_client
 from tests.contract.models.questions import a_question
+from tests.waiting import PATIENCE, waiting_for
 
-DEADLINE = 20
+DEADLINE = PATIENCE
 SECRETS = {
     "AWS_ACCESS_KEY_ID": "AKIAPLANTEDPLANTED42",
     "AWS_SECRET_ACCESS_KEY": "planted/secret+key=1234567890",
@@ -72,7 +73,7 @@ class Wire:
 
     async def asked(self, times: int = 1) -> None:
         """Wait for so many requests."""
-        async with asyncio.timeout(DEADLINE):
+        async with waiting_for(f"{times} requests"):
             for _ in range(times):
                 await self._arrivals.acquire()
 
@@ -124,7 +125,7 @@ async def opened(
     )
     client = open_client(model)
     try:
-        async with asyncio.timeout(DEADLINE):
+        async with waiting_for("the model"):
             yield client
     finally:
         await client.close()

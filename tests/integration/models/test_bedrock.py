@@ -24,11 +24,11 @@ from socratic_runner.models.registry import open_client
 from tests.contract.models.questions import a_question
 from tests.integration.models.bedrock_wire import isolate
 from tests.servers import llama_http, ministack
+from tests.waiting import PATIENCE, waiting_for
 
-pytestmark = pytest.mark.connected
+pytestmark = [pytest.mark.connected, pytest.mark.long, pytest.mark.xdist_group("a real model")]
 
 FEW = Parameters(max_tokens=12, temperature=0)
-DEADLINE = 60
 
 
 @pytest.fixture
@@ -48,7 +48,7 @@ async def opened(
     model = TutorModel(id=f"bedrock/{name}", base_url=address, options=options)
     client = open_client(model)
     try:
-        async with asyncio.timeout(DEADLINE):
+        async with waiting_for("the model"):
             yield client
     finally:
         await client.close()
@@ -62,7 +62,7 @@ async def what_the_model_itself_says(question: Question) -> dict[str, Any]:
         messages.append({"role": "assistant", "content": turn.tutor})
     messages.append({"role": "user", "content": question.student_message})
     body = {"messages": messages, "max_tokens": 12, "temperature": 0}
-    async with httpx.AsyncClient(timeout=DEADLINE) as http:
+    async with httpx.AsyncClient(timeout=PATIENCE) as http:
         url = f"{llama_http.SERVER.address()}/v1/chat/completions"
         answered = await http.post(url, json=body)
     return answered.json()
@@ -76,7 +76,7 @@ def connections_to(address: str) -> int:
 
 async def until(connections: int, address: str) -> None:
     """Wait until there are so many, well before an idle one would be closed."""
-    async with asyncio.timeout(5):
+    async with waiting_for(f"{connections} connections", patience=10):
         while connections_to(address) != connections:  # noqa: ASYNC110 - the system tells nobody
             await asyncio.sleep(0.001)
 
@@ -151,13 +151,13 @@ def test_a_process_may_use_several_event_loops(address):
     async def ask() -> str:
         async with opened(address) as client:
             text = (await client.ask(a_question(parameters=FEW))).text
-            both_have_asked.wait(DEADLINE)  # blocks the whole loop, and not the other
+            both_have_asked.wait(PATIENCE)  # blocks the whole loop, and not the other
             assert (await client.ask(a_question(parameters=FEW))).text == text
             return text
 
     with ThreadPoolExecutor(2) as threads:
         loops = [threads.submit(asyncio.run, ask()) for _ in range(2)]
-        assert len({loop.result(DEADLINE) for loop in loops}) == 1
+        assert len({loop.result(PATIENCE) for loop in loops}) == 1
 
 
 async def test_a_cancelled_call_closes_its_connection_and_leaves_the_client_in_use(address):

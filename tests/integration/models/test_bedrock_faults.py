@@ -32,6 +32,7 @@ from tests.integration.models.bedrock_wire import (
     sends,
     stop,
 )
+from tests.waiting import waiting_for
 
 
 @pytest.fixture(autouse=True)
@@ -145,7 +146,7 @@ async def test_a_stream_that_cannot_be_read_is_not_waited_for():
     async with answering(answer, waits=True) as wire, opened(wire.address) as client:
         with pytest.raises(ModelCallFailed) as failure:
             await client.ask(a_question())
-        async with asyncio.timeout(5):
+        async with waiting_for("the end of the connection", patience=10):
             await wire.hung_up.wait()
     assert failure.value.kind == FailureKind.MALFORMED_REPLY
 

@@ -26,6 +26,7 @@ from tests.integration.models.raw_server import (
     serving,
 )
 from tests.servers.http_process import free_port
+from tests.waiting import waiting_for
 
 MODEL = "openai-compatible/m"
 JSON = "Content-Type: application/json"
@@ -146,7 +147,7 @@ async def test_a_giant_error_is_read_only_at_its_beginning(open_model: OpenModel
             writer.write(b"x" * 10_000)
             await writer.drain()
 
-    async with asyncio.timeout(20):
+    async with waiting_for("the end of a call whose error never ends"):
         failure = await fails(open_model, endless)
     assert failure.kind == FailureKind.OVERLOADED
     assert "Too busy." in str(failure)
@@ -223,7 +224,7 @@ async def test_cancelling_a_call_closes_its_connection(open_model: OpenModel, he
         call.cancel()
         with pytest.raises(asyncio.CancelledError):
             await call
-        async with asyncio.timeout(5):
+        async with waiting_for("the end of the connection", patience=10):
             await server.gone.wait()
 
 
@@ -243,7 +244,7 @@ async def test_closing_a_client_ends_its_calls(open_model: OpenModel, head: byte
         connecting = asyncio.create_task(client.ask(a_question()))
         await asyncio.sleep(0)  # lets it begin
         await client.close()
-        async with asyncio.timeout(5):
+        async with waiting_for("the end of the client's calls", patience=10):
             ended = await asyncio.gather(begun, connecting, return_exceptions=True)
     for failure in ended:
         assert isinstance(failure, ModelCallFailed)
@@ -285,7 +286,7 @@ async def test_many_calls_are_made_at_once(open_model: OpenModel):
         writer.write(REPLY)
         writer.close()
 
-    async with serving(answer) as server, asyncio.timeout(60):
+    async with serving(answer) as server, waiting_for("three hundred replies"):
         client = open_model(MODEL, server.address)
         replies = await asyncio.gather(*(client.ask(a_question()) for _ in range(300)))
     assert {reply.text for reply in replies} == {"Why not ö?"}
@@ -293,7 +294,7 @@ async def test_many_calls_are_made_at_once(open_model: OpenModel):
 
 async def test_a_stream_that_stays_open_after_its_end_is_left(open_model: OpenModel, monkeypatch):
     monkeypatch.setattr(connection, "_TAIL_SECONDS", 0.05)
-    async with asyncio.timeout(20):
+    async with waiting_for("a reply whose stream stays open"):
         reply = await ask(open_model, saying(REPLY, then_close=False))
     assert reply.text == "Why not ö?"
 

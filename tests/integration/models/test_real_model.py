@@ -15,11 +15,12 @@ from socratic_bench.scoring.statuses import Status
 from tests.contract.models.questions import EARLIER, a_question
 from tests.integration.models.conftest import OpenModel, failure_of
 from tests.servers.llama_http import CACHING, NAME, SERVER
+from tests.waiting import PATIENCE, until
 
-pytestmark = pytest.mark.connected
+pytestmark = [pytest.mark.connected, pytest.mark.long, pytest.mark.xdist_group("a real model")]
 
 FIXED = {"seed": 1}
-SHORT = a_question(turn=2, parameters=Parameters(max_tokens=24))
+SHORT = a_question(turn=2, parameters=Parameters(max_tokens=24, temperature=0))
 WITH_AN_END = a_question(parameters=Parameters(max_tokens=50, temperature=0))
 
 
@@ -46,7 +47,7 @@ async def post(server: str, path: str, body: dict[str, Any]) -> dict[str, Any]:
         request = urllib.request.Request(
             f"{server}{path}", json.dumps(body).encode(), {"Content-Type": "application/json"}
         )
-        with urllib.request.urlopen(request, timeout=60) as response:
+        with urllib.request.urlopen(request, timeout=PATIENCE) as response:
             answer: dict[str, Any] = json.load(response)
         return answer
 
@@ -147,19 +148,16 @@ async def test_a_cancelled_call_stops_the_model(open_model: OpenModel, server: s
     client = opened(open_model, server, "llamacpp", stream=True, ignore_eos=True)
     endless = a_question(parameters=Parameters(max_tokens=1800))
     call = asyncio.create_task(client.ask(endless))
-    while not await busy(server):  # noqa: ASYNC110 - it begins in another process
-        await asyncio.sleep(0.02)
+    await until(lambda: busy(server), bool, "the model to begin")
     call.cancel()
     with pytest.raises(asyncio.CancelledError):
         await call
-    async with asyncio.timeout(10):
-        while await busy(server):  # noqa: ASYNC110 - it ends in another process
-            await asyncio.sleep(0.02)
+    await until(lambda: busy(server), lambda it: not it, "the model to stop")
 
 
 async def busy(server: str) -> bool:
     def slots() -> list[dict[str, Any]]:
-        with urllib.request.urlopen(f"{server}/slots", timeout=60) as response:
+        with urllib.request.urlopen(f"{server}/slots", timeout=PATIENCE) as response:
             answer: list[dict[str, Any]] = json.load(response)
         return answer
 

@@ -5,19 +5,28 @@ from __future__ import annotations
 import asyncio
 import gc
 from collections.abc import AsyncIterator
+from contextlib import suppress
 
 import pytest
+from aio_pika.abc import AbstractConnection
 from aio_pika.exceptions import AMQPError
 from yarl import URL
 
 from socratic_bench.adapters.rabbitmq import link
 from socratic_bench.adapters.rabbitmq.broker import RabbitMQBroker
 from socratic_bench.adapters.rabbitmq.consumer import RabbitMQConsumer
-from socratic_bench.errors import BrokerError, BrokerUnavailable, DeliveryLost, InvalidSettings
+from socratic_bench.errors import (
+    BrokerClosed,
+    BrokerError,
+    BrokerUnavailable,
+    DeliveryLost,
+    InvalidSettings,
+)
 from socratic_bench.ports.broker import WorkQueue
 from tests.contract.broker.traffic import Traffic, ids, message, messages
 from tests.servers.proxy import Proxy, proxy
 from tests.servers.rabbitmq import delete
+from tests.waiting import waiting_for
 
 
 @pytest.fixture
@@ -50,7 +59,7 @@ async def test_a_consumer_goes_on_after_its_connection_was_cut(
         with pytest.raises(DeliveryLost, match="delivered again"):
             await consumer.ack(lost)
         await consumer.ack(again)
-    assert await traffic.has_depth(broker, queue, 0)
+    await traffic.until_depth(broker, queue, 0)
 
 
 async def test_a_consumer_goes_on_after_its_queue_was_deleted_and_declared_again(
@@ -64,7 +73,7 @@ async def test_a_consumer_goes_on_after_its_queue_was_deleted_and_declared_again
         async def is_consuming() -> bool:
             return consumer._consuming
 
-        assert await traffic.becomes(is_consuming, False)
+        await traffic.until_is(is_consuming, False)
         await broker.declare([queue])
         await broker.publish([message(queue, 1)])
         assert ids(await traffic.finish(receiving)) == ["model/1"]
@@ -79,6 +88,29 @@ async def test_an_attempt_to_connect_that_fails_leaves_nothing_behind() -> None:
             await asyncio.to_thread(gc.collect)
         finally:
             gc.enable()
+
+
+async def test_a_link_that_is_closed_just_when_it_connects_is_closed(
+    url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`asyncio.wait_for`, as the driver uses it, loses a cancellation that comes at that moment."""
+    connect, connecting = link.connect, asyncio.Event()
+
+    async def lose_the_cancellation(url: URL) -> AbstractConnection:
+        connection = await connect(url)
+        with suppress(asyncio.CancelledError):
+            connecting.set()
+            await asyncio.Event().wait()
+        return connection
+
+    monkeypatch.setattr(link, "connect", lose_the_cancellation)
+    opened = link.Link(url)
+    waiting = asyncio.create_task(opened.connected())
+    await connecting.wait()
+    async with waiting_for("the end of the connection"):
+        await opened.close()
+        with pytest.raises(BrokerClosed):
+            await waiting
 
 
 async def test_a_retry_that_is_cancelled_before_its_copy_is_published_loses_nothing(
@@ -187,7 +219,7 @@ async def test_what_is_held_for_too_long_is_delivered_again_while_work_on_it_goe
             assert copy.attempt == 2
             await consumer.ack([held])
             await consumer.ack([copy])
-        assert await traffic.has_depth(broker, queue, 0)
+        await traffic.until_depth(broker, queue, 0)
     finally:
         await broker.close()
 
@@ -205,7 +237,7 @@ async def test_a_consumer_hears_of_groups_that_came_before_it_and_of_those_that_
             assert ids(await traffic.take(consumer, 1)) == ["before/1"]
             await publisher.publish([message(apart, 1, "later")])
             assert ids(await traffic.take(consumer, 1)) == ["later/1"]
-        assert await traffic.has_depth(other, apart, 2)
+        await traffic.until_depth(other, apart, 2)
         [*names] = await other._lanes[f"{URL(url).query['namespace']}.{apart.name}"].known()
         assert sorted(names) == ["before", "later"]
     finally:

@@ -139,13 +139,13 @@ async def test_a_stranger_s_message_without_a_group_can_be_redriven(
 async def test_a_queue_that_was_declared_differently_is_refused_with_what_differs(
     url: str, queue: WorkQueue
 ) -> None:
-    async with declared(url, queue):
-        limited = RabbitMQBroker(url, delivery_limit=5)
-        try:
-            with pytest.raises(BrokerError, match=r"declared differently.*x-delivery-limit"):
-                await limited.declare([queue])
-        finally:
-            await limited.close()
+    async with stranger(url) as channel:
+        arguments = {**topology.QUEUE_ARGUMENTS, "x-delivery-limit": 5}
+        name = name_on_server(url, queue)
+        await channel.declare_queue(name, durable=True, arguments=arguments)
+        with pytest.raises(BrokerError, match=r"declared differently.*x-delivery-limit"):
+            async with declared(url, queue):
+                pass
 
 
 async def test_namespaces_keep_out_of_each_others_way(
@@ -154,6 +154,6 @@ async def test_namespaces_keep_out_of_each_others_way(
     other_url = str(URL(url).update_query(namespace=f"{URL(url).query['namespace']}-other"))
     async with declared(url, queue) as broker, declared(other_url, queue) as other:
         await broker.publish([message(queue, 1)])
-        assert await traffic.has_depth(broker, queue, 1)
+        await traffic.until_depth(broker, queue, 1)
         assert await other.depth(queue.name) == 0
     await delete(other_url, [queue])

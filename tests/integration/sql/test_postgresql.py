@@ -31,7 +31,9 @@ from tests.contract.store.facts import (
     lease,
 )
 from tests.integration.sql.processes import at_once
+from tests.lengths import at_length
 from tests.servers import postgresql
+from tests.waiting import until
 
 pytestmark = pytest.mark.connected
 
@@ -76,6 +78,7 @@ async def main():
 asyncio.run(main())
 """
 
+PROCESSES = at_length(2, 4)
 EXPERIMENT = an_experiment(models=4, scenarios=5, repeats=6, follow_ups=["Why?"])
 
 
@@ -87,13 +90,16 @@ def facts() -> Facts:
     return Facts(tuple(scores), tuple(failures))
 
 
+@pytest.mark.two_lengths
 async def test_several_curators_and_runners_at_once_lose_nothing_and_count_nothing_twice(
     url: str,
 ) -> None:
     async with opened(lambda: SqlStore.from_url(url)) as store:
         granted = [
             run_id
-            for printed in await asyncio.to_thread(at_once, WORK_AS_ONE_OF_MANY, url, processes=4)
+            for printed in await asyncio.to_thread(
+                at_once, WORK_AS_ONE_OF_MANY, url, processes=PROCESSES
+            )
             for run_id in json.loads(printed)
         ]
         assert len(granted) == len(set(granted))
@@ -231,9 +237,8 @@ async def test_connections_are_few_bear_our_name_and_are_closed_at_the_end(url: 
         used = [row["application_name"] for row in await _rows(url, names)]
         assert set(used) == {"socratic-bench"}
         assert len(used) <= 8
-    async with asyncio.timeout(10):
-        while await _rows(url, names):  # a session ends a little later than its connection
-            pass
+    # A session ends a little later than its connection.
+    await until(lambda: _rows(url, names), lambda rows: not rows, "the end of all sessions")
 
 
 async def test_keys_sort_by_code_point_whatever_the_collation_of_the_database(url: str) -> None:

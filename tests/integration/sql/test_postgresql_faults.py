@@ -22,6 +22,7 @@ from tests.contract.store.facts import a_response, a_run, a_score
 from tests.servers import postgresql
 from tests.servers.discovery import missing
 from tests.servers.proxy import Proxy, proxy
+from tests.waiting import waiting_for
 
 pytestmark = pytest.mark.connected
 
@@ -238,7 +239,10 @@ async def test_a_server_that_falls_silent_is_not_waited_for_for_ever(
 ) -> None:
     for name in ("STATEMENT_SECONDS", "ANSWER_SECONDS", "CONNECT_SECONDS"):
         monkeypatch.setattr(postgresql_engine, name, 0.2)
-    async with asyncio.timeout(30), _proxied(url) as (between, store):
+    async with (
+        waiting_for("a silent server to be given up"),
+        _proxied(url) as (between, store),
+    ):
         await store.record([a_response(a_run())])
         between.fall_silent()
         for _ in range(2):  # once with a connection, once without

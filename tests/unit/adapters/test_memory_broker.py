@@ -10,6 +10,7 @@ import pytest
 from socratic_bench.adapters.memory.broker import MemoryBroker
 from socratic_bench.errors import BrokerError, InvalidInput
 from socratic_bench.ports.broker import Consumer, Delivery, Message, WorkQueue
+from tests.waiting import waiting_for
 
 QUEUE = WorkQueue("judge-response", "response.v1")
 NEWS = "news.v1"
@@ -32,7 +33,7 @@ def _ids(deliveries: list[Delivery]) -> list[str]:
 
 
 async def _receive(consumer: Consumer, limit: int) -> list[Delivery]:
-    async with asyncio.timeout(5):
+    async with waiting_for("deliveries"):
         return list(await consumer.receive(limit))
 
 
@@ -183,7 +184,7 @@ async def test_publishers_go_on_in_the_order_in_which_they_came(broker: MemoryBr
 
     async with broker.consume(QUEUE.name, prefetch=99) as consumer:
         late = asyncio.create_task(make_room_and_use_it())
-        async with asyncio.timeout(5):
+        async with waiting_for("all messages"):
             await asyncio.wait({late}, timeout=0.001)
             while len(delivered) < 53:
                 delivered += await consumer.receive(1)

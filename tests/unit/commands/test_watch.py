@@ -18,6 +18,7 @@ from socratic_embedded.commands import watch as watching
 from socratic_embedded.commands.watch import follow
 from tests.contract.store.facts import MINUTE, MONDAY, a_score, an_experiment
 from tests.unit.commands.conftest import KeptBroker
+from tests.waiting import waiting_for
 
 EXPERIMENT = an_experiment()
 DEADLINE = EXPERIMENT.deadline_at
@@ -160,7 +161,7 @@ async def test_what_is_heard_ends_the_pause(monkeypatch):
     monkeypatch.setattr(watching, "LONGEST_PAUSE", 3600.0)
     heard = asyncio.Event()
     heard.set()
-    async with asyncio.timeout(30):
+    async with waiting_for("the end of the pause"):
         assert (await followed(ScriptedStore(5, 12), StoppedClock(MONDAY), heard))[1]
     assert not heard.is_set()
 
@@ -185,7 +186,7 @@ async def test_only_announcements_of_this_experiment_are_heard():
             await asyncio.sleep(0)
         assert not heard.is_set()
         await broker.publish([announcement(EXPERIMENT.experiment_id)])
-        async with asyncio.timeout(10):
+        async with waiting_for("the announcement"):
             await heard.wait()
     finally:
         listening.cancel()

@@ -24,6 +24,7 @@ from socratic_bench.events.response_recorded import ResponseRecorded
 from socratic_bench.events.run_requested import RunRequested
 from socratic_bench.ports.broker import Delivery, Message
 from tests.unit.events.examples import RUN, TIME, example_events
+from tests.waiting import waiting_for
 
 RECORDED = example_events()["response.recorded"]
 POLICY = RetryPolicy(attempts=3, first_delay=1.0, draw=lambda: 1.0)
@@ -90,13 +91,15 @@ async def test_outcomes_are_settled_as_they_come_not_when_the_batch_is_done():
         await gate.wait()
         yield [Handled(batch[1])]
 
-    async with aclosing(
-        Dispatcher(handler, RunRequested, Published(), POLICY).dispatch(deliveries(2))
-    ) as batches:
-        async with asyncio.timeout(5):
-            first = await anext(batches)
-            gate.set()
-            second = await anext(batches)
+    async with (
+        aclosing(
+            Dispatcher(handler, RunRequested, Published(), POLICY).dispatch(deliveries(2))
+        ) as batches,
+        waiting_for("the settlements"),
+    ):
+        first = await anext(batches)
+        gate.set()
+        second = await anext(batches)
     assert [first[0].delivery.receipt, second[0].delivery.receipt] == [0, 1]
 
 
@@ -227,9 +230,12 @@ async def test_a_service_that_drains_waits_for_nothing_that_is_away():
         yield
 
     (given,) = deliveries(1)
-    slow = RetryPolicy(first_delay=30.0, draw=lambda: 1.0)
+    slow = RetryPolicy(first_delay=600.0, longest_delay=600.0, draw=lambda: 1.0)
     dispatcher = Dispatcher(handler, RunRequested, Published(), slow)
-    async with asyncio.timeout(5), aclosing(dispatcher.dispatch([given])) as batches:
+    async with (
+        waiting_for("work to be given back"),
+        aclosing(dispatcher.dispatch([given])) as batches,
+    ):
         settling = asyncio.create_task(anext(batches))
         await called.wait()
         dispatcher.drain()

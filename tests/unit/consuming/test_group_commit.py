@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from socratic_bench.consuming.group_commit import GroupCommit
 from socratic_bench.errors import GroupCommitClosed, StoreUnavailable
+from tests.waiting import waiting_for
 
 
 class Execution:
@@ -230,8 +231,8 @@ async def test_a_small_batch_is_followed_by_a_pause_in_which_the_next_one_gather
 async def test_nothing_waits_after_a_batch_that_weighs_enough() -> None:
     execution = Execution()
     async with (
-        asyncio.timeout(5),
-        GroupCommit(execution, max_batch=9, pause=60, enough=10, weigh=abs) as commit,
+        waiting_for("the commits"),
+        GroupCommit(execution, max_batch=9, pause=3600, enough=10, weigh=abs) as commit,
     ):
         for item in (10, 11, 12):
             await commit(item)
@@ -240,8 +241,8 @@ async def test_nothing_waits_after_a_batch_that_weighs_enough() -> None:
 
 async def test_the_end_of_the_context_ends_a_pause() -> None:
     execution = Execution()
-    async with asyncio.timeout(5):
-        async with GroupCommit(execution, max_batch=9, pause=60, enough=9) as commit:
+    async with waiting_for("the commits"):
+        async with GroupCommit(execution, max_batch=9, pause=3600, enough=9) as commit:
             await commit(1)
             pending = await _begin(commit, 2)
         assert await asyncio.gather(*pending) == [4]

@@ -21,10 +21,11 @@ from socratic_bench.errors import (
 )
 from socratic_bench.events.run_requested import RunRequested
 from tests.unit.events.examples import RUN, TIME
+from tests.waiting import waiting_for
 
 QUEUE = RUNNER_RUN_REQUESTED.name
-DEADLINE = 10
 AT_ONCE = RetryPolicy(draw=lambda: 0.0)
+SLOWLY = RetryPolicy(first_delay=600, longest_delay=600, draw=lambda: 1.0)
 
 
 def requests(count):
@@ -109,7 +110,7 @@ async def test_what_cannot_be_settled_is_left_to_be_delivered_again(error, outco
         ]
 
     worker = worker_of(broker, handler, tally)
-    async with asyncio.timeout(DEADLINE), asyncio.TaskGroup() as tasks:
+    async with waiting_for("the worker"), asyncio.TaskGroup() as tasks:
         tasks.create_task(worker.run())
         await broker.refused.wait()
         broker.error = None
@@ -126,7 +127,7 @@ async def test_a_closed_broker_ends_the_worker():
     async def handler(batch):
         yield [Handled(work) for work in batch]
 
-    async with asyncio.timeout(DEADLINE):
+    async with waiting_for("the worker"):
         with pytest.raises(ExceptionGroup) as raised:
             await worker_of(broker, handler).run()
     assert raised.group_contains(BrokerClosed)
@@ -144,7 +145,7 @@ async def test_an_observer_is_told_what_became_of_every_message():
         yield [Retry(batch[3], 1.0, "busy"), Reject(batch[4], "no"), Reject(batch[5], "no")]
 
     worker = worker_of(broker, handler, tally)
-    async with asyncio.timeout(DEADLINE):
+    async with waiting_for("the worker"):
         await worker.run()
     assert in_hand == [6]
     assert tally.in_hand == 0
@@ -161,7 +162,7 @@ async def test_a_cancelled_worker_gives_back_what_is_in_hand_and_says_so():
         begun.set()
         await asyncio.Event().wait()
 
-    async with asyncio.timeout(DEADLINE):
+    async with waiting_for("the worker"):
         running = asyncio.create_task(worker_of(broker, handler, tally).run())
         await begun.wait()
         running.cancel()
@@ -189,7 +190,7 @@ async def test_however_often_the_store_does_not_answer_no_message_is_dead_letter
 
     intake = Intake(batch=3, batches=2, prefetch=6, pause=0)
     worker = worker_of(broker, handler, intake=intake)
-    async with asyncio.timeout(DEADLINE):
+    async with waiting_for("the worker"):
         await worker.run()
     assert attempts == [1] * 10
     assert await broker.dead_letters(QUEUE) == []
@@ -205,11 +206,9 @@ async def test_draining_gives_back_what_waits_for_the_store():
         raise StoreUnavailable("away")
         yield
 
-    dispatcher = Dispatcher(
-        handler, RunRequested, broker.publish, RetryPolicy(first_delay=30, draw=lambda: 1.0)
-    )
+    dispatcher = Dispatcher(handler, RunRequested, broker.publish, SLOWLY)
     worker = Worker(broker, RUNNER_RUN_REQUESTED, dispatcher, Intake(pause=0))
-    async with asyncio.timeout(DEADLINE), asyncio.TaskGroup() as tasks:
+    async with waiting_for("the worker"), asyncio.TaskGroup() as tasks:
         tasks.create_task(worker.run())
         await called.wait()
         worker.drain()

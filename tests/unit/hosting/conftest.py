@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 import structlog
 
+from tests.waiting import waiting_for
+
 
 class Log:
     """What was logged, to be waited for."""
@@ -22,7 +24,7 @@ class Log:
 
     async def until(self, event: str) -> dict[str, Any]:
         """The first line with this event, waited for."""
-        async with asyncio.timeout(10):
+        async with waiting_for(f"the log line {event!r}"):
             while True:
                 for line in self.lines:
                     if line["event"] == event:

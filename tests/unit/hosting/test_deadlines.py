@@ -6,6 +6,7 @@ import pytest
 
 from socratic_bench.hosting.deadlines import unless_stopped, within
 from socratic_bench.hosting.readiness import Readiness
+from tests.waiting import waiting_for
 
 
 class Stubborn:
@@ -32,7 +33,7 @@ class Stubborn:
 @pytest.fixture
 async def stubborn():
     work = Stubborn()
-    async with asyncio.timeout(5):
+    async with waiting_for("the deadline to hold"):
         yield work
         await work.end()
 

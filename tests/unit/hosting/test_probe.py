@@ -11,6 +11,7 @@ from socratic_bench.hosting.health import health_app
 from socratic_bench.hosting.metrics import Metrics
 from socratic_bench.hosting.readiness import Readiness
 from socratic_bench.hosting.server import serving
+from tests.waiting import waiting_for
 
 
 async def probe(*arguments, **environment):
@@ -22,7 +23,7 @@ async def probe(*arguments, **environment):
         env={**os.environ, **environment},
         stderr=asyncio.subprocess.PIPE,
     )
-    async with asyncio.timeout(30):
+    async with waiting_for("the end of the probe"):
         _, said = await process.communicate()
     return process.returncode, said.decode()
 

@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.waiting import waiting_for
+
 ROOT = Path(__file__).parents[3]
-DEADLINE = 30
 
 
 @asynccontextmanager
@@ -28,7 +29,7 @@ async def small_service(**settings):
         stderr=asyncio.subprocess.PIPE,
     )
     try:
-        async with asyncio.timeout(DEADLINE):
+        async with waiting_for("the process"):
             yield process
     finally:
         if process.returncode is None:

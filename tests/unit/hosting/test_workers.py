@@ -23,6 +23,7 @@ from socratic_bench.hosting.failures import CannotStart, first_cause
 from socratic_bench.hosting.workers import host_workers
 from socratic_bench.service_settings import WorkerProcessSettings
 from tests.unit.events.examples import example_events
+from tests.waiting import waiting_for
 
 QUEUE = JUDGE_RESPONSE_RECORDED
 MESSAGE = to_message(example_events()["response.recorded"])
@@ -73,7 +74,7 @@ class Hosted:
 
     async def end(self):
         self.stop.set()
-        async with asyncio.timeout(10):
+        async with waiting_for("the end of the service"):
             await self.running
 
 
@@ -157,8 +158,8 @@ async def test_what_waiting_cannot_help_against_ends_the_start_at_once(
         raise error
 
     monkeypatch.setattr(store, "prepare", refuse)
-    hosted = Hosted(broker, store, handles, log, start_deadline=300)
-    async with asyncio.timeout(10):
+    hosted = Hosted(broker, store, handles, log, start_deadline=3600)
+    async with waiting_for("the service to give up"):
         with pytest.raises(ExceptionGroup) as raised:
             await hosted.running
     assert first_cause(raised.value) is error
@@ -169,7 +170,7 @@ async def test_told_to_stop_while_it_starts_it_stops(broker, store, log, monkeyp
         await asyncio.Event().wait()
 
     monkeypatch.setattr(store, "prepare", prepare)
-    hosted = Hosted(broker, store, handles, log, start_deadline=300)
+    hosted = Hosted(broker, store, handles, log, start_deadline=3600)
     await log.until("serving")
     await hosted.end()
     assert "ready" not in [line["event"] for line in log.lines]
@@ -226,7 +227,7 @@ async def test_a_worker_that_breaks_for_good_ends_the_process(broker, store, log
     hosted = Hosted(broker, store, handler, log)
     await log.until("ready")
     await broker.publish([MESSAGE])
-    async with asyncio.timeout(10):
+    async with waiting_for("the service to give up"):
         with pytest.raises(ExceptionGroup) as raised:
             await hosted.running
     assert str(first_cause(raised.value)) == "benchmark.db: the disk is full"

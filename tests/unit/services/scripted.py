@@ -20,6 +20,7 @@ from socratic_bench.scoring.statuses import Status
 from socratic_runner.bootstrap import runner_worker
 from socratic_runner.settings import RunnerSettings
 from tests.unit.events.examples import TIME
+from tests.waiting import waiting_for
 
 MODEL = TutorModel(
     id="scripted/tutor",
@@ -40,7 +41,6 @@ SETTINGS = RunnerSettings(
     runner_first_delay=0.001,
     runner_longest_delay=0.002,
 )
-DEADLINE = 10.0
 
 
 class ScriptedTutor:
@@ -88,7 +88,7 @@ async def carry_out(store, tutor, *runs, owner="runner-1", settings=SETTINGS):
     broker = MemoryBroker()
     await broker.declare(WORK_QUEUES, BROADCASTS)
     async with (
-        asyncio.timeout(DEADLINE),
+        waiting_for("the runner"),
         runner_worker(broker, store, SystemClock(), open_client, settings, owner=owner) as worker,
         asyncio.TaskGroup() as tasks,
     ):

@@ -7,9 +7,10 @@ import pytest
 from socratic_bench.consuming.retry_policy import RetryPolicy
 from socratic_bench.errors import StoreBroken, StoreUnavailable
 from socratic_runner.recording import PatientRecord
+from tests.waiting import waiting_for
 
 AT_ONCE = RetryPolicy(draw=lambda: 0.0)
-SLOWLY = RetryPolicy(first_delay=30.0, draw=lambda: 1.0)
+SLOWLY = RetryPolicy(first_delay=3600.0, longest_delay=3600.0, draw=lambda: 1.0)
 
 
 class Store:
@@ -42,7 +43,7 @@ async def test_a_broken_store_is_not_waited_for():
 async def test_given_up_it_tries_once_more_and_waits_no_longer(times):
     store = Store(StoreUnavailable("away"), times)
     record = PatientRecord(store, SLOWLY)
-    async with asyncio.timeout(5):
+    async with waiting_for("the last try"):
         storing = asyncio.create_task(record(["a"]))
         await store.asked.wait()
         record.give_up()

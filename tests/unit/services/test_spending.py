@@ -20,6 +20,7 @@ from socratic_bench.scoring.statuses import Status
 from socratic_embedded.pipeline import Benchmark, BenchmarkResult
 from tests.unit.events.examples import TIME
 from tests.unit.services.scripted import ScriptedTutor
+from tests.waiting import waiting_for
 
 A_CALL_AT_MOST = 600_000 + 200_000
 """Nanodollars: 600 tokens out, and at most 200 in, at 1 USD for a million of either."""
@@ -62,7 +63,7 @@ async def store(tmp_path) -> AsyncIterator[SqlStore]:
 async def carried_out(
     store: SqlStore, tutor: ScriptedTutor, planned: Experiment
 ) -> tuple[BenchmarkResult, Spending]:
-    async with asyncio.timeout(60):
+    async with waiting_for("the benchmark"):
         result = await Benchmark(planned, store, lambda _: tutor).execute()
     assert await verify(store, planned.experiment_id) == []
     return result, await store.spending(planned.experiment_id, SystemClock().now())

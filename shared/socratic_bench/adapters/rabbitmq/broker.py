@@ -16,7 +16,6 @@ from aio_pika.exceptions import ChannelPreconditionFailed
 from socratic_bench.adapters.rabbitmq import topology
 from socratic_bench.adapters.rabbitmq.consumer import HOLD_SECONDS, RabbitMQConsumer
 from socratic_bench.adapters.rabbitmq.dead_letters import DeadLetters
-from socratic_bench.adapters.rabbitmq.delays import DelayQueues
 from socratic_bench.adapters.rabbitmq.lanes import Lanes
 from socratic_bench.adapters.rabbitmq.link import Link
 from socratic_bench.adapters.rabbitmq.listener import RabbitMQListener
@@ -35,7 +34,6 @@ class RabbitMQBroker:
 
     It connects when it is first used, and again whenever the connection is lost: consumers and
     listeners go on, publishers wait. Only what waits too long for that raises BrokerUnavailable.
-    A delay is rounded up to the next one there is a queue for, see `topology.DELAYS`.
     """
 
     def __init__(
@@ -62,7 +60,6 @@ class RabbitMQBroker:
         self._takers: defaultdict[str, list[WorkQueue]] = defaultdict(list)
         self._broadcasts: set[str] = set()
         self._lanes: dict[str, Lanes] = {}
-        self._delays: dict[str, DelayQueues] = {}
         self._routing: dict[str, Routing] = {}
         self._consumers: set[RabbitMQConsumer] = set()
         self._listeners: set[RabbitMQListener] = set()
@@ -158,18 +155,20 @@ class RabbitMQBroker:
             await listener.end(closed=False)
 
     async def depth(self, queue: str) -> int:
-        """Counts messages of the server, parcels that is; and of those that are delayed, the ones
-        in delays that this process knows of because it has used them.
+        """Counts messages of the server, parcels that is. A delayed one that another process has in
+        hand until it is due is not counted.
         """
         declared = self._queue(queue)
-        names = self._delays[declared.name].declared
+        names = [topology.delayed_queue(declared.name)]
         if declared.separate_groups:
             groups = await self._lanes[declared.name].known()
             names += (topology.lane(declared.name, group) for group in groups)
         else:
             names.append(declared.name)
         async with self._link.channel() as channel:
-            return await self._link.in_time(_messages_in(channel, names))
+            waiting = await self._link.in_time(_messages_in(channel, names))
+        mine = (each for each in self._consumers if each.queue == declared)
+        return waiting + sum(consumer.delayed for consumer in mine)
 
     async def dead_letters(self, queue: str, limit: int = 100) -> Sequence[DeadLetter]:
         return await self._dead_letters(queue).oldest(limit)
@@ -205,32 +204,27 @@ class RabbitMQBroker:
     def _dead_letters(self, queue: str) -> DeadLetters:
         declared = self._queue(queue)
         routing = self._routing[declared.name]
-        return DeadLetters(self._link, routing, declared, queue, self._delivery_limit)
+        return DeadLetters(self._link, routing, declared, queue)
 
     async def _declare_queue(self, channel: AbstractChannel, label: str, queue: WorkQueue) -> None:
-        await self._link.in_time(_declare(channel, self._events, queue, self._delivery_limit))
+        await self._link.in_time(_declare(channel, self._events, queue))
         if label not in self._queues:
             self._queues[label] = queue
             self._takers[queue.event_type].append(queue)
             if queue.separate_groups:
-                self._lanes[queue.name] = Lanes(
-                    self._link, self._publisher, queue, self._delivery_limit
-                )
-            delays = self._delays[queue.name] = DelayQueues(self._link, queue)
+                self._lanes[queue.name] = Lanes(self._link, self._publisher, queue)
             lanes = self._lanes.get(queue.name)
-            self._routing[queue.name] = Routing(queue, self._publisher, delays, lanes)
+            self._routing[queue.name] = Routing(queue, self._publisher, lanes)
 
 
 async def _declare_events(channel: AbstractChannel, name: str) -> None:
     await channel.declare_exchange(name, ExchangeType.DIRECT, durable=True)
 
 
-async def _declare(
-    channel: AbstractChannel, events: str, queue: WorkQueue, delivery_limit: int
-) -> None:
+async def _declare(channel: AbstractChannel, events: str, queue: WorkQueue) -> None:
     """A queue, or what its lanes hang on, with the queues beside it."""
     try:
-        await _declare_all(channel, events, queue, delivery_limit)
+        await _declare_all(channel, events, queue)
     except ChannelPreconditionFailed as error:
         raise BrokerError(
             f"queue {queue.name!r} is there already, declared differently, perhaps by another "
@@ -238,14 +232,9 @@ async def _declare(
         ) from error
 
 
-async def _declare_all(
-    channel: AbstractChannel, events_exchange: str, queue: WorkQueue, delivery_limit: int
-) -> None:
-    await channel.declare_queue(
-        topology.dead_letter_queue(queue.name),
-        durable=True,
-        arguments=topology.DEAD_LETTER_ARGUMENTS,
-    )
+async def _declare_all(channel: AbstractChannel, events_exchange: str, queue: WorkQueue) -> None:
+    for name in (topology.dead_letter_queue(queue.name), topology.delayed_queue(queue.name)):
+        await channel.declare_queue(name, durable=True, arguments=topology.QUEUE_ARGUMENTS)
     events = await channel.get_exchange(events_exchange, ensure=False)
     if queue.separate_groups:
         lanes = await channel.declare_exchange(
@@ -257,7 +246,7 @@ async def _declare_all(
         )
     else:
         declared = await channel.declare_queue(
-            queue.name, durable=True, arguments=topology.work_arguments(queue, delivery_limit)
+            queue.name, durable=True, arguments=topology.QUEUE_ARGUMENTS
         )
         await declared.bind(events, routing_key=queue.event_type)
 

@@ -11,6 +11,7 @@ import structlog
 from aio_pika.abc import AbstractChannel, AbstractIncomingMessage
 
 from socratic_bench.adapters.rabbitmq import topology
+from socratic_bench.adapters.rabbitmq.delayed import DelayedMessages
 from socratic_bench.adapters.rabbitmq.faults import despite_faults, is_fault
 from socratic_bench.adapters.rabbitmq.holdings import Holdings, Parcel, Part
 from socratic_bench.adapters.rabbitmq.lanes import Lanes
@@ -58,7 +59,7 @@ class RabbitMQConsumer:
                 "per group, would never receive anything; give 1 or more"
             )
         self._link = link
-        self._queue = queue
+        self.queue = queue
         self._lanes = lanes
         self._routing = routing
         self._prefetch = prefetch
@@ -76,7 +77,13 @@ class RabbitMQConsumer:
         self._ended: BrokerError | None = None
         self._changed = asyncio.Event()
         self._consuming = False
+        self._delayed = DelayedMessages(link, routing, queue, longest_hold=hold_seconds)
         self._running = asyncio.create_task(self._run(), name=f"consumer of {queue.name}")
+
+    @property
+    def delayed(self) -> int:
+        """How many delayed messages it has in hand until they are due."""
+        return len(self._delayed)
 
     async def receive(self, limit: int) -> Sequence[Delivery]:
         # A queue that is never empty must not keep everything else off the event loop.
@@ -124,6 +131,7 @@ class RabbitMQConsumer:
         self._ended = self._ended or error
         self._running.cancel()
         await asyncio.wait([self._running])
+        await self._delayed.end()
         self._held.lose_all()
         self._held.receivers.wake_all()
 
@@ -187,14 +195,12 @@ class RabbitMQConsumer:
             except BrokerClosed:
                 return
             except BrokerError as error:
-                log.warning("cannot consume", queue=self._queue.name, reason=str(error))
+                log.warning("cannot consume", queue=self.queue.name, reason=str(error))
                 await asyncio.sleep(1)
             except Exception as error:
                 # Nobody else would notice: whoever waits for messages would wait for ever.
-                log.exception("consumer broke", queue=self._queue.name)
-                self._ended = BrokerError(
-                    f"queue {self._queue.name!r}: its consumer broke: {error}"
-                )
+                log.exception("consumer broke", queue=self.queue.name)
+                self._ended = BrokerError(f"queue {self.queue.name!r}: its consumer broke: {error}")
                 self._held.receivers.wake_all()
                 return
 
@@ -227,15 +233,15 @@ class RabbitMQConsumer:
 
     def _parcels(self) -> int:
         """How many parcels of a queue or lane the server may send ahead."""
-        size = self._queue.parcel
+        size = self.queue.parcel
         if self._lanes is not None:
             return max(1, self._per_lane // size)
         return min(self._prefetch, max(-(-self._prefetch // size), FEWEST_PARCELS))
 
     async def _queues(self) -> list[str]:
         if self._lanes is None:
-            return [self._queue.name]
-        return [topology.lane(self._queue.name, group) for group in await self._lanes.known()]
+            return [self.queue.name]
+        return [topology.lane(self.queue.name, group) for group in await self._lanes.known()]
 
     async def _consume(self, channel: AbstractChannel, name: str) -> str:
         queue = await channel.get_queue(name, ensure=False)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
+from contextlib import suppress
+from typing import Final
 
 from aio_pika.abc import AbstractChannel, AbstractIncomingMessage
 
@@ -12,27 +15,43 @@ from socratic_bench.adapters.rabbitmq.routing import Routing
 from socratic_bench.adapters.rabbitmq.wire import attempts_before, reason_of, unpacked
 from socratic_bench.ports.broker import DeadLetter, WorkQueue
 
+BACK_SECONDS: Final = 10.0
+"""How long letters that were looked at may take to be back in their queue."""
+
+LOOK_AGAIN_SECONDS: Final = 0.01
+
 
 class DeadLetters:
     """Of one queue. Every method raises BrokerUnavailable and BrokerClosed."""
 
-    def __init__(
-        self, link: Link, routing: Routing, queue: WorkQueue, label: str, delivery_limit: int
-    ) -> None:
+    def __init__(self, link: Link, routing: Routing, queue: WorkQueue, label: str) -> None:
         """`label` is the name of the queue as people know it."""
         self._link = link
         self._label = label
         self._name = topology.dead_letter_queue(queue.name)
         self._routing = routing
-        self._delivery_limit = delivery_limit
 
     async def oldest(self, limit: int) -> list[DeadLetter]:
         """The oldest letters. They are taken and, when the channel closes, back in their place."""
         letters: list[DeadLetter] = []
         async with self._link.channel() as channel:
+            before = await self._depth(channel)
             while len(letters) < limit and (incoming := await self._get(channel)):
                 letters += self._letters(incoming)
+        if letters:
+            await self._wait_until_back(before)
         return letters[:limit]
+
+    async def _wait_until_back(self, before: int) -> None:
+        """The server puts them back a moment after the channel has closed.
+
+        Whoever redrives or looks at once would find nothing. Somebody else who takes letters at
+        the same time makes this wait in vain.
+        """
+        with suppress(TimeoutError):
+            async with asyncio.timeout(BACK_SECONDS), self._link.channel() as channel:
+                while await self._depth(channel) < before:  # noqa: ASYNC110 - nobody tells of it
+                    await asyncio.sleep(LOOK_AGAIN_SECONDS)
 
     async def redrive(self, limit: int | None) -> int:
         """Put the oldest letters back as new messages, no more than there are now."""
@@ -70,11 +89,8 @@ class DeadLetters:
         return queue.declaration_result.message_count or 0
 
     def _letters(self, incoming: AbstractIncomingMessage) -> Sequence[DeadLetter]:
-        reason = reason_of(incoming)
+        reason = reason_of(incoming) or "whoever put it there gave no reason"
         attempts = attempts_before(incoming)
-        if reason is None:
-            # The server put it there: every consumer that had it ended without settling it.
-            reason, attempts = topology.WORN_OUT, self._delivery_limit
         return [
             DeadLetter(message, self._label, reason, attempts) for message in unpacked(incoming)
         ]

@@ -36,13 +36,10 @@ _READ_AHEAD: Final = 500
 class Lanes:
     """The groups of one queue, and the queue of each."""
 
-    def __init__(
-        self, link: Link, publisher: Publisher, queue: WorkQueue, delivery_limit: int
-    ) -> None:
+    def __init__(self, link: Link, publisher: Publisher, queue: WorkQueue) -> None:
         self._link = link
         self._publisher = publisher
         self._queue = queue
-        self._arguments = topology.work_arguments(queue, delivery_limit)
         self._groups: set[str] = set()
         self._listeners: list[Callable[[], None]] = []
         self._markers: dict[str, asyncio.Event] = {}
@@ -91,8 +88,9 @@ class Lanes:
 
     async def _declare(self, channel: AbstractChannel, groups: Collection[str]) -> None:
         for group in sorted(groups):
+            name = topology.lane(self._queue.name, group)
             lane = await channel.declare_queue(
-                topology.lane(self._queue.name, group), durable=True, arguments=self._arguments
+                name, durable=True, arguments=topology.QUEUE_ARGUMENTS
             )
             await lane.bind(
                 topology.lanes_exchange(self._queue.name),

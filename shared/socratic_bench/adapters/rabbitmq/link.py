@@ -112,7 +112,7 @@ class Link:
         self._changed.set()
         if self._keeper is not None:
             self._keeper.cancel()
-            await asyncio.wait([self._keeper])
+            await asyncio.wait([self._keeper], timeout=CONNECT_SECONDS + CLOSE_SECONDS)
 
     def _unavailable(self) -> BrokerUnavailable:
         return BrokerUnavailable(f"{self.name}: the broker cannot be used for now: {self._trouble}")
@@ -123,7 +123,8 @@ class Link:
 
     async def _keep_up(self) -> None:
         attempt = 0
-        while True:
+        # A driver may swallow the cancellation that `close` sends.
+        while not self._closed:
             attempt += 1
             try:
                 connection = await connect(self._url)
@@ -137,7 +138,8 @@ class Link:
                 log.info("broker found", broker=self.name, attempt=attempt)
             attempt = 0
             try:
-                await self._until_lost(connection)
+                if not self._closed:
+                    await self._until_lost(connection)
             finally:
                 self._connection = None
                 self._changed.clear()
@@ -168,7 +170,10 @@ async def connect(url: URL) -> AbstractConnection:
     """
     connection = Connection(url)
     try:
-        await connection.connect(timeout=CONNECT_SECONDS)
+        # The driver's own deadline is `asyncio.wait_for`, which in Python 3.11 swallows a
+        # cancellation that comes just when the connection is made.
+        async with asyncio.timeout(CONNECT_SECONDS):
+            await connection.connect()
     except BaseException:
         await connection.close()
         raise

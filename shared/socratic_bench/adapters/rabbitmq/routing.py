@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 
 from socratic_bench.adapters.rabbitmq import topology
-from socratic_bench.adapters.rabbitmq.delays import DelayQueues
 from socratic_bench.adapters.rabbitmq.lanes import Lanes
 from socratic_bench.adapters.rabbitmq.publisher import Outgoing, Publisher
 from socratic_bench.adapters.rabbitmq.wire import packed, parcels
@@ -15,29 +15,26 @@ from socratic_bench.ports.broker import Message, WorkQueue
 class Routing:
     """Publishes messages of one queue, past the exchange that other queues are bound to."""
 
-    def __init__(
-        self, queue: WorkQueue, publisher: Publisher, delays: DelayQueues, lanes: Lanes | None
-    ) -> None:
+    def __init__(self, queue: WorkQueue, publisher: Publisher, lanes: Lanes | None) -> None:
         self._queue = queue
         self._publisher = publisher
-        self._delays = delays
         self._lanes = lanes
 
     async def again(self, messages: Sequence[Message], attempts: int, delay: float = 0.0) -> None:
         """Deliver messages of one group again, after `delay` seconds or a little more."""
-        queue = self._queue
+        queue, due = self._queue, None
         if self._lanes is not None:
             # A stranger may have put into a lane what has no group, and so no way back.
             await self._lanes.ensure({message.group for message in messages})
         if delay > 0:
-            exchange, key = "", await self._delays.waiting_for(delay)
+            exchange, key, due = "", topology.delayed_queue(queue.name), time.time() + delay
         elif queue.separate_groups:
             exchange, key = topology.lanes_exchange(queue.name), ""
         else:
             exchange, key = "", queue.name
         await self._publisher.publish(
             [
-                Outgoing(exchange, key, packed(parcel, attempts=attempts))
+                Outgoing(exchange, key, packed(parcel, attempts=attempts, due=due))
                 for parcel in parcels(messages, queue.parcel)
             ]
         )

@@ -6,13 +6,13 @@
         ├── runner-run-requested.bedrock-claude-…
         └── runner-run-requested.openai-gpt-…
     runner-run-requested.groups                     a stream: the names of the groups there are
-    runner-run-requested.delay-30s                  waits, and goes back to where it came from
+    runner-run-requested.delayed                    wait here, and are put back when they are due
     runner-run-requested.dead                       dead letters
 
 A queue for each group is what keeps a group with a long queue from holding up the others: each
-has a prefetch of its own. All are quorum queues: durable, replicated where there are several nodes,
-with a delivery limit. Messages that expire in a delay queue, or that ended too many consumers, are
-moved at least once: RabbitMQ keeps them until their new queue has confirmed them.
+has a prefetch of its own. All are quorum queues: durable, and replicated where there are several
+nodes. RabbitMQ moves no message by itself from one queue to another, see `delayed`: consumers do,
+and let go of a message when its copy is confirmed.
 """
 
 from __future__ import annotations
@@ -21,14 +21,8 @@ import hashlib
 import re
 from typing import Any, Final
 
-from socratic_bench.ports.broker import WorkQueue
-
 GROUP_HEADER: Final = "socratic-group"
 """The header that says which group a message belongs to; what lanes are bound by."""
-
-DELAYS: Final = (0.2, 1.0, 3.0, 10.0, 30.0, 60.0, 150.0, 300.0, 900.0, 3600.0)
-"""Seconds that a message can be delayed by. A queue each, since RabbitMQ looks for expired messages
-only at the head of a queue: among equal delays the first one in is the first one due."""
 
 NO_LIMIT: Final = 1_000_000_000
 """A delivery limit that is none. RabbitMQ 4 has one of 20 unless a queue says otherwise."""
@@ -71,50 +65,14 @@ def lane(queue: str, group: str) -> str:
     return f"{queue}.{readable}-{digest}"
 
 
-def delay_queue(queue: str, delay: float) -> str:
-    """Where messages of a queue wait for `delay`, which is one of DELAYS."""
-    return f"{queue}.delay-{delay:g}s"
+def delayed_queue(queue: str) -> str:
+    """Where messages of a queue wait until they are due."""
+    return f"{queue}.delayed"
 
 
-def shortest_delay_of(at_least: float) -> float:
-    """The shortest of DELAYS that is not below `at_least`; the longest where all are."""
-    return next((delay for delay in DELAYS if delay >= at_least), DELAYS[-1])
-
-
-def work_arguments(queue: WorkQueue, delivery_limit: int) -> dict[str, Any]:
-    """Of a queue, or of each of its lanes."""
-    return {
-        "x-queue-type": "quorum",
-        # RabbitMQ counts deliveries that came back, and allows one more than that.
-        "x-delivery-limit": delivery_limit - 1,
-        "x-dead-letter-exchange": "",
-        "x-dead-letter-routing-key": dead_letter_queue(queue.name),
-        "x-dead-letter-strategy": "at-least-once",
-        "x-overflow": "reject-publish",
-    }
-
-
-def delay_arguments(queue: WorkQueue, delay: float) -> dict[str, Any]:
-    """Of a delay queue: where its messages go once they are due."""
-    back = (
-        {"x-dead-letter-exchange": lanes_exchange(queue.name)}
-        if queue.separate_groups
-        else {"x-dead-letter-exchange": "", "x-dead-letter-routing-key": queue.name}
-    )
-    return {
-        "x-queue-type": "quorum",
-        "x-message-ttl": round(delay * 1000),
-        "x-dead-letter-strategy": "at-least-once",
-        "x-overflow": "reject-publish",
-        **back,
-    }
-
-
-DEAD_LETTER_ARGUMENTS: Final[dict[str, Any]] = {
-    "x-queue-type": "quorum",
-    "x-delivery-limit": NO_LIMIT,
-}
-"""Of a dead-letter queue. Whoever only looks takes its letters and puts them back."""
+QUEUE_ARGUMENTS: Final[dict[str, Any]] = {"x-queue-type": "quorum", "x-delivery-limit": NO_LIMIT}
+"""Of every queue but the stream. Deliveries are counted by consumers, who say why a message is
+dead; RabbitMQ would throw away what came too often, and whoever only looks takes and puts back."""
 
 GROUPS_ARGUMENTS: Final[dict[str, Any]] = {"x-queue-type": "stream"}
 

@@ -28,6 +28,9 @@ PARCEL_BYTES: Final = 512 * 1024
 ATTEMPTS_HEADER: Final = "socratic-attempts"
 """How often it was delivered before it was put into this queue; RabbitMQ counts from there."""
 
+DUE_HEADER: Final = "socratic-due"
+"""When a delayed message is due: milliseconds since 1970-01-01 UTC."""
+
 REASON_HEADER: Final = "socratic-reason"
 """Why it is a dead letter."""
 
@@ -58,7 +61,11 @@ def parcels(messages: Sequence[Message], size: int) -> Iterator[list[Message]]:
 
 
 def packed(
-    messages: Sequence[Message], *, attempts: int = 0, reason: str | None = None
+    messages: Sequence[Message],
+    *,
+    attempts: int = 0,
+    reason: str | None = None,
+    due: float | None = None,
 ) -> AmqpMessage:
     """One message, or several of one type as a parcel, ready to be published."""
     first = messages[0]
@@ -67,6 +74,8 @@ def packed(
         headers[ATTEMPTS_HEADER] = attempts
     if reason is not None:
         headers[REASON_HEADER] = reason
+    if due is not None:
+        headers[DUE_HEADER] = round(due * 1000)
     if len(messages) == 1:
         headers |= {
             _ID: first.id,
@@ -126,8 +135,13 @@ def attempt_of(incoming: AbstractIncomingMessage) -> int:
 
 
 def attempts_before(incoming: AbstractIncomingMessage) -> int:
-    """How often a dead letter was delivered."""
+    """How often it was delivered before it was put into the queue it is in."""
     return _count(incoming, ATTEMPTS_HEADER)
+
+
+def due_of(incoming: AbstractIncomingMessage) -> float:
+    """When a delayed message is due, in seconds since 1970-01-01 UTC; 0 if it does not say."""
+    return _count(incoming, DUE_HEADER) / 1000
 
 
 def reason_of(incoming: AbstractIncomingMessage) -> str | None:

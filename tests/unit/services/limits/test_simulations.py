@@ -17,7 +17,14 @@ def a_gate(most: int = 250) -> Gate:
 
 
 @pytest.mark.parametrize(
-    ("capacity", "most_refused"), [(2, 0.06), (4, 0.05), (10, 0.03), (40, 0.01), (100, 0.003)]
+    ("capacity", "most_refused"),
+    [
+        (2, 0.06),
+        (4, 0.05),
+        (10, 0.03),
+        pytest.param(40, 0.01, marks=pytest.mark.long),
+        pytest.param(100, 0.003, marks=pytest.mark.long),
+    ],
 )
 @pytest.mark.parametrize("sigma", [0.0, 0.4])
 def test_a_server_that_refuses_what_is_too_much_is_used_well(capacity, most_refused, sigma):
@@ -40,7 +47,7 @@ def test_a_server_that_becomes_slow_under_load_is_not_flooded(sigma):
     assert typical <= 2.5, "instead of the 12.5 that 250 calls at once would take"
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", [0, *(pytest.param(n, marks=pytest.mark.long) for n in (1, 2))])
 def test_latencies_that_scatter_do_not_lower_the_limit(seed):
     server = Server(10**6, sigma=0.4, seed=seed)
     gate = a_gate(most=32)
@@ -67,7 +74,7 @@ def test_a_model_that_becomes_slower_is_asked_as_much_as_before_after_a_while(fa
     assert gate.concurrency_limit == 32
 
 
-@pytest.mark.parametrize("capacity", [10, 40])
+@pytest.mark.parametrize("capacity", [10, pytest.param(40, marks=pytest.mark.long)])
 def test_two_gates_before_one_server_come_to_about_equal_shares(capacity):
     server = Server(capacity, sigma=0.3)
     answered = [0, 0]

@@ -1,0 +1,126 @@
+"""Messages that wait until they are due, in a queue from which a consumer puts them back.
+
+RabbitMQ could do it by itself, by queues whose messages expire and are dead-lettered at least once.
+But the process that does that ends for good, for all queues of the server, where a few of them
+disturb it within seconds; from then on every such queue that is declared, or recovers after a
+restart, stays without a leader (rabbitmq-server#16652).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+
+import structlog
+from aio_pika.abc import AbstractChannel, AbstractIncomingMessage
+
+from socratic_bench.adapters.rabbitmq import topology
+from socratic_bench.adapters.rabbitmq.faults import despite_faults
+from socratic_bench.adapters.rabbitmq.link import Link, lost_event
+from socratic_bench.adapters.rabbitmq.routing import Routing
+from socratic_bench.adapters.rabbitmq.wire import attempts_before, due_of, unpacked
+from socratic_bench.consuming.cancellation import to_the_end
+from socratic_bench.errors import BrokerClosed, BrokerError
+from socratic_bench.ports.broker import WorkQueue
+
+log = structlog.get_logger(__name__)
+
+MOST = 1_000
+"""How many delayed messages one consumer keeps. What is beyond waits behind them."""
+
+TRY_AGAIN_SECONDS = 1.0
+
+MOVE_SECONDS = 5.0
+"""How long a message that is being put back may take to, when its consumer ends."""
+
+
+class DelayedMessages:
+    """Takes the delayed messages of one queue, and puts each back when it is due."""
+
+    def __init__(
+        self, link: Link, routing: Routing, queue: WorkQueue, *, longest_hold: float
+    ) -> None:
+        """`longest_hold` is for how many seconds a message is kept, at most, until the server gets
+        a copy: it ends a consumer that settles nothing for long.
+        """
+        self._link = link
+        self._routing = routing
+        self._queue = queue
+        self._longest_hold = longest_hold
+        self._waiting: set[asyncio.Task[None]] = set()
+        self._taking = False
+        self._running = asyncio.create_task(self._run(), name=f"delayed of {queue.name}")
+
+    def __len__(self) -> int:
+        """How many it has in hand."""
+        return len(self._waiting)
+
+    async def end(self) -> None:
+        """Leave the messages to another consumer."""
+        self._running.cancel()
+        await asyncio.wait([self._running])
+
+    async def _run(self) -> None:
+        while True:
+            try:
+                async with self._link.channel() as channel:
+                    try:
+                        await self._consume_until_lost(channel)
+                    finally:
+                        # The channel is being closed: what comes now goes back to its queue.
+                        self._taking = False
+                        await self._forget_all()
+            except BrokerClosed:
+                return
+            except Exception as error:
+                # Whatever it is, nobody else would try again.
+                bug = None if isinstance(error, BrokerError) else error
+                log.warning(
+                    "delayed messages wait",
+                    queue=self._queue.name,
+                    reason=str(error),
+                    exc_info=bug,
+                )
+                await asyncio.sleep(TRY_AGAIN_SECONDS)
+
+    async def _consume_until_lost(self, channel: AbstractChannel) -> None:
+        lost = await lost_event(channel)
+        await self._link.in_time(channel.set_qos(prefetch_count=MOST))
+        self._taking = True
+        name = topology.delayed_queue(self._queue.name)
+        delayed = await channel.get_queue(name, ensure=False)
+        await self._link.in_time(delayed.consume(self._on_message))
+        await lost.wait()
+
+    async def _on_message(self, incoming: AbstractIncomingMessage) -> None:
+        if not self._taking:
+            return
+        task = asyncio.create_task(self._put_back(incoming))
+        self._waiting.add(task)
+        task.add_done_callback(self._waiting.discard)
+
+    async def _put_back(self, incoming: AbstractIncomingMessage) -> None:
+        left = due_of(incoming) - time.time()
+        await asyncio.sleep(min(left, self._longest_hold))
+        still_to_wait = max(0.0, left - self._longest_hold)
+        while True:
+            try:
+                # To the end: what is published and not acknowledged is delivered twice.
+                await to_the_end(self._move(incoming, still_to_wait), patience=MOVE_SECONDS)
+            except BrokerClosed:
+                return
+            except BrokerError as error:
+                log.debug("not put back yet", queue=self._queue.name, reason=str(error))
+                await asyncio.sleep(TRY_AGAIN_SECONDS)
+            else:
+                return
+
+    async def _move(self, incoming: AbstractIncomingMessage, delay: float) -> None:
+        await self._routing.again(unpacked(incoming), attempts_before(incoming), delay)
+        with despite_faults():
+            await incoming.ack()
+
+    async def _forget_all(self) -> None:
+        for task in self._waiting:
+            task.cancel()
+        await asyncio.gather(*self._waiting, return_exceptions=True)
