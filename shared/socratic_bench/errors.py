@@ -14,7 +14,9 @@
     │   └── ModelUnusable       nor will it give any other until somebody acts
     ├── StoreError              the store did not do what was asked
     │   ├── StoreUnavailable    for now: worth another try
-    │   └── StoreBroken         until somebody acts: disk full, read-only, not a database
+    │   │   └── StoreNotWritable    disk full, read-only: until somebody acts, or it has failed over
+    │   ├── StoreRefused        what it was given: no other try helps
+    │   └── StoreBroken         until somebody acts: not a database, a newer schema
     ├── BrokerError             the broker did not do what was asked
     │   ├── BrokerClosed        it was closed, or never opened
     │   ├── BrokerUnavailable   for now: worth another try
@@ -122,8 +124,19 @@ class StoreUnavailable(StoreError):
     """The store cannot be used for now; another try may succeed."""
 
 
+class StoreNotWritable(StoreUnavailable):
+    """The store can be read at most: its disk is full, it is read-only, or it refuses the password.
+
+    A service waits, since a fail-over looks the same, and says that somebody may have to act.
+    """
+
+
+class StoreRefused(StoreError):
+    """The store refuses what it was given, such as a number that is too large."""
+
+
 class StoreBroken(StoreError):
-    """The store cannot be used until somebody acts: disk full, read-only, not a database."""
+    """The store cannot be used until somebody acts: not a database, a newer schema."""
 
 
 class BrokerError(SocraticBenchError):

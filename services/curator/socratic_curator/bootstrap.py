@@ -31,8 +31,8 @@ def curator_workers(
     curator = FactCurator(store, clock)
     batch = settings.curator_batch
     intake = Intake(batch=batch, prefetch=2 * batch, pause=PAUSE)
-    scores = Dispatcher(curator, ResponseScored, broker.publish)
-    failures = Dispatcher(curator, RunFailed, broker.publish)
+    scores = Dispatcher(curator, ResponseScored)
+    failures = Dispatcher(curator, RunFailed)
     return (
         Worker(broker, CURATOR_RESPONSE_SCORED, scores, intake, observer=observer),
         Worker(broker, CURATOR_RUN_FAILED, failures, intake, observer=observer),

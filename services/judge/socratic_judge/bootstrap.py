@@ -17,7 +17,7 @@ def judge_worker(
     broker: Broker, clock: Clock, settings: JudgeSettings, *, observer: Observer | None = None
 ) -> Worker:
     """The worker that scores recorded responses."""
-    dispatcher = Dispatcher(ResponseJudge(clock), ResponseRecorded, broker.publish)
+    dispatcher = Dispatcher(ResponseJudge(clock), ResponseRecorded)
     batch = settings.judge_batch
     intake = Intake(batch=batch, prefetch=2 * batch)
     return Worker(broker, JUDGE_RESPONSE_RECORDED, dispatcher, intake, observer=observer)

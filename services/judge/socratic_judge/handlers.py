@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Sequence
 
-from socratic_bench.consuming.outcomes import Handled, Outcome, Reject, Work
+from socratic_bench.consuming.outcomes import Handled, Outcome, Rejected, Work
 from socratic_bench.domain.response import Response
 from socratic_bench.domain.score import ScoredResponse
 from socratic_bench.errors import UnknownProfile
@@ -33,7 +33,7 @@ class ResponseJudge:
         try:
             scored = judge(recorded.data)
         except UnknownProfile as error:
-            return Reject(work, str(error))
+            return Rejected(work, str(error))
         event = ResponseScored.of(scored, source=SOURCE, time=self._clock.now(), cause=recorded.id)
         return Handled(work, (event,))
 

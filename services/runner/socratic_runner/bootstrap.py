@@ -96,7 +96,7 @@ async def runner_worker(
                 yield Worker(
                     broker,
                     RUNNER_RUN_REQUESTED,
-                    Dispatcher(carrier, RunRequested, broker.publish),
+                    Dispatcher(carrier, RunRequested),
                     Intake(
                         batch=settings.runner_in_flight_per_model,
                         batches=settings.runner_in_flight,

@@ -13,8 +13,8 @@ from socratic_bench.consuming.outcomes import (
     Failed,
     Handled,
     Outcome,
-    Reject,
-    Retry,
+    Postponed,
+    Rejected,
     Work,
 )
 from socratic_bench.domain.manifest import Experiment, Manifest
@@ -127,7 +127,7 @@ class RunCarrier:
                 settled.append(Handled(work, tuple(_recorded(each, cause) for each in responses)))
             elif experiment is None:
                 reason = f"experiment {run.experiment_id} is not in the store"
-                settled.append(Reject(work, reason))
+                settled.append(Rejected(work, reason))
             elif run.run_id in self._in_hand:
                 reason = "this run is in hand already"
                 settled.append(self._busy(work, experiment.manifest, reason))
@@ -186,12 +186,12 @@ class RunCarrier:
             case TurnHeldElsewhere() as held:
                 return [*emitted, self._busy(work, conversation.manifest, str(held))]
             case TurnPutOff() as put_off:
-                return [*emitted, Retry(work, 0.0, str(put_off))]
+                return [*emitted, Postponed(work, 0.0, str(put_off))]
             case OutOfBudget():
                 # Neither done nor failed: it is requested again once the budget is raised.
                 return [Handled(work, publish)]
 
-    def _busy(self, work: Work[RunRequested], manifest: Manifest, reason: str) -> Retry:
+    def _busy(self, work: Work[RunRequested], manifest: Manifest, reason: str) -> Postponed:
         """Look again at a run that is being carried out, after `busy_delay` seconds.
 
         The delay doubles with every delivery, up to the longest that somebody may be at work on
@@ -200,7 +200,7 @@ class RunCarrier:
         """
         longest = self._turn_taking.longest(work.event.data.run, manifest)
         delay = self._busy_delay * 2.0 ** min(work.attempt - 1, 30)
-        return Retry(work, min(delay, longest), reason)
+        return Postponed(work, min(delay, longest), reason)
 
     def _failed(
         self,

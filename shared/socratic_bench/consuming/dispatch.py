@@ -7,8 +7,8 @@ was published is published again under the same id, and whoever consumes it coun
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Sequence
-from contextlib import aclosing, suppress
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import ExitStack, aclosing, suppress
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -20,17 +20,21 @@ from socratic_bench.consuming.outcomes import (
     Handled,
     Handler,
     Outcome,
-    Reject,
-    Retry,
+    Postponed,
+    Rejected,
     Work,
 )
+from socratic_bench.consuming.publication import Ready
 from socratic_bench.consuming.retry_policy import RetryPolicy
 from socratic_bench.consuming.settlements import Ack, DeadLetterIt, RetryLater, Settlement
+from socratic_bench.consuming.waits import Waits
 from socratic_bench.errors import (
     BrokerClosed,
     BrokerError,
     InvalidEvent,
     StoreBroken,
+    StoreNotWritable,
+    StoreRefused,
     StoreUnavailable,
 )
 from socratic_bench.events.codec import Event, decode, encode
@@ -42,20 +46,19 @@ REASON_LENGTH: Final = 500
 """Characters of a reason that travel with a dead letter."""
 
 PATIENCE: Final = 840.0
-"""Seconds that work is kept in hand, at most, while the store or the broker is away. To give it
-back at once would use its deliveries up within minutes, and make a dead letter of good work; this
-way they last for hours. Brokers want what they handed out settled within a quarter of an hour."""
+"""Seconds that work is kept in hand, at most, while the store is unavailable. Brokers want what
+they handed out settled within a quarter of an hour."""
 
 COME_BACK: Final = 60.0
-"""Seconds until work that was given back because the store or the broker is away comes again."""
+"""Seconds until work that was given back because the store is unavailable comes again."""
 
 FATAL: Final = (StoreBroken, BrokerClosed)
 """Nothing goes on until somebody acts."""
 
 AWAY: Final = (StoreUnavailable, BrokerError)
-"""The work is good, and what it needs is not there for now."""
+"""The work is good, and what it needs is unavailable for now."""
 
-Publish = Callable[[Sequence[Message]], Awaitable[None]]
+Put = Callable[[Ready], None]
 
 
 def to_message(event: Event) -> Message:
@@ -73,14 +76,14 @@ def to_message(event: Event) -> Message:
 
 @dataclass(slots=True)
 class _Waiting:
-    """Work, in hand, that waits for a store or a broker that is away."""
+    """Work, in hand, that waits for a store that is unavailable."""
 
     deliveries: dict[Work[Event], Delivery] = field(default_factory=dict)
-    reason: str = ""
+    error: Exception = field(default_factory=StoreUnavailable)
 
     def add(self, work: Work[Event], delivery: Delivery, error: Exception) -> None:
         self.deliveries[work] = delivery
-        self.reason = _reason(error)
+        self.error = error
 
 
 class Dispatcher:
@@ -90,57 +93,50 @@ class Dispatcher:
         self,
         handler: Handler[Any],
         event_type: type[Event],
-        publish: Publish,
         retry_policy: RetryPolicy | None = None,
         *,
         patience: float = PATIENCE,
     ) -> None:
-        """`patience` is for how many seconds work waits in hand for a store or broker that is
-        away.
-        """
+        """`patience` is for how many seconds work waits in hand for an unavailable store."""
         self._handler = handler
         self._event_type = event_type
-        self._publish = publish
-        self._retry_policy = retry_policy or RetryPolicy()
+        self.retry_policy = retry_policy or RetryPolicy()
         self._patience = patience
         self._draining = asyncio.Event()
+        self.waits = Waits()
 
     def drain(self) -> None:
-        """Wait for no store or broker any more: what they keep from being done is given back."""
+        """Stop waiting for an unavailable store; postpone the work that needs it."""
         self._draining.set()
 
-    async def dispatch(
-        self, deliveries: Sequence[Delivery]
-    ) -> AsyncGenerator[Sequence[Settlement], None]:
-        """Handle deliveries; yields settlements as soon as their events are published.
+    async def dispatch(self, deliveries: Sequence[Delivery], put: Put) -> None:
+        """Handle deliveries; puts what is ready to be published and settled as soon as it is.
 
-        Every delivery is settled exactly once. Work that the store or the broker keeps from being
-        done waits here and is handled again. Raises StoreBroken or BrokerClosed, with the rest
-        unsettled, when nothing can go on until somebody acts.
+        Every delivery is settled exactly once. Work that needs an unavailable store waits here and
+        is handled again. Raises StoreBroken or BrokerClosed, with the rest unsettled, when
+        nothing can go on until somebody acts. What it raises may be in an ExceptionGroup.
         """
         unsettled, undecodable = self._decode(deliveries)
         if undecodable:
-            yield undecodable
+            put(Ready((), undecodable))
         give_up = asyncio.get_running_loop().time() + self._patience
         tries = 0
-        while unsettled:
-            waiting = _Waiting()
-            async with aclosing(self._handle(unsettled, waiting)) as settled:
-                async for settlements in settled:
-                    yield settlements
-            if waiting.deliveries:
+        with ExitStack() as waits:
+            while unsettled:
+                waiting = _Waiting()
+                await self._handle(unsettled, waiting, put)
+                unsettled = waiting.deliveries
+                if unsettled and not tries:
+                    waits.enter_context(self.waits.waiting(_reason(waiting.error)))
                 tries += 1
-                if not await self._wait(waiting, tries, give_up):
-                    delay, reason = self._come_back(), waiting.reason
-                    yield [RetryLater(each, delay, reason) for each in waiting.deliveries.values()]
+                if unsettled and not await self._wait(waiting, tries, give_up):
+                    put(Ready((), self._postponed(waiting)))
                     return
-            unsettled = waiting.deliveries
 
     async def _wait(self, waiting: _Waiting, tries: int, give_up: float) -> bool:
         """Wait until it is time for another try; False if there is to be none."""
-        delay = self._retry_policy.delay(tries)
-        told = log.warning if tries == 1 else log.debug
-        told("work waits", messages=len(waiting.deliveries), reason=waiting.reason)
+        delay = self.retry_policy.delay(tries)
+        self._tell(waiting, tries)
         if asyncio.get_running_loop().time() + delay > give_up:
             return False
         with suppress(TimeoutError):
@@ -148,8 +144,18 @@ class Dispatcher:
                 await self._draining.wait()
         return not self._draining.is_set()
 
-    def _come_back(self) -> float:
-        return 0.0 if self._draining.is_set() else COME_BACK
+    def _tell(self, waiting: _Waiting, tries: int) -> None:
+        told = log.warning if tries == 1 else log.debug
+        if tries == 1 and isinstance(waiting.error, StoreNotWritable):
+            told = log.critical
+        told("work waits", messages=len(waiting.deliveries), reason=_reason(waiting.error))
+
+    def _postponed(self, waiting: _Waiting) -> list[Settlement]:
+        delay = 0.0 if self._draining.is_set() else COME_BACK
+        reason = _reason(waiting.error)
+        return [
+            RetryLater(each, delay, reason, counted=False) for each in waiting.deliveries.values()
+        ]
 
     def _decode(
         self, deliveries: Iterable[Delivery]
@@ -160,32 +166,21 @@ class Dispatcher:
             try:
                 event = decode(delivery.message.body)
             except InvalidEvent as error:
-                undecodable.append(DeadLetterIt(delivery, str(error)[:REASON_LENGTH]))
+                undecodable.append(_undecodable(delivery, str(error)[:REASON_LENGTH]))
                 continue
             if isinstance(event, self._event_type):
                 unsettled[Work(event, delivery.attempt)] = delivery
             else:
                 reason = f"this queue takes no {event.type} messages"
-                undecodable.append(DeadLetterIt(delivery, reason))
-        for settlement in undecodable:
-            if isinstance(settlement, DeadLetterIt):
-                log.warning(
-                    "message rejected",
-                    message_id=settlement.delivery.message.id,
-                    reason=settlement.reason,
-                )
+                undecodable.append(_undecodable(delivery, reason))
         return unsettled, undecodable
 
     async def _handle(
-        self, unsettled: dict[Work[Event], Delivery], waiting: _Waiting
-    ) -> AsyncGenerator[Sequence[Settlement], None]:
-        """Settlements of what the handler finished; what has to wait is put with `waiting`."""
-        if not unsettled:
-            return
+        self, unsettled: dict[Work[Event], Delivery], waiting: _Waiting, put: Put
+    ) -> None:
+        """Put what the handler finished; what has to wait is added to `waiting`."""
         try:
-            async with aclosing(self._outcomes(unsettled, waiting)) as settled:
-                async for settlements in settled:
-                    yield settlements
+            await self._run_handler(unsettled, waiting, put)
         except FATAL:
             raise
         except AWAY as error:
@@ -193,23 +188,20 @@ class Dispatcher:
                 waiting.add(work, delivery, error)
         except Exception as error:  # noqa: BLE001 - a handler's bug must not stop the service
             if len(unsettled) == 1:
-                yield [self._after_bug(work, unsettled[work], error) for work in unsettled]
+                put(Ready((), [self._after_bug(*one, error) for one in unsettled.items()]))
                 return
-            # One of them is the culprit: alone, it cannot take the others along.
-            for work, delivery in list(unsettled.items()):
-                async with aclosing(self._handle({work: delivery}, waiting)) as settled:
-                    async for settlements in settled:
-                        yield settlements
+            # One of them is the culprit: alone, it takes no other along nor keeps it waiting.
+            async with asyncio.TaskGroup() as alone:
+                for work, delivery in unsettled.items():
+                    alone.create_task(self._handle({work: delivery}, waiting, put))
 
-    async def _outcomes(
-        self, unsettled: dict[Work[Event], Delivery], waiting: _Waiting
-    ) -> AsyncGenerator[Sequence[Settlement], None]:
-        """Settlements of what the handler finished; what stays in `unsettled` it did not."""
+    async def _run_handler(
+        self, unsettled: dict[Work[Event], Delivery], waiting: _Waiting, put: Put
+    ) -> None:
+        """Put what the handler finished; what stays in `unsettled` it did not finish."""
         async with aclosing(self._handler(list(unsettled))) as batches:
             async for outcomes in batches:
-                events = [event for outcome in outcomes for event in _events_of(outcome)]
-                if events:
-                    await self._publish([to_message(event) for event in events])
+                messages = [to_message(event) for each in outcomes for event in _events_of(each)]
                 settlements: list[Settlement] = []
                 for outcome in outcomes:
                     if isinstance(outcome, Emit):
@@ -219,33 +211,37 @@ class Dispatcher:
                         waiting.add(outcome.work, delivery, outcome.error)
                     else:
                         settlements.append(self._settlement(outcome, delivery))
-                if settlements:
-                    yield settlements
+                put(Ready(messages, settlements))
         if unsettled:
             raise RuntimeError(f"the handler left {len(unsettled)} pieces of work without outcome")
 
     def _settlement(
-        self, outcome: Handled | Retry | Reject | Failed, delivery: Delivery
+        self, outcome: Handled | Postponed | Rejected | Failed, delivery: Delivery
     ) -> Settlement:
         match outcome:
             case Handled():
                 return Ack(delivery)
-            case Retry(after=after, reason=reason):
-                return RetryLater(delivery, after, reason)
+            case Postponed(after=after, reason=reason):
+                return RetryLater(delivery, after, reason, counted=False)
             case Failed(work=work, error=error):
                 if isinstance(error, FATAL):
                     raise error
                 return self._after_bug(work, delivery, error)
-            case Reject(work=work, reason=reason):
+            case Rejected(work=work, reason=reason):
                 log.warning("work rejected", reason=reason, **_about(work))
                 return DeadLetterIt(delivery, reason)
 
     def _after_bug(self, work: Work[Event], delivery: Delivery, error: Exception) -> Settlement:
-        """A bug is given a few tries."""
+        """A bug is given a few tries; what the store refuses, none."""
         log.error("handler failed", exc_info=error, **_about(work))
-        if self._retry_policy.exhausted(work.attempt):
+        if isinstance(error, StoreRefused) or self.retry_policy.exhausted(work.attempt):
             return DeadLetterIt(delivery, _reason(error))
-        return RetryLater(delivery, self._retry_policy.delay(work.attempt), _reason(error))
+        return RetryLater(delivery, self.retry_policy.delay(work.attempt), _reason(error))
+
+
+def _undecodable(delivery: Delivery, reason: str) -> DeadLetterIt:
+    log.warning("message rejected", message_id=delivery.message.id, reason=reason)
+    return DeadLetterIt(delivery, reason)
 
 
 def _is_away(error: Exception) -> bool:

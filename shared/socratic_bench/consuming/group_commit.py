@@ -14,7 +14,7 @@ from contextlib import suppress
 from types import TracebackType
 from typing import Generic, Self, TypeVar
 
-from socratic_bench.errors import GroupCommitClosed
+from socratic_bench.errors import GroupCommitClosed, StoreUnavailable
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -26,8 +26,9 @@ class GroupCommit(Generic[Item, Result]):
     The next batch begins `pause` seconds after the one before, unless that weighed `enough`, by the
     sum of what `weigh` says of its items; the first begins at once, and so does the last.
 
-    `execute` takes the items of a batch and returns as many results, in the same order; what it
-    raises goes to every caller of that batch, and the next batch is executed all the same.
+    `execute` takes the items of a batch and returns as many results, in the same order. A batch for
+    which it raises is executed again item by item, so that a bad item fails alone; StoreUnavailable
+    goes to every caller of the batch at once. The next batch is executed all the same.
 
     It works while its context is open. When the context ends, what is pending is still executed;
     when it ends by an exception, it is not, and its callers get GroupCommitClosed.
@@ -123,8 +124,10 @@ class GroupCommit(Generic[Item, Result]):
         try:
             results = await self._execute([item for item, _ in batch])
             paired = list(zip(batch, results, strict=True))
-        except Exception as error:  # noqa: BLE001 - whatever it is, it belongs to the callers
+        except StoreUnavailable as error:
             _fail(batch, error)
+        except Exception as error:  # noqa: BLE001 - whatever it is, it belongs to the callers
+            await self._after_failure(batch, error)
         except BaseException:
             _fail(batch, GroupCommitClosed("closed while this item was being executed"))
             raise
@@ -132,6 +135,15 @@ class GroupCommit(Generic[Item, Result]):
             for (_, future), result in paired:
                 if not future.done():
                     future.set_result(result)
+
+    async def _after_failure(
+        self, batch: Sequence[tuple[Item, asyncio.Future[Result]]], error: Exception
+    ) -> None:
+        if len(batch) == 1:
+            _fail(batch, error)
+            return
+        for one in batch:
+            await self._execute_batch([one])
 
 
 def _fail(batch: Sequence[tuple[Item, asyncio.Future[Result]]], error: Exception) -> None:

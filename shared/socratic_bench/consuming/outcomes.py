@@ -17,7 +17,7 @@ class Work(Generic[E_co]):
 
     event: E_co
     attempt: int
-    """1 for the first delivery."""
+    """1, and one more for every failure that counted."""
 
 
 class Handled(NamedTuple):
@@ -28,8 +28,8 @@ class Handled(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Retry:
-    """Not now: hand it out again after a while."""
+class Postponed:
+    """Not now: deliver it again after a while. Does not count as an attempt."""
 
     work: Work[Event]
     after: float
@@ -39,7 +39,7 @@ class Retry:
 
 
 @dataclass(frozen=True, slots=True)
-class Reject:
+class Rejected:
     """Never: no redelivery can help."""
 
     work: Work[Event]
@@ -48,7 +48,11 @@ class Reject:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """The handler itself broke on this: tried again as the retry policy says, then rejected."""
+    """The handler broke on this work.
+
+    It waits in hand where the store or the broker is unavailable. Otherwise it counts as an
+    attempt, and is handled again as the retry policy says, then rejected.
+    """
 
     work: Work[Event]
     error: Exception
@@ -61,11 +65,11 @@ class Emit:
     publish: tuple[Event, ...]
 
 
-Outcome = Handled | Retry | Reject | Failed | Emit
+Outcome = Handled | Postponed | Rejected | Failed | Emit
 
 Handler = Callable[[Sequence[Work[E_co]]], AsyncGenerator[Sequence[Outcome], None]]
 """A batch of work in, outcomes out, in any order, as many at a time as are ready.
 
-Every piece of work gets exactly one of Handled, Retry, Reject and Failed. A handler may be
-cancelled at any point, and then cleans up after itself.
+Every piece of work gets exactly one of Handled, Postponed, Rejected and Failed. The caller may
+cancel a handler at any point; the handler then cleans up after itself.
 """

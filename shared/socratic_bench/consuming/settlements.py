@@ -21,6 +21,8 @@ class RetryLater:
     delivery: Delivery
     delay: float
     reason: str
+    counted: bool = True
+    """Whether this was an attempt, of which a message has a few."""
 
 
 @dataclass(frozen=True, slots=True)

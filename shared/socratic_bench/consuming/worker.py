@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import aclosing
 from dataclasses import dataclass
 
 import structlog
 
 from socratic_bench.consuming.dispatch import Dispatcher
 from socratic_bench.consuming.observing import Observer, SettledAs, Unobserved
+from socratic_bench.consuming.publication import Publication
 from socratic_bench.consuming.settlements import Ack, RetryLater, Settlement
-from socratic_bench.errors import BrokerUnavailable, DeliveryLost
+from socratic_bench.errors import BrokerClosed, BrokerError
 from socratic_bench.ports.broker import Broker, Consumer, Delivery, WorkQueue
 
 log = structlog.get_logger(__name__)
@@ -67,6 +67,11 @@ class Worker:
         """The name of the queue it consumes."""
         return self._queue.name
 
+    @property
+    def waits_for(self) -> str | None:
+        """Why some of its work waits for the store or the broker; None while none does."""
+        return self._dispatcher.waits.reason
+
     def drain(self) -> None:
         """Take no more; `run` returns once what is in hand is settled."""
         self._draining = True
@@ -104,10 +109,17 @@ class Worker:
 
     async def _process(self, consumer: Consumer, deliveries: Sequence[Delivery]) -> None:
         batch = _Batch(consumer, self.queue, self._observer, len(deliveries))
+        publication = Publication(
+            self._broker.publish,
+            batch.settle,
+            self._dispatcher.waits,
+            self._dispatcher.retry_policy,
+        )
         try:
-            async with aclosing(self._dispatcher.dispatch(deliveries)) as settled:
-                async for settlements in settled:
-                    await batch.settle(settlements)
+            async with asyncio.TaskGroup() as tasks:
+                tasks.create_task(publication.run())
+                await self._dispatcher.dispatch(deliveries, publication.put)
+                publication.end()
         finally:
             batch.end()
 
@@ -132,10 +144,7 @@ class _Batch:
         async with asyncio.TaskGroup() as others:
             for settlement in settlements:
                 if isinstance(settlement, RetryLater):
-                    retry = self._consumer.retry(
-                        settlement.delivery, settlement.delay, settlement.reason
-                    )
-                    others.create_task(self._settle("retried", retry))
+                    others.create_task(self._settle("retried", self._retry(settlement)))
                 elif not isinstance(settlement, Ack):
                     reject = self._consumer.reject(settlement.delivery, settlement.reason)
                     others.create_task(self._settle("rejected", reject))
@@ -145,13 +154,19 @@ class _Batch:
         if self._in_hand:
             self._leave_hand("returned", self._in_hand)
 
+    def _retry(self, settlement: RetryLater) -> Awaitable[None]:
+        delivery, delay, reason = settlement.delivery, settlement.delay, settlement.reason
+        return self._consumer.retry(delivery, delay, reason)
+
     async def _settle(
         self, outcome: SettledAs, settling: Awaitable[None], messages: int = 1
     ) -> None:
         try:
             await settling
-        except (DeliveryLost, BrokerUnavailable) as error:
-            # It is delivered again, and to handle it twice has the effect of once.
+        except BrokerClosed:
+            raise
+        except BrokerError as error:
+            # The broker delivers it again, and to handle it twice has the effect of once.
             log.info("not settled", queue=self._queue, messages=messages, reason=str(error))
             outcome = "returned"
         self._leave_hand(outcome, messages)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
+from functools import partial
 from typing import Final
 
 import structlog
@@ -12,6 +13,7 @@ import structlog
 from socratic_bench.consuming.observing import Observer
 from socratic_bench.consuming.queues import CURATOR_RUN_FAILED
 from socratic_bench.consuming.worker import Worker
+from socratic_bench.errors import StoreUnavailable
 from socratic_bench.hosting.deadlines import unless_stopped
 from socratic_bench.hosting.failures import naming
 from socratic_bench.hosting.health import health_app
@@ -61,6 +63,7 @@ async def host_workers(
             observer.expect(queues)
             async with depths.watching(broker, queues), asyncio.TaskGroup() as tasks:
                 running = [tasks.create_task(worker.run()) for worker in workers]
+                checks["store or broker"] = partial(_check_progress, workers)
                 readiness.start()
                 log.info("ready", queues=queues)
                 await stop.wait()
@@ -75,6 +78,16 @@ def _health(
     return serving(
         app, settings.health_host, settings.health_port, shutdown_timeout=HEALTH_SHUTDOWN
     )
+
+
+async def _check_progress(workers: Sequence[Worker]) -> None:
+    """Raise StoreUnavailable while work waits for the store or the broker.
+
+    A database that is read-only or full answers every question, and takes nothing.
+    """
+    for worker in workers:
+        if worker.waits_for is not None:
+            raise StoreUnavailable(worker.waits_for)
 
 
 async def _drain(

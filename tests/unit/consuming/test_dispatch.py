@@ -1,7 +1,6 @@
 """From deliveries to settlements: published first, settled after, and nothing lost on the way."""
 
 import asyncio
-from contextlib import aclosing
 
 import pytest
 import structlog
@@ -9,14 +8,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from socratic_bench.consuming.dispatch import COME_BACK, Dispatcher, to_message
-from socratic_bench.consuming.outcomes import Emit, Failed, Handled, Reject, Retry
+from socratic_bench.consuming.outcomes import Emit, Failed, Handled, Postponed, Rejected
+from socratic_bench.consuming.publication import Ready
 from socratic_bench.consuming.retry_policy import RetryPolicy
 from socratic_bench.consuming.settlements import Ack, DeadLetterIt, RetryLater
 from socratic_bench.domain.run import Run
 from socratic_bench.errors import (
-    BrokerClosed,
     BrokerUnavailable,
     StoreBroken,
+    StoreNotWritable,
+    StoreRefused,
     StoreUnavailable,
     UnroutableMessage,
 )
@@ -41,46 +42,27 @@ def deliveries(count: int, attempt: int = 1) -> list[Delivery]:
     return [Delivery(to_message(requested(n)), attempt, n) for n in range(count)]
 
 
-class Published:
-    """Takes what is published, or breaks."""
-
-    def __init__(self, error: Exception | None = None) -> None:
-        self.messages: list[Message] = []
-        self.error = error
-
-    async def __call__(self, messages) -> None:
-        if self.error:
-            raise self.error
-        self.messages += messages
-
-
-async def settle(handler, given, publish=None, event_type=RunRequested, **options):
+async def dispatch(handler, given, event_type=RunRequested, **options):
+    """What is ready, in the order in which it was."""
+    ready = []
     options = {"retry_policy": POLICY, **options}
-    dispatcher = Dispatcher(handler, event_type, publish or Published(), **options)
-    settlements = []
-    async with aclosing(dispatcher.dispatch(given)) as batches:
-        async for batch in batches:
-            settlements += batch
-    return settlements
+    await Dispatcher(handler, event_type, **options).dispatch(given, ready.append)
+    return ready
 
 
-async def test_handled_work_is_acked_after_its_events_are_published():
-    order = []
+async def settle(handler, given, event_type=RunRequested, **options):
+    ready = await dispatch(handler, given, event_type, **options)
+    return [settlement for each in ready for settlement in each.settlements]
 
-    async def publish(messages):
-        order.append(("published", [message.id for message in messages]))
 
+async def test_work_is_settled_with_the_events_that_it_needs_published():
     async def handler(batch):
         yield [Handled(work, (RECORDED,)) for work in batch]
 
-    dispatcher = Dispatcher(handler, RunRequested, publish, POLICY)
-    order.extend(
-        [
-            ("settled", [type(each).__name__ for each in batch])
-            async for batch in dispatcher.dispatch(deliveries(2))
-        ]
-    )
-    assert order == [("published", [RECORDED.id] * 2), ("settled", ["Ack", "Ack"])]
+    given = deliveries(2)
+    [ready] = await dispatch(handler, given)
+    assert [message.id for message in ready.messages] == [RECORDED.id] * 2
+    assert ready.settlements == [Ack(given[0]), Ack(given[1])]
 
 
 async def test_outcomes_are_settled_as_they_come_not_when_the_batch_is_done():
@@ -91,16 +73,14 @@ async def test_outcomes_are_settled_as_they_come_not_when_the_batch_is_done():
         await gate.wait()
         yield [Handled(batch[1])]
 
-    async with (
-        aclosing(
-            Dispatcher(handler, RunRequested, Published(), POLICY).dispatch(deliveries(2))
-        ) as batches,
-        waiting_for("the settlements"),
-    ):
-        first = await anext(batches)
+    ready = asyncio.Queue()
+    dispatching = Dispatcher(handler, RunRequested).dispatch(deliveries(2), ready.put_nowait)
+    async with waiting_for("the settlements"), asyncio.TaskGroup() as tasks:
+        tasks.create_task(dispatching)
+        first = await ready.get()
         gate.set()
-        second = await anext(batches)
-    assert [first[0].delivery.receipt, second[0].delivery.receipt] == [0, 1]
+        second = await ready.get()
+    assert [each.settlements[0].delivery.receipt for each in (first, second)] == [0, 1]
 
 
 async def test_what_a_handler_says_becomes_the_settlement():
@@ -108,19 +88,20 @@ async def test_what_a_handler_says_becomes_the_settlement():
         yield [
             Emit((RECORDED,)),
             Handled(batch[0]),
-            Retry(batch[1], 7.5, "busy"),
-            Reject(batch[2], "no such experiment"),
+            Postponed(batch[1], 7.5, "busy"),
+            Rejected(batch[2], "no such experiment"),
             Failed(batch[3], ValueError("a bug")),
         ]
 
-    given, publish = deliveries(4), Published()
-    assert await settle(handler, given, publish) == [
+    given = deliveries(4)
+    [ready] = await dispatch(handler, given)
+    assert ready.settlements == [
         Ack(given[0]),
-        RetryLater(given[1], 7.5, "busy"),
+        RetryLater(given[1], 7.5, "busy", counted=False),
         DeadLetterIt(given[2], "no such experiment"),
-        RetryLater(given[3], 1.0, "ValueError: a bug"),
+        RetryLater(given[3], 1.0, "ValueError: a bug", counted=True),
     ]
-    assert [message.type for message in publish.messages] == [RECORDED.type]
+    assert [message.type for message in ready.messages] == [RECORDED.type]
 
 
 async def test_a_message_that_is_no_event_is_dead_lettered_and_the_others_go_on():
@@ -194,22 +175,6 @@ async def test_only_what_has_to_wait_waits():
     assert handled == [["run-0", "run-1", "run-2"], ["run-1"]]
 
 
-async def test_events_that_could_not_be_published_are_made_and_published_again():
-    publish = Published(BrokerUnavailable("away"))
-    handled = 0
-
-    async def handler(batch):
-        nonlocal handled
-        handled += 1
-        if handled == 3:
-            publish.error = None
-        yield [Handled(work, (RECORDED,)) for work in batch]
-
-    (given,) = deliveries(1)
-    assert await settle(handler, [given], publish, retry_policy=AT_ONCE) == [Ack(given)]
-    assert [message.id for message in publish.messages] == [RECORDED.id]
-
-
 async def test_what_is_away_for_too_long_is_given_back_for_a_while():
     async def handler(batch):
         raise StoreUnavailable("not now")
@@ -217,7 +182,7 @@ async def test_what_is_away_for_too_long_is_given_back_for_a_while():
 
     given = deliveries(2, attempt=19)
     assert await settle(handler, given, patience=0.5) == [
-        RetryLater(each, COME_BACK, "StoreUnavailable: not now") for each in given
+        RetryLater(each, COME_BACK, "StoreUnavailable: not now", counted=False) for each in given
     ]
 
 
@@ -231,15 +196,57 @@ async def test_a_service_that_drains_waits_for_nothing_that_is_away():
 
     (given,) = deliveries(1)
     slow = RetryPolicy(first_delay=600.0, longest_delay=600.0, draw=lambda: 1.0)
-    dispatcher = Dispatcher(handler, RunRequested, Published(), slow)
-    async with (
-        waiting_for("work to be given back"),
-        aclosing(dispatcher.dispatch([given])) as batches,
-    ):
-        settling = asyncio.create_task(anext(batches))
+    dispatcher = Dispatcher(handler, RunRequested, slow)
+    ready = []
+    async with waiting_for("work to be given back"), asyncio.TaskGroup() as tasks:
+        tasks.create_task(dispatcher.dispatch([given], ready.append))
         await called.wait()
         dispatcher.drain()
-        assert await settling == [RetryLater(given, 0.0, "StoreUnavailable: not now")]
+    reason = "StoreUnavailable: not now"
+    assert ready == [Ready((), [RetryLater(given, 0.0, reason, counted=False)])]
+
+
+async def test_a_dispatcher_says_what_its_work_waits_for():
+    reasons = []
+
+    async def handler(batch):
+        reasons.append(dispatcher.waits.reason)
+        if len(reasons) < 3:
+            raise StoreNotWritable("read-only")
+        yield [Handled(work) for work in batch]
+
+    dispatcher = Dispatcher(handler, RunRequested, AT_ONCE)
+    with structlog.testing.capture_logs() as lines:
+        await dispatcher.dispatch(deliveries(1), lambda _: None)
+    assert reasons == [None, *["StoreNotWritable: read-only"] * 2]
+    assert dispatcher.waits.reason is None
+    assert [line["log_level"] for line in lines] == ["critical", "debug"]
+
+
+async def test_what_the_store_refuses_is_not_tried_again():
+    async def handler(batch):
+        raise StoreRefused("a number is too large")
+        yield
+
+    (given,) = deliveries(1)
+    reason = "StoreRefused: a number is too large"
+    assert await settle(handler, [given]) == [DeadLetterIt(given, reason)]
+
+
+async def test_after_a_failed_batch_the_others_do_not_wait_for_the_culprit():
+    done = asyncio.Event()
+
+    async def handler(batch):
+        if len(batch) > 1:
+            raise ValueError("together")
+        if batch[0].event.subject == "run-0":
+            await done.wait()
+        elif batch[0].event.subject == "run-2":
+            done.set()
+        yield [Handled(work) for work in batch]
+
+    async with waiting_for("the settlements"):
+        assert len(await settle(handler, deliveries(3))) == 3
 
 
 async def test_a_broken_store_ends_the_work_and_settles_nothing():
@@ -248,14 +255,6 @@ async def test_a_broken_store_ends_the_work_and_settles_nothing():
 
     with pytest.raises(StoreBroken, match="disk full"):
         await settle(handler, deliveries(2))
-
-
-async def test_a_closed_broker_ends_the_work_and_settles_nothing():
-    async def handler(batch):
-        yield [Handled(work, (RECORDED,)) for work in batch]
-
-    with pytest.raises(BrokerClosed):
-        await settle(handler, deliveries(2), Published(BrokerClosed("closed")))
 
 
 async def test_work_a_handler_forgets_is_not_lost():
@@ -276,19 +275,24 @@ async def test_two_deliveries_of_one_event_are_both_settled():
     assert await settle(handler, [one, again]) == [Ack(one), Ack(again)]
 
 
-async def test_ending_early_ends_the_handler_too():
-    ended = asyncio.Event()
+async def test_a_cancelled_dispatcher_ends_the_handler_too():
+    begun, ended = asyncio.Event(), asyncio.Event()
 
     async def handler(batch):
         try:
             yield [Handled(batch[0])]
-            yield [Handled(batch[1])]
+            begun.set()
+            await asyncio.Event().wait()
         finally:
             ended.set()
 
-    dispatcher = Dispatcher(handler, RunRequested, Published(), POLICY)
-    async with aclosing(dispatcher.dispatch(deliveries(2))) as batches:
-        await anext(batches)
+    dispatching = asyncio.create_task(
+        Dispatcher(handler, RunRequested).dispatch(deliveries(2), lambda _: None)
+    )
+    async with waiting_for("the handler"):
+        await begun.wait()
+        dispatching.cancel()
+        await asyncio.wait([dispatching])
     assert ended.is_set()
 
 
@@ -334,8 +338,8 @@ async def test_whatever_happens_every_delivery_is_settled_exactly_once(script, a
                 yield [
                     {
                         "handled": Handled(work),
-                        "retry": Retry(work, 1.0, "later"),
-                        "reject": Reject(work, "never"),
+                        "retry": Postponed(work, 1.0, "later"),
+                        "reject": Rejected(work, "never"),
                         "bug": Failed(work, ValueError("bug")),
                     }[plan[1]]
                 ]
@@ -351,7 +355,7 @@ async def test_whatever_happens_every_delivery_is_settled_exactly_once(script, a
 
 async def test_a_log_line_about_a_run_says_which():
     async def handler(batch):
-        yield [Reject(batch[0], "no such experiment"), Failed(batch[1], ValueError("bug"))]
+        yield [Rejected(batch[0], "no such experiment"), Failed(batch[1], ValueError("bug"))]
 
     with structlog.testing.capture_logs() as lines:
         await settle(handler, deliveries(2))

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from socratic_bench.consuming.group_commit import GroupCommit
-from socratic_bench.errors import GroupCommitClosed, StoreUnavailable
+from socratic_bench.errors import GroupCommitClosed, StoreRefused, StoreUnavailable
 from tests.waiting import waiting_for
 
 
@@ -33,6 +33,8 @@ class Execution:
             await self.go_on.acquire()
             if -1 in items:
                 raise StoreUnavailable("not now")
+            if -2 in items:
+                raise StoreRefused("too large")
             return [item * item for item in items]
         finally:
             self.running -= 1
@@ -74,6 +76,14 @@ async def test_an_error_goes_to_all_of_its_batch_and_to_no_other() -> None:
         results = await asyncio.gather(*map(commit, [1, -1, 2, 3]), return_exceptions=True)
     assert [type(result) for result in results[:2]] == [StoreUnavailable, StoreUnavailable]
     assert results[2:] == [4, 9]
+
+
+async def test_an_item_that_is_refused_fails_alone() -> None:
+    execution = Execution()
+    async with GroupCommit(execution, max_batch=10) as commit:
+        results = await asyncio.gather(*map(commit, (2, -2, 3)), return_exceptions=True)
+    assert (results[0], type(results[1]), results[2]) == (4, StoreRefused, 9)
+    assert execution.batches == [[2, -2, 3], [2], [-2], [3]]
 
 
 async def test_a_caller_cancelled_as_its_error_comes_leaves_no_complaint() -> None:

@@ -8,8 +8,8 @@ import pytest
 
 from socratic_bench.adapters.memory.broker import MemoryBroker
 from socratic_bench.consuming.dispatch import Dispatcher, to_message
-from socratic_bench.consuming.outcomes import Handled, Reject, Retry
-from socratic_bench.consuming.queues import RUNNER_RUN_REQUESTED
+from socratic_bench.consuming.outcomes import Handled, Postponed, Rejected
+from socratic_bench.consuming.queues import JUDGE_RESPONSE_RECORDED, RUNNER_RUN_REQUESTED
 from socratic_bench.consuming.retry_policy import RetryPolicy
 from socratic_bench.consuming.worker import Intake, Worker
 from socratic_bench.domain.run import Run
@@ -20,7 +20,7 @@ from socratic_bench.errors import (
     StoreUnavailable,
 )
 from socratic_bench.events.run_requested import RunRequested
-from tests.unit.events.examples import RUN, TIME
+from tests.unit.events.examples import RUN, TIME, example_events
 from tests.waiting import waiting_for
 
 QUEUE = RUNNER_RUN_REQUESTED.name
@@ -77,7 +77,7 @@ class UnsettlingBroker(MemoryBroker):
 
 
 def worker_of(broker, handler, observer=None, intake=None):
-    dispatcher = Dispatcher(handler, RunRequested, broker.publish, AT_ONCE)
+    dispatcher = Dispatcher(handler, RunRequested, AT_ONCE)
     return Worker(
         broker, RUNNER_RUN_REQUESTED, dispatcher, intake or Intake(pause=0), observer=observer
     )
@@ -103,8 +103,8 @@ async def test_what_cannot_be_settled_is_left_to_be_delivered_again(error, outco
         yield [
             {
                 "handled": Handled(work),
-                "retried": Retry(work, 0.0, "busy"),
-                "rejected": Reject(work, "no"),
+                "retried": Postponed(work, 0.0, "busy"),
+                "rejected": Rejected(work, "no"),
             }[outcome]
             for work in batch
         ]
@@ -142,7 +142,7 @@ async def test_an_observer_is_told_what_became_of_every_message():
         in_hand.append(tally.in_hand)
         worker.drain()
         yield [Handled(work) for work in batch[:3]]
-        yield [Retry(batch[3], 1.0, "busy"), Reject(batch[4], "no"), Reject(batch[5], "no")]
+        yield [Postponed(batch[3], 1.0, "busy"), Rejected(batch[4], "no"), Rejected(batch[5], "no")]
 
     worker = worker_of(broker, handler, tally)
     async with waiting_for("the worker"):
@@ -206,11 +206,55 @@ async def test_draining_gives_back_what_waits_for_the_store():
         raise StoreUnavailable("away")
         yield
 
-    dispatcher = Dispatcher(handler, RunRequested, broker.publish, SLOWLY)
+    dispatcher = Dispatcher(handler, RunRequested, SLOWLY)
     worker = Worker(broker, RUNNER_RUN_REQUESTED, dispatcher, Intake(pause=0))
     async with waiting_for("the worker"), asyncio.TaskGroup() as tasks:
         tasks.create_task(worker.run())
         await called.wait()
         worker.drain()
     assert await broker.depth(QUEUE) == 4
+    await broker.close()
+
+
+class SilentBroker(MemoryBroker):
+    """Confirms nothing of a type while it is told not to."""
+
+    def __init__(self, event_type) -> None:
+        super().__init__()
+        self.event_type = event_type
+        self.refused, self.confirms = asyncio.Event(), asyncio.Event()
+
+    async def publish(self, messages):
+        refused = any(message.type == self.event_type for message in messages)
+        if refused and not self.confirms.is_set():
+            self.refused.set()
+            raise BrokerUnavailable("nothing is confirmed")
+        await super().publish(messages)
+
+
+async def test_while_the_broker_confirms_nothing_the_handler_goes_on_and_is_not_repeated():
+    recorded = example_events()["response.recorded"]
+    broker = await broker_with(requests(3), SilentBroker(recorded.type))
+    await broker.declare([JUDGE_RESPONSE_RECORDED])
+    begun, tally, reasons = [], Tally(), []
+
+    async def handler(batch):
+        for number, work in enumerate(batch):
+            begun.append(work.event.subject)
+            yield [Handled(work, (recorded,))]
+            if number == 0:
+                await broker.refused.wait()
+        await asyncio.sleep(0)
+        reasons.append(worker.waits_for)
+        broker.confirms.set()
+        worker.drain()
+
+    worker = worker_of(broker, handler, tally)
+    async with waiting_for("the worker"):
+        await worker.run()
+    assert begun == ["run-0", "run-1", "run-2"]
+    assert reasons == ["nothing is confirmed"]
+    assert tally.outcomes == {"handled": 3}
+    assert await broker.depth(JUDGE_RESPONSE_RECORDED.name) == 3
+    assert worker.waits_for is None
     await broker.close()

@@ -16,6 +16,7 @@ from socratic_bench.errors import (
     BrokerError,
     BrokerUnavailable,
     StoreBroken,
+    StoreNotWritable,
     StoreUnavailable,
 )
 from socratic_bench.events.response_recorded import ResponseRecorded
@@ -23,7 +24,7 @@ from socratic_bench.hosting.failures import CannotStart, first_cause
 from socratic_bench.hosting.workers import host_workers
 from socratic_bench.service_settings import WorkerProcessSettings
 from tests.unit.events.examples import example_events
-from tests.waiting import waiting_for
+from tests.waiting import until, waiting_for
 
 QUEUE = JUDGE_RESPONSE_RECORDED
 MESSAGE = to_message(example_events()["response.recorded"])
@@ -69,7 +70,7 @@ class Hosted:
 
     @asynccontextmanager
     async def _workers(self, observer):
-        dispatcher = Dispatcher(self._handler, ResponseRecorded, self._broker.publish)
+        dispatcher = Dispatcher(self._handler, ResponseRecorded)
         yield [Worker(self._broker, QUEUE, dispatcher, Intake(pause=0), observer=observer)]
 
     async def end(self):
@@ -127,6 +128,29 @@ async def test_a_store_that_goes_away_makes_it_unready_and_leaves_it_alive(
 
     assert (unready.status_code, alive.status_code, ready.status_code) == (503, 200, 200)
     assert unready.json() == {"status": "unavailable", "reason": "the store does not answer"}
+
+
+async def test_a_store_that_answers_and_takes_nothing_makes_it_unready(broker, store, log):
+    writable = asyncio.Event()
+
+    async def handler(batch):
+        if not writable.is_set():
+            raise StoreNotWritable("the database is read-only")
+        yield [Handled(work) for work in batch]
+
+    hosted = Hosted(broker, store, handler, log)
+    await log.until("ready")
+    await broker.publish([MESSAGE])
+    waits = await log.until("work waits")
+    unready = await hosted.get("/readyz")
+    writable.set()
+
+    await until(
+        lambda: hosted.get("/readyz"), lambda got: got.status_code == 200, "the service to be ready"
+    )
+    await hosted.end()
+    assert "read-only" in waits["reason"]
+    assert unready.json()["reason"] == "the store or broker does not answer"
 
 
 @pytest.mark.parametrize("error", [StoreUnavailable("the server is starting up"), None])

@@ -6,7 +6,7 @@ import pytest
 
 from socratic_bench import score
 from socratic_bench.adapters.system.clock import SystemClock
-from socratic_bench.consuming.outcomes import Handled, Reject, Work
+from socratic_bench.consuming.outcomes import Handled, Rejected, Work
 from socratic_bench.domain.response import Response, Usage
 from socratic_bench.events.response_recorded import ResponseRecorded
 from socratic_judge.handlers import ResponseJudge, judge
@@ -65,7 +65,7 @@ async def test_every_response_of_a_batch_gets_its_own_score_event():
 async def test_a_profile_this_version_does_not_know_is_rejected_by_name():
     event = ResponseRecorded.of(response(profile="socratic-v9"), source="test")
     (outcome,) = await outcomes_of(event)
-    assert isinstance(outcome, Reject)
+    assert isinstance(outcome, Rejected)
     assert "socratic-v9" in outcome.reason
 
 

@@ -9,7 +9,7 @@ import structlog
 
 from socratic_bench.adapters.sql.store import SqlStore
 from socratic_bench.adapters.system.clock import SystemClock
-from socratic_bench.consuming.outcomes import Handled, Retry, Work
+from socratic_bench.consuming.outcomes import Handled, Postponed, Work
 from socratic_bench.consuming.retry_policy import RetryPolicy
 from socratic_bench.domain.manifest import Experiment, Limits, Manifest, TutorModel
 from socratic_bench.errors import InvalidInput, ModelCallFailed, StoreUnavailable
@@ -223,7 +223,7 @@ async def test_runs_whose_outcomes_could_not_be_published_are_carried_out_when_t
     await outcomes.aclose()  # as when the broker is away
     ends = [type(each) async for batch in carrier([due]) for each in batch]
     assert ends[-1] is Handled
-    assert Retry not in ends
+    assert Postponed not in ends
 
 
 async def hold(store, **lasting):
@@ -252,7 +252,7 @@ async def test_a_turn_another_runner_is_asking_for_is_left_to_it_for_longer_and_
     for attempt in range(1, 21):
         work = Work(RunRequested.of(ONE, source="test", time=TIME), attempt)
         (outcome,) = [outcome async for batch in carrier([work]) for outcome in batch]
-        assert isinstance(outcome, Retry)
+        assert isinstance(outcome, Postponed)
         delays.append(outcome.after)
     # The deadline of the run, that of its last call, and the margin of its lease.
     assert delays == [1, 2, 4, 8, 16, 32, *[45] * 14]
