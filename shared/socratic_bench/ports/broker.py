@@ -60,7 +60,8 @@ class Delivery(NamedTuple):
 
     message: Message
     attempt: int
-    """1 for the first delivery, counting every time it was handed out."""
+    """1, and one more for each counted retry. A redelivery counts nothing: its consumer ended, or
+    was killed, or lost its connection, or drained."""
 
     receipt: int
     """What the consumer settles it by; of no meaning to anybody else."""
@@ -101,10 +102,14 @@ class Consumer(Protocol):
         """
         ...
 
-    async def retry(self, delivery: Delivery, delay: float, reason: str) -> None:
+    async def retry(
+        self, delivery: Delivery, delay: float, reason: str, *, counted: bool = True
+    ) -> None:
         """Deliver this again after `delay` seconds, without holding up others meanwhile.
 
-        A message delivered as often as the queue allows is dead-lettered with `reason` instead.
+        A counted retry is for what was tried and failed: the next delivery is the next attempt, and
+        after as many attempts as the queue allows the message is dead-lettered with `reason`
+        instead. One that is not counted postpones the message, as often as the caller likes.
         """
         ...
 
@@ -153,9 +158,8 @@ class Broker(Protocol):
         """Consume a queue, with at most `prefetch` deliveries unsettled at a time.
 
         Of one group at most `prefetch_per_group` are unsettled, in a queue that keeps its groups
-        apart. When the context ends, whatever is
-        unsettled goes back to the queue and is delivered again, or dead-lettered if it was
-        delivered as often as the queue allows.
+        apart. When the context ends, whatever is unsettled goes back to the queue and is delivered
+        again as the same attempt.
         """
         ...
 

@@ -38,8 +38,7 @@ class BrokerAdapter:
     """The shortest delay, in seconds, that a retry can be told from an immediate one by."""
 
     sends_ahead: bool = False
-    """Whether a consumer is sent messages before it asks for them. Nobody else gets those then, and
-    if it ends they count as delivered: attempts are at least what they should be."""
+    """Whether a consumer is sent messages before it asks for them. Nobody else gets those then."""
 
 
 @asynccontextmanager

@@ -46,23 +46,20 @@ async def test_a_message_retried_as_often_as_the_queue_allows_is_a_dead_letter(
     await traffic.until_is(lambda: broker.dead_letters(queue.name), expected)
 
 
-async def test_a_message_that_ends_every_consumer_is_a_dead_letter_at_last(
+async def test_redeliveries_between_them_neither_count_as_attempts_nor_reset_them(
     broker: Broker, queue: WorkQueue, traffic: Traffic
 ) -> None:
     await broker.publish([message(queue, 1)])
-    for _ in range(DELIVERY_LIMIT):
+    for attempt in range(1, DELIVERY_LIMIT + 1):
+        for _ in range(2):
+            async with broker.consume(queue.name, prefetch=1) as consumer:
+                [delivery] = await traffic.take(consumer, 1)
+                assert delivery.attempt == attempt
         async with broker.consume(queue.name, prefetch=1) as consumer:
-            await traffic.take(consumer, 1)
-
-    async def dead() -> list[str]:
-        return [letter.message.id for letter in await broker.dead_letters(queue.name)]
-
-    async with broker.consume(queue.name, prefetch=1) as consumer:
-        assert await traffic.receives_nothing(consumer)
-        await traffic.until_is(dead, ["model/1"])
-    [letter] = await broker.dead_letters(queue.name)
-    assert letter.reason
-    await traffic.until_depth(broker, queue, 0)
+            [delivery] = await traffic.take(consumer, 1)
+            await consumer.retry(delivery, 0, f"failure {attempt}")
+    expected = [DeadLetter(message(queue, 1), queue.name, "failure 3", DELIVERY_LIMIT)]
+    await traffic.until_is(lambda: broker.dead_letters(queue.name), expected)
 
 
 async def test_dead_letters_are_listed_oldest_first_and_stay(

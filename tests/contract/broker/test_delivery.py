@@ -77,7 +77,7 @@ async def test_an_acked_message_is_never_delivered_again(
     await traffic.until_depth(broker, queue, 0)
 
 
-async def test_what_a_consumer_left_unsettled_is_delivered_again_with_its_attempts_counted(
+async def test_what_a_consumer_left_unsettled_is_delivered_again_as_the_same_attempt(
     broker: Broker, queue: WorkQueue, traffic: Traffic
 ) -> None:
     await broker.publish(messages(queue, 4))
@@ -88,7 +88,7 @@ async def test_what_a_consumer_left_unsettled_is_delivered_again_with_its_attemp
         second = await traffic.take(consumer, 3)
         await consumer.ack(second)
     assert sorted(ids(second)) == sorted(ids(first[1:]))
-    assert [delivery.attempt for delivery in second] == [2, 2, 2]
+    assert [delivery.attempt for delivery in second] == [1, 1, 1]
 
 
 async def test_a_consumer_cancelled_with_messages_in_hand_loses_none(
@@ -109,7 +109,7 @@ async def test_a_consumer_cancelled_with_messages_in_hand_loses_none(
     crashing.cancel()
     await asyncio.wait({crashing})
     async with broker.consume(queue.name, prefetch=10) as consumer:
-        assert {delivery.attempt for delivery in await traffic.take(consumer, 3)} == {2}
+        assert {delivery.attempt for delivery in await traffic.take(consumer, 3)} == {1}
 
 
 async def test_a_cancelled_receive_takes_nothing(
@@ -208,7 +208,7 @@ async def test_settling_after_the_consumer_ended_does_not_touch_the_redelivery(
             await consumer.ack([lost])
     async with broker.consume(queue.name, prefetch=1) as consumer:
         [again] = await traffic.take(consumer, 1)
-    assert [held.attempt, again.attempt] == [2, 3]
+    assert [held.attempt, again.attempt] == [1, 1]
 
 
 async def test_a_consumer_that_ended_receives_no_more(broker: Broker, queue: WorkQueue) -> None:
@@ -247,3 +247,20 @@ async def test_a_retry_without_delay_comes_back_at_once(
         await consumer.retry(first, 0, "again")
         [second] = await traffic.take(consumer, 1)
     assert second.attempt == 2
+
+
+@pytest.mark.parametrize("delay", [0.0, 0.01])
+async def test_a_postponed_message_comes_again_as_the_same_attempt(
+    broker: Broker, queue: WorkQueue, traffic: Traffic, delay: float
+) -> None:
+    await broker.publish([message(queue, 1)])
+    async with broker.consume(queue.name, prefetch=1) as consumer:
+        [delivery] = await traffic.take(consumer, 1)
+        await consumer.retry(delivery, delay, "it failed")
+        for _ in range(10):
+            [delivery] = await traffic.take(consumer, 1)
+            assert delivery.attempt == 2
+            await consumer.retry(delivery, delay, "not now", counted=False)
+        [delivery] = await traffic.take(consumer, 1)
+        await consumer.ack([delivery])
+    assert await broker.dead_letters(queue.name) == []

@@ -43,9 +43,9 @@ class _Route:
 class MemoryBroker:
     """Carries messages within this process and one event loop. Keeps the port's promises.
 
-    A queue holds at most `max_waiting` messages, besides those that came back to it; one that was
-    delivered `delivery_limit` times is dead-lettered instead of being delivered again. A listener
-    keeps the newest `listener_buffer` messages it has not yet been asked for.
+    A queue holds at most `max_waiting` messages, besides those that came back to it; a message has
+    `delivery_limit` attempts, and is a dead letter after the last. A listener keeps the newest
+    `listener_buffer` messages it has not yet been asked for.
     """
 
     def __init__(
@@ -98,6 +98,7 @@ class MemoryBroker:
             self._receipts,
             prefetch=prefetch,
             prefetch_per_group=prefetch_per_group,
+            delivery_limit=self._delivery_limit,
         )
         self._consumers.add(consumer)
         try:
@@ -159,7 +160,6 @@ class MemoryBroker:
             self._queues[queue.name] = MemoryQueue(
                 queue.name,
                 max_waiting=self._max_waiting,
-                delivery_limit=self._delivery_limit,
                 publishers=route.publishers,
             )
             route.queues.append(self._queues[queue.name])

@@ -21,6 +21,7 @@ class MemoryConsumer:
         *,
         prefetch: int,
         prefetch_per_group: int | None,
+        delivery_limit: int,
     ) -> None:
         if prefetch < 1 or (prefetch_per_group is not None and prefetch_per_group < 1):
             raise InvalidInput(
@@ -30,6 +31,7 @@ class MemoryConsumer:
         self._queue = queue
         self._receipts = receipts
         self._prefetch = prefetch
+        self._delivery_limit = delivery_limit
         self._turns: Turns[Waiting] = Turns(prefetch_per_group)
         self._in_hand: dict[int, Delivery] = {}
         self._draining = False
@@ -62,9 +64,14 @@ class MemoryConsumer:
         if stale:
             raise self._not_in_hand(stale)
 
-    async def retry(self, delivery: Delivery, delay: float, reason: str) -> None:
+    async def retry(
+        self, delivery: Delivery, delay: float, reason: str, *, counted: bool = True
+    ) -> None:
         self._settle(delivery)
-        self._queue.deliver_again(delivery, reason, delay)
+        if counted and delivery.attempt >= self._delivery_limit:
+            self._queue.dead_letter(delivery, reason)
+        else:
+            self._queue.deliver_again(delivery, delay, counted=counted)
 
     async def reject(self, delivery: Delivery, reason: str) -> None:
         self._settle(delivery)
@@ -81,9 +88,7 @@ class MemoryConsumer:
         self._ended = error
         self._queue.leave(self._turns)
         for delivery in reversed(self._in_hand.values()):
-            self._queue.deliver_again(
-                delivery, f"delivery {delivery.attempt}: its consumer ended without settling it"
-            )
+            self._queue.deliver_again(delivery, counted=False)
         self._in_hand.clear()
         self._turns.receivers.wake_all()
 

@@ -18,7 +18,7 @@ class Waiting(NamedTuple):
 
     message: Message
     attempts: int
-    """How often it was handed out before."""
+    """How many counted retries it has behind it."""
 
 
 Group = deque[Waiting]
@@ -32,12 +32,9 @@ class MemoryQueue:
     there are.
     """
 
-    def __init__(
-        self, name: str, *, max_waiting: int, delivery_limit: int, publishers: WaitingLine
-    ) -> None:
+    def __init__(self, name: str, *, max_waiting: int, publishers: WaitingLine) -> None:
         self.name = name
         self._max_waiting = max_waiting
-        self._delivery_limit = delivery_limit
         self._publishers = publishers
         self._groups: dict[str, Group] = {}
         self._ready = 0
@@ -87,18 +84,16 @@ class MemoryQueue:
         """A consumer no longer holds one message of a group."""
         turns.settled(group, self._groups.get(group))
 
-    def deliver_again(self, delivery: Delivery, reason: str, delay: float = 0.0) -> None:
-        """Put a message back as the first of its group, after `delay` seconds.
-
-        One that was delivered as often as the queue allows is dead-lettered.
-        """
-        if delivery.attempt >= self._delivery_limit:
-            self.dead_letter(delivery, reason)
-        elif delay > 0:
-            timer = asyncio.get_running_loop().call_later(delay, self._due, delivery)
+    def deliver_again(self, delivery: Delivery, delay: float = 0.0, *, counted: bool) -> None:
+        """Put a message back as the first of its group, after `delay` seconds."""
+        waiting = Waiting(delivery.message, delivery.attempt if counted else delivery.attempt - 1)
+        if delay > 0:
+            timer = asyncio.get_running_loop().call_later(
+                delay, self._due, delivery.receipt, waiting
+            )
             self._delayed[delivery.receipt] = timer
         else:
-            self._put_first(delivery)
+            self._put_first(waiting)
 
     def dead_letter(self, delivery: Delivery, reason: str) -> None:
         """Put a message with the dead ones."""
@@ -135,18 +130,17 @@ class MemoryQueue:
         else:
             group.append(waiting)
 
-    def _put_first(self, delivery: Delivery) -> None:
+    def _put_first(self, waiting: Waiting) -> None:
         self._ready += 1
-        waiting = Waiting(delivery.message, delivery.attempt)
-        group = self._groups.get(delivery.message.group)
+        group = self._groups.get(waiting.message.group)
         if group is None:
             self._add_group(waiting)
         else:
             group.appendleft(waiting)
 
-    def _due(self, delivery: Delivery) -> None:
-        del self._delayed[delivery.receipt]
-        self._put_first(delivery)
+    def _due(self, receipt: int, waiting: Waiting) -> None:
+        del self._delayed[receipt]
+        self._put_first(waiting)
 
     def _add_group(self, waiting: Waiting) -> None:
         name = waiting.message.group

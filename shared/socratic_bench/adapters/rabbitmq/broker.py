@@ -26,7 +26,7 @@ from socratic_bench.errors import BrokerClosed, BrokerError, UnroutableMessage
 from socratic_bench.ports.broker import DeadLetter, Message, WorkQueue
 
 DELIVERY_LIMIT: Final = 20
-"""Deliveries of a message until it is a dead letter."""
+"""Attempts of a message until it is a dead letter."""
 
 
 class RabbitMQBroker:

@@ -17,7 +17,7 @@ from socratic_bench.adapters.rabbitmq.holdings import Holdings, Parcel, Part
 from socratic_bench.adapters.rabbitmq.lanes import Lanes
 from socratic_bench.adapters.rabbitmq.link import Link, lost_event
 from socratic_bench.adapters.rabbitmq.routing import Routing
-from socratic_bench.adapters.rabbitmq.wire import attempt_of, unpacked
+from socratic_bench.adapters.rabbitmq.wire import attempts_before, unpacked
 from socratic_bench.errors import (
     BrokerClosed,
     BrokerError,
@@ -105,13 +105,16 @@ class RabbitMQConsumer:
         if stale:
             raise self._not_in_hand(stale)
 
-    async def retry(self, delivery: Delivery, delay: float, reason: str) -> None:
-        if delivery.attempt >= self._delivery_limit:
+    async def retry(
+        self, delivery: Delivery, delay: float, reason: str, *, counted: bool = True
+    ) -> None:
+        if counted and delivery.attempt >= self._delivery_limit:
             await self.reject(delivery, reason)
             return
+        attempts = delivery.attempt if counted else delivery.attempt - 1
         await self._settle_by(
             delivery,
-            lambda: self._routing.again([delivery.message], delivery.attempt, delay),
+            lambda: self._routing.again([delivery.message], attempts, delay),
             # What was given up is delivered again as it is.
             needless=self._part(delivery).parcel.given_up,
         )
@@ -250,17 +253,8 @@ class RabbitMQConsumer:
     async def _on_message(self, incoming: AbstractIncomingMessage) -> None:
         if self._ended is not None:
             return
-        messages, attempt = unpacked(incoming), attempt_of(incoming)
         now = asyncio.get_running_loop().time()
-        if attempt <= self._delivery_limit:
-            self._held.arrive(incoming, messages, attempt, now)
-            return
-        # It came more often than it may.
-        parcel = self._held.keep(incoming, now)
-        with suppress(BrokerError):
-            await self._routing.dead(messages, attempt - 1, topology.WORN_OUT)
-            if self._held.let_go(parcel):
-                await self._finish(parcel)
+        self._held.arrive(incoming, unpacked(incoming), attempts_before(incoming) + 1, now)
 
     async def _stop_taking(self, channel: AbstractChannel, consumed: dict[str, str]) -> None:
         """Let others have what was not handed out yet."""
@@ -280,10 +274,7 @@ class RabbitMQConsumer:
         for parcel, in_hand, waited in self._held.give_up_since(then):
             for parts, delay in ((in_hand, self._hold_seconds), (waited, 0.0)):
                 if parts:
-                    attempt = parts[0].delivery.attempt
                     copies = [part.delivery.message for part in parts]
-                    # What only waited was delivered to nobody: that does not count.
-                    counted = attempt if parts is in_hand else attempt - 1
-                    await self._routing.again(copies, counted, delay)
+                    await self._routing.again(copies, parts[0].delivery.attempt - 1, delay)
             with despite_faults():
                 await parcel.incoming.ack()

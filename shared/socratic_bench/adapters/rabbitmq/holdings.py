@@ -84,18 +84,6 @@ class Holdings:
                 self._turns.offer(name, waiting)
         self._wake_receiver()
 
-    def keep(self, incoming: AbstractIncomingMessage, now: float) -> Parcel:
-        """Take a parcel in of which nothing is to be handed out."""
-        parcel = Parcel(incoming, now, untouched=False)
-        self._parcels[parcel] = None
-        return parcel
-
-    def let_go(self, parcel: Parcel) -> bool:
-        """Whether a parcel is still held; it is not any more after this."""
-        held = parcel in self._parcels
-        self._parcels.pop(parcel, None)
-        return held
-
     def take(self, limit: int) -> list[Delivery]:
         """Hand out up to `limit`, as many as may be in hand."""
         taken: list[Delivery] = []

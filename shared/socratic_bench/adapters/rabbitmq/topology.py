@@ -71,8 +71,8 @@ def delayed_queue(queue: str) -> str:
 
 
 QUEUE_ARGUMENTS: Final[dict[str, Any]] = {"x-queue-type": "quorum", "x-delivery-limit": NO_LIMIT}
-"""Of every queue but the stream. Deliveries are counted by consumers, who say why a message is
-dead; RabbitMQ would throw away what came too often, and whoever only looks takes and puts back."""
+"""Of every queue but the stream. Consumers count attempts, and say why a message is dead; RabbitMQ
+would throw away what came too often, and whoever only looks takes and puts back."""
 
 GROUPS_ARGUMENTS: Final[dict[str, Any]] = {"x-queue-type": "stream"}
 
@@ -80,9 +80,3 @@ LISTENER_ARGUMENTS: Final[dict[str, Any]] = {
     "x-max-length": LISTENER_BUFFER,
     "x-overflow": "drop-head",
 }
-
-WORN_OUT: Final = (
-    "it was delivered as often as the queue allows, and each time its consumer ended without "
-    "settling it"
-)
-"""Why a message is a dead letter that nobody rejected."""

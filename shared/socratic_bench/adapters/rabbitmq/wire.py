@@ -26,7 +26,7 @@ PARCEL_BYTES: Final = 512 * 1024
 """A parcel that has as many bytes is full, however few messages it holds."""
 
 ATTEMPTS_HEADER: Final = "socratic-attempts"
-"""How often it was delivered before it was put into this queue; RabbitMQ counts from there."""
+"""How many counted retries it has behind it. A consumer writes it into the copy it publishes."""
 
 DUE_HEADER: Final = "socratic-due"
 """When a delayed message is due: milliseconds since 1970-01-01 UTC."""
@@ -129,13 +129,8 @@ def _single(incoming: AbstractIncomingMessage, event_type: str) -> Message:
     )
 
 
-def attempt_of(incoming: AbstractIncomingMessage) -> int:
-    """Which delivery this is, 1 for the first."""
-    return _count(incoming, ATTEMPTS_HEADER) + _count(incoming, "x-delivery-count") + 1
-
-
 def attempts_before(incoming: AbstractIncomingMessage) -> int:
-    """How often it was delivered before it was put into the queue it is in."""
+    """How many counted retries a message has behind it."""
     return _count(incoming, ATTEMPTS_HEADER)
 
 
