@@ -72,6 +72,7 @@ async def delete(url: str, queues: Sequence[WorkQueue]) -> None:
                 topology.dead_letter_queue(name),
                 topology.groups_stream(name),
                 topology.delayed_queue(name),
+                topology.suspects_queue(name),
             ):
                 await channel.queue_delete(each)
             await channel.exchange_delete(topology.lanes_exchange(name))

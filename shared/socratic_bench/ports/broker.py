@@ -11,6 +11,10 @@ listens to.
 Messages have a group (the model). In a queue that keeps its groups apart, a consumer is given the
 groups in turn, and no more of one group at a time than it asked for, so that a slow group does not
 hold up the others. Where every message is handled in the same short time, there is no need for it.
+
+A message that is redelivered SUSPECT_AFTER times unsettled may be what ends its consumers. It
+becomes a suspect of its queue: it is handed out alone, to a consumer that has nothing else in hand,
+and if it comes back unsettled SUSPECT_AFTER times again, it is a dead letter.
 """
 
 from __future__ import annotations
@@ -18,7 +22,16 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol
+
+SUSPECT_AFTER: Final = 5
+"""How often a message is redelivered unsettled until it is handed out alone, and alone again until
+it is a dead letter."""
+
+
+def ended_alone(times: int) -> str:
+    """Why a suspect is a dead letter."""
+    return f"its consumer ended {times} times while handling this message alone"
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,8 +103,10 @@ class Consumer(Protocol):
     async def receive(self, limit: int) -> Sequence[Delivery]:
         """Between 1 and `limit` deliveries; waits for the first. Empty once draining.
 
-        Waits too while as many deliveries are unsettled as the consumer may hold. Gives way to
-        other tasks even if deliveries are ready.
+        Waits too while as many deliveries are unsettled as the consumer may hold. While a suspect
+        waits for this consumer, nothing else is handed out: it comes as the only delivery once
+        everything in hand is settled, and what comes next waits until it is settled too. Gives way
+        to other tasks even if deliveries are ready.
         """
         ...
 
@@ -107,9 +122,10 @@ class Consumer(Protocol):
     ) -> None:
         """Deliver this again after `delay` seconds, without holding up others meanwhile.
 
-        A counted retry is for what was tried and failed: the next delivery is the next attempt, and
-        after as many attempts as the queue allows the message is dead-lettered with `reason`
-        instead. One that is not counted postpones the message, as often as the caller likes.
+        It is no suspect any more, and its redeliveries are forgotten. A counted retry is for what
+        was tried and failed: the next delivery is the next attempt, and after as many attempts as
+        the queue allows the message is dead-lettered with `reason` instead. One that is not counted
+        postpones the message, as often as the caller likes.
         """
         ...
 
@@ -118,7 +134,10 @@ class Consumer(Protocol):
         ...
 
     def drain(self) -> None:
-        """Take no more: `receive` returns nothing from now on. What is in hand is to be settled."""
+        """Take no more: `receive` returns nothing from now on. What is in hand is to be settled.
+
+        What was not handed out goes back to the queue, and was not redelivered by that.
+        """
         ...
 
 
@@ -159,7 +178,7 @@ class Broker(Protocol):
 
         Of one group at most `prefetch_per_group` are unsettled, in a queue that keeps its groups
         apart. When the context ends, whatever is unsettled goes back to the queue and is delivered
-        again as the same attempt.
+        again as the same attempt; what was handed out counts as redelivered unsettled.
         """
         ...
 
@@ -171,7 +190,9 @@ class Broker(Protocol):
         ...
 
     async def depth(self, queue: str) -> int:
-        """How many messages wait in the queue, delayed ones included, unsettled ones not."""
+        """How many messages wait in the queue, suspects and delayed ones included, unsettled ones
+        not.
+        """
         ...
 
     async def dead_letters(self, queue: str, limit: int = 100) -> Sequence[DeadLetter]:

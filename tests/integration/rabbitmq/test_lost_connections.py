@@ -14,7 +14,7 @@ from yarl import URL
 
 from socratic_bench.adapters.rabbitmq import link
 from socratic_bench.adapters.rabbitmq.broker import RabbitMQBroker
-from socratic_bench.adapters.rabbitmq.consumer import RabbitMQConsumer
+from socratic_bench.adapters.rabbitmq.intake import Intake
 from socratic_bench.errors import (
     BrokerClosed,
     BrokerError,
@@ -62,6 +62,25 @@ async def test_a_consumer_goes_on_after_its_connection_was_cut(
     await traffic.until_depth(broker, queue, 0)
 
 
+async def test_connections_that_are_cut_again_and_again_leave_no_dead_letter(
+    broker: RabbitMQBroker, way: Proxy, queue: WorkQueue, traffic: Traffic
+) -> None:
+    await broker.publish(messages(queue, 200))
+    left = {*ids(messages(queue, 200))}
+    cuts = 30
+    async with broker.consume(queue.name, prefetch=20) as consumer:
+        while left:
+            delivered = await traffic.receive(consumer, 5)
+            if cuts:
+                cuts -= 1
+                if len(delivered) > 1:
+                    way.cut()
+            with suppress(DeliveryLost):
+                await consumer.ack(delivered)
+                left.difference_update(ids(delivered))
+    assert await broker.dead_letters(queue.name) == []
+
+
 async def test_a_consumer_goes_on_after_its_queue_was_deleted_and_declared_again(
     url: str, broker: RabbitMQBroker, queue: WorkQueue, traffic: Traffic
 ) -> None:
@@ -71,7 +90,7 @@ async def test_a_consumer_goes_on_after_its_queue_was_deleted_and_declared_again
         await delete(url, [queue])
 
         async def is_consuming() -> bool:
-            return consumer._consuming
+            return consumer._intake.complete
 
         await traffic.until_is(is_consuming, False)
         await broker.declare([queue])
@@ -148,7 +167,7 @@ async def test_a_consumer_that_breaks_is_noticed_by_whoever_waits_for_messages(
     async def broken(_: object) -> list[str]:
         raise ValueError("a bug")
 
-    monkeypatch.setattr(RabbitMQConsumer, "_queues", broken)
+    monkeypatch.setattr(Intake, "_queues", broken)
     async with broker.consume(queue.name, prefetch=1) as consumer:
         with pytest.raises(BrokerError, match=r"consumer broke: a bug"):
             await traffic.receive(consumer)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 
 from socratic_bench.adapters.memory.queue import MemoryQueue, Waiting
 from socratic_bench.consuming.turns import Turns
@@ -33,7 +34,7 @@ class MemoryConsumer:
         self._prefetch = prefetch
         self._delivery_limit = delivery_limit
         self._turns: Turns[Waiting] = Turns(prefetch_per_group)
-        self._in_hand: dict[int, Delivery] = {}
+        self._in_hand: dict[int, Waiting] = {}
         self._draining = False
         self._ended: type[BrokerError] | None = None
         queue.join(self._turns)
@@ -87,25 +88,39 @@ class MemoryConsumer:
             return
         self._ended = error
         self._queue.leave(self._turns)
-        for delivery in reversed(self._in_hand.values()):
-            self._queue.deliver_again(delivery, counted=False)
+        for waiting in reversed(self._in_hand.values()):
+            self._queue.give_back(waiting)
         self._in_hand.clear()
         self._turns.receivers.wake_all()
 
     def _take(self, limit: int) -> list[Delivery]:
+        if not self._may_take():
+            return []
+        if self._queue.has_suspects:
+            return [self._hand_out(self._queue.take_suspect())]
         free = self._prefetch - len(self._in_hand)
-        deliveries = [
-            Delivery(waiting.message, waiting.attempts + 1, next(self._receipts))
-            for waiting in self._queue.take(self._turns, min(limit, free))
-        ]
-        self._in_hand.update((delivery.receipt, delivery) for delivery in deliveries)
+        taken = self._queue.take(self._turns, min(limit, free))
+        deliveries = [self._hand_out(waiting) for waiting in taken]
         self._wake_receiver()
         return deliveries
 
+    def _may_take(self) -> bool:
+        if self._queue.has_suspects:
+            return not self._in_hand
+        alone = any(waiting.suspect for waiting in islice(self._in_hand.values(), 1))
+        return bool(self._turns) and len(self._in_hand) < self._prefetch and not alone
+
+    def _hand_out(self, waiting: Waiting) -> Delivery:
+        delivery = Delivery(waiting.message, waiting.attempts + 1, next(self._receipts))
+        self._in_hand[delivery.receipt] = waiting
+        return delivery
+
     def _release(self, delivery: Delivery) -> bool:
-        if self._in_hand.pop(delivery.receipt, None) is None:
+        waiting = self._in_hand.pop(delivery.receipt, None)
+        if waiting is None:
             return False
-        self._queue.settled(self._turns, delivery.message.group)
+        if not waiting.suspect:
+            self._queue.settled(self._turns, waiting.message.group)
         return True
 
     def _settle(self, delivery: Delivery) -> None:
@@ -114,7 +129,7 @@ class MemoryConsumer:
         self._wake_receiver()
 
     def _wake_receiver(self) -> None:
-        if self._turns and len(self._in_hand) < self._prefetch:
+        if self._may_take():
             self._turns.receivers.wake_one()
 
     def _not_in_hand(self, stale: Sequence[Delivery]) -> BrokerError:

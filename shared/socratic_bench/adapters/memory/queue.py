@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from socratic_bench.consuming.turns import Turns
 from socratic_bench.consuming.waiting_line import WaitingLine
-from socratic_bench.ports.broker import DeadLetter, Delivery, Message
+from socratic_bench.ports.broker import SUSPECT_AFTER, DeadLetter, Delivery, Message, ended_alone
 
 
 class Waiting(NamedTuple):
@@ -19,6 +19,11 @@ class Waiting(NamedTuple):
     message: Message
     attempts: int
     """How many counted retries it has behind it."""
+
+    redeliveries: int = 0
+    """How often it came back unsettled since it was put into the queue, or among the suspects."""
+
+    suspect: bool = False
 
 
 Group = deque[Waiting]
@@ -37,6 +42,7 @@ class MemoryQueue:
         self._max_waiting = max_waiting
         self._publishers = publishers
         self._groups: dict[str, Group] = {}
+        self._suspects: deque[Waiting] = deque()
         self._ready = 0
         self._delayed: dict[int, asyncio.TimerHandle] = {}
         self._dead: deque[DeadLetter] = deque()
@@ -44,8 +50,13 @@ class MemoryQueue:
 
     @property
     def depth(self) -> int:
-        """How many messages wait, delayed ones included."""
-        return self._ready + len(self._delayed)
+        """How many messages wait, suspects and delayed ones included."""
+        return self._ready + len(self._suspects) + len(self._delayed)
+
+    @property
+    def has_suspects(self) -> bool:
+        """Whether a suspect waits: whoever has nothing in hand is to take it, others nothing."""
+        return bool(self._suspects)
 
     @property
     def room(self) -> int:
@@ -80,6 +91,13 @@ class MemoryQueue:
             self._publishers.wake_one()
         return taken
 
+    def take_suspect(self) -> Waiting:
+        """The first suspect, for a consumer that has nothing else in hand."""
+        suspect = self._suspects.popleft()
+        if not self._suspects:
+            self._wake_receivers()
+        return suspect
+
     def settled(self, turns: Turns[Waiting], group: str) -> None:
         """A consumer no longer holds one message of a group."""
         turns.settled(group, self._groups.get(group))
@@ -94,6 +112,22 @@ class MemoryQueue:
             self._delayed[delivery.receipt] = timer
         else:
             self._put_first(waiting)
+
+    def give_back(self, waiting: Waiting) -> None:
+        """Take back what a consumer had in hand when it ended, as the first of its group."""
+        redeliveries = waiting.redeliveries + 1
+        if redeliveries < SUSPECT_AFTER:
+            again = waiting._replace(redeliveries=redeliveries)
+            if waiting.suspect:
+                self._add_suspect(again)
+            else:
+                self._put_first(again)
+        elif waiting.suspect:
+            reason = ended_alone(redeliveries)
+            attempt = waiting.attempts + 1
+            self._dead.append(DeadLetter(waiting.message, self.name, reason, attempt))
+        else:
+            self._add_suspect(waiting._replace(redeliveries=0, suspect=True))
 
     def dead_letter(self, delivery: Delivery, reason: str) -> None:
         """Put a message with the dead ones."""
@@ -121,6 +155,14 @@ class MemoryQueue:
         for timer in self._delayed.values():
             timer.cancel()
         self._delayed.clear()
+
+    def _add_suspect(self, suspect: Waiting) -> None:
+        self._suspects.append(suspect)
+        self._wake_receivers()
+
+    def _wake_receivers(self) -> None:
+        for turns in self._turns:
+            turns.receivers.wake_all()
 
     def _put_last(self, waiting: Waiting) -> None:
         self._ready += 1

@@ -159,7 +159,7 @@ class RabbitMQBroker:
         hand until it is due is not counted.
         """
         declared = self._queue(queue)
-        names = [topology.delayed_queue(declared.name)]
+        names = [topology.delayed_queue(declared.name), topology.suspects_queue(declared.name)]
         if declared.separate_groups:
             groups = await self._lanes[declared.name].known()
             names += (topology.lane(declared.name, group) for group in groups)
@@ -233,7 +233,12 @@ async def _declare(channel: AbstractChannel, events: str, queue: WorkQueue) -> N
 
 
 async def _declare_all(channel: AbstractChannel, events_exchange: str, queue: WorkQueue) -> None:
-    for name in (topology.dead_letter_queue(queue.name), topology.delayed_queue(queue.name)):
+    for beside in (
+        topology.dead_letter_queue,
+        topology.delayed_queue,
+        topology.suspects_queue,
+    ):
+        name = beside(queue.name)
         await channel.declare_queue(name, durable=True, arguments=topology.QUEUE_ARGUMENTS)
     events = await channel.get_exchange(events_exchange, ensure=False)
     if queue.separate_groups:

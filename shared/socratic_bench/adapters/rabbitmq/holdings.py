@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import chain, islice
 from typing import NamedTuple
 
 from aio_pika.abc import AbstractIncomingMessage
@@ -25,11 +26,11 @@ class Parcel:
     unsettled: set[int] = field(default_factory=set)
     """The receipts of what is in it and not settled yet."""
 
-    untouched: bool = True
-    """Whether nothing of it was handed out."""
-
     given_up: bool = False
     """Whether the server has its acknowledgement already, and copies to deliver again."""
+
+    suspect: bool = False
+    """Whether it came from the suspects, and is handed out alone."""
 
     to_return: bool = False
     """Whether it has to go back to its queue as a whole, since settling something of it failed."""
@@ -60,6 +61,7 @@ class Holdings:
         self._turns: Turns[Part] = Turns(prefetch_per_group if separate_groups else None)
         self.receivers = self._turns.receivers
         self._waiting: dict[str, deque[Part]] = {}
+        self._suspects: deque[Part] = deque()
         self._in_hand: dict[int, Part] = {}
         self._parcels: dict[Parcel, None] = {}
         self._receipts = receipts
@@ -72,29 +74,50 @@ class Holdings:
         now: float,
     ) -> None:
         """Take a parcel in; what is in it waits for its turn."""
-        parcel = Parcel(incoming, now)
-        self._parcels[parcel] = None
-        for message in messages:
-            receipt = next(self._receipts)
-            parcel.unsettled.add(receipt)
-            name = self._lane_of(message)
+        for part in self._parts(Parcel(incoming, now), messages, attempt):
+            name = self._lane_of(part.delivery.message)
             waiting = self._waiting.setdefault(name, deque())
-            waiting.append(Part(Delivery(message, attempt, receipt), parcel))
+            waiting.append(part)
             if len(waiting) == 1:
                 self._turns.offer(name, waiting)
         self._wake_receiver()
 
+    def suspect(
+        self,
+        incoming: AbstractIncomingMessage,
+        messages: Iterable[Message],
+        attempt: int,
+        now: float,
+    ) -> None:
+        """Take a suspect in; from now on nothing else is handed out until it had its turn."""
+        self._suspects.extend(self._parts(Parcel(incoming, now, suspect=True), messages, attempt))
+        self._wake_receiver()
+
+    def keep(self, incoming: AbstractIncomingMessage, now: float) -> Parcel:
+        """Take a parcel in of which nothing is to be handed out."""
+        parcel = Parcel(incoming, now)
+        self._parcels[parcel] = None
+        return parcel
+
+    def let_go(self, parcel: Parcel) -> bool:
+        """Whether a parcel is still held; it is not any more after this."""
+        held = parcel in self._parcels
+        self._parcels.pop(parcel, None)
+        return held
+
     def take(self, limit: int) -> list[Delivery]:
-        """Hand out up to `limit`, as many as may be in hand."""
+        """Hand out up to `limit`, as many as may be in hand; a suspect on its own."""
+        if not self._may_take():
+            return []
+        if self._suspects:
+            return [self._hand_out(self._suspects.popleft())]
         taken: list[Delivery] = []
         limit = min(limit, self._prefetch - len(self._in_hand))
         while len(taken) < limit and self._turns:
             name, waiting, part = self._turns.take()
             if not waiting:
                 del self._waiting[name]
-            part.parcel.untouched = False
-            self._in_hand[part.delivery.receipt] = part
-            taken.append(part.delivery)
+            taken.append(self._hand_out(part))
         self._wake_receiver()
         return taken
 
@@ -116,8 +139,9 @@ class Holdings:
             if part is None:
                 stale.append(delivery)
                 continue
-            name = self._lane_of(delivery.message)
-            self._turns.settled(name, self._waiting.get(name))
+            if not part.parcel.suspect:
+                name = self._lane_of(delivery.message)
+                self._turns.settled(name, self._waiting.get(name))
             part.parcel.unsettled.discard(delivery.receipt)
             if not part.parcel.unsettled:
                 self._parcels.pop(part.parcel, None)
@@ -125,13 +149,17 @@ class Holdings:
         self._wake_receiver()
         return done, stale
 
-    def untouched(self) -> list[Parcel]:
-        """The parcels nothing was handed out of; they are forgotten by this."""
-        parcels = [parcel for parcel in self._parcels if parcel.untouched]
-        for parcel in parcels:
-            del self._parcels[parcel]
-            self._stop_waiting(parcel)
-        return parcels
+    def take_back(self) -> list[tuple[Parcel, list[Part]]]:
+        """What waits of each parcel; it is forgotten by this, and so is a parcel that is done."""
+        taken: dict[Parcel, list[Part]] = {}
+        for part in chain(self._suspects, *self._waiting.values()):
+            part.parcel.unsettled.discard(part.delivery.receipt)
+            taken.setdefault(part.parcel, []).append(part)
+        self._forget_waiting()
+        for parcel in taken:
+            if not parcel.unsettled:
+                del self._parcels[parcel]
+        return list(taken.items())
 
     def give_up_since(self, then: float) -> list[tuple[Parcel, list[Part], list[Part]]]:
         """The parcels that arrived before `then` and are not done.
@@ -153,12 +181,10 @@ class Holdings:
 
     def lose_all(self) -> None:
         """Forget everything: the server delivers what was not settled again."""
-        for name, waiting in self._waiting.items():
-            waiting.clear()
-            self._turns.withdraw(name)
-        self._waiting.clear()
+        self._forget_waiting()
         for part in self._in_hand.values():
-            self._turns.settled(self._lane_of(part.delivery.message), None)
+            if not part.parcel.suspect:
+                self._turns.settled(self._lane_of(part.delivery.message), None)
         self._in_hand.clear()
         self._parcels.clear()
 
@@ -170,8 +196,32 @@ class Holdings:
             "it went back to the queue and is delivered again"
         )
 
+    def _forget_waiting(self) -> None:
+        for name, waiting in self._waiting.items():
+            waiting.clear()
+            self._turns.withdraw(name)
+        self._waiting.clear()
+        self._suspects.clear()
+
+    def _parts(self, parcel: Parcel, messages: Iterable[Message], attempt: int) -> list[Part]:
+        self._parcels[parcel] = None
+        parts = [
+            Part(Delivery(message, attempt, next(self._receipts)), parcel) for message in messages
+        ]
+        parcel.unsettled.update(part.delivery.receipt for part in parts)
+        return parts
+
+    def _hand_out(self, part: Part) -> Delivery:
+        self._in_hand[part.delivery.receipt] = part
+        return part.delivery
+
     def _stop_waiting(self, parcel: Parcel) -> list[Part]:
-        stopped: list[Part] = []
+        if parcel.suspect:
+            stopped = [part for part in self._suspects if part.parcel is parcel]
+            self._suspects = deque(part for part in self._suspects if part.parcel is not parcel)
+            self._wake_receiver()
+            return stopped
+        stopped = []
         names = {
             name
             for name, waiting in self._waiting.items()
@@ -191,6 +241,12 @@ class Holdings:
     def _lane_of(self, message: Message) -> str:
         return message.group if self._separate_groups else ""
 
+    def _may_take(self) -> bool:
+        if self._suspects:
+            return not self._in_hand
+        alone = any(part.parcel.suspect for part in islice(self._in_hand.values(), 1))
+        return bool(self._turns) and len(self._in_hand) < self._prefetch and not alone
+
     def _wake_receiver(self) -> None:
-        if self._turns and len(self._in_hand) < self._prefetch:
+        if self._may_take():
             self.receivers.wake_one()

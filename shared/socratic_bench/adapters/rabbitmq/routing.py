@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from itertools import chain
 
 from socratic_bench.adapters.rabbitmq import topology
 from socratic_bench.adapters.rabbitmq.lanes import Lanes
@@ -22,6 +23,23 @@ class Routing:
 
     async def again(self, messages: Sequence[Message], attempts: int, delay: float = 0.0) -> None:
         """Deliver messages of one group again, after `delay` seconds or a little more."""
+        await self._publisher.publish(await self._again(messages, attempts, delay))
+
+    async def back(self, parcels: Iterable[tuple[Sequence[Message], int]]) -> None:
+        """Put parcels, each with its attempts, back into the queue, as if never delivered."""
+        copies = [await self._again(messages, attempts, 0.0) for messages, attempts in parcels]
+        await self._publisher.publish(list(chain.from_iterable(copies)))
+
+    async def apart(self, messages: Sequence[Message], attempts: int) -> None:
+        """Put messages with the suspects, each on its own."""
+        name = topology.suspects_queue(self._queue.name)
+        await self._publisher.publish(
+            [Outgoing("", name, packed([message], attempts=attempts)) for message in messages]
+        )
+
+    async def _again(
+        self, messages: Sequence[Message], attempts: int, delay: float
+    ) -> list[Outgoing]:
         queue, due = self._queue, None
         if self._lanes is not None:
             # A stranger may have put into a lane what has no group, and so no way back.
@@ -32,12 +50,10 @@ class Routing:
             exchange, key = topology.lanes_exchange(queue.name), ""
         else:
             exchange, key = "", queue.name
-        await self._publisher.publish(
-            [
-                Outgoing(exchange, key, packed(parcel, attempts=attempts, due=due))
-                for parcel in parcels(messages, queue.parcel)
-            ]
-        )
+        return [
+            Outgoing(exchange, key, packed(parcel, attempts=attempts, due=due))
+            for parcel in parcels(messages, queue.parcel)
+        ]
 
     async def dead(self, messages: Sequence[Message], attempts: int, reason: str) -> None:
         """Put messages with the dead letters."""

@@ -7,6 +7,7 @@
         └── runner-run-requested.openai-gpt-…
     runner-run-requested.groups                     a stream: the names of the groups there are
     runner-run-requested.delayed                    wait here, and are put back when they are due
+    runner-run-requested.suspects                   may be what ends consumers: handled alone
     runner-run-requested.dead                       dead letters
 
 A queue for each group is what keeps a group with a long queue from holding up the others: each
@@ -68,6 +69,11 @@ def lane(queue: str, group: str) -> str:
 def delayed_queue(queue: str) -> str:
     """Where messages of a queue wait until they are due."""
     return f"{queue}.delayed"
+
+
+def suspects_queue(queue: str) -> str:
+    """Where messages wait that may be what ends their consumers, each on its own."""
+    return f"{queue}.suspects"
 
 
 QUEUE_ARGUMENTS: Final[dict[str, Any]] = {"x-queue-type": "quorum", "x-delivery-limit": NO_LIMIT}

@@ -134,6 +134,15 @@ def attempts_before(incoming: AbstractIncomingMessage) -> int:
     return _count(incoming, ATTEMPTS_HEADER)
 
 
+def redeliveries_of(incoming: AbstractIncomingMessage) -> int:
+    """How often a message came back unsettled to the queue it is in.
+
+    RabbitMQ 3 has one count. RabbitMQ 4 leaves out of it what a consumer returned in good order,
+    and has another for everything.
+    """
+    return max(_count(incoming, "x-delivery-count"), _count(incoming, "x-acquired-count"))
+
+
 def due_of(incoming: AbstractIncomingMessage) -> float:
     """When a delayed message is due, in seconds since 1970-01-01 UTC; 0 if it does not say."""
     return _count(incoming, DUE_HEADER) / 1000

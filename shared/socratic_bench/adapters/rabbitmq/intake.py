@@ -1,0 +1,231 @@
+"""What a consumer is sent: over a channel that is opened anew whenever it is lost."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from typing import Final
+
+import structlog
+from aio_pika.abc import AbstractChannel, AbstractIncomingMessage
+
+from socratic_bench.adapters.rabbitmq import topology
+from socratic_bench.adapters.rabbitmq.faults import despite_faults
+from socratic_bench.adapters.rabbitmq.holdings import Holdings, Parcel, Part
+from socratic_bench.adapters.rabbitmq.lanes import Lanes
+from socratic_bench.adapters.rabbitmq.link import Link, lost_event
+from socratic_bench.adapters.rabbitmq.routing import Routing
+from socratic_bench.adapters.rabbitmq.settling import finish, move
+from socratic_bench.adapters.rabbitmq.wire import attempts_before, redeliveries_of, unpacked
+from socratic_bench.errors import BrokerClosed, BrokerError, DeliveryLost
+from socratic_bench.ports.broker import SUSPECT_AFTER, Message, WorkQueue, ended_alone
+
+log = structlog.get_logger(__name__)
+
+FEWEST_PARCELS: Final = 64
+"""Parcels the server sends ahead at least, since they are not full when there is little to do."""
+
+GIVE_BACK_SECONDS: Final = 5.0
+"""How long it may take to publish copies of what was not handed out."""
+
+
+class Intake:
+    """Consumes a queue, or all lanes of it, and its suspects, into the hand of one consumer."""
+
+    def __init__(
+        self,
+        link: Link,
+        routing: Routing,
+        queue: WorkQueue,
+        lanes: Lanes | None,
+        held: Holdings,
+        *,
+        prefetch: int,
+        per_lane: int,
+        hold_seconds: float,
+    ) -> None:
+        self._link = link
+        self._routing = routing
+        self._queue = queue
+        self._lanes = lanes
+        self._held = held
+        self._prefetch = prefetch
+        self._per_lane = per_lane
+        self._hold_seconds = hold_seconds
+        self.complete = False
+        """Whether everything is consumed that was there to be. Not before, the first lane would be
+        served alone."""
+        self.broken: BrokerError | None = None
+        """Why nothing will come any more, if that is so."""
+        self._draining = False
+        self._changed = asyncio.Event()
+        self._taking = False
+        self._stopped = asyncio.Event()
+        self._running = asyncio.create_task(self._run(), name=f"consumer of {queue.name}")
+
+    def drain(self) -> None:
+        """Take no more, and let others have what was not handed out yet."""
+        self._draining = True
+        self._changed.set()
+
+    async def end(self) -> None:
+        """Give back everything: what was not handed out as if it had never been delivered."""
+        self.drain()
+        try:
+            if self._taking:
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(GIVE_BACK_SECONDS):
+                        await self._stopped.wait()
+        finally:
+            self._running.cancel()
+            await asyncio.wait([self._running])
+            self._held.lose_all()
+
+    async def _run(self) -> None:
+        while True:
+            try:
+                async with self._link.channel() as channel:
+                    try:
+                        await self._consume_until_lost(channel)
+                    finally:
+                        # From here on nothing may be sent over this channel: it is being closed.
+                        self.complete = self._taking = False
+                        self._stopped.set()
+                        self._held.lose_all()
+            except BrokerClosed:
+                return
+            except BrokerError as error:
+                log.warning("cannot consume", queue=self._queue.name, reason=str(error))
+                await asyncio.sleep(1)
+            except Exception as error:
+                # Nobody else would notice: whoever waits for messages would wait for ever.
+                log.exception("consumer broke", queue=self._queue.name)
+                self.broken = BrokerError(
+                    f"queue {self._queue.name!r}: its consumer broke: {error}"
+                )
+                self._held.receivers.wake_all()
+                return
+
+    async def _consume_until_lost(self, channel: AbstractChannel) -> None:
+        """Consume what there is to consume, lanes that come later too."""
+        lost = await lost_event(channel, self._changed)
+        self._stopped.clear()
+        self._taking = True
+        consumed: dict[str, str] = {}
+        forget = self._lanes.on_news(self._changed.set) if self._lanes else None
+        try:
+            await self._consume_suspects(channel, consumed)
+            await self._link.in_time(channel.set_qos(prefetch_count=self._parcels()))
+            while not lost.is_set():
+                self._changed.clear()
+                if self._draining:
+                    await self._stop_taking(channel, consumed)
+                    self._stopped.set()
+                    await lost.wait()
+                    return
+                for name in sorted(set(await self._queues()) - consumed.keys()):
+                    queue = await channel.get_queue(name, ensure=False)
+                    consumed[name] = await self._link.in_time(queue.consume(self._on_message))
+                if not self.complete:
+                    self.complete = True
+                    self._held.receivers.wake_all()
+                await self._give_up_long_held()
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(self._hold_seconds / 4):
+                        await self._changed.wait()
+        finally:
+            if forget is not None:
+                forget()
+
+    async def _consume_suspects(self, channel: AbstractChannel, consumed: dict[str, str]) -> None:
+        """One at a time: the limit is that of each queue consumed after it was set."""
+        await self._link.in_time(channel.set_qos(prefetch_count=1))
+        name = topology.suspects_queue(self._queue.name)
+        suspects = await channel.get_queue(name, ensure=False)
+        consumed[name] = await self._link.in_time(suspects.consume(self._on_suspect))
+
+    def _parcels(self) -> int:
+        """How many parcels of a queue or lane the server may send ahead."""
+        size = self._queue.parcel
+        if self._lanes is not None:
+            return max(1, self._per_lane // size)
+        return min(self._prefetch, max(-(-self._prefetch // size), FEWEST_PARCELS))
+
+    async def _queues(self) -> list[str]:
+        if self._lanes is None:
+            return [self._queue.name]
+        return [topology.lane(self._queue.name, group) for group in await self._lanes.known()]
+
+    async def _on_message(self, incoming: AbstractIncomingMessage) -> None:
+        if not self._taking:
+            return
+        messages, attempts = unpacked(incoming), attempts_before(incoming)
+        now = asyncio.get_running_loop().time()
+        if redeliveries_of(incoming) < SUSPECT_AFTER:
+            self._held.arrive(incoming, messages, attempts + 1, now)
+            return
+        parcel = self._held.keep(incoming, now)
+        await move(self._held, parcel, self._routing.apart(messages, attempts))
+
+    async def _on_suspect(self, incoming: AbstractIncomingMessage) -> None:
+        if not self._taking:
+            return
+        messages, attempts = unpacked(incoming), attempts_before(incoming)
+        deaths = redeliveries_of(incoming)
+        now = asyncio.get_running_loop().time()
+        if deaths < SUSPECT_AFTER:
+            self._held.suspect(incoming, messages, attempts + 1, now)
+            return
+        parcel = self._held.keep(incoming, now)
+        dead = self._routing.dead(messages, attempts + 1, ended_alone(deaths))
+        await move(self._held, parcel, dead)
+
+    async def _stop_taking(self, channel: AbstractChannel, consumed: dict[str, str]) -> None:
+        """Let others have what was not handed out yet.
+
+        As copies: what the server takes back itself counts as redelivered.
+        """
+        for name, tag in consumed.items():
+            queue = await channel.get_queue(name, ensure=False)
+            await self._link.in_time(queue.cancel(tag))
+        taken_back = self._held.take_back()
+        try:
+            async with asyncio.timeout(GIVE_BACK_SECONDS):
+                await self._publish_back(taken_back)
+        except (BrokerError, TimeoutError):
+            for parcel, _ in taken_back:
+                parcel.to_return = True
+        for parcel, _ in taken_back:
+            if not parcel.unsettled:
+                with suppress(DeliveryLost):
+                    await finish(self._held, parcel)
+
+    async def _publish_back(self, taken_back: Iterable[tuple[Parcel, Sequence[Part]]]) -> None:
+        normal: list[tuple[list[Message], int]] = []
+        for parcel, parts in taken_back:
+            messages = [part.delivery.message for part in parts]
+            attempts = attempts_before(parcel.incoming)
+            if parcel.suspect:
+                await self._routing.apart(messages, attempts)
+            else:
+                normal.append((messages, attempts))
+        await self._routing.back(normal)
+
+    async def _give_up_long_held(self) -> None:
+        """Have the server deliver copies of what was held for too long, later.
+
+        Whoever is at work on it goes on; the copy then finds the work done.
+        """
+        then = asyncio.get_running_loop().time() - self._hold_seconds
+        for parcel, in_hand, waited in self._held.give_up_since(then):
+            attempts = attempts_before(parcel.incoming)
+            if in_hand:
+                copies = [part.delivery.message for part in in_hand]
+                await self._routing.again(copies, attempts, self._hold_seconds)
+            if waited:
+                copies = [part.delivery.message for part in waited]
+                put = self._routing.apart if parcel.suspect else self._routing.again
+                await put(copies, attempts)
+            with despite_faults():
+                await parcel.incoming.ack()
