@@ -123,6 +123,7 @@ class DepthMetrics:
 
 async def _depth(broker: Broker, queue: str) -> float:
     try:
-        return await within(DEPTH_DEADLINE, broker.depth(queue))
+        depth = await within(DEPTH_DEADLINE, broker.depth(queue))
     except (BrokerError, TimeoutError):
         return math.nan
+    return math.nan if depth is None else depth

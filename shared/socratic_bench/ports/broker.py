@@ -189,9 +189,13 @@ class Broker(Protocol):
         """
         ...
 
-    async def depth(self, queue: str) -> int:
+    async def depth(self, queue: str, group: str | None = None) -> int | None:
         """How many messages wait in the queue, suspects and delayed ones included, unsettled ones
-        not.
+        not; None where the broker cannot tell.
+
+        With a `group`, how many of that group there are at least: those that wait, and those that
+        this broker's consumers have in hand. What other processes have in hand, until it is settled
+        or until it is due, need not be counted.
         """
         ...
 

@@ -37,6 +37,10 @@ class BrokerAdapter:
     delay: float
     """The shortest delay, in seconds, that a retry can be told from an immediate one by."""
 
+    knows_groups: bool = True
+    """Whether it can tell how many messages of one group there are in a queue that does not keep
+    its groups apart."""
+
     sends_ahead: bool = False
     """Whether a consumer is sent messages before it asks for them. Nobody else gets those then."""
 
@@ -79,5 +83,6 @@ RABBITMQ = BrokerAdapter(
     waits_when_full=False,
     silence=0.15,
     delay=0.2,
+    knows_groups=False,
     sends_ahead=True,
 )

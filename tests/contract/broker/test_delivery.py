@@ -177,6 +177,34 @@ async def test_depth_counts_what_waits_and_not_what_is_in_hand(
     await traffic.until_depth(broker, queue, 6)
 
 
+async def test_the_depth_of_a_group_counts_what_is_in_this_process_s_hand_too(
+    broker: Broker, traffic: Traffic
+) -> None:
+    queue = new_queue(separate_groups=True)
+    await broker.declare([queue])
+
+    async def depths() -> list[int | None]:
+        return [await broker.depth(queue.name, group) for group in ("a", "b", "nobody's")]
+
+    await broker.publish([*messages(queue, 4, "a"), *messages(queue, 2, "b")])
+    await traffic.until_is(depths, [4, 2, 0])
+    async with broker.consume(queue.name, prefetch=9, prefetch_per_group=2) as consumer:
+        in_hand = await traffic.take(consumer, 4)
+        await traffic.until_is(depths, [4, 2, 0])
+        by_group = {each.message.group: each for each in in_hand}
+        await consumer.retry(by_group["a"], LONG_DELAY, "later", counted=False)
+        await consumer.ack([by_group["b"]])
+        await traffic.until_is(depths, [4, 1, 0])
+
+
+async def test_a_broker_that_cannot_tell_the_depth_of_a_group_says_so(
+    broker: Broker, queue: WorkQueue, traffic: Traffic, adapter: BrokerAdapter
+) -> None:
+    await broker.publish(messages(queue, 3))
+    expected = 3 if adapter.knows_groups else None
+    await traffic.until_is(lambda: broker.depth(queue.name, "model"), expected)
+
+
 async def test_settling_twice_is_an_error_and_settles_the_others(
     broker: Broker, queue: WorkQueue, traffic: Traffic
 ) -> None:

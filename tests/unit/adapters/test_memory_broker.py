@@ -125,7 +125,7 @@ async def test_delayed_messages_leave_no_timer_after_closing(broker: MemoryBroke
     async with broker.consume(QUEUE.name, prefetch=1) as consumer:
         [delivery] = await _receive(consumer, 1)
         await consumer.retry(delivery, 0.01, "later")
-    timers = list(broker._queues[QUEUE.name]._delayed.values())
+    timers = [timer for _, timer in broker._queues[QUEUE.name]._delayed.values()]
     await broker.close()
     assert [timer.cancelled() for timer in timers] == [True]
 

@@ -121,8 +121,13 @@ class MemoryBroker:
                 route.listeners.remove(listener)
             listener.end(closed=False)
 
-    async def depth(self, queue: str) -> int:
-        return self._queue(queue).depth
+    async def depth(self, queue: str, group: str | None = None) -> int:
+        """With a `group`, all there are: nothing is outside this process."""
+        asked = self._queue(queue)
+        if group is None:
+            return asked.depth
+        held = sum(consumer.holds(asked, group) for consumer in self._consumers)
+        return asked.depth_of(group) + held
 
     async def dead_letters(self, queue: str, limit: int = 100) -> Sequence[DeadLetter]:
         return self._queue(queue).dead_letters(limit)

@@ -44,6 +44,12 @@ class MemoryConsumer:
         """How many deliveries are not settled yet."""
         return len(self._in_hand)
 
+    def holds(self, queue: MemoryQueue, group: str) -> int:
+        """How many deliveries of a group of a queue are not settled yet."""
+        if queue is not self._queue:
+            return 0
+        return sum(waiting.message.group == group for waiting in self._in_hand.values())
+
     async def receive(self, limit: int) -> Sequence[Delivery]:
         # A queue that is never empty must not keep everything else off the event loop.
         await asyncio.sleep(0)

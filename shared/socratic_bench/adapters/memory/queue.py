@@ -44,7 +44,7 @@ class MemoryQueue:
         self._groups: dict[str, Group] = {}
         self._suspects: deque[Waiting] = deque()
         self._ready = 0
-        self._delayed: dict[int, asyncio.TimerHandle] = {}
+        self._delayed: dict[int, tuple[str, asyncio.TimerHandle]] = {}
         self._dead: deque[DeadLetter] = deque()
         self._turns: list[Turns[Waiting]] = []
 
@@ -52,6 +52,12 @@ class MemoryQueue:
     def depth(self) -> int:
         """How many messages wait, suspects and delayed ones included."""
         return self._ready + len(self._suspects) + len(self._delayed)
+
+    def depth_of(self, group: str) -> int:
+        """How many messages of a group wait, suspects and delayed ones included."""
+        suspects = sum(each.message.group == group for each in self._suspects)
+        delayed = sum(each == group for each, _ in self._delayed.values())
+        return len(self._groups.get(group, ())) + suspects + delayed
 
     @property
     def has_suspects(self) -> bool:
@@ -109,7 +115,7 @@ class MemoryQueue:
             timer = asyncio.get_running_loop().call_later(
                 delay, self._due, delivery.receipt, waiting
             )
-            self._delayed[delivery.receipt] = timer
+            self._delayed[delivery.receipt] = waiting.message.group, timer
         else:
             self._put_first(waiting)
 
@@ -152,7 +158,7 @@ class MemoryQueue:
 
     def close(self) -> None:
         """Stop the timers of delayed messages."""
-        for timer in self._delayed.values():
+        for _, timer in self._delayed.values():
             timer.cancel()
         self._delayed.clear()
 

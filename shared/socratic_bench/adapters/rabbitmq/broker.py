@@ -11,7 +11,7 @@ from typing import Final
 
 from aio_pika import ExchangeType
 from aio_pika.abc import AbstractChannel
-from aio_pika.exceptions import ChannelPreconditionFailed
+from aio_pika.exceptions import ChannelNotFoundEntity, ChannelPreconditionFailed
 
 from socratic_bench.adapters.rabbitmq import topology
 from socratic_bench.adapters.rabbitmq.consumer import HOLD_SECONDS, RabbitMQConsumer
@@ -154,20 +154,30 @@ class RabbitMQBroker:
             self._listeners.discard(listener)
             await listener.end(closed=False)
 
-    async def depth(self, queue: str) -> int:
-        """Counts messages of the server, parcels that is. A delayed one that another process has in
+    async def depth(self, queue: str, group: str | None = None) -> int | None:
+        """Counts messages of the server, parcels that is, which are ready there, and the delayed
+        ones that consumers of this process have in hand. A delayed one that another process has in
         hand until it is due is not counted.
+
+        With a `group`, counts the parcels that are ready in its lane, and the messages of it that
+        consumers of this process have in hand, delayed ones too. Not counted is what other
+        processes have in hand, and what is ready among the delayed or the suspects, where one
+        cannot tell whose it is. None for a queue that does not keep its groups apart.
         """
         declared = self._queue(queue)
+        mine = [each for each in self._consumers if each.queue == declared]
+        if group is not None:
+            if not declared.separate_groups:
+                return None
+            ready = await self._waiting_in([topology.lane(declared.name, group)])
+            return ready + sum(consumer.holds(group) for consumer in mine)
         names = [topology.delayed_queue(declared.name), topology.suspects_queue(declared.name)]
         if declared.separate_groups:
             groups = await self._lanes[declared.name].known()
             names += (topology.lane(declared.name, group) for group in groups)
         else:
             names.append(declared.name)
-        async with self._link.channel() as channel:
-            waiting = await self._link.in_time(_messages_in(channel, names))
-        mine = (each for each in self._consumers if each.queue == declared)
+        waiting = await self._waiting_in(names)
         return waiting + sum(consumer.delayed for consumer in mine)
 
     async def dead_letters(self, queue: str, limit: int = 100) -> Sequence[DeadLetter]:
@@ -189,6 +199,19 @@ class RabbitMQBroker:
             await lanes.close()
         await self._link.close()
         await self._publisher.close()
+
+    async def _waiting_in(self, names: Sequence[str]) -> int:
+        """How many messages are ready in these queues; none in one that is missing."""
+        total, position = 0, 0
+        while position < len(names):
+            async with self._link.channel() as channel:
+                for name in names[position:]:
+                    position += 1
+                    ready = await self._link.in_time(_ready_in(channel, name))
+                    if ready is None:  # which has closed the channel
+                        break
+                    total += ready
+        return total
 
     def _check_open(self) -> None:
         if self._link.closed:
@@ -256,9 +279,10 @@ async def _declare_all(channel: AbstractChannel, events_exchange: str, queue: Wo
         await declared.bind(events, routing_key=queue.event_type)
 
 
-async def _messages_in(channel: AbstractChannel, names: Iterable[str]) -> int:
-    total = 0
-    for name in names:
+async def _ready_in(channel: AbstractChannel, name: str) -> int | None:
+    """How many messages are ready in a queue; None if there is no such queue."""
+    try:
         queue = await channel.get_queue(name)
-        total += queue.declaration_result.message_count or 0
-    return total
+    except ChannelNotFoundEntity:
+        return None
+    return queue.declaration_result.message_count or 0

@@ -77,6 +77,10 @@ class RabbitMQConsumer:
         """How many delayed messages it has in hand until they are due."""
         return len(self._delayed)
 
+    def holds(self, group: str) -> int:
+        """How many messages of a group it has in hand: unsettled, not handed out yet, delayed."""
+        return self._held.count(group) + self._delayed.count(group)
+
     async def receive(self, limit: int) -> Sequence[Delivery]:
         # A queue that is never empty must not keep everything else off the event loop.
         await asyncio.sleep(0)

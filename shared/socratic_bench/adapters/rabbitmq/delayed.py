@@ -47,13 +47,17 @@ class DelayedMessages:
         self._routing = routing
         self._queue = queue
         self._longest_hold = longest_hold
-        self._waiting: set[asyncio.Task[None]] = set()
+        self._waiting: dict[asyncio.Task[None], str] = {}
         self._taking = False
         self._running = asyncio.create_task(self._run(), name=f"delayed of {queue.name}")
 
     def __len__(self) -> int:
         """How many it has in hand."""
         return len(self._waiting)
+
+    def count(self, group: str) -> int:
+        """How many of a group it has in hand."""
+        return sum(each == group for each in self._waiting.values())
 
     async def end(self) -> None:
         """Leave the messages to another consumer."""
@@ -96,8 +100,8 @@ class DelayedMessages:
         if not self._taking:
             return
         task = asyncio.create_task(self._put_back(incoming))
-        self._waiting.add(task)
-        task.add_done_callback(self._waiting.discard)
+        self._waiting[task] = unpacked(incoming)[0].group
+        task.add_done_callback(self._waiting.pop)
 
     async def _put_back(self, incoming: AbstractIncomingMessage) -> None:
         left = due_of(incoming) - time.time()

@@ -105,6 +105,11 @@ class Holdings:
         self._parcels.pop(parcel, None)
         return held
 
+    def count(self, group: str) -> int:
+        """How many messages of a group are held."""
+        waiting = chain(self._in_hand.values(), self._suspects, *self._waiting.values())
+        return sum(part.delivery.message.group == group for part in waiting)
+
     def take(self, limit: int) -> list[Delivery]:
         """Hand out up to `limit`, as many as may be in hand; a suspect on its own."""
         if not self._may_take():
