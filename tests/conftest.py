@@ -7,7 +7,7 @@ import signal
 from collections.abc import Generator
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 from tests import evidence
 
@@ -17,7 +17,10 @@ MOST_WORKERS = 4
 SLOWEST_FIRST = ("chaos", "e2e", "dashboard", "contract", "integration")
 """Folders whose tests are begun first, so that none of them is left over alone in the end."""
 
-settings.register_profile("socratic", print_blob=True)
+# How long an example takes, or its making, says something about the machine only.
+settings.register_profile(
+    "socratic", print_blob=True, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
 settings.load_profile("socratic")
 
 

@@ -197,7 +197,7 @@ async def test_no_task_is_left_when_the_context_has_ended() -> None:
     assert asyncio.all_tasks() == before
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(
     items=st.lists(st.integers(-1, 9), max_size=30),
     cancelled=st.sets(st.integers(0, 29)),

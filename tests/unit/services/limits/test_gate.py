@@ -488,7 +488,7 @@ CALLS = st.tuples(
 )
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(CEILINGS, CEILINGS, st.lists(CALLS, max_size=30))
 def test_everybody_passes_in_the_end_or_is_gone_and_nothing_is_left(first, second, calls):
     async def make(gate, come, tokens, takes, outcome):
