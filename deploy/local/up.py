@@ -4,6 +4,10 @@
 RabbitMQ and PostgreSQL have to be running already; SOCRATIC_BROKER_URL and SOCRATIC_STORE_URL say
 where, if it is not where they usually are. RUNNERS, JUDGES and CURATORS say how many of each.
 
+Their metrics are at fixed ports: the first runner, judge and curator at 9101, 9102 and 9103, each
+further one ten higher. SOCRATIC_HEALTH_PORT names another port for the first runner, which the
+others follow; 0 takes free ones for all.
+
 Ctrl-C drains all; another one ends them at once. If one ends by itself the others are stopped:
 whoever started it again would hide why it ended.
 """
@@ -22,6 +26,10 @@ from typing import Final
 BROKER_URL: Final = "amqp://guest:guest@127.0.0.1:5672/"
 STORE_URL: Final = "postgresql://postgres@127.0.0.1:5432/socratic_bench"
 WORKERS: Final = {"runner": "RUNNERS", "judge": "JUDGES", "curator": "CURATORS"}
+FIRST_PORT: Final = "9101"
+NEXT_OF_A_KIND: Final = 10
+"""From the port of one service to that of the next of its kind."""
+
 MOST: Final = 64
 CONFIG: Final = "deploy/embedded/socratic_embedded/configs/quickstart.yaml"
 
@@ -155,24 +163,23 @@ def planned() -> list[Service]:
         "SOCRATIC_BROKER_URL": BROKER_URL,
         "SOCRATIC_STORE_URL": STORE_URL,
         **os.environ,
-        "SOCRATIC_HEALTH_PORT": "0",
     }
-    # Each runner names itself: no two may share a name.
-    environment.pop("SOCRATIC_RUNNER_NAME", None)
     services = [Service("api", "socratic_api", environment)]
-    for kind, variable in WORKERS.items():
-        services += (
-            Service(f"{kind}-{number}", f"socratic_{kind}", environment)
-            for number in range(1, how_many(variable) + 1)
-        )
+    ports = range(65_536 - NEXT_OF_A_KIND * MOST)
+    first_port = whole_number("SOCRATIC_HEALTH_PORT", FIRST_PORT, ports)
+    for place, (kind, variable) in enumerate(WORKERS.items()):
+        for number in range(whole_number(variable, "1", range(1, MOST + 1))):
+            port = first_port and first_port + place + NEXT_OF_A_KIND * number
+            told = {**environment, "SOCRATIC_HEALTH_PORT": str(port)}
+            services.append(Service(f"{kind}-{number + 1}", f"socratic_{kind}", told))
     return services
 
 
-def how_many(variable: str) -> int:
-    """The number in an environment variable, 1 where there is none."""
-    given = os.environ.get(variable, "1")
-    if not given.isdecimal() or not 1 <= int(given) <= MOST:
-        sys.exit(f"{variable}: {given!r} is no number from 1 to {MOST}")
+def whole_number(variable: str, default: str, allowed: range) -> int:
+    """The number in an environment variable, or the default. Raises SystemExit for a wrong one."""
+    given = os.environ.get(variable, default)
+    if not given.isdecimal() or int(given) not in allowed:
+        sys.exit(f"{variable}: {given!r} is no number from {allowed[0]} to {allowed[-1]}")
     return int(given)
 
 

@@ -14,9 +14,10 @@
     │   └── ModelUnusable       nor will it give any other until somebody acts
     ├── StoreError              the store did not do what was asked
     │   ├── StoreUnavailable    for now: worth another try
-    │   │   └── StoreNotWritable    disk full, read-only: until somebody acts, or it has failed over
-    │   ├── StoreRefused        what it was given: no other try helps
-    │   └── StoreBroken         until somebody acts: not a database, a newer schema
+    │   │   └── StoreNotWritable    perhaps until somebody acts: disk full, read-only
+    │   ├── StoreRefused        a fact that it cannot hold: no other try helps
+    │   ├── StoreUnreadable     a row that this version cannot read
+    │   └── StoreBroken         until somebody acts: not a database, wrong address
     ├── BrokerError             the broker did not do what was asked
     │   ├── BrokerClosed        it was closed, or never opened
     │   ├── BrokerUnavailable   for now: worth another try
@@ -125,18 +126,22 @@ class StoreUnavailable(StoreError):
 
 
 class StoreNotWritable(StoreUnavailable):
-    """The store can be read at most: its disk is full, it is read-only, or it refuses the password.
+    """The store takes nothing for now: disk full, read-only, password refused.
 
-    A service waits, since a fail-over looks the same, and says that somebody may have to act.
+    It may pass, as in a fail-over; unless it does, somebody has to act, as the message says.
     """
 
 
 class StoreRefused(StoreError):
-    """The store refuses what it was given, such as a number that is too large."""
+    """The store refuses this fact, such as a number that is too large; no other try helps."""
+
+
+class StoreUnreadable(StoreError):
+    """A row cannot be read by this version: a newer one may have written it, or it is damaged."""
 
 
 class StoreBroken(StoreError):
-    """The store cannot be used until somebody acts: not a database, a newer schema."""
+    """The store cannot be used until somebody acts: not a database, wrong address, damaged."""
 
 
 class BrokerError(SocraticBenchError):

@@ -33,7 +33,8 @@ class ProcessSettings(ServiceSettings):
     """Seconds that the broker and the store may take until they answer for the first time."""
 
     drain_deadline: float = Field(default=20.0, ge=0, le=3600)
-    """Seconds that what is in hand may take to end once the service is told to stop."""
+    """Seconds that what is in hand may take to end once the service is told to stop. Unless it is
+    given, calls to models have as long as each may take."""
 
     log_level: Annotated[Literal["debug", "info", "warning", "error"], BeforeValidator(_lower)] = (
         "info"

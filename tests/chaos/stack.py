@@ -21,7 +21,7 @@ from socratic_bench.ports.clock import Clock
 from tests.e2e.service_processes import ServiceProcess, start
 from tests.servers import rabbitmq
 from tests.servers.discovery import wait_for
-from tests.servers.postgresql import execute
+from tests.servers.postgresql import execute, read_only
 from tests.servers.postgresql_process import PostgreSQLProcess
 from tests.servers.proxy import Proxy, proxy
 from tests.servers.rabbitmq_process import RabbitMQProcess
@@ -29,12 +29,22 @@ from tests.servers.rabbitmq_process import RabbitMQProcess
 SETTINGS = {
     "SOCRATIC_RUNNER_LEASE_MARGIN": "2",
     "SOCRATIC_RUNNER_BUSY_DELAY": "1",
+    "SOCRATIC_CURATOR_QUIET": "10",
     "SOCRATIC_RUNNER_FIRST_DELAY": "0.05",
     "SOCRATIC_RUNNER_IN_FLIGHT_PER_MODEL": "40",
     "SOCRATIC_START_DEADLINE": "60",
     "SOCRATIC_LOG_LEVEL": "info",
 }
 
+
+FREEZE_SECONDS = 17.0
+"""Longer than after what time the store takes an owner for dead."""
+
+READ_ONLY_SECONDS = 5.0
+
+_PURGE = """
+[rabbit_amqqueue:purge(Queue) || Queue <- rabbit_amqqueue:list()], done.
+"""
 
 LOOKS = 8
 """How often in a row nothing must be left before nothing is."""
@@ -64,7 +74,7 @@ class Stack:
     async def start_service(self, name: str) -> None:
         """Start a service, `runner-1` say; under the same name again after it was killed."""
         kind = name.partition("-")[0]
-        self.services[name] = await start(kind, {**self.environment, "SOCRATIC_RUNNER_NAME": name})
+        self.services[name] = await start(kind, self.environment)
 
     async def kill_service(self, name: str) -> None:
         """SIGKILL, and a new process in its place."""
@@ -93,6 +103,26 @@ class Stack:
         self._break("cut connections")
         self.to_rabbitmq.cut()
         self.to_postgresql.cut()
+
+    async def freeze_service(self, name: str) -> None:
+        """Stop a service for longer than its leases last, and have it go on."""
+        self._break(f"freeze {name}")
+        self.runner_kills += name.startswith("runner")
+        self.services[name].send_signal(signal.SIGSTOP)
+        await asyncio.sleep(FREEZE_SECONDS)
+        self.services[name].send_signal(signal.SIGCONT)
+
+    async def make_read_only(self) -> None:
+        """As during a fail-over."""
+        self._break("PostgreSQL takes nothing")
+        await read_only(self.store_url, is_read_only=True)
+        await asyncio.sleep(READ_ONLY_SECONDS)
+        await read_only(self.store_url, is_read_only=False)
+
+    async def purge_queues(self) -> None:
+        """Lose every message that waits."""
+        self._break("purge all queues")
+        await asyncio.to_thread(self.rabbitmq.evaluate, _PURGE)
 
     async def most_calls_of_a_turn(self, *, besides: str) -> int:
         """How often a model was called for one turn, at most; not counting an archetype."""
@@ -143,11 +173,15 @@ class Stack:
             "rabbitmq": self.restart_rabbitmq,
             "postgresql": self.restart_postgresql,
             "connections": self.cut_connections,
+            "read-only": self.make_read_only,
+            "purge": self.purge_queues,
         }
 
         def happen(kind: str) -> Awaitable[None]:
             if kind in kinds:
                 return kinds[kind]()
+            if kind == "freeze":
+                return self.freeze_service(chance.choice(list(self.services)))
             victims = [name for name in self.services if name.startswith(kind)]
             return self.kill_service(chance.choice(victims))
 

@@ -47,7 +47,7 @@ ROUNDS = int(os.environ.get("SOCRATIC_CHAOS_ROUNDS", "1"))
 ARCHETYPES = ("socratic", "lecturer", "hedger", "drifter", "faulty")
 ACCIDENTS = (
     *("runner", "judge", "curator", "connections") * 2,
-    *("api", "rabbitmq", "postgresql"),
+    *("api", "rabbitmq", "postgresql", "read-only", "freeze"),
 )
 SERVICES = ("runner-1", "runner-2", "judge-1", "judge-2", "curator-1", "curator-2", "api-1")
 NOW = datetime(2026, 1, 2, tzinfo=UTC)
@@ -148,6 +148,7 @@ async def test_whatever_breaks_the_cells_are_those_of_a_quiet_run(tmp_path: Path
     chaos, planned = experiment().experiment_id, experiment().manifest.planned_runs
     accidents = list(ACCIDENTS) * ROUNDS
     chance.shuffle(accidents)
+    accidents.insert(0, "purge")  # before there is any poison, which has to be found again
     try:
         breaking = stack(*SERVICES)
         on = await breaking.__aenter__()

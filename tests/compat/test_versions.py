@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from jsonschema import Draft202012Validator, ValidationError
@@ -23,6 +24,7 @@ from socratic_bench.domain.scenario import Scenario
 from socratic_bench.events.codec import decode, encode
 from socratic_bench.ports.broker import Message
 from socratic_bench.reporting.verification import verify
+from socratic_bench.scoring.profiles import CANONICAL, profile_named
 from socratic_curator.bootstrap import curator_workers
 from socratic_curator.settings import CuratorSettings
 from socratic_judge.bootstrap import judge_worker
@@ -36,11 +38,26 @@ from tests.waiting import waiting_for
 GOLDEN = Path(__file__).parents[1] / "golden" / "events" / "v1"
 EVENTS = example_events()
 TO_WORKERS = ("run.requested", "response.recorded", "response.scored", "run.failed")
-EXPERIMENT_ID = "exp-0123456789abcdef"
+NAME_IN_PAYLOADS = b"exp-0123456789abcdef"
+"""Of the experiment. No plan has it, and a runner carries out only what it understands."""
+
+VECTORS = set(profile_named(CANONICAL).vectors)
 
 
 def golden(name: str) -> bytes:
     return (GOLDEN / f"{name}.json").read_bytes()
+
+
+def golden_of_a_later_version(name: str) -> bytes:
+    """With fields that nobody knows today, at every depth."""
+
+    def with_more(value: Any) -> Any:
+        if isinstance(value, dict):
+            more = {} if value.keys() & VECTORS else {"mood": ["curious", {"since": 2027}]}
+            return {key: with_more(each) for key, each in value.items()} | more
+        return [with_more(each) for each in value] if isinstance(value, list) else value
+
+    return json.dumps(with_more(json.loads(golden(name)))).encode()
 
 
 def schema(name: str) -> Draft202012Validator:
@@ -55,28 +72,27 @@ async def store(tmp_path: Path) -> AsyncIterator[SqlStore]:
     await opened.close()
 
 
-async def register(store: SqlStore) -> None:
-    """The experiment of the payloads, under the name that it has in them."""
+def the_experiment() -> Experiment:
+    """The experiment of the payloads."""
     scenario = Scenario(
         id="ambiguous-growth",
         dimension="ambiguous",
         prompt="We don't grow.",
         follow_ups=("But what should I do?",),
     )
-    experiment = Experiment(
+    return Experiment(
         manifest=Manifest(
             models=(TutorModel(id="reference/socratic"),), scenarios=(scenario,), repeats=2
         ),
         created_at=SystemClock().now(),
     )
-    experiment.__dict__["experiment_id"] = EXPERIMENT_ID
-    await store.register(experiment)
 
 
-async def test_payloads_of_the_first_version_pass_through_the_services_of_today(
-    store: SqlStore,
+@pytest.mark.parametrize("payload", [golden, golden_of_a_later_version])
+async def test_payloads_of_other_versions_pass_through_the_services_of_today(
+    store: SqlStore, payload: Callable[[str], bytes]
 ) -> None:
-    await register(store)
+    experiment_id = (await store.register(the_experiment())).experiment_id
     broker = MemoryBroker()
     clock = SystemClock()
     await broker.declare(WORK_QUEUES, BROADCASTS)
@@ -91,9 +107,9 @@ async def test_payloads_of_the_first_version_pass_through_the_services_of_today(
             for worker in workers:
                 tasks.create_task(worker.run())
             for name in TO_WORKERS:
-                event = decode(golden(name))
-                message = Message(event.id, event.type, event.partitionkey, golden(name))
-                await broker.publish([message])
+                body = payload(name).replace(NAME_IN_PAYLOADS, experiment_id.encode())
+                event = decode(body)
+                await broker.publish([Message(event.id, event.type, event.partitionkey, body)])
             while broker.outstanding:  # noqa: ASYNC110 - the broker tells no event of it
                 await asyncio.sleep(0.01)
             for worker in workers:
@@ -102,14 +118,14 @@ async def test_payloads_of_the_first_version_pass_through_the_services_of_today(
         letter for queue in WORK_QUEUES for letter in await broker.dead_letters(queue.name)
     ] == []
     await broker.close()
-    cells = await store.cells([EXPERIMENT_ID])
+    cells = await store.cells([experiment_id])
     # The second turn was both recorded and scored before: it counts once, and overrules a failure.
     assert [(cell.key.turn, cell.responses, cell.scored) for cell in cells] == [
         (1, 1, 1),
         (2, 1, 1),
     ]
-    assert (await store.progress(EXPERIMENT_ID)).done == 1
-    assert await verify(store, EXPERIMENT_ID) == []
+    assert (await store.progress(experiment_id)).done == 1
+    assert await verify(store, experiment_id) == []
 
 
 @pytest.mark.parametrize("name", EVENTS)

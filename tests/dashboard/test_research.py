@@ -355,7 +355,7 @@ async def test_an_experiment_out_of_budget_says_so_until_there_is_none(
         update={"manifest": planned.manifest.model_copy(update={"budget": Decimal(1)})}
     )
     await seed(store, poor, share=0.4)
-    await store.exhaust(poor.experiment_id)
+    await store.exhaust(poor.experiment_id, 10**18)
     page = await visit("/", clock=True)
     await page.get_by_text("Out of budget: 54 of 135 runs done (40 %). Raise the budget").wait_for()
 

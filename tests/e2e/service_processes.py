@@ -90,6 +90,10 @@ class ServiceProcess:
         """Tell it to drain and stop; told a second time it ends at once."""
         self._process.terminate()
 
+    def send_signal(self, number: int) -> None:
+        """Freeze it, say, or have it go on."""
+        self._process.send_signal(number)
+
     def kill(self) -> None:
         """End it without its knowing."""
         self._process.kill()

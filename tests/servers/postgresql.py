@@ -112,6 +112,17 @@ async def execute(url: str, statement: str, *values: Any) -> list[asyncpg.Record
         return await connection.fetch(statement, *values, timeout=30)
 
 
+async def read_only(url: str, *, is_read_only: bool) -> None:
+    """Have a database take nothing any more, as a server that failed over; or take it again."""
+    name = urlsplit(url).path.strip("/")
+    statement = f"ALTER DATABASE {name} SET default_transaction_read_only = {is_read_only}"
+    await execute(at(url, MAINTENANCE), statement)
+    await execute(at(url, MAINTENANCE), _END_SESSIONS_OF, name)
+
+
+_END_SESSIONS_OF = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = $1"
+
+
 async def until_something_waits_for_a_lock(url: str) -> None:
     """Returns once a session in the database waits for a lock of another."""
     waiting = """

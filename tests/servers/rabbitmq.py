@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import atexit
+import subprocess
 import tempfile
-from collections.abc import AsyncIterator, Sequence
-from contextlib import ExitStack, asynccontextmanager, suppress
-from dataclasses import replace
+from collections.abc import AsyncIterator, Collection, Sequence
+from contextlib import ExitStack, asynccontextmanager
 from pathlib import Path
 from uuid import uuid4
 
@@ -14,11 +15,8 @@ import aio_pika
 from yarl import URL
 
 from socratic_bench.adapters.rabbitmq import topology
-from socratic_bench.adapters.rabbitmq.lanes import Lanes
-from socratic_bench.adapters.rabbitmq.link import Link, connect
-from socratic_bench.adapters.rabbitmq.publisher import Publisher
+from socratic_bench.adapters.rabbitmq.link import connect, namespace_of
 from socratic_bench.consuming.queues import WORK_QUEUES
-from socratic_bench.errors import UnroutableMessage
 from socratic_bench.ports.broker import WorkQueue
 from tests.servers.discovery import (
     NotHere,
@@ -43,34 +41,58 @@ async def new_namespace() -> str:
 
 @asynccontextmanager
 async def namespace() -> AsyncIterator[str]:
-    """The address of a namespace for services; their queues are deleted afterwards."""
+    """The address of a namespace for services; their queues are deleted afterwards.
+
+    Their lanes when this process ends, since only the server knows which there are.
+    """
     url = await new_namespace()
+    if not _with_lanes:
+        atexit.register(_delete_lanes)
+    _with_lanes.append(url)
     try:
         yield url
     finally:
         await delete(url, WORK_QUEUES)
 
 
-async def delete(url: str, queues: Sequence[WorkQueue]) -> None:
-    """Delete queues and all that was declared beside them."""
-    link, publisher = Link(url), Publisher(Link(url))
-    lanes: list[str] = []
-    names = [topology.named(queue.name, link.namespace) for queue in queues]
-    for queue, name in zip(queues, names, strict=True):
-        if queue.separate_groups:
-            written = Lanes(link, publisher, replace(queue, name=name))
-            with suppress(UnroutableMessage):  # it was never declared
-                lanes += [topology.lane(name, group) for group in await written.known()]
-            await written.close()
-    await link.close()
-    await publisher.close()
+_with_lanes: list[str] = []
+"""The addresses of namespaces in which there may be lanes of any group."""
+
+
+def _delete_lanes() -> None:
+    """Where the server is on this machine and tells. Elsewhere they go by themselves in a month."""
+    try:
+        listed = subprocess.run(
+            ["rabbitmqctl", "-q", "list_queues", "name"],
+            capture_output=True,
+            text=True,
+            timeout=30,
+            check=True,
+        ).stdout.split()
+    except (OSError, subprocess.SubprocessError):
+        return
+    ours = tuple(f"{namespace_of(url)}." for url in _with_lanes)
+    asyncio.run(_delete_all([name for name in listed if name.startswith(ours)]))
+
+
+async def _delete_all(names: Sequence[str]) -> None:
+    connection = await aio_pika.connect(str(URL(_with_lanes[0]).without_query_params("namespace")))
+    async with connection, connection.channel() as channel:
+        for name in names:
+            await channel.queue_delete(name)
+
+
+async def delete(url: str, queues: Sequence[WorkQueue], groups: Collection[str] = ()) -> None:
+    """Delete queues and all that was declared beside them, with the lanes of these groups."""
+    namespace = namespace_of(url)
+    names = [topology.named(queue.name, namespace) for queue in queues]
+    lanes = [topology.lane(name, group) for name in names for group in groups]
     connection = await aio_pika.connect(str(URL(url).without_query_params("namespace")))
     async with connection, connection.channel() as channel:
         for name in names:
             for each in (
                 name,
                 topology.dead_letter_queue(name),
-                topology.groups_stream(name),
                 topology.delayed_queue(name),
                 topology.suspects_queue(name),
             ):
@@ -78,7 +100,7 @@ async def delete(url: str, queues: Sequence[WorkQueue]) -> None:
             await channel.exchange_delete(topology.lanes_exchange(name))
         for lane in lanes:
             await channel.queue_delete(lane)
-        await channel.exchange_delete(topology.events_exchange(link.namespace))
+        await channel.exchange_delete(topology.events_exchange(namespace))
 
 
 def check(address: str) -> None:

@@ -66,6 +66,17 @@ class RabbitMQProcess:
         except OSError as error:
             raise NotHere(f"{self._program} failed: {error}") from error
 
+    def evaluate(self, code: str) -> str:
+        """What Erlang code gives when the server evaluates it. Blocks."""
+        return subprocess.run(
+            [self._program.with_name("rabbitmqctl"), "-n", self._node, "eval", code],
+            env={**os.environ, "HOME": str(self._folder), "ERL_EPMD_ADDRESS": "127.0.0.1"},
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=True,
+        ).stdout
+
     def kill(self) -> None:
         """End it as a power cut does."""
         self._end(signal.SIGKILL)

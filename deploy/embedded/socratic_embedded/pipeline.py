@@ -22,6 +22,7 @@ from socratic_bench.domain.manifest import Experiment
 from socratic_bench.errors import StoreUnavailable
 from socratic_bench.events.codec import Event
 from socratic_bench.hosting.failures import first_cause
+from socratic_bench.hosting.owners import new_owner
 from socratic_bench.planning.plan import PlanCounts, publish_plan
 from socratic_bench.ports.broker import DeadLetter
 from socratic_bench.ports.clock import Clock
@@ -36,9 +37,6 @@ from socratic_runner.bootstrap import runner_worker
 from socratic_runner.clients import OpenClient
 from socratic_runner.settings import RunnerSettings
 
-OWNER = "embedded"
-"""The name in leases: a store is used by one embedded benchmark at a time (see store_lock)."""
-
 SOURCE = "socratic-bench"
 WATCH_INTERVAL = 0.05
 """Seconds between two looks at whether anything is left to do."""
@@ -47,7 +45,8 @@ MAX_WAITING = 2_000
 """Messages that wait in a queue, at most: planning goes no faster than the runs are carried out."""
 
 DRAIN_DEADLINE = 10.0
-"""Seconds that calls in flight are given to finish once a stop was asked for."""
+"""Seconds that what is in hand has to end once a stop was asked for; calls have as long as each may
+take."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +81,9 @@ class Benchmark:
 
     retry_failed: bool = False
     """Whether runs that failed before are tried again."""
+
+    alone: bool = False
+    """Whether no other process carries out runs with this store."""
 
     _stop: asyncio.Event = field(default_factory=asyncio.Event)
     _cut_short: bool = False
@@ -133,8 +135,8 @@ class Benchmark:
                 self.clock,
                 self.open_client,
                 load_settings(RunnerSettings),
-                owner=OWNER,
-                alone=True,
+                owner=new_owner("embedded"),
+                alone=self.alone,
             ) as runner:
                 judge = judge_worker(broker, self.clock, load_settings(JudgeSettings))
                 curators = curator_workers(
@@ -165,7 +167,8 @@ class Benchmark:
             # In the order in which the data flows: what one hands on, the next still takes.
             for worker, task in zip(workers, running, strict=True):
                 worker.drain()
-                _, unfinished = await asyncio.wait((task,), timeout=DRAIN_DEADLINE)
+                deadline = max(DRAIN_DEADLINE, worker.longest())
+                _, unfinished = await asyncio.wait((task,), timeout=deadline)
                 for late in unfinished:
                     late.cancel()
         return None if planning.cancelled() else planning.result()

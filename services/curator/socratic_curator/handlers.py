@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import AsyncGenerator, Sequence
+from datetime import datetime
 
 from socratic_bench.consuming.outcomes import Handled, Outcome, Work
 from socratic_bench.domain.cell import Cell
@@ -13,7 +14,7 @@ from socratic_bench.events.experiment_completed import ExperimentCompleted, Expe
 from socratic_bench.events.response_scored import ResponseScored
 from socratic_bench.events.run_failed import RunFailed
 from socratic_bench.ports.clock import Clock
-from socratic_bench.ports.store import Store
+from socratic_bench.ports.store import Progress, Store
 
 SOURCE = "socratic-curator"
 
@@ -63,11 +64,17 @@ class FactCurator:
         )
         announcements: list[Event] = [AggregateUpdated.of(updated, source=SOURCE, time=now)]
         if progress.done >= progress.planned:
-            # Published by whoever finds it so, always under the same id; the store's mark is set
-            # by exactly one.
-            await self._store.complete(experiment_id, now)
-            completed = ExperimentCompletedData(
-                experiment_id=experiment_id, planned=progress.planned, failed=progress.failed
-            )
-            announcements.append(ExperimentCompleted.of(completed, source=SOURCE, time=now))
+            completed_at = await self._store.complete(experiment_id, now)
+            if completed_at is not None:
+                announcements.append(_completed(experiment_id, progress, completed_at))
         return announcements
+
+
+def _completed(
+    experiment_id: str, progress: Progress, completed_at: datetime
+) -> ExperimentCompleted:
+    """The announcement, the same however often it is made."""
+    data = ExperimentCompletedData(
+        experiment_id=experiment_id, planned=progress.planned, failed=progress.failed
+    )
+    return ExperimentCompleted.of(data, source=SOURCE, time=completed_at)

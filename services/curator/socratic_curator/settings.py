@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field, SecretStr
 
+from socratic_bench.planning.reconciler import QUIET_SECONDS
 from socratic_bench.service_settings import ServiceSettings, WorkerProcessSettings
 
 
@@ -19,5 +20,8 @@ class CuratorProcessSettings(CuratorSettings, WorkerProcessSettings):
 
     store_url: SecretStr = Field(min_length=1)
     """The address of the store; a secret, since there may be a password in it."""
+
+    curator_quiet: float = Field(default=QUIET_SECONDS, gt=0, le=86_400)
+    """Seconds without any change after which what is missing of an experiment is sent again."""
 
     health_port: int = Field(default=9103, ge=0, le=65535)

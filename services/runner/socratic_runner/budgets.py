@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 
 import structlog
 
-from socratic_bench.ports.clock import Clock
-from socratic_bench.ports.store import Spending, Store
+from socratic_bench.ports.leases import LeaseStore, Spending
 
 log = structlog.get_logger(__name__)
 
@@ -29,9 +28,8 @@ class _Experiment:
 class Budgets:
     """Tells calls that wait for money from those that no money will come for."""
 
-    def __init__(self, store: Store, clock: Clock) -> None:
+    def __init__(self, store: LeaseStore) -> None:
         self._store = store
-        self._clock = clock
         self._experiments: defaultdict[str, _Experiment] = defaultdict(_Experiment)
 
     async def room_may_come(self, experiment_id: str, reserve: int) -> bool:
@@ -46,14 +44,14 @@ class Budgets:
             now = asyncio.get_running_loop().time()
             spending = experiment.spending
             if spending is None or now - experiment.seen_at > FRESH:
-                spending = await self._store.spending(experiment_id, self._clock.now())
+                spending = await self._store.spending(experiment_id)
                 experiment.spending, experiment.seen_at = spending, now
             if spending.budget is None or spending.in_flight:
                 return True
             if spending.committed + reserve <= spending.budget:
                 return True
             if not spending.exhausted:
-                await self._store.exhaust(experiment_id)
+                await self._store.exhaust(experiment_id, reserve)
                 experiment.spending = None
                 log.info("budget exhausted", correlation_id=experiment_id)
             return False

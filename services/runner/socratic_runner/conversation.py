@@ -17,7 +17,9 @@ from socratic_runner.clients import Tutor
 
 
 class TurnHeldElsewhere(SocraticBenchError):
-    """Another runner holds the lease of a turn; its response will come from there."""
+    """Another runner holds the lease of a turn, or a newer one has stored a response that this
+    version cannot read; what follows will come from there.
+    """
 
 
 class TurnPutOff(SocraticBenchError):
@@ -60,6 +62,9 @@ class Conversation:
     attempts: int = 0
     """Calls it made for the turn that is next."""
 
+    failure: ModelCallFailed | None = None
+    """How a call for the turn that is next failed, if nobody has decided yet what follows."""
+
     ended_by: Ending | None = None
     """What keeps it from going on."""
 
@@ -80,6 +85,11 @@ class Conversation:
         self.attempts += 1
         if self.called_at is None:
             self.called_at = now
+
+    def take_failure(self) -> ModelCallFailed | None:
+        """The failure that somebody has to decide about."""
+        failure, self.failure = self.failure, None
+        return failure
 
     def answered(self, stored: Response) -> None:
         """Go on to the next turn."""

@@ -2,17 +2,9 @@
 
 from __future__ import annotations
 
-import os
-import secrets
-import socket
-
 from pydantic import DirectoryPath, Field, SecretStr
 
 from socratic_bench.service_settings import ServiceSettings, WorkerProcessSettings
-
-
-def _unique_name() -> str:
-    return f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(4)}"
 
 
 class RunnerSettings(ServiceSettings):
@@ -38,12 +30,11 @@ class RunnerSettings(ServiceSettings):
     """Seconds: the ceiling of that bound. What a provider asks for is waited for all the same."""
 
     runner_lease_margin: float = Field(default=30.0, gt=0, le=3600)
-    """Seconds that a lease lasts longer than the deadline of its call: what the clocks of two
-    runners may differ by, and storing the response may take."""
+    """Seconds that a lease lasts longer than the deadline of its call, for what comes before the
+    call and after it. Nobody waits for that time where a runner has died."""
 
-    runner_busy_delay: float = Field(default=30.0, gt=0, le=3600)
-    """Seconds until a run that another runner has is looked at again, doubled with every further
-    look."""
+    runner_busy_delay: float = Field(default=10.0, gt=0, le=3600)
+    """Seconds until a run that another runner has is looked at again."""
 
 
 class RunnerProcessSettings(RunnerSettings, WorkerProcessSettings):
@@ -53,10 +44,6 @@ class RunnerProcessSettings(RunnerSettings, WorkerProcessSettings):
     """The address of the store; a secret, since there may be a password in it."""
 
     health_port: int = Field(default=9101, ge=0, le=65535)
-
-    runner_name: str = Field(default_factory=_unique_name, min_length=1, max_length=200)
-    """The name in its leases. One that starts again under the same name goes on with its own
-    leases at once; no two may have the same name at the same time."""
 
     runner_folder: DirectoryPath | None = None
     """Where files that models' ids name are: what `replay/FILE` replays."""

@@ -10,6 +10,7 @@ import asyncio
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack, aclosing, suppress
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any, Final
 
 import structlog
@@ -59,6 +60,7 @@ AWAY: Final = (StoreUnavailable, BrokerError)
 """The work is good, and what it needs is unavailable for now."""
 
 Put = Callable[[Ready], None]
+OnDecoded = Callable[[Iterable[datetime]], None]
 
 
 def to_message(event: Event) -> Message:
@@ -96,27 +98,37 @@ class Dispatcher:
         retry_policy: RetryPolicy | None = None,
         *,
         patience: float = PATIENCE,
+        waits: Waits | None = None,
     ) -> None:
-        """`patience` is for how many seconds work waits in hand for an unavailable store."""
+        """`patience` is for how many seconds work waits in hand for an unavailable store; `waits`
+        knows what the handler itself waits for.
+        """
         self._handler = handler
         self._event_type = event_type
         self.retry_policy = retry_policy or RetryPolicy()
         self._patience = patience
         self._draining = asyncio.Event()
-        self.waits = Waits()
+        self.waits = waits or Waits()
 
     def drain(self) -> None:
         """Stop waiting for an unavailable store; postpone the work that needs it."""
         self._draining.set()
 
-    async def dispatch(self, deliveries: Sequence[Delivery], put: Put) -> None:
+    async def dispatch(
+        self,
+        deliveries: Sequence[Delivery],
+        put: Put,
+        on_decoded: OnDecoded = lambda _times: None,
+    ) -> None:
         """Handle deliveries; puts what is ready to be published and settled as soon as it is.
 
+        Calls `on_decoded` with the times at which the events happened, once they are known.
         Every delivery is settled exactly once. Work that needs an unavailable store waits here and
         is handled again. Raises StoreBroken or BrokerClosed, with the rest unsettled, when
         nothing can go on until somebody acts. What it raises may be in an ExceptionGroup.
         """
         unsettled, undecodable = self._decode(deliveries)
+        on_decoded(work.event.time for work in unsettled)
         if undecodable:
             put(Ready((), undecodable))
         give_up = asyncio.get_running_loop().time() + self._patience

@@ -3,8 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import (
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Collection,
+    Iterable,
+    Sequence,
+)
+from contextlib import ExitStack, asynccontextmanager
 from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
 
 import structlog
 
@@ -12,10 +22,16 @@ from socratic_bench.consuming.dispatch import Dispatcher
 from socratic_bench.consuming.observing import Observer, SettledAs, Unobserved
 from socratic_bench.consuming.publication import Publication
 from socratic_bench.consuming.settlements import Ack, RetryLater, Settlement
-from socratic_bench.errors import BrokerClosed, BrokerError
+from socratic_bench.errors import BrokerClosed, BrokerError, StoreError
 from socratic_bench.ports.broker import Broker, Consumer, Delivery, WorkQueue
 
 log = structlog.get_logger(__name__)
+
+
+GROUPS_SECONDS: Final = 1.0
+"""Seconds between two looks at which groups there are."""
+
+FindGroups = Callable[[], Awaitable[Collection[str]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,14 +66,21 @@ class Worker:
         intake: Intake,
         *,
         on_drain: Callable[[], None] | None = None,
+        longest: Callable[[], float] = lambda: 0.0,
+        groups: FindGroups | None = None,
         observer: Observer | None = None,
     ) -> None:
-        """`on_drain` tells the handler that nothing new should be begun."""
+        """`on_drain` tells the handler that nothing new should be begun; `longest` says for how
+        many seconds the handler may still need what it has in hand. `groups` says which groups the
+        queue has, where a broker cannot list them.
+        """
         self._broker = broker
         self._queue = queue
         self._dispatcher = dispatcher
         self._intake = intake
         self._on_drain = on_drain
+        self.longest = longest
+        self._groups = groups
         self._observer = observer or Unobserved()
         self._consumer: Consumer | None = None
         self._draining = False
@@ -96,7 +119,7 @@ class Worker:
             if self._draining:
                 return
             free = asyncio.Semaphore(intake.batches)
-            async with asyncio.TaskGroup() as batches:
+            async with self._serving_groups(consumer), asyncio.TaskGroup() as batches:
                 while True:
                     await free.acquire()
                     deliveries = await consumer.receive(intake.batch)
@@ -106,6 +129,27 @@ class Worker:
                     batch.add_done_callback(lambda _: free.release())
                     if len(deliveries) < intake.batch:
                         await asyncio.sleep(intake.pause)
+
+    @asynccontextmanager
+    async def _serving_groups(self, consumer: Consumer) -> AsyncIterator[None]:
+        """Tell the consumer which groups there are while the context is open."""
+        if self._groups is None:
+            yield
+            return
+        telling = asyncio.create_task(self._tell_groups(consumer, self._groups))
+        try:
+            yield
+        finally:
+            telling.cancel()
+            await asyncio.wait([telling])
+
+    async def _tell_groups(self, consumer: Consumer, groups: FindGroups) -> None:
+        while True:
+            try:
+                consumer.serve(await groups())
+            except StoreError as error:
+                log.debug("groups not found", queue=self.queue, reason=str(error))
+            await asyncio.sleep(GROUPS_SECONDS)
 
     async def _process(self, consumer: Consumer, deliveries: Sequence[Delivery]) -> None:
         batch = _Batch(consumer, self.queue, self._observer, len(deliveries))
@@ -118,7 +162,7 @@ class Worker:
         try:
             async with asyncio.TaskGroup() as tasks:
                 tasks.create_task(publication.run())
-                await self._dispatcher.dispatch(deliveries, publication.put)
+                await self._dispatcher.dispatch(deliveries, publication.put, batch.decoded)
                 publication.end()
         finally:
             batch.end()
@@ -133,7 +177,12 @@ class _Batch:
         self._observer = observer
         self._in_hand = size
         self._taken_at = asyncio.get_running_loop().time()
+        self._held = ExitStack()
         observer.taken(queue, size)
+
+    def decoded(self, times: Iterable[datetime]) -> None:
+        """Its events are known, and happened at these times."""
+        self._held.enter_context(self._observer.holding(self._queue, times))
 
     async def settle(self, settlements: Sequence[Settlement]) -> None:
         done = [settlement.delivery for settlement in settlements if isinstance(settlement, Ack)]
@@ -151,12 +200,13 @@ class _Batch:
 
     def end(self) -> None:
         """Whatever is still in hand goes back to its queue."""
+        self._held.close()
         if self._in_hand:
             self._leave_hand("returned", self._in_hand)
 
     def _retry(self, settlement: RetryLater) -> Awaitable[None]:
         delivery, delay, reason = settlement.delivery, settlement.delay, settlement.reason
-        return self._consumer.retry(delivery, delay, reason)
+        return self._consumer.retry(delivery, delay, reason, counted=settlement.counted)
 
     async def _settle(
         self, outcome: SettledAs, settling: Awaitable[None], messages: int = 1

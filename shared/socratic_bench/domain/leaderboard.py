@@ -86,7 +86,7 @@ class Leaderboard:
     @property
     def conditions(self) -> tuple[str, ...]:
         """The distinct test conditions in this table; figures of more than one do not compare."""
-        return tuple(dict.fromkeys(e.manifest.conditions_id for e in self.experiments))
+        return tuple(dict.fromkeys(e.conditions_id for e in self.experiments))
 
 
 def newest_experiments(experiments: Sequence[Experiment]) -> dict[str, tuple[Experiment, ...]]:

@@ -178,10 +178,22 @@ class Experiment(BaseModel):
 
     created_at: datetime
     completed_at: datetime | None = None
+    experiment_id: str = Field(
+        default_factory=lambda given: _experiment_id(given["manifest"], given["occasion"])
+    )
+    """The name of plan and occasion together. A stored experiment has the one it is stored under:
+    a newer version may name it by fields of its plan that this version does not know."""
 
     @cached_property
-    def experiment_id(self) -> str:
-        return experiment_id(self.manifest.manifest_id, self.occasion)
+    def understood(self) -> bool:
+        """Whether this version knows everything that names the experiment, and so can run it."""
+        return self.experiment_id == _experiment_id(self.manifest, self.occasion)
+
+    @property
+    def conditions_id(self) -> str:
+        """The name of everything but the models; a name of its own where not all is understood."""
+        known = self.manifest.conditions_id
+        return known if self.understood else content_name("cond", [known, self.experiment_id])
 
     @property
     def deadline_at(self) -> datetime:
@@ -202,3 +214,7 @@ class Experiment(BaseModel):
                         dimension=scenario.dimension,
                         repeat=repeat,
                     )
+
+
+def _experiment_id(manifest: Manifest, occasion: str | None) -> str:
+    return experiment_id(manifest.manifest_id, occasion)

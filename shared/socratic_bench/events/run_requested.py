@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Final, Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
 from socratic_bench.domain.run import Run
 from socratic_bench.events.envelope import Envelope, event_id
@@ -19,6 +19,8 @@ class RunRequestedData(BaseModel):
     model_config = ConfigDict(frozen=True)
 
     run: Run
+    retry: int = Field(default=0, ge=0)
+    """0 for the plan's request; each request to try a failed run again is one more."""
 
 
 class RunRequested(Envelope):
@@ -28,13 +30,14 @@ class RunRequested(Envelope):
     data: RunRequestedData
 
     @classmethod
-    def of(cls, run: Run, *, source: str, time: datetime) -> RunRequested:
+    def of(cls, run: Run, *, source: str, time: datetime, retry: int = 0) -> RunRequested:
+        again = (str(retry),) if retry else ()
         return cls(
-            id=event_id("run.requested", run.run_id),
+            id=event_id("run.requested", run.run_id, *again),
             source=source,
             subject=run.run_id,
             time=time,
             partitionkey=run.model_id,
             correlationid=run.experiment_id,
-            data=RunRequestedData(run=run),
+            data=RunRequestedData(run=run, retry=retry),
         )

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import AsyncIterator, Iterable
-from contextlib import asynccontextmanager
+from collections import defaultdict
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
+from datetime import UTC, datetime
+from functools import partial
 from typing import Final, get_args
 
 from prometheus_client import (
@@ -18,15 +21,18 @@ from prometheus_client import (
 )
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 
+from socratic_bench.adapters.system.clock import SystemClock
 from socratic_bench.consuming.observing import SettledAs
 from socratic_bench.errors import BrokerError
 from socratic_bench.hosting.deadlines import within
+from socratic_bench.hosting.readiness import Readiness
 from socratic_bench.ports.broker import Broker
+from socratic_bench.ports.clock import Clock
 
 CONTENT_TYPE: Final = CONTENT_TYPE_LATEST
 
 DEPTH_INTERVAL: Final = 5.0
-"""Seconds between two looks at how many messages wait."""
+"""Seconds between two looks at how many messages wait, and at whether the process is ready."""
 
 DEPTH_DEADLINE: Final = 3.0
 """Seconds that the broker may take to tell."""
@@ -52,8 +58,16 @@ class Metrics:
 class MessageMetrics:
     """Counts what workers do with messages; an observer of theirs."""
 
-    def __init__(self, metrics: Metrics) -> None:
+    def __init__(self, metrics: Metrics, clock: Clock | None = None) -> None:
         registry = metrics.registry
+        self._clock = clock or SystemClock()
+        self._batches: defaultdict[str, dict[object, datetime]] = defaultdict(dict)
+        self._oldest = Gauge(
+            "socratic_oldest_message_seconds",
+            "How long ago the oldest event of all batches in hand happened; 0 with none in hand",
+            ("queue",),
+            registry=registry,
+        )
         self._settled = Counter(
             "socratic_messages",
             "Messages that left this process's hands, by what became of them",
@@ -74,10 +88,21 @@ class MessageMetrics:
     def expect(self, queues: Iterable[str]) -> None:
         """Show these queues from the start, with nothing done yet."""
         for queue in queues:
+            self._oldest.labels(queue).set_function(partial(self._age, queue))
             self._in_flight.labels(queue)
             self._seconds.labels(queue)
             for outcome in get_args(SettledAs):
                 self._settled.labels(queue, outcome)
+
+    @contextmanager
+    def holding(self, queue: str, times: Iterable[datetime]) -> Iterator[None]:
+        """While the context is open a batch is in hand whose events happened at these times."""
+        batches, batch = self._batches[queue], object()
+        batches[batch] = min(map(_with_zone, times), default=self._clock.now())
+        try:
+            yield
+        finally:
+            del batches[batch]
 
     def taken(self, queue: str, messages: int) -> None:
         """Messages of a queue are in hand now."""
@@ -91,9 +116,56 @@ class MessageMetrics:
         for _ in range(messages):
             took.observe(seconds)
 
+    def _age(self, queue: str) -> float:
+        now = self._clock.now()
+        # The clock of whoever published may be ahead.
+        oldest = min(self._batches[queue].values(), default=now)
+        return max(0.0, (now - oldest).total_seconds())
+
+
+def _with_zone(time: datetime) -> datetime:
+    """A time that can be compared: whoever publishes may have left its zone out."""
+    return time if time.tzinfo is not None else time.replace(tzinfo=UTC)
+
+
+@asynccontextmanager
+async def looking(look: Callable[[], Awaitable[object]], every: float) -> AsyncIterator[None]:
+    """Look again and again, with `every` seconds in between, while the context is open."""
+
+    async def look_on() -> None:
+        while True:
+            await look()
+            await asyncio.sleep(every)
+
+    task = asyncio.create_task(look_on(), name="metrics")
+    try:
+        yield
+    finally:
+        task.cancel()
+        await asyncio.wait([task])
+
+
+class ReadyMetrics:
+    """Whether a process is ready, looked up every few seconds."""
+
+    def __init__(self, metrics: Metrics) -> None:
+        self._ready = Gauge(
+            "socratic_ready",
+            "1 if the process can do its work, as /readyz says; else 0",
+            registry=metrics.registry,
+        )
+
+    def watching(self, readiness: Readiness) -> AbstractAsyncContextManager[None]:
+        """Look while the context is open."""
+
+        async def look() -> None:
+            self._ready.set(await readiness.problem() is None)
+
+        return looking(look, DEPTH_INTERVAL)
+
 
 class DepthMetrics:
-    """How many messages wait in queues, looked up every few seconds."""
+    """How many messages wait in queues, and how many are dead, looked up every few seconds."""
 
     def __init__(self, metrics: Metrics) -> None:
         self._depth = Gauge(
@@ -103,27 +175,27 @@ class DepthMetrics:
             ("queue",),
             registry=metrics.registry,
         )
+        self._dead = Gauge(
+            "socratic_dead_letters",
+            "Dead letters of a queue, in the broker's own units. NaN while the broker does not say",
+            ("queue",),
+            registry=metrics.registry,
+        )
 
-    @asynccontextmanager
-    async def watching(self, broker: Broker, queues: Iterable[str]) -> AsyncIterator[None]:
+    def watching(self, broker: Broker, queues: Sequence[str]) -> AbstractAsyncContextManager[None]:
         """Look while the context is open."""
-        watching = asyncio.create_task(self._watch(broker, tuple(queues)), name="queue depths")
-        try:
-            yield
-        finally:
-            watching.cancel()
-            await asyncio.wait([watching])
 
-    async def _watch(self, broker: Broker, queues: Iterable[str]) -> None:
-        while True:
+        async def look() -> None:
             for queue in queues:
-                self._depth.labels(queue).set(await _depth(broker, queue))
-            await asyncio.sleep(DEPTH_INTERVAL)
+                self._depth.labels(queue).set(await _told(broker.depth(queue)))
+                self._dead.labels(queue).set(await _told(broker.dead_letter_depth(queue)))
+
+        return looking(look, DEPTH_INTERVAL)
 
 
-async def _depth(broker: Broker, queue: str) -> float:
+async def _told(depth: Awaitable[int | None]) -> float:
     try:
-        depth = await within(DEPTH_DEADLINE, broker.depth(queue))
+        messages = await within(DEPTH_DEADLINE, depth)
     except (BrokerError, TimeoutError):
         return math.nan
-    return math.nan if depth is None else depth
+    return math.nan if messages is None else messages

@@ -17,7 +17,8 @@ from socratic_bench.errors import StoreUnavailable
 from socratic_bench.hosting.deadlines import unless_stopped
 from socratic_bench.hosting.failures import naming
 from socratic_bench.hosting.health import health_app
-from socratic_bench.hosting.metrics import DepthMetrics, MessageMetrics, Metrics
+from socratic_bench.hosting.metrics import DepthMetrics, MessageMetrics, Metrics, ReadyMetrics
+from socratic_bench.hosting.queue_problems import QueueProblems
 from socratic_bench.hosting.readiness import Check, Readiness
 from socratic_bench.hosting.server import serving
 from socratic_bench.hosting.starting import reach_all
@@ -30,8 +31,8 @@ log = structlog.get_logger(__name__)
 HEALTH_SHUTDOWN: Final = 1.0
 """Seconds that answers about health may take to end."""
 
-OpenWorkers = Callable[[Observer], AbstractAsyncContextManager[Sequence[Worker]]]
-"""The workers of a service, which tell the observer what they do."""
+OpenWorkers = Callable[[Observer, Metrics], AbstractAsyncContextManager[Sequence[Worker]]]
+"""The workers of a service, which tell the observer what they do, and may add metrics."""
 
 
 async def host_workers(
@@ -47,7 +48,8 @@ async def host_workers(
     Raises CannotStart, and an ExceptionGroup of what broke a worker for good.
     """
     metrics = Metrics()
-    observer, depths = MessageMetrics(metrics), DepthMetrics(metrics)
+    observer = MessageMetrics(metrics)
+    depths, ready = DepthMetrics(metrics), ReadyMetrics(metrics)
     checks: dict[str, Check] = {"broker": lambda: broker.depth(CURATOR_RUN_FAILED.name)}
     if store is not None:
         checks["store"] = store.revision
@@ -58,17 +60,23 @@ async def host_workers(
         log.info("serving", address=address)
         if not await unless_stopped(reach_all(broker, store, settings.start_deadline), stop):
             return
-        async with open_workers(observer) as workers:
+        async with open_workers(observer, metrics) as workers:
             queues = [worker.queue for worker in workers]
             observer.expect(queues)
-            async with depths.watching(broker, queues), asyncio.TaskGroup() as tasks:
+            await opened.enter_async_context(depths.watching(broker, queues))
+            async with asyncio.TaskGroup() as tasks:
                 running = [tasks.create_task(worker.run()) for worker in workers]
                 checks["store or broker"] = partial(_check_progress, workers)
+                queue_problems = QueueProblems(broker)
+                checks["broker's queue"] = queue_problems.check
+                tasks.create_task(queue_problems.watch(stop))
+                await unless_stopped(queue_problems.until_none(settings.start_deadline), stop)
                 readiness.start()
+                await opened.enter_async_context(ready.watching(readiness))
                 log.info("ready", queues=queues)
                 await stop.wait()
                 readiness.drain()
-                await _drain(workers, running, settings.drain_deadline)
+                await _drain(workers, running, _drain_deadline(settings, workers))
 
 
 def _health(
@@ -88,6 +96,13 @@ async def _check_progress(workers: Sequence[Worker]) -> None:
     for worker in workers:
         if worker.waits_for is not None:
             raise StoreUnavailable(worker.waits_for)
+
+
+def _drain_deadline(settings: WorkerProcessSettings, workers: Sequence[Worker]) -> float:
+    """Seconds for what is in hand: as it was set, or as long as the longest call may take."""
+    if "drain_deadline" in settings.model_fields_set:
+        return settings.drain_deadline
+    return max(settings.drain_deadline, *(worker.longest() for worker in workers))
 
 
 async def _drain(

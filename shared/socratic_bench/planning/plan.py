@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from functools import partial
@@ -55,8 +55,8 @@ async def publish_plan(
     as long as the broker is full. Planning that was cut off is repeated from the start: a run has
     the same name and its event the same id every time, so nothing is added twice.
 
-    Runs named in `again` are requested even if they are done: for those that failed, since a
-    stored response is never asked for twice.
+    Runs named in `again` are requested even if they failed, for one more try each; a stored
+    response is never asked for twice.
 
     The store is asked again, as `retry_policy` says and after a `pause`, while it is unavailable
     or silent; StoreUnavailable is raised once that is exhausted. Whatever `publish` raises is
@@ -73,9 +73,16 @@ async def publish_plan(
         due = [run for run in batch if run.run_id not in done or run.run_id in again]
         now = clock.now()
         if due:
-            await publish([RunRequested.of(run, source=source, time=now) for run in due])
+            retries = await patience.ask(partial(_retries, store, due, again))
+            await publish(
+                [
+                    RunRequested.of(run, source=source, time=now, retry=retries.get(run.run_id, 0))
+                    for run in due
+                ]
+            )
         planned += len(batch)
         published += len(due)
+    await patience.ask(partial(store.mark_planned, experiment.experiment_id, clock.now()))
     return PlanCounts(planned, planned - published, published)
 
 
@@ -95,6 +102,15 @@ async def _is_begun(store: Store, experiment: Experiment) -> bool:
 
 async def _done(store: Store, experiment: Experiment, runs: Sequence[Run]) -> set[str]:
     return await store.done_runs(experiment.experiment_id, [run.run_id for run in runs])
+
+
+async def _retries(store: Store, due: Sequence[Run], again: AbstractSet[str]) -> Mapping[str, int]:
+    """Which request it is for each run that is to be tried again."""
+    wanted = [run.run_id for run in due if run.run_id in again]
+    if not wanted:
+        return {}
+    failed = await store.recorded_failures(wanted)
+    return {run_id: failed[run_id].retry + 1 if run_id in failed else 1 for run_id in wanted}
 
 
 @dataclass(frozen=True, slots=True)

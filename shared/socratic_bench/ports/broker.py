@@ -19,7 +19,7 @@ and if it comes back unsettled SUSPECT_AFTER times again, it is a dead letter.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncIterator, Collection, Iterable, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from typing import Final, NamedTuple, Protocol
@@ -99,6 +99,15 @@ class Consumer(Protocol):
     connection ended and it went back to the queue) raises DeliveryLost, and changes nothing for
     whoever holds it now. While the broker cannot be reached, a consumer goes on waiting for it.
     """
+
+    def serve(self, groups: Collection[str]) -> None:
+        """These are the groups there are, instead of those said before.
+
+        For a queue that keeps its groups apart, where a broker cannot list them: a consumer is
+        told again and again, as groups come and go. It also serves every group that this broker
+        has published to. Waits for nothing.
+        """
+        ...
 
     async def receive(self, limit: int) -> Sequence[Delivery]:
         """Between 1 and `limit` deliveries; waits for the first. Empty once draining.
@@ -199,6 +208,10 @@ class Broker(Protocol):
         """
         ...
 
+    async def dead_letter_depth(self, queue: str) -> int:
+        """How many dead letters a queue has, as `depth` counts. Cheap to ask for."""
+        ...
+
     async def dead_letters(self, queue: str, limit: int = 100) -> Sequence[DeadLetter]:
         """The oldest dead letters of a queue, which stay where they are."""
         ...
@@ -209,6 +222,13 @@ class Broker(Protocol):
 
     async def purge_dead_letters(self, queue: str) -> int:
         """Throw the dead letters of a queue away; returns how many."""
+        ...
+
+    def problems(self) -> Sequence[str]:
+        """One sentence for each declared queue, and each group that is served, whose messages do
+        not flow at the moment: it is missing, has no leader, or this broker's consumer of it does
+        not consume it. Empty when all is well. Says what was seen last, and asks nobody.
+        """
         ...
 
     async def close(self) -> None:

@@ -27,6 +27,12 @@ class Question(NamedTuple):
     seed: int
     """For models that take a seed: the same question has the same seed."""
 
+    @property
+    def texts(self) -> list[str]:
+        """Everything that is sent."""
+        turns = [text for turn in self.earlier_turns for text in (turn.student, turn.tutor)]
+        return [self.system_prompt, self.student_message, *turns]
+
 
 @dataclass(frozen=True, slots=True)
 class Reply:

@@ -16,6 +16,7 @@ from socratic_bench.domain.manifest import Experiment
 from socratic_bench.domain.response import Response
 from socratic_bench.domain.run import RunFailure
 from socratic_bench.domain.score import ScoredResponse
+from socratic_bench.ports.leases import LeaseStore
 
 
 class TurnKey(NamedTuple):
@@ -25,40 +26,12 @@ class TurnKey(NamedTuple):
     turn: int
 
 
-class Claim(NamedTuple):
-    """A request for the lease of a turn."""
+class RecordedFailure(NamedTuple):
+    """A failure as the runner stored it, before it was published."""
 
-    turn: TurnKey
-    reserve: int = 0
-    """Nanodollars that the call may cost at most; 0 where its price is zero or unknown."""
-
-
-@dataclass(frozen=True, slots=True)
-class Leases:
-    """What became of claims. A turn in neither set is held by another owner, or answered."""
-
-    granted: frozenset[TurnKey]
-    over_budget: frozenset[TurnKey]
-    """What they may cost does not fit into what is left of the budget now."""
-
-
-@dataclass(frozen=True, slots=True)
-class Spending:
-    """What an experiment's calls cost, in nanodollars."""
-
-    budget: int | None
-    """The cap; None: there is none."""
-
-    committed: int
-    """What was spent, and what is reserved. A call that ended without saying what it cost, or whose
-    runner died, counts with what it could cost at most."""
-
-    in_flight: int
-    """The part of `committed` that is reserved under leases that have not run out."""
-
-    exhausted: bool
-    """Whether a call was given up since the budget does not suffice for it. Over once the budget is
-    raised or taken away."""
+    failure: RunFailure
+    retry: int
+    """Which request it answers: 0 is the plan's, and each request to retry the run is one more."""
 
 
 class ShareClaim(NamedTuple):
@@ -86,18 +59,32 @@ class Progress:
 
 
 @dataclass(frozen=True, slots=True)
+class RunningExperiment:
+    """An experiment that is not complete, in short."""
+
+    experiment_id: str
+    created_at: datetime
+    planned_at: datetime | None
+    """When the last run of its plan was requested. None: never, or by an older version."""
+
+    model_ids: frozenset[str]
+    exhausted: bool
+    """Whether its budget is."""
+
+
+@dataclass(frozen=True, slots=True)
 class CallCount:
     """How often models were called."""
 
     calls: int
-    """Calls that were begun, one for each lease that was granted."""
+    """Calls that were begun: leases that were granted and not given back."""
 
     turns: int
     """Turns for which at least one call was begun."""
 
 
-class Store(Protocol):
-    """Keeps experiments, responses, scores, failures and cells."""
+class Store(LeaseStore, Protocol):
+    """Keeps experiments, responses, scores, failures and cells, and grants leases."""
 
     async def prepare(self) -> None:
         """Bring the schema up to date, once however many processes do it at the same time."""
@@ -119,8 +106,32 @@ class Store(Protocol):
         """All experiments, newest first."""
         ...
 
-    async def complete(self, experiment_id: str, at: datetime) -> bool:
-        """Mark an experiment as complete; True for exactly one caller, ever."""
+    async def complete(self, experiment_id: str, at: datetime) -> datetime | None:
+        """Mark an experiment as complete if it is; returns since when it is, or None.
+
+        It is complete when every planned run is done and no stored response lacks its score. The
+        first caller's time stays, and every later caller gets that time.
+        """
+        ...
+
+    async def mark_planned(self, experiment_id: str, at: datetime) -> None:
+        """Note that every run of the plan was requested. The first time stays."""
+        ...
+
+    async def running(self) -> Sequence[RunningExperiment]:
+        """The experiments that are not complete, found by an index, newest first."""
+        ...
+
+    async def ended_runs(self, experiment_id: str) -> Mapping[str, int]:
+        """How many runs of each model have ended, as the cells have it; no model without any."""
+        ...
+
+    async def unscored_responses(self, experiment_id: str, limit: int) -> Sequence[Response]:
+        """Stored responses without a score under the experiment's profile, at most `limit`."""
+        ...
+
+    async def unfolded_failures(self, experiment_id: str, limit: int) -> Sequence[RunFailure]:
+        """Failures that the runner stored and that were not folded, at most `limit`."""
         ...
 
     async def progress(self, experiment_id: str) -> Progress:
@@ -140,68 +151,37 @@ class Store(Protocol):
         """The stored responses of these runs, each run's in the order of its turns."""
         ...
 
-    async def lease(
-        self,
-        experiment_id: str,
-        claims: Collection[Claim],
-        owner: str,
-        now: datetime,
-        until: datetime,
-    ) -> Leases:
-        """Take turns of an experiment for a call to their models, and reserve what that may cost.
-
-        A turn is granted if nobody holds it, if `owner` itself does, or if the lease on it ran out
-        before `now`; and if its `reserve` is 0, or the budget has room for it besides all that is
-        committed: however many claim at once, no more is ever committed than the budget. Each grant
-        is counted as a call. A turn whose response is stored is never granted. What an earlier
-        lease of the turn reserved stays committed: its call may have been paid for.
-        """
-        ...
-
-    async def give_back(self, experiment_id: str, turns: Collection[TurnKey], owner: str) -> None:
-        """End leases of `owner` under which no call was made: it is as if they were not granted.
-
-        Nothing happens for turns that `owner` does not hold, or whose response is stored.
-        """
-        ...
-
-    async def release(
-        self, experiment_id: str, turns: Collection[TurnKey], owner: str, *, paid: bool = False
-    ) -> None:
-        """End the reservations for calls of `owner` that failed, and cost nothing.
-
-        With `paid`, what was reserved stays committed, since the calls may have been paid for; it
-        only is no longer in flight. The leases stay. Nothing happens for turns that `owner` does
-        not hold.
-        """
-        ...
-
-    async def spending(self, experiment_id: str, now: datetime) -> Spending:
-        """What an experiment's calls cost so far. Raises StoreError for one that is not there."""
-        ...
-
-    async def exhaust(self, experiment_id: str) -> None:
-        """Mark the budget of an experiment as exhausted, until it is raised or taken away."""
-        ...
-
     async def share(
-        self, claims: Sequence[ShareClaim], owner: str, now: datetime, until: datetime
+        self, claims: Sequence[ShareClaim], owner: str, seconds: float
     ) -> Mapping[str, int]:
-        """Take parts of shared limits until a time; returns how many of each scope are `owner`'s.
+        """Take parts of shared limits for so long; returns how many of each scope are `owner`'s.
 
         They replace what `owner` had of these scopes. The parts of all owners whose time has not
-        run out by `now` never sum up to more than the total, whatever each wants: who comes late
+        run out never sum up to more than the total, whatever each wants: who comes late
         waits until the others, at their next claims, have come down to their fair shares (see
-        `domain.fair_share`). To be called again well before `until`.
+        `domain.fair_share`). To be called again well before the time is over, by the store's clock.
         """
         ...
 
-    async def record(self, responses: Sequence[Response]) -> Sequence[Response]:
-        """Store responses; the first write of a turn wins, and its lease is over.
+    async def record(
+        self, responses: Sequence[Response], lease_ids: Sequence[str | None] = ()
+    ) -> Sequence[Response]:
+        """Store responses; the first write of a turn wins, whoever has a lease of it.
 
-        What was reserved for a turn is replaced by what its response cost, where that is known.
-        Returns, in the same order, what is stored for those turns now.
+        `lease_ids` names, in the same order, the leases under which the calls were made; None is
+        a lease that reserved nothing for a call whose cost is not known: it just ends. They are
+        over: what each reserved is replaced by what its response cost, where that is known, and
+        whether or not the response is the one that is stored. A lease that is over is not
+        replaced a second time. Returns, in the same order, what is stored for those turns now.
         """
+        ...
+
+    async def record_failures(self, failures: Sequence[RecordedFailure]) -> None:
+        """Store failures of runs. Of one run the highest `retry` stays, the first of equal ones."""
+        ...
+
+    async def recorded_failures(self, run_ids: Collection[str]) -> Mapping[str, RecordedFailure]:
+        """The stored failures of these runs."""
         ...
 
     async def fold(

@@ -128,7 +128,7 @@ class ExperimentSummary(BaseModel):
         return cls(
             experiment_id=experiment.experiment_id,
             manifest_id=manifest.manifest_id,
-            conditions_id=manifest.conditions_id,
+            conditions_id=experiment.conditions_id,
             profile=manifest.profile,
             occasion=experiment.occasion,
             models=len(manifest.models),

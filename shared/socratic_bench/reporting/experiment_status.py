@@ -12,7 +12,8 @@ from pydantic import BaseModel, ConfigDict
 from socratic_bench.domain.cell import Cell, Tally
 from socratic_bench.domain.manifest import Experiment, TutorModel
 from socratic_bench.errors import UnknownExperiment
-from socratic_bench.ports.store import Progress, Spending, Store
+from socratic_bench.ports.leases import Spending
+from socratic_bench.ports.store import Progress, Store
 from socratic_bench.reporting.comparison import ExperimentSummary
 from socratic_bench.reporting.costs import SpendingFigures, known_share, total_usd
 from socratic_bench.reporting.failures import failure_kinds
@@ -26,6 +27,8 @@ class State(StrEnum):
     """How an experiment stands."""
 
     COMPLETE = "complete"
+    """Every planned run is done, and every stored response has its score."""
+
     AT_WORK = "at_work"
     OVERDUE = "overdue"
     """Its deadline has passed and not every run is done."""
@@ -59,13 +62,13 @@ class ExperimentStatus(ExperimentSummary):
             failed=progress.failed,
             left=left,
             deadline_at=experiment.deadline_at,
-            state=_state(now, experiment, left=left, exhausted=spending.exhausted),
+            state=_state(now, experiment, exhausted=spending.exhausted),
             spending=SpendingFigures.of(spending, experiment.manifest),
         )
 
 
-def _state(now: datetime, experiment: Experiment, *, left: int, exhausted: bool) -> State:
-    if not left:
+def _state(now: datetime, experiment: Experiment, *, exhausted: bool) -> State:
+    if experiment.completed_at is not None:
         return State.COMPLETE
     if exhausted:
         return State.OUT_OF_BUDGET
@@ -77,7 +80,7 @@ async def experiment_status(
 ) -> ExperimentStatus:
     """The status of an experiment as the store has it, `now`."""
     progress = await store.progress(experiment.experiment_id)
-    spending = await store.spending(experiment.experiment_id, now)
+    spending = await store.spending(experiment.experiment_id)
     return ExperimentStatus.at(now, experiment, progress, spending)
 
 

@@ -73,8 +73,8 @@ async def _open_rabbitmq(limits: Limits) -> AsyncIterator[Broker]:
         yield broker
     finally:
         await broker.close()
-        declared = broker._queues
-        await delete(url, [replace(queue, name=label) for label, queue in declared.items()])
+        queues = [replace(queue, name=label) for label, queue in broker._queues.items()]
+        await delete(url, queues, set().union(*broker._declared.lanes.values()))
 
 
 RABBITMQ = BrokerAdapter(

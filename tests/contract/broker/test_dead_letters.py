@@ -62,6 +62,16 @@ async def test_redeliveries_between_them_neither_count_as_attempts_nor_reset_the
     await traffic.until_is(lambda: broker.dead_letters(queue.name), expected)
 
 
+async def test_the_dead_letters_of_a_queue_can_be_counted_without_looking_at_them(
+    broker: Broker, queue: WorkQueue, traffic: Traffic
+) -> None:
+    assert await broker.dead_letter_depth(queue.name) == 0
+    await broker.publish(messages(queue, 3))
+    await _reject(broker, queue, traffic, 2)
+    await traffic.until_is(lambda: broker.dead_letter_depth(queue.name), 2)
+    await traffic.until_depth(broker, queue, 1)
+
+
 async def test_dead_letters_are_listed_oldest_first_and_stay(
     broker: Broker, queue: WorkQueue, traffic: Traffic
 ) -> None:

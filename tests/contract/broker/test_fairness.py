@@ -115,6 +115,21 @@ async def test_slow_messages_in_hand_do_not_delay_what_the_other_groups_send_lat
             await consumer.ack(quick)
 
 
+async def test_groups_that_are_served_flow_and_are_no_problem(
+    broker: Broker, queue: WorkQueue, traffic: Traffic
+) -> None:
+    async def problems() -> list[str]:
+        return list(broker.problems())
+
+    async with broker.consume(queue.name, prefetch=10, prefetch_per_group=4) as consumer:
+        consumer.serve(["a", "b"])
+        await traffic.until_is(problems, [])
+        consumer.serve(["b", "c"])
+        await traffic.until_is(problems, [])
+        await broker.publish([message(queue, 1, group) for group in "abcd"])
+        assert {one.message.group for one in await traffic.take(consumer, 4)} == set("abcd")
+
+
 async def test_without_a_limit_per_group_the_groups_still_have_their_turns(
     broker: Broker, queue: WorkQueue, traffic: Traffic
 ) -> None:

@@ -6,13 +6,19 @@ import tempfile
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
+from typing import Protocol
 
 from socratic_bench.adapters.sql.store import SqlStore
 from socratic_bench.ports.store import Store
 from tests.servers import postgresql
 
-Database = Callable[[], Store]
-"""Gives out a store on the same data each time, as another process would have it."""
+
+class Database(Protocol):
+    """Gives out a store on the same data each time, as another process would have it."""
+
+    def __call__(self, now: Callable[[], datetime] | None = None) -> Store: ...
 
 
 @dataclass(frozen=True)
@@ -27,13 +33,13 @@ class StoreAdapter:
 @asynccontextmanager
 async def _sqlite_file() -> AsyncIterator[Database]:
     with tempfile.TemporaryDirectory() as folder:
-        yield lambda: SqlStore.from_url(f"sqlite:///{folder}/benchmark.db")
+        yield partial(SqlStore.from_url, f"sqlite:///{folder}/benchmark.db")
 
 
 @asynccontextmanager
 async def _postgresql_database() -> AsyncIterator[Database]:
     async with postgresql.prepared_database() as url:
-        yield lambda: SqlStore.from_url(url)
+        yield partial(SqlStore.from_url, url)
 
 
 SQLITE = StoreAdapter("sqlite", _sqlite_file)
@@ -41,7 +47,7 @@ POSTGRESQL = StoreAdapter("postgresql", _postgresql_database)
 
 
 @asynccontextmanager
-async def opened(database: Database) -> AsyncIterator[Store]:
+async def opened(database: Callable[[], Store]) -> AsyncIterator[Store]:
     """A store that is ready for use, closed afterwards."""
     store = database()
     try:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from functools import partial
 
 import pytest
 
 from socratic_bench.ports.store import Store
 from tests.contract.store.adapters import POSTGRESQL, SQLITE, Database, StoreAdapter, opened
+from tests.contract.store.facts import StoppedClock
 
 ADAPTERS = [
     pytest.param(SQLITE, id=SQLITE.name),
@@ -28,13 +30,19 @@ async def database(adapter: StoreAdapter) -> AsyncIterator[Database]:
 
 
 @pytest.fixture
-async def store(database: Database) -> AsyncIterator[Store]:
-    async with opened(database) as store:
+def clock() -> StoppedClock:
+    """What both stores judge time by."""
+    return StoppedClock()
+
+
+@pytest.fixture
+async def store(database: Database, clock: StoppedClock) -> AsyncIterator[Store]:
+    async with opened(partial(database, clock)) as store:
         yield store
 
 
 @pytest.fixture
-async def other_store(database: Database) -> AsyncIterator[Store]:
+async def other_store(database: Database, clock: StoppedClock) -> AsyncIterator[Store]:
     """A second store on the same data."""
-    async with opened(database) as store:
+    async with opened(partial(database, clock)) as store:
         yield store

@@ -14,7 +14,7 @@ from socratic_bench.domain.response import Response, Usage
 from socratic_bench.domain.run import Run, RunFailure
 from socratic_bench.domain.scenario import DIMENSIONS, Scenario
 from socratic_bench.domain.score import ScoredResponse
-from socratic_bench.ports.store import Claim, Store, TurnKey
+from socratic_bench.ports.leases import Claim, LeaseKey
 from socratic_bench.scoring.profiles import CANONICAL
 from socratic_bench.scoring.statuses import Status
 
@@ -94,18 +94,25 @@ def a_response(
     )
 
 
-async def lease(
-    store: Store,
-    experiment_id: str,
-    turns: Iterable[TurnKey],
-    owner: str,
-    now: datetime,
-    until: datetime,
-) -> frozenset[TurnKey]:
-    """Claim turns whose calls have no known price; returns those granted."""
-    leases = await store.lease(experiment_id, [Claim(turn) for turn in turns], owner, now, until)
-    assert not leases.over_budget
-    return leases.granted
+def claim_of(
+    run: Run, lease_id: str, reserve: int = 0, *, turn: int = 1, seconds: float = 60
+) -> Claim:
+    """A request for a lease of a turn, for a minute unless it says otherwise."""
+    lease = LeaseKey(run.experiment_id, run.run_id, turn, lease_id)
+    return Claim(lease, seconds, reserve)
+
+
+class StoppedClock:
+    """Tells the time that it is set to, MONDAY at first."""
+
+    def __init__(self) -> None:
+        self.time = MONDAY
+
+    def __call__(self) -> datetime:
+        return self.time
+
+    def pass_by(self, seconds: float) -> None:
+        self.time += timedelta(seconds=seconds)
 
 
 def a_score(

@@ -6,14 +6,10 @@ import asyncio
 import random
 
 from socratic_bench.domain.manifest import Experiment
-from socratic_bench.domain.run import Run
-from socratic_bench.ports.store import Claim, Spending, Store, TurnKey
-from tests.contract.store.facts import MINUTE, MONDAY, a_response, an_experiment
+from socratic_bench.ports.leases import CallEnd, Claim, LeaseAnswer, Spending
+from socratic_bench.ports.store import Store
+from tests.contract.store.facts import a_response, an_experiment, claim_of
 from tests.waiting import waiting_for
-
-
-def _turn(run: Run) -> TurnKey:
-    return TurnKey(run.run_id, 1)
 
 
 class Runner:
@@ -21,8 +17,7 @@ class Runner:
 
     def __init__(self, store: Store, experiment: Experiment, name: str) -> None:
         self._store = store
-        self._runs = {_turn(run): run for run in experiment.runs()}
-        self._id = experiment.experiment_id
+        self._runs = {run.run_id: run for run in experiment.runs()}
         self._name = name
         self._chance = random.Random(name)
         self.spent = 0
@@ -30,30 +25,37 @@ class Runner:
         self.refused = 0
 
     async def work(self, rounds: int) -> None:
-        for _ in range(rounds):
-            turns = self._chance.sample(sorted(self._runs), 20)
-            reserves = {turn: self._chance.randint(0, 9) for turn in turns}
-            claims = [Claim(turn, reserve) for turn, reserve in reserves.items()]
-            leases = await self._store.lease(self._id, claims, self._name, MONDAY, MONDAY + MINUTE)
-            self.refused += len(leases.over_budget)
-            granted = sorted(leases.granted)
-            self._chance.shuffle(granted)
-            await self._end(granted, reserves)
+        for number in range(rounds):
+            claims = [
+                claim_of(run, f"{self._name} {number}", self._chance.randint(0, 9))
+                for run in self._chance.sample(list(self._runs.values()), 20)
+            ]
+            answers = await self._store.take_leases(claims, self._name)
+            self.refused += answers.count(LeaseAnswer.OVER_BUDGET)
+            granted = [
+                claim
+                for claim, answer in zip(claims, answers, strict=True)
+                if answer is LeaseAnswer.GRANTED
+            ]
+            await self._end(granted)
 
-    async def _end(self, granted: list[TurnKey], reserves: dict[TurnKey, int]) -> None:
+    async def _end(self, granted: list[Claim]) -> None:
+        """End calls in one way or another, each as if its first answer had been lost."""
         answered, failed, lost = granted[::3], granted[1::3], granted[2::3]
         responses = []
-        for turn in answered:
-            cost = self._chance.randint(0, reserves[turn])
-            responses.append(a_response(self._runs[turn], cost=cost))
+        for claim in answered:
+            cost = self._chance.randint(0, claim.reserve)
+            responses.append(a_response(self._runs[claim.lease.run_id], cost=cost))
             self.spent += cost
-        paid = self._chance.random() < 0.5
-        await asyncio.gather(
-            self._store.record(responses),
-            self._store.release(self._id, failed, self._name, paid=paid),
-        )
-        kept = [*lost, *failed] if paid else lost
-        self.left_open += sum(reserves[turn] for turn in kept)
+        billed = self._chance.random() < 0.5
+        ends = [CallEnd(claim.lease, billed) for claim in failed]
+        lease_ids = [claim.lease.lease_id for claim in answered]
+        for _ in range(2):
+            await asyncio.gather(
+                self._store.record(responses, lease_ids), self._store.end_calls(ends)
+            )
+        kept = [*lost, *failed] if billed else lost
+        self.left_open += sum(claim.reserve for claim in kept)
 
 
 async def test_no_more_is_ever_committed_than_the_budget_and_nothing_gets_lost(
@@ -66,7 +68,7 @@ async def test_no_more_is_ever_committed_than_the_budget_and_nothing_gets_lost(
 
     async def watch() -> None:
         while True:
-            seen.append(await other_store.spending(experiment.experiment_id, MONDAY))
+            seen.append(await other_store.spending(experiment.experiment_id))
 
     watching = asyncio.create_task(watch())
     async with waiting_for("ten runners"):
@@ -76,27 +78,23 @@ async def test_no_more_is_ever_committed_than_the_budget_and_nothing_gets_lost(
     assert max(spending.committed for spending in seen) <= 500
     assert all(0 <= spending.in_flight <= spending.committed for spending in seen)
     assert sum(runner.refused for runner in runners)
-    committed = (await store.spending(experiment.experiment_id, MONDAY)).committed
+    committed = (await store.spending(experiment.experiment_id)).committed
     assert committed == sum(runner.spent + runner.left_open for runner in runners)
 
 
 async def test_claims_at_the_same_moment_share_one_budget(store: Store, other_store: Store) -> None:
     experiment = await store.register(an_experiment(models=4, scenarios=5, repeats=2, budget=10))
-    leases = await asyncio.gather(
+    answers = await asyncio.gather(
         *(
-            (store, other_store)[number % 2].lease(
-                experiment.experiment_id,
-                [Claim(_turn(run), 1)],
-                f"runner-{number}",
-                MONDAY,
-                MONDAY + MINUTE,
+            (store, other_store)[number % 2].take_leases(
+                [claim_of(run, "lease", 1)], f"runner-{number}"
             )
             for number, run in enumerate(experiment.runs())
         )
     )
-    assert sum(len(each.granted) for each in leases) == 10
-    assert sum(len(each.over_budget) for each in leases) == 30
-    spending = await store.spending(experiment.experiment_id, MONDAY)
+    assert answers.count([LeaseAnswer.GRANTED]) == 10
+    assert answers.count([LeaseAnswer.OVER_BUDGET]) == 30
+    spending = await store.spending(experiment.experiment_id)
     assert spending == Spending(10, 10, 10, exhausted=False)
 
 
@@ -105,18 +103,40 @@ async def test_of_many_writers_of_a_response_one_settles_it(
 ) -> None:
     experiment = await store.register(an_experiment(budget=1_000))
     runs = list(experiment.runs())
-    claims = [Claim(_turn(run), 50) for run in runs]
-    await store.lease(experiment.experiment_id, claims, "runner", MONDAY, MONDAY + MINUTE)
+    await store.take_leases([claim_of(run, "lease", 50) for run in runs], "runner")
     stored = await asyncio.gather(
         *(
-            (store, other_store)[cost % 2].record([a_response(run, cost=cost) for run in runs])
+            (store, other_store)[cost % 2].record(
+                [a_response(run, cost=cost) for run in runs], ["lease"] * len(runs)
+            )
             for cost in range(20)
         )
     )
     spent = sum(response.cost_nanodollars or 0 for response in stored[0])
     assert all(responses == stored[0] for responses in stored)
-    spending = await store.spending(experiment.experiment_id, MONDAY)
+    spending = await store.spending(experiment.experiment_id)
     assert spending == Spending(1_000, spent, 0, exhausted=False)
+
+
+async def test_every_reply_for_a_turn_is_paid_for_once_whichever_is_stored(
+    store: Store, other_store: Store
+) -> None:
+    experiment = await store.register(an_experiment(models=1, scenarios=1, repeats=4))
+    runs = list(experiment.runs())
+    for number in range(20):
+        await store.take_leases([claim_of(run, f"{number}", 50) for run in runs], "runner")
+    stored = await asyncio.gather(
+        *(
+            (store, other_store)[repetition].record(
+                [a_response(run, cost=number) for run in runs], [f"{number}"] * len(runs)
+            )
+            for number in range(20)
+            for repetition in range(2)
+        )
+    )
+    assert all(responses == stored[0] for responses in stored)
+    spending = await store.spending(experiment.experiment_id)
+    assert spending == Spending(None, 4 * sum(range(20)), 0, exhausted=False)
 
 
 async def test_batches_across_experiments_settle_without_waiting_crosswise(
@@ -137,5 +157,5 @@ async def test_batches_across_experiments_settle_without_waiting_crosswise(
     async with waiting_for("twelve writers"):
         await asyncio.gather(*(write(number) for number in range(12)))
     for experiment in experiments:
-        spending = await store.spending(experiment.experiment_id, MONDAY)
+        spending = await store.spending(experiment.experiment_id)
         assert spending == Spending(10_000, 36, 0, exhausted=False)

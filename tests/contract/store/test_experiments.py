@@ -20,6 +20,7 @@ from tests.contract.store.facts import (
     a_score,
     an_experiment,
     an_unscored,
+    claim_of,
 )
 
 
@@ -34,6 +35,13 @@ def _with_other_prices(experiment: Experiment) -> Experiment:
         created_at=experiment.created_at + MINUTE,
         completed_at=experiment.created_at + 2 * MINUTE,
     )
+
+
+async def _ended(store: Store, experiment: Experiment) -> Experiment:
+    """The experiment, registered, with a score of every run."""
+    stored = await store.register(experiment)
+    await store.fold([a_score(run) for run in experiment.runs()], [])
+    return stored
 
 
 async def test_a_new_experiment_is_stored_as_it_is(store: Store) -> None:
@@ -67,8 +75,7 @@ async def test_registering_again_brings_prices_limits_and_names_up_to_date(store
 
 
 async def test_registering_again_keeps_the_times(store: Store) -> None:
-    experiment = an_experiment()
-    await store.register(experiment)
+    experiment = await _ended(store, an_experiment())
     await store.complete(experiment.experiment_id, MONDAY + 10 * MINUTE)
     stored = await store.register(_with_other_prices(experiment))
     assert stored.created_at == MONDAY
@@ -107,22 +114,59 @@ async def test_registering_at_the_same_time_stores_one_experiment(
     assert await store.experiments() == [experiment]
 
 
-async def test_exactly_one_of_many_callers_completes_an_experiment(
+async def test_of_many_callers_the_first_completes_an_experiment_and_all_get_its_time(
     store: Store, other_store: Store
 ) -> None:
-    experiment_id = (await store.register(an_experiment())).experiment_id
-    completed = await asyncio.gather(
-        *(each.complete(experiment_id, MONDAY + MINUTE) for each in (store, other_store) * 10)
+    experiment_id = (await _ended(store, an_experiment())).experiment_id
+    times = await asyncio.gather(
+        *(
+            (store, other_store)[minute % 2].complete(experiment_id, MONDAY + minute * MINUTE)
+            for minute in range(20)
+        )
     )
-    assert completed.count(True) == 1
-    assert not await store.complete(experiment_id, MONDAY + 5 * MINUTE)
+    assert len(set(times)) == 1
+    assert await store.complete(experiment_id, MONDAY + 50 * MINUTE) == times[0]
     stored = await store.experiment(experiment_id)
     assert stored is not None
-    assert stored.completed_at == MONDAY + MINUTE
+    assert stored.completed_at == times[0]
 
 
 async def test_an_experiment_that_is_not_there_cannot_be_completed(store: Store) -> None:
-    assert not await store.complete("exp-unknown", MONDAY)
+    assert await store.complete("exp-unknown", MONDAY) is None
+
+
+async def test_an_experiment_is_complete_once_every_run_is_done_in_whatever_way(
+    store: Store,
+) -> None:
+    experiment = await store.register(an_experiment())
+    failed, last, *runs = experiment.runs()
+    await store.fold([a_score(run) for run in runs], [a_failure(failed)])
+    assert await store.complete(experiment.experiment_id, MONDAY) is None
+    await store.fold([an_unscored(last)], [])
+    assert await store.complete(experiment.experiment_id, MONDAY) == MONDAY
+
+
+@pytest.mark.parametrize("lease_id", ["", "first"])
+async def test_an_experiment_with_a_response_to_score_is_not_complete(
+    store: Store, lease_id: str
+) -> None:
+    experiment = await _ended(store, an_experiment())
+    run, *_ = experiment.runs()
+    await store.take_leases([claim_of(run, lease_id, turn=2)], "runner")
+    await store.record([a_response(run, turn=2)], [lease_id])
+    assert await store.complete(experiment.experiment_id, MONDAY) is None
+    await store.fold([a_score(run, turn=2, profile="other-v1")], [])
+    assert await store.complete(experiment.experiment_id, MONDAY) is None
+    await store.fold([a_score(run, turn=2)], [])
+    assert await store.complete(experiment.experiment_id, MONDAY) == MONDAY
+
+
+async def test_once_complete_an_experiment_stays_so(store: Store) -> None:
+    experiment = await _ended(store, an_experiment())
+    run, *_ = experiment.runs()
+    await store.complete(experiment.experiment_id, MONDAY)
+    await store.record([a_response(run, turn=2)])
+    assert await store.complete(experiment.experiment_id, MONDAY + MINUTE) == MONDAY
 
 
 async def test_progress_counts_the_runs_that_ended_in_whatever_way(store: Store) -> None:
@@ -215,10 +259,13 @@ async def test_the_revision_changes_with_every_change_and_only_then(store: Store
     assert await changed()
     await store.fold([a_score(failed)], [])
     assert await changed()
+    await store.fold([a_score(run) for run in experiment.runs()], [])
+    assert await changed()
     await store.complete(experiment.experiment_id, MONDAY)
     assert await changed()
 
     await store.fold([a_score(run)], [a_failure(failed)])
+    await store.mark_planned(experiment.experiment_id, MONDAY)
     await store.register(_with_other_prices(experiment))
     await store.complete(experiment.experiment_id, MONDAY)
     assert await store.revision() == seen[-1]

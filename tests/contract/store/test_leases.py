@@ -1,17 +1,247 @@
-"""A turn is leased to one owner for one call; every grant is counted."""
+"""A turn is leased to one owner for one call; every lease that is not given back is counted."""
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 
 import pytest
 
 from socratic_bench.domain.manifest import Experiment
 from socratic_bench.domain.run import Run
-from socratic_bench.ports.store import CallCount, Store, TurnKey
-from tests.contract.store.facts import MINUTE, MONDAY, a_response, an_experiment, lease
+from socratic_bench.ports.leases import CallEnd, Claim, LeaseAnswer
+from socratic_bench.ports.store import CallCount, Store
+from tests.contract.store.facts import StoppedClock, a_response, an_experiment, claim_of
 
+A, B = "runner-a", "runner-b"
+GRANTED, HELD, ANSWERED = LeaseAnswer.GRANTED, LeaseAnswer.HELD, LeaseAnswer.ANSWERED
 EXPERIMENT = an_experiment().experiment_id
+
+
+@pytest.fixture
+async def runs(store: Store) -> list[Run]:
+    return list((await store.register(an_experiment())).runs())
+
+
+async def _take(store: Store, claims: Sequence[Claim], owner: str = A) -> list[LeaseAnswer]:
+    return list(await store.take_leases(claims, owner))
+
+
+async def test_a_turn_that_nobody_holds_is_granted(store: Store, runs: list[Run]) -> None:
+    assert await _take(store, [claim_of(runs[0], "a1")]) == [GRANTED]
+    assert await _take(store, []) == []
+
+
+async def test_a_turn_that_another_holds_is_refused(store: Store, runs: list[Run]) -> None:
+    await _take(store, [claim_of(runs[0], "a1")])
+    assert await _take(store, [claim_of(runs[0], "b1")], B) == [HELD]
+
+
+async def test_a_lease_that_ran_out_is_granted_to_another_and_lost_to_the_first(
+    store: Store, runs: list[Run], clock: StoppedClock
+) -> None:
+    await _take(store, [claim_of(runs[0], "a1")])
+    clock.pass_by(61)
+    assert await _take(store, [claim_of(runs[0], "b1")], B) == [GRANTED]
+    assert await _take(store, [claim_of(runs[0], "a2")]) == [HELD]
+    assert await _take(store, [claim_of(runs[0], "a1")]) == [HELD]
+
+
+async def test_an_owner_takes_over_its_own_lease_under_another_id_and_for_longer(
+    store: Store, runs: list[Run], clock: StoppedClock
+) -> None:
+    await _take(store, [claim_of(runs[0], "a1")])
+    assert await _take(store, [claim_of(runs[0], "a2", seconds=300)]) == [GRANTED]
+    clock.pass_by(200)
+    assert await _take(store, [claim_of(runs[0], "b1")], B) == [HELD]
+    assert await store.calls(EXPERIMENT) == CallCount(calls=2, turns=1)
+
+
+async def test_a_claim_that_is_repeated_is_granted_again_and_changes_nothing(
+    store: Store, other_store: Store, runs: list[Run], clock: StoppedClock
+) -> None:
+    claims = [claim_of(run, "a1", seconds=60) for run in runs[:2]]
+    for each in (store, other_store, store):
+        assert await _take(each, claims) == [GRANTED, GRANTED]
+        clock.pass_by(20)
+    assert await store.calls(EXPERIMENT) == CallCount(calls=2, turns=2)
+    clock.pass_by(1)
+    assert await _take(store, [claim_of(runs[0], "b1")], B) == [GRANTED]
+
+
+async def test_a_repeated_claim_is_told_apart_among_new_ones(store: Store, runs: list[Run]) -> None:
+    await _take(store, [claim_of(runs[1], "a1")])
+    await _take(store, [claim_of(runs[2], "b1")], B)
+    claims = [claim_of(run, "a1") for run in runs[:3]]
+    assert await _take(store, claims) == [GRANTED, GRANTED, HELD]
+    assert await store.calls(EXPERIMENT) == CallCount(calls=3, turns=3)
+
+
+async def test_nobody_is_granted_the_lease_of_another_by_its_id(
+    store: Store, runs: list[Run]
+) -> None:
+    await _take(store, [claim_of(runs[0], "same")])
+    assert await _take(store, [claim_of(runs[0], "same")], B) == [HELD]
+
+
+async def test_answers_come_in_the_order_of_the_claims(store: Store, runs: list[Run]) -> None:
+    first, second, third, fourth, *_ = runs
+    await _take(store, [claim_of(second, "a1")])
+    await store.record([a_response(fourth)])
+    claims = [claim_of(run, "b1") for run in (fourth, third, second, first)]
+    assert await _take(store, claims, B) == [ANSWERED, GRANTED, HELD, GRANTED]
+
+
+async def test_of_two_claims_of_a_turn_in_one_call_the_second_is_held(
+    store: Store, runs: list[Run]
+) -> None:
+    claims = [claim_of(runs[0], id_) for id_ in ("a1", "a2", "a1")]
+    assert await _take(store, claims) == [GRANTED, HELD, GRANTED]
+    assert await store.calls(EXPERIMENT) == CallCount(calls=1, turns=1)
+    await store.record([a_response(runs[1])])
+    claims = [claim_of(runs[1], id_) for id_ in ("a1", "a2")]
+    assert await _take(store, claims) == [ANSWERED, ANSWERED]
+
+
+async def test_each_lease_lasts_as_long_as_its_own_claim_says(
+    store: Store, runs: list[Run], clock: StoppedClock
+) -> None:
+    await _take(
+        store, [claim_of(runs[0], "a1", seconds=10), claim_of(runs[1], "a1", seconds=1000.5)]
+    )
+    clock.pass_by(11)
+    claims = [claim_of(run, "b1") for run in runs[:2]]
+    assert await _take(store, claims, B) == [GRANTED, HELD]
+    clock.pass_by(989)
+    assert await _take(store, claims[1:], B) == [HELD]
+    clock.pass_by(1)
+    assert await _take(store, claims[1:], B) == [GRANTED]
+
+
+async def test_turns_of_several_experiments_are_claimed_together(
+    store: Store, runs: list[Run]
+) -> None:
+    other = await store.register(an_experiment(occasion="again"))
+    foreign = list(other.runs())
+    await _take(store, [claim_of(foreign[1], "b1")], B)
+    claims = [claim_of(run, "a1") for run in (foreign[0], runs[0], foreign[1], runs[1])]
+    assert await _take(store, claims) == [GRANTED, GRANTED, HELD, GRANTED]
+    assert await store.calls(EXPERIMENT) == CallCount(calls=2, turns=2)
+    assert await store.calls(other.experiment_id) == CallCount(calls=2, turns=2)
+    await store.give_back_leases([claim.lease for claim in claims])
+    assert await store.calls(EXPERIMENT) == CallCount(calls=0, turns=0)
+
+
+async def test_a_turn_whose_response_is_stored_is_never_granted(
+    store: Store, runs: list[Run], clock: StoppedClock
+) -> None:
+    await _take(store, [claim_of(runs[0], "a1")])
+    await store.record([a_response(runs[0], last_turn=False)], ["a1"])
+    clock.pass_by(3600)
+    for owner in (A, B):
+        assert await _take(store, [claim_of(runs[0], "later")], owner) == [ANSWERED]
+    assert await store.calls(EXPERIMENT) == CallCount(calls=1, turns=1)
+    assert await _take(store, [claim_of(runs[0], "a2", turn=2)]) == [GRANTED]
+
+
+async def test_a_turn_that_was_answered_beside_its_lease_is_answered_for_all_others(
+    store: Store, runs: list[Run], clock: StoppedClock
+) -> None:
+    await _take(store, [claim_of(runs[0], "a1")])
+    await store.record([a_response(runs[0])])
+    for owner, seconds in ((B, 0), (A, 0), (B, 61)):
+        clock.pass_by(seconds)
+        assert await _take(store, [claim_of(runs[0], "other")], owner) == [ANSWERED]
+    assert await store.calls(EXPERIMENT) == CallCount(calls=1, turns=1)
+
+
+async def test_of_many_owners_at_once_one_is_granted_each_turn(
+    store: Store, other_store: Store
+) -> None:
+    experiment = await store.register(an_experiment(models=5, repeats=40))
+    runs = list(experiment.runs())
+
+    async def take(number: int) -> int:
+        claims = [claim_of(run, f"{number}") for run in runs[number:] + runs[:number]]
+        answers = await _take((store, other_store)[number % 2], claims, f"runner-{number}")
+        return answers.count(GRANTED)
+
+    assert sum(await asyncio.gather(*map(take, range(8)))) == len(runs)
+    assert await store.calls(experiment.experiment_id) == CallCount(600, 600)
+
+
+async def test_a_claim_that_is_repeated_at_the_same_time_counts_once(
+    store: Store, other_store: Store
+) -> None:
+    experiment = await store.register(an_experiment(models=5, repeats=4, budget=10_000))
+    claims = [claim_of(run, "a1", 10) for run in experiment.runs()]
+    answers = await asyncio.gather(*(_take(each, claims) for each in (store, other_store) * 3))
+    assert answers == [[GRANTED] * len(claims)] * 6
+    assert await store.calls(experiment.experiment_id) == CallCount(60, 60)
+    assert (await store.spending(experiment.experiment_id)).committed == 600
+
+
+async def test_a_lease_that_was_given_back_was_never_granted(store: Store, runs: list[Run]) -> None:
+    claims = [claim_of(runs[0], "a1", turn=turn) for turn in (1, 2)]
+    await _take(store, claims)
+    for _ in range(2):
+        await store.give_back_leases([claims[0].lease])
+    assert await store.calls(EXPERIMENT) == CallCount(calls=1, turns=1)
+    others = [claim_of(runs[0], "b1", turn=turn) for turn in (1, 2)]
+    assert await _take(store, others, B) == [GRANTED, HELD]
+    assert await store.calls(EXPERIMENT) == CallCount(calls=2, turns=2)
+
+
+async def test_calls_made_before_stay_counted_when_a_later_lease_is_given_back(
+    store: Store, runs: list[Run]
+) -> None:
+    claims = [claim_of(runs[0], f"a{number}") for number in range(3)]
+    for claim in claims:
+        await _take(store, [claim])
+    await store.give_back_leases([claims[-1].lease])
+    assert await store.calls(EXPERIMENT) == CallCount(calls=2, turns=1)
+
+
+async def test_a_lease_that_was_taken_over_can_be_given_back_once(
+    store: Store, runs: list[Run], clock: StoppedClock
+) -> None:
+    claims = [claim_of(runs[0], id_) for id_ in ("a1", "b1")]
+    await _take(store, claims[:1])
+    clock.pass_by(61)
+    await _take(store, claims[1:], B)
+    for _ in range(2):
+        await store.give_back_leases([claims[0].lease])
+    assert await store.calls(EXPERIMENT) == CallCount(calls=1, turns=1)
+    assert await _take(store, [claim_of(runs[0], "a2")]) == [HELD]
+
+
+async def test_a_lease_that_is_over_or_unknown_is_not_given_back(
+    store: Store, runs: list[Run]
+) -> None:
+    claims = [claim_of(run, "a1") for run in runs[:3]]
+    await _take(store, claims)
+    await store.record([a_response(runs[0])], ["a1"])
+    await store.end_calls([CallEnd(claims[1].lease, billed=False)])
+    unknown = [claim_of(run, "unknown").lease for run in runs]
+    await store.give_back_leases([claims[0].lease, claims[1].lease, *unknown])
+    await store.give_back_leases([])
+    assert await store.calls(EXPERIMENT) == CallCount(calls=3, turns=3)
+    assert await _take(store, [claim_of(runs[2], "b1")], B) == [HELD]
+
+
+async def test_a_turn_whose_call_ended_is_free_at_once_and_its_call_counted(
+    store: Store, runs: list[Run]
+) -> None:
+    claims = [claim_of(run, "a1") for run in runs[:2]]
+    await _take(store, claims)
+    ends = [CallEnd(claims[0].lease, billed=False), CallEnd(claims[1].lease, billed=True)]
+    await store.end_calls(ends)
+    others = [claim_of(run, "b1") for run in runs[:2]]
+    assert await _take(store, others, B) == [GRANTED, GRANTED]
+    await store.end_calls(ends)
+    await store.end_calls([])
+    assert await _take(store, [claim_of(run, "a2") for run in runs[:2]]) == [HELD, HELD]
+    assert await store.calls(EXPERIMENT) == CallCount(calls=4, turns=2)
 
 
 @pytest.fixture
@@ -19,165 +249,15 @@ async def experiment(store: Store) -> Experiment:
     return await store.register(an_experiment())
 
 
-@pytest.fixture
-def run(experiment: Experiment) -> Run:
-    return next(iter(experiment.runs()))
-
-
-@pytest.fixture
-def turn(run: Run) -> TurnKey:
-    return TurnKey(run.run_id, 1)
-
-
-async def test_a_turn_that_nobody_holds_is_granted(store: Store, turn: TurnKey) -> None:
-    assert await lease(store, EXPERIMENT, [turn], "runner-a", MONDAY, MONDAY + MINUTE) == {turn}
-
-
-async def test_a_turn_that_another_holds_is_refused(store: Store, turn: TurnKey) -> None:
-    await lease(store, EXPERIMENT, [turn], "runner-a", MONDAY, MONDAY + MINUTE)
-    now = MONDAY + MINUTE  # the lease ends now, and so has not run out before
-    assert await lease(store, EXPERIMENT, [turn], "runner-b", now, now + MINUTE) == set()
-
-
-async def test_a_lease_that_ran_out_is_granted_to_another_and_lost_to_the_first(
-    store: Store, turn: TurnKey
-) -> None:
-    await lease(store, EXPERIMENT, [turn], "runner-a", MONDAY, MONDAY + MINUTE)
-    later = MONDAY + 2 * MINUTE
-    assert await lease(store, EXPERIMENT, [turn], "runner-b", later, later + MINUTE) == {turn}
-    assert await lease(store, EXPERIMENT, [turn], "runner-a", later, later + MINUTE) == set()
-
-
-async def test_the_owner_of_a_lease_is_granted_it_again_and_for_longer(
-    store: Store, turn: TurnKey
-) -> None:
-    await lease(store, EXPERIMENT, [turn], "runner-a", MONDAY, MONDAY + MINUTE)
-    assert await lease(store, EXPERIMENT, [turn], "runner-a", MONDAY, MONDAY + 5 * MINUTE) == {turn}
-    now = MONDAY + 3 * MINUTE
-    assert await lease(store, EXPERIMENT, [turn], "runner-b", now, now + MINUTE) == set()
-
-
-async def test_each_turn_is_granted_or_refused_by_itself(store: Store, run: Run) -> None:
-    first, second, third = (TurnKey(run.run_id, number) for number in (1, 2, 3))
-    await lease(store, EXPERIMENT, [second], "runner-a", MONDAY, MONDAY + MINUTE)
-    granted = await lease(
-        store, EXPERIMENT, [first, second, third], "runner-b", MONDAY, MONDAY + MINUTE
-    )
-    assert granted == {first, third}
-    assert await lease(store, EXPERIMENT, [], "runner-b", MONDAY, MONDAY + MINUTE) == set()
-
-
-async def test_a_turn_whose_response_is_stored_is_never_granted(
-    store: Store, run: Run, turn: TurnKey
-) -> None:
-    await lease(store, EXPERIMENT, [turn], "runner-a", MONDAY, MONDAY + MINUTE)
-    await store.record([a_response(run, last_turn=False)])
-    for owner in ("runner-a", "runner-b"):
-        later = MONDAY + 60 * MINUTE
-        assert await lease(store, EXPERIMENT, [turn], owner, later, later + MINUTE) == set()
-
-
-async def test_of_several_turns_those_without_a_response_are_granted_and_counted(
-    store: Store, experiment: Experiment
-) -> None:
-    answered, leased, free, *_ = experiment.runs()
-    turns = [TurnKey(run.run_id, 1) for run in (answered, leased, free)]
-    await store.record([a_response(answered)])
-    await lease(store, EXPERIMENT, [turns[1]], "runner-a", MONDAY, MONDAY + MINUTE)
-    for calls in (2, 3):
-        granted = await lease(store, EXPERIMENT, turns, "runner-b", MONDAY, MONDAY + MINUTE)
-        assert granted == {turns[2]}
-        assert await store.calls(EXPERIMENT) == CallCount(calls, turns=2)
-
-
-async def test_the_turn_after_a_stored_response_is_granted(store: Store, run: Run) -> None:
-    await store.record([a_response(run, last_turn=False)])
-    following = TurnKey(run.run_id, 2)
-    assert await lease(store, EXPERIMENT, [following], "runner-a", MONDAY, MONDAY + MINUTE) == {
-        following
-    }
-
-
-async def test_every_grant_is_counted_as_a_call_and_no_refusal_is(
-    store: Store, experiment: Experiment, run: Run, turn: TurnKey
-) -> None:
-    assert await store.calls(experiment.experiment_id) == CallCount(calls=0, turns=0)
-    await lease(store, EXPERIMENT, [turn, turn], "runner-a", MONDAY, MONDAY + MINUTE)
-    await lease(store, EXPERIMENT, [turn], "runner-b", MONDAY, MONDAY + MINUTE)
-    assert await store.calls(experiment.experiment_id) == CallCount(calls=1, turns=1)
-    await lease(store, EXPERIMENT, [turn], "runner-a", MONDAY, MONDAY + MINUTE)
-    await lease(store, EXPERIMENT, [TurnKey(run.run_id, 2)], "runner-a", MONDAY, MONDAY + MINUTE)
-    assert await store.calls(experiment.experiment_id) == CallCount(calls=3, turns=2)
-
-
-async def test_calls_stay_counted_once_the_response_is_stored(
-    store: Store, experiment: Experiment, run: Run, turn: TurnKey
-) -> None:
-    await lease(store, EXPERIMENT, [turn], "runner-a", MONDAY, MONDAY + MINUTE)
-    await store.record([a_response(run)])
-    await lease(store, EXPERIMENT, [turn], "runner-b", MONDAY + 9 * MINUTE, MONDAY + 10 * MINUTE)
-    assert await store.calls(experiment.experiment_id) == CallCount(calls=1, turns=1)
-
-
 async def test_calls_of_another_experiment_are_not_counted(
     store: Store, experiment: Experiment
 ) -> None:
     other = await store.register(an_experiment(occasion="again"))
-    turns = [TurnKey(run.run_id, 1) for run in other.runs()]
-    await lease(store, other.experiment_id, turns, "runner-a", MONDAY, MONDAY + MINUTE)
+    await _take(store, [claim_of(run, "a1") for run in other.runs()])
     assert await store.calls(experiment.experiment_id) == CallCount(calls=0, turns=0)
     assert await store.calls(other.experiment_id) == CallCount(calls=12, turns=12)
 
 
-async def test_of_many_owners_at_once_one_is_granted_each_turn(
-    store: Store, other_store: Store
-) -> None:
-    experiment = await store.register(an_experiment(models=5, repeats=40))
-    turns = [TurnKey(run.run_id, 1) for run in experiment.runs()]
-    granted = await asyncio.gather(
-        *(
-            lease(
-                (store, other_store)[number % 2],
-                experiment.experiment_id,
-                turns[number:] + turns[:number],
-                f"runner-{number}",
-                MONDAY,
-                MONDAY + MINUTE,
-            )
-            for number in range(8)
-        )
-    )
-    assert sorted(turn for turns in granted for turn in turns) == sorted(turns)
-    assert await store.calls(experiment.experiment_id) == CallCount(600, 600)
-
-
-async def test_a_lease_that_was_given_back_was_never_granted(store: Store, run: Run) -> None:
-    turns = [TurnKey(run.run_id, turn) for turn in (1, 2)]
-    await lease(store, EXPERIMENT, turns, "runner-a", MONDAY, MONDAY + MINUTE)
-    for _ in range(2):
-        await store.give_back(EXPERIMENT, turns[:1], "runner-a")
-    assert await store.calls(EXPERIMENT) == CallCount(calls=1, turns=1)
-    taken = await lease(store, EXPERIMENT, turns, "runner-b", MONDAY, MONDAY + MINUTE)
-    assert taken == set(turns[:1])
-    assert await store.calls(EXPERIMENT) == CallCount(calls=2, turns=2)
-
-
-async def test_calls_made_before_stay_counted_when_a_later_lease_is_given_back(
-    store: Store, turn: TurnKey
-) -> None:
-    for _ in range(3):
-        await lease(store, EXPERIMENT, [turn], "runner-a", MONDAY, MONDAY + MINUTE)
-    await store.give_back(EXPERIMENT, [turn], "runner-a")
-    assert await store.calls(EXPERIMENT) == CallCount(calls=2, turns=1)
-
-
-async def test_nobody_gives_back_what_another_holds_or_what_is_answered(
-    store: Store, run: Run, turn: TurnKey
-) -> None:
-    await lease(store, EXPERIMENT, [turn], "runner-a", MONDAY, MONDAY + MINUTE)
-    await store.give_back(EXPERIMENT, [turn, TurnKey("run-unknown", 1)], "runner-b")
-    assert await lease(store, EXPERIMENT, [turn], "runner-b", MONDAY, MONDAY + MINUTE) == set()
-    await store.record([a_response(run)])
-    await store.give_back(EXPERIMENT, [turn], "runner-a")
-    await store.give_back(EXPERIMENT, [], "runner-a")
-    assert await store.calls(EXPERIMENT) == CallCount(calls=1, turns=1)
+async def test_a_response_without_any_lease_is_no_call(store: Store, runs: list[Run]) -> None:
+    await store.record([a_response(run) for run in runs])
+    assert await store.calls(EXPERIMENT) == CallCount(calls=0, turns=0)

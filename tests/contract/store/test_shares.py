@@ -14,14 +14,13 @@ from hypothesis import strategies as st
 from socratic_bench.domain.fair_share import fair_shares
 from socratic_bench.ports.store import ShareClaim, Store
 from tests.contract.store.adapters import Database
-from tests.contract.store.facts import MONDAY
+from tests.contract.store.facts import MONDAY, StoppedClock
 from tests.lengths import at_length
 from tests.waiting import waiting_for
 
-SECOND = timedelta(seconds=1)
-TERM = 10 * SECOND
-TURN = 30 * SECOND
-"""Parts that cannot be divided are handed on after that long."""
+TERM = 10
+TURN = 30
+"""Seconds. Parts that cannot be divided are handed on after that long."""
 
 SCOPE = "openai/gpt"
 
@@ -33,9 +32,8 @@ async def _share(
     *,
     total: int = 10,
     scope: str = SCOPE,
-    now: datetime = MONDAY,
 ) -> int:
-    shares = await store.share([ShareClaim(scope, total, wants)], owner, now, now + TERM)
+    shares = await store.share([ShareClaim(scope, total, wants)], owner, TERM)
     return shares[scope]
 
 
@@ -68,29 +66,32 @@ async def test_what_is_given_back_is_there_for_others_at_once(store: Store) -> N
     assert await _share(store, "a", 0) == 0
 
 
-async def test_the_parts_of_who_is_not_heard_of_again_come_back(store: Store) -> None:
+async def test_the_parts_of_who_is_not_heard_of_again_come_back(
+    store: Store, clock: StoppedClock
+) -> None:
     await _share(store, "dead", 10)
-    assert await _share(store, "b", 10, now=MONDAY + TERM) == 0
-    assert await _share(store, "b", 10, now=MONDAY + TERM + SECOND) == 10
+    clock.pass_by(TERM)
+    assert await _share(store, "b", 10) == 0
+    clock.pass_by(1)
+    assert await _share(store, "b", 10) == 10
 
 
 async def test_who_claims_after_its_time_ran_out_does_not_get_what_others_have_by_now(
-    store: Store,
+    store: Store, clock: StoppedClock
 ) -> None:
     await _share(store, "late", 10)
-    later = MONDAY + TERM + SECOND
-    await _share(store, "b", 10, now=later)
-    assert await _share(store, "late", 10, now=later) == 0
+    clock.pass_by(TERM + 1)
+    await _share(store, "b", 10)
+    assert await _share(store, "late", 10) == 0
 
 
 async def test_each_limit_is_shared_by_itself(store: Store) -> None:
     claims = [ShareClaim("b", 10, 10), ShareClaim("a", 4, 10), ShareClaim("c", 6, 0)]
-    until = MONDAY + TERM
-    assert await store.share(claims, "one", MONDAY, until) == {"b": 10, "a": 4, "c": 0}
-    assert await store.share(claims, "two", MONDAY, until) == {"b": 0, "a": 0, "c": 0}
-    assert await store.share(claims[:1], "one", MONDAY, until) == {"b": 5}
-    assert await store.share(claims, "two", MONDAY, until) == {"b": 5, "a": 0, "c": 0}
-    assert await store.share([], "two", MONDAY, until) == {}
+    assert await store.share(claims, "one", TERM) == {"b": 10, "a": 4, "c": 0}
+    assert await store.share(claims, "two", TERM) == {"b": 0, "a": 0, "c": 0}
+    assert await store.share(claims[:1], "one", TERM) == {"b": 5}
+    assert await store.share(claims, "two", TERM) == {"b": 5, "a": 0, "c": 0}
+    assert await store.share([], "two", TERM) == {}
 
 
 async def test_a_limit_that_is_lowered_holds_once_the_others_have_come_down(store: Store) -> None:
@@ -101,13 +102,15 @@ async def test_a_limit_that_is_lowered_holds_once_the_others_have_come_down(stor
     assert await _share(store, "a", 5, total=4) == 2
 
 
-async def test_parts_that_cannot_be_divided_are_handed_on_and_others_are_not(store: Store) -> None:
+async def test_parts_that_cannot_be_divided_are_handed_on_and_others_are_not(
+    store: Store, clock: StoppedClock
+) -> None:
     seen = set()
     for seconds in range(0, 240, 2):
-        now = MONDAY + seconds * SECOND
-        uneven = [await _share(store, owner, 9, total=1, now=now) for owner in "ab"]
-        even = [await _share(store, owner, 9, total=2, scope="even", now=now) for owner in "ab"]
-        if seconds > TURN / SECOND:
+        clock.time = MONDAY + timedelta(seconds=seconds)
+        uneven = [await _share(store, owner, 9, total=1) for owner in "ab"]
+        even = [await _share(store, owner, 9, total=2, scope="even") for owner in "ab"]
+        if seconds > TURN:
             assert even == [1, 1]
             seen.add(tuple(uneven))
     assert {(1, 0), (0, 1)} <= seen
@@ -135,7 +138,7 @@ async def test_claims_of_several_limits_in_any_order_do_not_wait_crosswise(
         claims = [ShareClaim(scope, 10, 10) for scope in scopes[number:] + scopes[:number]]
         for _ in range(10):
             each = (store, other_store)[number % 2]
-            await each.share(claims, f"{number}", MONDAY, MONDAY + TERM)
+            await each.share(claims, f"{number}", TERM)
 
     async with waiting_for("the claims of twelve runners"):
         await asyncio.gather(*(claim(number) for number in range(12)))
@@ -153,20 +156,23 @@ TOTAL = st.integers(1, 12)
 class Limit:
     """One limit, and what its owners were told."""
 
-    def __init__(self, stores: Sequence[Store], scope: str, total: int) -> None:
+    def __init__(
+        self, stores: Sequence[Store], clock: StoppedClock, scope: str, total: int
+    ) -> None:
         self._stores = stores
         self._scope = scope
         self._total = total
-        self._now = MONDAY
+        self._clock = clock
         self._parts: dict[str, tuple[int, datetime]] = {}
 
     async def claim(self, owner: str, wants: int, seconds: int = 0) -> int:
-        self._now += seconds * SECOND
+        self._clock.pass_by(seconds)
         store = self._stores[ord(owner) % 2]
         claim = ShareClaim(self._scope, self._total, wants)
-        shares = await store.share([claim], owner, self._now, self._now + TERM)
-        self._parts[owner] = shares[self._scope], self._now + TERM
-        live = [parts for parts, until in self._parts.values() if until >= self._now]
+        shares = await store.share([claim], owner, TERM)
+        until = self._clock.time + timedelta(seconds=TERM)
+        self._parts[owner] = shares[self._scope], until
+        live = [parts for parts, until in self._parts.values() if until >= self._clock.time]
         assert sum(live) <= self._total
         assert 0 <= shares[self._scope] <= wants
         return shares[self._scope]
@@ -175,7 +181,7 @@ class Limit:
         """Everybody says what it wants; two claims of each later all have their fair shares."""
         for owner in self._parts.keys() - wants.keys():
             await self.claim(owner, 0)
-        turn = int(self._now.timestamp()) // 30
+        turn = int(self._clock.time.timestamp()) // 30
         shares: dict[str, int] = {}
         for order in orders:
             shares = {owner: await self.claim(owner, wants[owner]) for owner in order}
@@ -189,10 +195,12 @@ def _settling(draw: st.DrawFn) -> tuple[dict[str, int], list[list[str]]]:
 
 
 @pytest.mark.two_lengths
-def test_shares_never_exceed_the_total_and_become_fair(database: Database) -> None:
+def test_shares_never_exceed_the_total_and_become_fair(
+    database: Database, clock: StoppedClock
+) -> None:
     numbers = count()
     with asyncio.Runner() as loop:
-        stores = database(), database()
+        stores = database(clock), database(clock)
         loop.run(stores[0].prepare())
 
         @settings(max_examples=at_length(30, 100), deadline=None)
@@ -203,7 +211,7 @@ def test_shares_never_exceed_the_total_and_become_fair(database: Database) -> No
             settling: tuple[dict[str, int], list[list[str]]],
         ) -> None:
             async def play() -> None:
-                limit = Limit(stores, f"limit {next(numbers)}", total)
+                limit = Limit(stores, clock, f"limit {next(numbers)}", total)
                 for owner, wants, seconds in claims:
                     await limit.claim(owner, wants, seconds)
                 await limit.settle(*settling)

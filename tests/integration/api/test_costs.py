@@ -15,7 +15,7 @@ from socratic_api.settings import ApiSettings
 from socratic_bench.adapters.sql.store import SqlStore
 from socratic_bench.domain.manifest import Experiment, TutorModel
 from socratic_bench.domain.money import Price
-from socratic_bench.ports.store import Claim, TurnKey
+from socratic_bench.ports.leases import Claim, LeaseKey
 from tests.contract.store.facts import a_response
 from tests.dashboard.seeding import MONDAY, experiment, seed, tutors
 from tests.waiting import waiting_for
@@ -107,14 +107,13 @@ async def test_experiments_say_what_they_spent_and_when_the_budget_was_exhausted
     planned = with_budget(experiment((HOSTED,)), Decimal("0.5"))
     await store.register(planned)
     first, second, *_ = planned.runs()
-    claims = [Claim(TurnKey(run.run_id, 1), 250_000_000) for run in (first, second)]
-    until = MONDAY + timedelta(hours=1)
-    await store.lease(planned.experiment_id, claims, "runner", MONDAY, until)
-    await store.record([a_response(first)])
+    leases = [LeaseKey(run.experiment_id, run.run_id, 1, run.run_id) for run in (first, second)]
+    await store.take_leases([Claim(lease, 3600.0, 250_000_000) for lease in leases], "runner")
+    await store.record([a_response(first)], [leases[0].lease_id])
 
     [working] = (await client.get("/api/experiments?limit=1")).json()["experiments"]
-    await store.exhaust(planned.experiment_id)
-    clock.time += timedelta(hours=2)
+    await store.exhaust(planned.experiment_id, 10**18)
+    await store.leave("runner")
     [exhausted] = (await client.get("/api/experiments?limit=2")).json()["experiments"]
 
     assert (working["state"], exhausted["state"]) == ("at_work", "out_of_budget")

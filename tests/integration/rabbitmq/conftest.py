@@ -3,13 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 
+import aio_pika
 import pytest
+from aio_pika.abc import AbstractChannel
+from yarl import URL
 
 from socratic_bench.ports.broker import WorkQueue
 from tests.contract.broker.adapters import RABBITMQ
 from tests.contract.broker.traffic import Traffic, new_queue
 from tests.servers.rabbitmq import delete, new_namespace
+
+
+@asynccontextmanager
+async def stranger(url: str) -> AsyncIterator[AbstractChannel]:
+    """A channel of somebody who knows nothing of this project."""
+    async with (
+        await aio_pika.connect(str(URL(url).without_query_params("namespace"))) as connection,
+        connection.channel() as channel,
+    ):
+        yield channel
 
 
 @pytest.fixture

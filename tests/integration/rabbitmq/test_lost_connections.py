@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import gc
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import suppress
+from itertools import count
 
 import pytest
 from aio_pika.abc import AbstractConnection
@@ -14,7 +15,7 @@ from yarl import URL
 
 from socratic_bench.adapters.rabbitmq import link
 from socratic_bench.adapters.rabbitmq.broker import RabbitMQBroker
-from socratic_bench.adapters.rabbitmq.intake import Intake
+from socratic_bench.adapters.rabbitmq.sources import Sources
 from socratic_bench.errors import (
     BrokerClosed,
     BrokerError,
@@ -65,37 +66,48 @@ async def test_a_consumer_goes_on_after_its_connection_was_cut(
 async def test_connections_that_are_cut_again_and_again_leave_no_dead_letter(
     broker: RabbitMQBroker, way: Proxy, queue: WorkQueue, traffic: Traffic
 ) -> None:
-    await broker.publish(messages(queue, 200))
-    left = {*ids(messages(queue, 200))}
-    cuts = 30
+    await broker.publish(messages(queue, 600))
+    left = {*ids(messages(queue, 600))}
     async with broker.consume(queue.name, prefetch=20) as consumer:
-        while left:
+        for batch in count(1):
+            if not left:
+                break
             delivered = await traffic.receive(consumer, 5)
-            if cuts:
-                cuts -= 1
-                if len(delivered) > 1:
-                    way.cut()
+            if batch % 4 == 0 and batch <= 120:
+                way.cut()
             with suppress(DeliveryLost):
                 await consumer.ack(delivered)
                 left.difference_update(ids(delivered))
     assert await broker.dead_letters(queue.name) == []
 
 
-async def test_a_consumer_goes_on_after_its_queue_was_deleted_and_declared_again(
-    url: str, broker: RabbitMQBroker, queue: WorkQueue, traffic: Traffic
+async def test_a_server_that_comes_back_without_its_queues_gets_them_again(
+    url: str, broker: RabbitMQBroker, way: Proxy, queue: WorkQueue, traffic: Traffic
 ) -> None:
-    async with broker.consume(queue.name, prefetch=1) as consumer:
-        receiving = asyncio.create_task(traffic.receive(consumer))
-        assert await traffic.is_waiting(receiving)
+    async def problems() -> list[str]:
+        return list(broker.problems())
+
+    await broker.publish([message(queue, 1)])
+    async with broker.consume(queue.name, prefetch=9) as consumer:
+        [lost] = await traffic.take(consumer, 1)
+        await traffic.until_is(problems, [])
+        await way.stop()
+        await traffic.until_is(lambda: _is_empty(problems), False)
         await delete(url, [queue])
+        publishing = asyncio.create_task(broker.publish([message(queue, 2)]))
+        await way.start()
+        await traffic.finish(publishing)
+        [delivery] = await traffic.take(consumer, 1)
+        assert ids([delivery]) == ["model/2"]
+        await consumer.retry(delivery, 0.01, "later")
+        [again] = await traffic.take(consumer, 1)
+        await consumer.ack([again])
+        await traffic.until_is(problems, [])
+    assert ids([lost]) == ["model/1"]
 
-        async def is_consuming() -> bool:
-            return consumer._intake.complete
 
-        await traffic.until_is(is_consuming, False)
-        await broker.declare([queue])
-        await broker.publish([message(queue, 1)])
-        assert ids(await traffic.finish(receiving)) == ["model/1"]
+async def _is_empty(problems: Callable[[], Awaitable[list[str]]]) -> bool:
+    return not await problems()
 
 
 async def test_an_attempt_to_connect_that_fails_leaves_nothing_behind() -> None:
@@ -167,7 +179,7 @@ async def test_a_consumer_that_breaks_is_noticed_by_whoever_waits_for_messages(
     async def broken(_: object) -> list[str]:
         raise ValueError("a bug")
 
-    monkeypatch.setattr(Intake, "_queues", broken)
+    monkeypatch.setattr(Sources, "ready", broken)
     async with broker.consume(queue.name, prefetch=1) as consumer:
         with pytest.raises(BrokerError, match=r"consumer broke: a bug"):
             await traffic.receive(consumer)
@@ -241,25 +253,3 @@ async def test_what_is_held_for_too_long_is_delivered_again_while_work_on_it_goe
         await traffic.until_depth(broker, queue, 0)
     finally:
         await broker.close()
-
-
-async def test_a_consumer_hears_of_groups_that_came_before_it_and_of_those_that_come_later(
-    url: str, traffic: Traffic, queue: WorkQueue
-) -> None:
-    apart = WorkQueue(queue.name, queue.event_type, separate_groups=True)
-    publisher, other = RabbitMQBroker(url), RabbitMQBroker(url)
-    try:
-        await publisher.declare([apart])
-        await other.declare([apart])
-        await publisher.publish([message(apart, 1, "before")])
-        async with other.consume(apart.name, prefetch=9, prefetch_per_group=3) as consumer:
-            assert ids(await traffic.take(consumer, 1)) == ["before/1"]
-            await publisher.publish([message(apart, 1, "later")])
-            assert ids(await traffic.take(consumer, 1)) == ["later/1"]
-        await traffic.until_depth(other, apart, 2)
-        [*names] = await other._lanes[f"{URL(url).query['namespace']}.{apart.name}"].known()
-        assert sorted(names) == ["before", "later"]
-    finally:
-        await publisher.close()
-        await other.close()
-        await delete(url, [apart])

@@ -9,7 +9,6 @@ from datetime import UTC, datetime
 
 import aio_pika
 import pytest
-from aio_pika.abc import AbstractChannel
 from cloudevents.core.formats.json import JSONFormat
 from cloudevents.core.v1.event import CloudEvent
 from yarl import URL
@@ -22,17 +21,8 @@ from socratic_bench.errors import BrokerError
 from socratic_bench.events.run_requested import TYPE, RunRequested
 from socratic_bench.ports.broker import WorkQueue
 from tests.contract.broker.traffic import Traffic, message
+from tests.integration.rabbitmq.conftest import stranger
 from tests.servers.rabbitmq import delete
-
-
-@asynccontextmanager
-async def stranger(url: str) -> AsyncIterator[AbstractChannel]:
-    """A channel of somebody who knows nothing of this project."""
-    async with (
-        await aio_pika.connect(str(URL(url).without_query_params("namespace"))) as connection,
-        connection.channel() as channel,
-    ):
-        yield channel
 
 
 @asynccontextmanager
@@ -133,7 +123,7 @@ async def test_a_stranger_s_message_without_a_group_can_be_redriven(
             [again] = await traffic.take(consumer, 1)
             assert (again.message.body, again.attempt) == (b"{", 1)
             await consumer.ack([again])
-    await delete(url, [apart])
+    await delete(url, [apart], ["known", ""])
 
 
 async def test_a_queue_that_was_declared_differently_is_refused_with_what_differs(

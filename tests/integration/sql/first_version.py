@@ -12,8 +12,9 @@ from sqlalchemy import Connection, text
 from socratic_bench.adapters.sql import migrations
 from socratic_bench.adapters.sql.backend import Backend
 from socratic_bench.adapters.sql.records import microseconds, record_of
-from socratic_bench.ports.store import CallCount, Claim, Leases, Spending, Store, TurnKey
-from tests.contract.store.facts import MINUTE, MONDAY, a_response, an_experiment
+from socratic_bench.ports.leases import LeaseAnswer, Spending
+from socratic_bench.ports.store import CallCount, Store
+from tests.contract.store.facts import MINUTE, MONDAY, a_response, an_experiment, claim_of
 
 EXPERIMENT = an_experiment(budget=50)
 ANSWERED, HELD, FREE, *_ = EXPERIMENT.runs()
@@ -25,7 +26,7 @@ async def make(backend: Backend) -> None:
 
 
 def _make(connection: Connection) -> None:
-    _upgrade_to_first(connection)
+    upgrade_to(connection, "0001")
     connection.execute(
         text(
             "INSERT INTO experiments (experiment_id, manifest, profile, planned_runs, "
@@ -56,22 +57,30 @@ def _make(connection: Connection) -> None:
         )
 
 
-def _upgrade_to_first(connection: Connection) -> None:
+def upgrade_to(connection: Connection, revision: str) -> None:
+    """Make the tables as an earlier version had them."""
     config = Config()
     config.set_main_option("script_location", str(Path(migrations.__file__).parent))
     config.attributes["connection"] = connection
-    command.upgrade(config, "0001")
+    command.upgrade(config, revision)
 
 
 async def assert_it_goes_on(store: Store) -> None:
-    """Nothing is lost; what is called from now on is counted, and kept within a new budget."""
-    id_, later = EXPERIMENT.experiment_id, MONDAY + 2 * MINUTE
-    assert await store.spending(id_, MONDAY) == Spending(None, 0, 0, exhausted=False)
+    """Nothing is lost; what is called from now on is counted, and kept within a new budget.
+
+    `old` took its leases long ago, by the clock of the store.
+    """
+    id_ = EXPERIMENT.experiment_id
+    assert await store.spending(id_) == Spending(None, 0, 0, exhausted=False)
     assert await store.calls(id_) == CallCount(calls=2, turns=2)
     assert (await store.register(EXPERIMENT)).manifest == EXPERIMENT.manifest
-    turns = [TurnKey(run.run_id, 1) for run in (ANSWERED, HELD, FREE)]
-    claims = [Claim(turn, 30) for turn in turns]
-    leases = await store.lease(id_, claims, "new", later, later + MINUTE)
-    assert leases == Leases(frozenset(turns[1:2]), frozenset(turns[2:]))
-    await store.record([a_response(HELD, cost=20)])
-    assert await store.spending(id_, later) == Spending(50, 20, 0, exhausted=False)
+    claims = [claim_of(run, "new", 30) for run in (ANSWERED, HELD, FREE)]
+    assert list(await store.take_leases(claims, "new")) == [
+        LeaseAnswer.ANSWERED,
+        LeaseAnswer.GRANTED,
+        LeaseAnswer.OVER_BUDGET,
+    ]
+    await store.record([a_response(HELD, cost=20)], ["new"])
+    assert await store.spending(id_) == Spending(50, 20, 0, exhausted=False)
+    stored = await store.unscored_responses(id_, 10)
+    assert {response.run for response in stored} == {ANSWERED, HELD}

@@ -15,12 +15,13 @@ from sqlalchemy import create_engine
 
 from socratic_bench.adapters.sql.backend import backend_for
 from socratic_bench.adapters.sql.migrations import upgrade
-from socratic_bench.adapters.sql.migrations.upgrade import HEAD
+from socratic_bench.adapters.sql.migrations.upgrade import HEAD, OLDEST_READER
 from socratic_bench.adapters.sql.schema import METADATA
 from socratic_bench.adapters.sql.store import SqlStore
 from socratic_bench.errors import StoreBroken
-from tests.contract.store.facts import a_run, a_score
-from tests.integration.sql import first_version
+from tests.contract.store.facts import StoppedClock, a_run, a_score
+from tests.integration.sql import first_version, second_version
+from tests.integration.sql.comparing import COMPARED
 from tests.integration.sql.processes import PREPARE, at_once
 
 
@@ -46,7 +47,7 @@ async def test_the_migrations_make_exactly_the_tables_of_the_schema(path: Path) 
     await _prepare(path)
     engine = create_engine(f"sqlite:///{path}")
     with engine.connect() as connection:
-        context = MigrationContext.configure(connection, opts={"compare_type": True})
+        context = MigrationContext.configure(connection, opts=COMPARED)
         assert compare_metadata(context, METADATA) == []
     engine.dispose()
 
@@ -70,6 +71,15 @@ async def test_a_database_of_the_first_version_is_brought_up_to_date_with_all_it
     assert _versions(path) == [HEAD]
     store = SqlStore.from_url(f"sqlite:///{path}")
     await first_version.assert_it_goes_on(store)
+    await store.close()
+
+
+async def test_a_database_of_the_second_version_goes_on_beside_its_runners(path: Path) -> None:
+    backend, clock = backend_for(f"sqlite:///{path}"), StoppedClock()
+    await second_version.make(backend)
+    await _prepare(path)
+    store = SqlStore.from_url(f"sqlite:///{path}", clock)
+    await second_version.assert_it_goes_on(store, backend, clock)
     await store.close()
 
 
@@ -98,10 +108,47 @@ async def test_a_schema_newer_than_this_version_is_refused_and_left_alone(path: 
     await _prepare(path)
     with closing(sqlite3.connect(path)) as connection:
         connection.execute("UPDATE alembic_version SET version_num = '9999'")
+        connection.execute("DROP TABLE schema_readers")
         connection.commit()
     with pytest.raises(StoreBroken, match=r"benchmark\.db.*9999.*newer.*upgrade Socratic Bench"):
         await _prepare(path)
     assert _versions(path) == ["9999"]
+
+
+@pytest.mark.parametrize("oldest", ["0001", HEAD])
+async def test_a_newer_schema_that_lets_this_version_read_it_is_used_and_left_alone(
+    path: Path, oldest: str
+) -> None:
+    await _prepare(path)
+    _migrated_by_a_newer_version(path, oldest)
+    await _prepare(path)
+    assert _versions(path) == ["9999"]
+    assert _oldest_reader(path) == oldest
+
+
+async def test_a_newer_schema_that_asks_for_a_newer_reader_is_refused(path: Path) -> None:
+    await _prepare(path)
+    _migrated_by_a_newer_version(path, "9998")
+    with pytest.raises(StoreBroken, match=r"benchmark\.db.*9999.*newer.*upgrade Socratic Bench"):
+        await _prepare(path)
+
+
+async def test_a_migrated_database_says_which_versions_may_read_it(path: Path) -> None:
+    await _prepare(path)
+    assert _oldest_reader(path) == OLDEST_READER
+
+
+def _migrated_by_a_newer_version(path: Path, oldest: str) -> None:
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("UPDATE alembic_version SET version_num = '9999'")
+        connection.execute("UPDATE schema_readers SET oldest = ?", [oldest])
+        connection.commit()
+
+
+def _oldest_reader(path: Path) -> str:
+    with closing(sqlite3.connect(path)) as connection:
+        [(oldest,)] = connection.execute("SELECT oldest FROM schema_readers")
+    return str(oldest)
 
 
 async def test_a_migration_that_fails_leaves_nothing_behind(path: Path) -> None:

@@ -13,22 +13,24 @@ from sqlalchemy import text
 
 from socratic_bench.adapters.sql.backend import backend_for
 from socratic_bench.adapters.sql.database import Database
+from socratic_bench.adapters.sql.records import record_of
 from socratic_bench.adapters.sql.store import SqlStore
 from socratic_bench.domain.cell import Cell, key_of_score
-from socratic_bench.ports.store import CallCount, Claim, Leases, Spending, TurnKey
+from socratic_bench.domain.run import Run
+from socratic_bench.ports.leases import LeaseAnswer, Spending
+from socratic_bench.ports.store import CallCount
 from tests.contract.store.adapters import opened
 from tests.contract.store.facts import (
     EXPERIMENT_ID,
-    MINUTE,
-    MONDAY,
     Facts,
+    StoppedClock,
     a_failure,
     a_response,
     a_run,
     a_score,
     an_experiment,
+    claim_of,
     contents,
-    lease,
 )
 from tests.integration.sql.processes import at_once
 from tests.lengths import at_length
@@ -40,8 +42,8 @@ pytestmark = pytest.mark.connected
 WORK_AS_ONE_OF_MANY = """
 import asyncio, json, random, sys
 from socratic_bench.adapters.sql.store import SqlStore
-from socratic_bench.ports.store import TurnKey
-from tests.contract.store.facts import MINUTE, MONDAY, a_response, lease
+from socratic_bench.ports.leases import LeaseAnswer
+from tests.contract.store.facts import a_response, claim_of
 from tests.integration.sql.test_postgresql import EXPERIMENT, facts
 
 async def main():
@@ -60,20 +62,18 @@ async def main():
     async def carry_out():
         for _ in range(25):
             some = chance.sample(runs, 40)
-            turns = [TurnKey(run.run_id, 1) for run in some]
-            taken = await lease(
-                store, EXPERIMENT.experiment_id, turns, name, MONDAY, MONDAY + MINUTE
-            )
+            answers = await store.take_leases([claim_of(run, name) for run in some], name)
+            taken = [
+                run for run, answer in zip(some, answers) if answer is LeaseAnswer.GRANTED
+            ]
             granted.update(taken)
-            await store.record(
-                [a_response(run, name) for run in some if TurnKey(run.run_id, 1) in taken]
-            )
+            await store.record([a_response(run, name) for run in taken], [name] * len(taken))
 
     print("ready", flush=True)
     sys.stdin.readline()
     await asyncio.gather(curate(), curate(), carry_out())
     await store.close()
-    print(json.dumps(sorted(turn.run_id for turn in granted)))
+    print(json.dumps(sorted(run.run_id for run in granted)))
 
 asyncio.run(main())
 """
@@ -128,43 +128,61 @@ async def _blocked(url: str, lock: str, work: Callable[[], Coroutine[Any, Any, A
 async def test_a_turn_whose_response_comes_while_its_lease_is_being_taken_is_not_granted(
     url: str,
 ) -> None:
-    run = a_run()
-    turn, later = TurnKey(run.run_id, 1), MONDAY + 9 * MINUTE
+    run, other_run, clock = a_run(), a_run(2), StoppedClock()
     async with (
-        opened(lambda: SqlStore.from_url(url)) as slow,
-        opened(lambda: SqlStore.from_url(url)) as eager,
+        opened(lambda: SqlStore.from_url(url, clock)) as slow,
+        opened(lambda: SqlStore.from_url(url, clock)) as eager,
     ):
-        await lease(slow, EXPERIMENT_ID, [turn], "slow", MONDAY, MONDAY + MINUTE)
-        other_turn = TurnKey(a_run(2).run_id, 1)
+        await slow.take_leases([claim_of(run, "slow")], "slow")
+        clock.pass_by(500)
+        claims = [claim_of(run, "eager"), claim_of(other_run, "eager")]
         async with _blocked(
-            url,
-            "SELECT * FROM calls FOR UPDATE",
-            lambda: lease(eager, EXPERIMENT_ID, [turn, other_turn], "eager", later, later + MINUTE),
+            url, "SELECT * FROM calls FOR UPDATE", lambda: eager.take_leases(claims, "eager")
         ) as leasing:
-            await slow.record([a_response(run, cost=None)])  # with one it would wait as well
-        assert leasing.result() == {other_turn}
+            await _answer(url, run)
+        assert leasing.result() == [LeaseAnswer.ANSWERED, LeaseAnswer.GRANTED]
         assert await eager.calls(EXPERIMENT_ID) == CallCount(calls=2, turns=2)
 
 
 async def test_the_budget_of_a_turn_that_was_answered_meanwhile_goes_to_the_next(url: str) -> None:
-    later = MONDAY + 9 * MINUTE
+    clock = StoppedClock()
     async with (
-        opened(lambda: SqlStore.from_url(url)) as slow,
-        opened(lambda: SqlStore.from_url(url)) as eager,
+        opened(lambda: SqlStore.from_url(url, clock)) as slow,
+        opened(lambda: SqlStore.from_url(url, clock)) as eager,
     ):
         experiment = await slow.register(an_experiment(budget=10))
         id_, (run, other_run, *_) = experiment.experiment_id, experiment.runs()
-        turn, other_turn = TurnKey(run.run_id, 1), TurnKey(other_run.run_id, 1)
-        await lease(slow, id_, [turn], "slow", MONDAY, MONDAY + MINUTE)
-        claims = [Claim(turn, 7), Claim(other_turn, 7)]
+        await slow.take_leases([claim_of(run, "slow")], "slow")
+        clock.pass_by(500)
+        claims = [claim_of(run, "eager", 7), claim_of(other_run, "eager", 7)]
         async with _blocked(
-            url,
-            "SELECT * FROM calls FOR UPDATE",
-            lambda: eager.lease(id_, claims, "eager", later, later + MINUTE),
+            url, "SELECT * FROM calls FOR UPDATE", lambda: eager.take_leases(claims, "eager")
         ) as leasing:
-            await slow.record([a_response(run, cost=None)])
-        assert leasing.result() == Leases(frozenset({other_turn}), frozenset())
-        assert await eager.spending(id_, later) == Spending(10, 7, 7, exhausted=False)
+            await _answer(url, run)
+        assert leasing.result() == [LeaseAnswer.ANSWERED, LeaseAnswer.GRANTED]
+        assert await eager.spending(id_) == Spending(10, 7, 7, exhausted=False)
+
+
+async def _answer(url: str, run: Run) -> None:
+    """Store a response as a version does that ends no leases: it waits for none of their locks."""
+    await postgresql.execute(
+        url,
+        "INSERT INTO responses (run_id, turn, record) VALUES "
+        f"('{run.run_id}', 1, '{record_of(a_response(run))}')",
+    )
+
+
+async def test_time_is_judged_by_the_clock_of_the_server(url: str) -> None:
+    async with opened(lambda: SqlStore.from_url(url)) as store:
+        await store.take_leases([claim_of(a_run(), "lease", seconds=60)], "runner")
+        await store.heartbeat("runner", [])
+        [(left, age)] = await _rows(
+            url,
+            "SELECT leased_until / 1e6 - extract(epoch from clock_timestamp()),"
+            " extract(epoch from clock_timestamp()) - seen_at / 1e6 FROM calls, owners",
+        )
+        assert 0 < left <= 60
+        assert 0 <= age < 60
 
 
 async def test_who_waits_for_a_cell_that_another_is_making_holds_none_after_it(url: str) -> None:

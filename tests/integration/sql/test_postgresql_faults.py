@@ -16,7 +16,13 @@ from sqlalchemy import text
 from socratic_bench.adapters.sql import postgresql_engine
 from socratic_bench.adapters.sql.postgresql_faults import explain
 from socratic_bench.adapters.sql.store import SqlStore
-from socratic_bench.errors import StoreBroken, StoreError, StoreUnavailable
+from socratic_bench.errors import (
+    StoreBroken,
+    StoreError,
+    StoreNotWritable,
+    StoreRefused,
+    StoreUnavailable,
+)
 from tests.contract.store.adapters import opened
 from tests.contract.store.facts import a_response, a_run, a_score
 from tests.servers import postgresql
@@ -95,7 +101,12 @@ async def _prepared(url: str) -> None:
 @pytest.mark.parametrize(
     ("code", "message", "kind", "sentence"),
     [
-        ("28P01", 'password authentication failed for user "user"', StoreBroken, "not accepted"),
+        (
+            "28P01",
+            'password authentication failed for user "user"',
+            StoreNotWritable,
+            "not accepted",
+        ),
         ("28000", 'no pg_hba.conf entry for host "…"', StoreBroken, "not accepted"),
         ("53300", "sorry, too many clients already", StoreUnavailable, "takes no more"),
         ("57P03", "the database system is starting up", StoreUnavailable, "starting up"),
@@ -284,7 +295,7 @@ async def test_a_database_that_may_only_be_read_says_so_and_is_read(url: str) ->
     name = urlsplit(url).path.removeprefix("/")
     await postgresql.execute(url, f"ALTER DATABASE {name} SET default_transaction_read_only = on")
     async with opened(lambda: SqlStore.from_url(url)) as store:
-        with pytest.raises(StoreBroken, match="it may only be read"):
+        with pytest.raises(StoreNotWritable, match="it may only be read"):
             await store.record([a_response(a_run())])
         assert await store.cells() == []
 
@@ -355,9 +366,8 @@ async def test_a_database_in_another_encoding_is_refused_before_anything_is_lost
 async def test_a_name_the_server_cannot_hold_is_refused_and_others_go_on(url: str) -> None:
     async with opened(lambda: SqlStore.from_url(url)) as store:
         unwritable = a_score(a_run(scenario="no\0good"))
-        with pytest.raises(StoreError, match="invalid byte sequence") as refused:
+        with pytest.raises(StoreRefused, match="invalid byte sequence"):
             await store.fold([unwritable, a_score(a_run())], [])
-        assert not isinstance(refused.value, StoreBroken | StoreUnavailable)
         assert await store.cells() == []
         assert len(await store.fold([a_score(a_run())], [])) == 1
 
@@ -370,8 +380,12 @@ async def test_a_name_the_server_cannot_hold_is_refused_and_others_go_on(url: st
         (asyncpg.AdminShutdownError, StoreUnavailable),
         (asyncpg.CrashShutdownError, StoreUnavailable),
         (asyncpg.OutOfMemoryError, StoreUnavailable),
-        (asyncpg.DiskFullError, StoreBroken),
-        (asyncpg.PostgresIOError, StoreBroken),
+        (asyncpg.ConfigurationLimitExceededError, StoreUnavailable),
+        (asyncpg.ReadOnlySQLTransactionError, StoreNotWritable),
+        (asyncpg.InvalidPasswordError, StoreNotWritable),
+        (asyncpg.DiskFullError, StoreNotWritable),
+        (asyncpg.PostgresIOError, StoreNotWritable),
+        (asyncpg.NumericValueOutOfRangeError, StoreRefused),
         (asyncpg.DataCorruptedError, StoreBroken),
         (asyncpg.DatabaseDroppedError, StoreBroken),
     ],

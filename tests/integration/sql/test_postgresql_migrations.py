@@ -17,8 +17,9 @@ from socratic_bench.adapters.sql.schema import METADATA
 from socratic_bench.adapters.sql.store import SqlStore
 from socratic_bench.errors import StoreBroken, StoreError, StoreUnavailable
 from tests.contract.store.adapters import opened
-from tests.contract.store.facts import a_run, a_score
-from tests.integration.sql import first_version
+from tests.contract.store.facts import StoppedClock, a_run, a_score
+from tests.integration.sql import first_version, second_version
+from tests.integration.sql.comparing import COMPARED
 from tests.integration.sql.processes import PREPARE, at_once
 from tests.lengths import at_length
 from tests.servers import postgresql
@@ -43,7 +44,7 @@ async def test_the_migrations_make_exactly_the_tables_of_the_schema(url: str) ->
     differences: list[object] = []
 
     def compare(connection: Connection) -> None:
-        context = MigrationContext.configure(connection, opts={"compare_type": True})
+        context = MigrationContext.configure(connection, opts=COMPARED)
         differences.extend(compare_metadata(context, METADATA))
 
     await asyncio.to_thread(backend_for(url).migrate, compare)
@@ -63,6 +64,14 @@ async def test_a_database_of_the_first_version_is_brought_up_to_date_with_all_it
     async with opened(lambda: SqlStore.from_url(url)) as store:
         assert await _versions(url) == [HEAD]
         await first_version.assert_it_goes_on(store)
+
+
+async def test_a_database_of_the_second_version_goes_on_beside_its_runners(url: str) -> None:
+    backend, clock = backend_for(url), StoppedClock()
+    await second_version.make(backend)
+    async with opened(lambda: SqlStore.from_url(url, clock)) as store:
+        assert await _versions(url) == [HEAD]
+        await second_version.assert_it_goes_on(store, backend, clock)
 
 
 @pytest.mark.two_lengths
@@ -108,6 +117,8 @@ async def test_a_migration_that_takes_for_ever_elsewhere_is_not_waited_for_for_e
 async def test_a_schema_newer_than_this_version_is_refused_and_left_alone(url: str) -> None:
     await _prepare(url)
     await postgresql.execute(url, "UPDATE alembic_version SET version_num = '9999'")
+    await _prepare(url)  # whoever migrated it so far lets this version read it
+    await postgresql.execute(url, "DROP TABLE schema_readers")
     with pytest.raises(StoreBroken, match=r"9999.*newer.*upgrade Socratic Bench"):
         await _prepare(url)
     assert await _versions(url) == ["9999"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import sqlite3
 import subprocess
 import sys
@@ -13,9 +14,10 @@ from pathlib import Path
 import pytest
 
 from socratic_bench.adapters.sql import sqlite_engine
+from socratic_bench.adapters.sql.sqlite_faults import explain
 from socratic_bench.adapters.sql.store import SqlStore
 from socratic_bench.domain.response import Response
-from socratic_bench.errors import StoreBroken, StoreUnavailable
+from socratic_bench.errors import StoreBroken, StoreError, StoreNotWritable, StoreUnavailable
 from tests.contract.store.facts import a_response, a_run, a_score
 
 REPOSITORY = Path(__file__).parents[3]
@@ -24,7 +26,7 @@ WRITE_UP_TO_A_LIMIT = """
 import asyncio, resource, sys
 from tests.contract.store.facts import a_response, a_run
 from socratic_bench.adapters.sql.store import SqlStore
-from socratic_bench.errors import StoreBroken
+from socratic_bench.errors import StoreNotWritable
 
 async def main():
     store = SqlStore.from_url(sys.argv[1])
@@ -35,7 +37,7 @@ async def main():
         response = a_response(a_run(repeat), "x" * 100_000)
         try:
             await store.record([response])
-        except StoreBroken as error:
+        except StoreNotWritable as error:
             print(error)
             break
         stored.append(response)
@@ -111,6 +113,43 @@ async def test_a_disk_that_may_not_be_written_says_so(tiny_disk: Path) -> None:
         await _use(f"sqlite:///{path}")
 
 
+def _read_only(path: Path) -> sqlite3.Error:
+    """What SQLite says of a write where it may only read."""
+    with (
+        closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as connection,
+        pytest.raises(sqlite3.OperationalError) as refused,
+    ):
+        connection.execute("DELETE FROM cells")
+    return refused.value
+
+
+async def test_a_database_that_may_not_be_written_for_now_may_be_so_later(tmp_path: Path) -> None:
+    path = tmp_path / "benchmark.db"
+    await _use(f"sqlite:///{path}")
+    explained = explain(_read_only(path), path)
+    assert type(explained) is StoreNotWritable
+    assert "it may not be written to; check its permissions" in str(explained)
+
+
+@pytest.mark.parametrize(
+    ("number", "kind"),
+    [
+        (errno.ENOSPC, StoreNotWritable),
+        (errno.EROFS, StoreNotWritable),
+        (errno.EIO, StoreNotWritable),
+        (errno.EACCES, StoreBroken),
+        (errno.ENOTDIR, StoreBroken),
+    ],
+)
+def test_what_the_operating_system_says_of_a_disk_may_pass_and_of_a_path_does_not(
+    number: int, kind: type[StoreError]
+) -> None:
+    error = OSError(number, "it happened", "/results")
+    explained = explain(error, Path("/results/benchmark.db"))
+    assert type(explained) is kind
+    assert "it happened (/results)" in str(explained)
+
+
 async def test_a_database_that_others_keep_locked_is_unavailable_for_now(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -139,7 +178,7 @@ async def test_a_full_disk_is_said_to_be_full_and_loses_nothing(tiny_disk: Path)
         for response in responses:
             stored.extend(await store.record([response]))
 
-    with pytest.raises(StoreBroken, match=f"{path}: the disk is full.*free some space"):
+    with pytest.raises(StoreNotWritable, match=f"{path}: the disk is full.*free some space"):
         await record_all()
     assert stored == responses[: len(stored)]
     kept = await store.responses([response.run.run_id for response in responses])

@@ -10,19 +10,34 @@ from typing import Any
 import pytest
 from sqlalchemy import URL, ClauseElement, Executable, create_engine, event
 
-from socratic_bench.adapters.sql import statements
+from socratic_bench.adapters.sql import lease_statements, reconciling, statements
 from socratic_bench.adapters.sql.batched import Lookups, Writes
 from socratic_bench.adapters.sql.dialects import DIALECTS
+from socratic_bench.adapters.sql.lease_statements import LeaseStatements
 from socratic_bench.adapters.sql.store import SqlStore
 from socratic_bench.adapters.sql.transactions import Transaction
-from socratic_bench.ports.store import Claim, TurnKey
+from socratic_bench.ports.leases import CallEnd
 from tests.contract.store.adapters import opened
-from tests.contract.store.facts import MINUTE, MONDAY, a_response, an_experiment, lease
+from tests.contract.store.facts import a_response, an_experiment, claim_of
+
+SCANS = (
+    "SCAN experiments USING INDEX running_experiments",
+    "SCAN owners",
+    "SCAN given VIRTUAL TABLE",
+)
+"""What is read wholly: an index that has no other experiments, a few owners, and the keys."""
 
 
 def _texts(name: str) -> dict[str, str]:
     dialect = DIALECTS[name]
-    everything = {**vars(statements), **vars(Writes(dialect)), **vars(Lookups(dialect))}
+    everything = {
+        **vars(statements),
+        **vars(lease_statements),
+        **vars(reconciling),
+        **vars(Writes(dialect)),
+        **vars(Lookups(dialect)),
+        **vars(LeaseStatements(dialect)),
+    }
     compiler = URL.create(name).get_dialect()()
     return {
         name: " ".join(str(statement.compile(dialect=compiler)).split())
@@ -38,11 +53,15 @@ def test_every_statement_compiles_for_either_dialect(name: str) -> None:
     assert "ON CONFLICT DO NOTHING RETURNING" in texts["insert_responses"]
 
 
-def test_postgresql_is_given_arrays_so_that_no_text_depends_on_how_many_there_are() -> None:
+@pytest.mark.parametrize("name", ["sqlite", "postgresql"])
+def test_no_text_of_a_lookup_depends_on_how_many_keys_there_are(name: str) -> None:
+    assert [name for name, text in _texts(name).items() if "POSTCOMPILE" in text] == []
+
+
+def test_postgresql_is_given_arrays_and_locks_what_it_takes() -> None:
     texts = _texts("postgresql")
-    assert [name for name, text in texts.items() if "POSTCOMPILE" in text] == []
     assert "FROM unnest(" in texts["lease"]
-    for name in ("take_cells", "take_spending", "take_reservations"):
+    for name in ("take_cells", "take_spending", "take_calls"):
         assert texts[name].endswith("FOR UPDATE")
 
 
@@ -66,20 +85,33 @@ async def test_calls_without_a_price_cost_no_statement_about_money(
         experiment = await store.register(an_experiment(budget=5))
         runs = list(experiment.runs())
         executed = _counted(monkeypatch)
-        turns = [TurnKey(run.run_id, 1) for run in runs]
-        await lease(store, experiment.experiment_id, turns, "a", MONDAY, MONDAY + MINUTE)
+        await store.take_leases([claim_of(run, "lease") for run in runs], "a")
         assert len(executed) == 2
-        await store.record([a_response(run, cost=None) for run in runs])
-        assert len(executed) == 3
+        responses = [a_response(run, cost=None) for run in runs]
+        await store.record(responses, ["lease"] * len(runs))
+        assert len(executed) == 5
+        assert not any("spending" in str(statement) for statement in executed)
+
+
+async def test_calls_with_a_price_cost_as_many_statements_however_many_there_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with opened(lambda: SqlStore.from_url(f"sqlite:///{tmp_path}/benchmark.db")) as store:
+        experiment = await store.register(an_experiment(budget=10_000))
+        runs = list(experiment.runs())
+        executed = _counted(monkeypatch)
+        await store.take_leases([claim_of(run, "lease", 9) for run in runs], "a")
+        assert len(executed) == 4
+        await store.record([a_response(run, cost=5) for run in runs], ["lease"] * len(runs))
+        assert len(executed) == 9
 
 
 async def test_sqlite_looks_keys_up_in_an_index(tmp_path: Path) -> None:
     path = tmp_path / "benchmark.db"
     async with opened(lambda: SqlStore.from_url(f"sqlite:///{path}")):
         pass
-    lookups = Lookups(DIALECTS["sqlite"])
+    lookups, leases = Lookups(DIALECTS["sqlite"]), LeaseStatements(DIALECTS["sqlite"])
     turns = [("exp", "run-1", 1), ("exp", "run-2", 2)]
-    calls = lookups.keys_of_calls(turns)
     engine = create_engine(f"sqlite:///{path}")
     plans: dict[str, str] = {}
 
@@ -89,22 +121,30 @@ async def test_sqlite_looks_keys_up_in_an_index(tmp_path: Path) -> None:
         plans[statement] = " ".join(row[-1] for row in cursor.fetchall())
 
     with engine.connect() as connection:
-        connection.execute(lookups.take_reservations, calls)
-        connection.execute(lookups.end_reservations, calls)
-        connection.execute(lookups.held_calls, lookups.keys_of_calls(turns, owner="a", now=0))
+        connection.execute(leases.take_calls, leases.keys_of_calls(turns))
+        times = {"now": 0, "dead_before": 0}
+        keys = leases.keys_of_calls(turns, claimant="a", **times)
+        connection.execute(leases.find_leases, keys)
+        connection.execute(lookups.responses, {"run_ids": ["run-1", "run-2"]})
+        connection.execute(reconciling.UNSCORED_RESPONSES, {"experiment_id": "exp", "limit": 1})
+        connection.execute(reconciling.LIST_RUNNING)
         connection.execute(lookups.delete_shares, lookups.keys_of_shares([("gpt", "a")]))
         cells = lookups.keys_of_cells([("exp", "a/b", "scenario", turn, "v1") for turn in (1, 2)])
         connection.execute(lookups.take_cells, cells)
     engine.dispose()
-    assert len(plans) == 5
-    assert [plan for plan in plans.values() if not plan.startswith("SEARCH ")] == []
+    assert len(plans) == 7
+    for scan in SCANS:
+        plans = {statement: plan.replace(scan, "") for statement, plan in plans.items()}
+    assert [plan for plan in plans.values() if "SCAN" in plan] == []
 
 
 async def test_what_is_in_flight_is_found_without_reading_every_call(tmp_path: Path) -> None:
     path = tmp_path / "benchmark.db"
     async with opened(lambda: SqlStore.from_url(f"sqlite:///{path}")):
         pass
-    spending = str(statements.FIND_SPENDING.compile(dialect=URL.create("sqlite").get_dialect()()))
+    spending = str(
+        lease_statements.FIND_SPENDING.compile(dialect=URL.create("sqlite").get_dialect()())
+    )
     with closing(sqlite3.connect(path)) as connection:
         parameters = [0] * spending.count("?")
         plan = connection.execute(f"EXPLAIN QUERY PLAN {spending}", parameters).fetchall()
@@ -118,10 +158,13 @@ async def test_a_call_that_is_settled_is_not_looked_at_again_for_what_is_in_flig
     async with opened(lambda: SqlStore.from_url(f"sqlite:///{path}")) as store:
         experiment = await store.register(an_experiment(budget=1_000))
         id_, runs = experiment.experiment_id, list(experiment.runs())
-        claims = [Claim(TurnKey(run.run_id, 1), 5) for run in runs]
-        await store.lease(id_, claims, "a", MONDAY, MONDAY + MINUTE)
-        await store.record([a_response(run, cost=3) for run in runs[1:]])
-        await store.release(id_, [claims[0].turn], "a", paid=True)
+        claims = [claim_of(run, "lease", 5) for run in runs]
+        await store.take_leases(claims, "a")
+        responses = [a_response(run, cost=3) for run in runs[2:]]
+        await store.record(responses, ["lease"] * len(responses))
+        await store.record([a_response(runs[1], cost=None)], ["lease"])
+        await store.end_calls([CallEnd(claims[0].lease, billed=True)])
+        assert (await store.spending(id_)).in_flight == 0
     with closing(sqlite3.connect(path)) as connection:
         [(reservations,)] = connection.execute("SELECT count(*) FROM calls WHERE reserved > 0")
     assert reservations == 0

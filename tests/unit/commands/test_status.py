@@ -1,5 +1,6 @@
 """`socratic-bench status`: how far experiments are, and by name what is not done."""
 
+import asyncio
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 
@@ -7,7 +8,8 @@ import pytest
 
 from socratic_bench.domain.manifest import TutorModel
 from socratic_bench.domain.money import Price
-from socratic_bench.ports.store import Claim, TurnKey
+from socratic_bench.errors import BrokerUnavailable
+from socratic_bench.ports.leases import Claim, LeaseKey
 from tests.contract.store.facts import a_failure, a_response, a_score, an_experiment
 
 LONG_AGO = datetime.now(UTC) - timedelta(hours=50)
@@ -25,6 +27,7 @@ def registered(prompt, experiment, *, scored=0, failed=0, answered=0):
             [a_failure(next(runs)) for _ in range(failed)],
         )
         await store.record([a_response(next(runs)) for _ in range(answered)])
+        await store.complete(experiment.experiment_id, JUST_NOW)
 
     prompt.seed(fill)
     return experiment.experiment_id
@@ -98,12 +101,12 @@ def in_flight(prompt, experiment, *, spent, reserved):
     answered, asked, *_ = (run for run in experiment.runs() if run.model_id == PRICED.id)
 
     async def call(store):
-        claims = [Claim(TurnKey(run.run_id, 1), reserved) for run in (answered, asked)]
-        await store.lease(
-            experiment.experiment_id, claims, "runner", JUST_NOW, JUST_NOW + timedelta(hours=1)
-        )
+        leases = [
+            LeaseKey(run.experiment_id, run.run_id, 1, run.run_id) for run in (answered, asked)
+        ]
+        await store.take_leases([Claim(each, 3600.0, reserved) for each in leases], "runner")
         response = a_response(answered).model_copy(update={"cost_nanodollars": spent})
-        await store.record([response])
+        await store.record([response], [leases[0].lease_id])
 
     prompt.seed(call)
 
@@ -144,7 +147,7 @@ def test_each_model_has_its_cost_and_what_its_runs_failed_for(prompt):
 def test_out_of_budget_is_a_state_that_names_what_is_undone_and_exits_with_1(prompt):
     experiment = a_priced_experiment(budget=Decimal("0.0001"))
     registered(prompt, experiment, scored=3)
-    prompt.seed(lambda store: store.exhaust(experiment.experiment_id))
+    prompt.seed(lambda store: store.exhaust(experiment.experiment_id, 10**18))
     done = prompt.run("status", "exp")
     assert done.code == 1
     assert ["state", "out", "of", "budget"] in [line.split() for line in done.out.splitlines()]
@@ -158,7 +161,7 @@ def test_out_of_budget_is_a_state_that_names_what_is_undone_and_exits_with_1(pro
 def test_a_budget_that_was_raised_is_at_work_again(prompt):
     experiment = a_priced_experiment(budget=Decimal("0.0001"))
     registered(prompt, experiment, scored=3)
-    prompt.seed(lambda store: store.exhaust(experiment.experiment_id))
+    prompt.seed(lambda store: store.exhaust(experiment.experiment_id, 10**18))
     prompt.seed(lambda store: store.register(a_priced_experiment(budget=Decimal(1))))
     done = prompt.run("status", "exp", "--json")
     assert (done.code, done.json["state"], done.json["spending"]["budget_usd"]) == (
@@ -213,7 +216,7 @@ def test_json_leaves_undone_runs_out_where_they_were_not_looked_for(prompt):
     assert prompt.run("status", "exp", "--json").json["undone"] is None
 
 
-def test_one_complete_but_for_a_lost_score_is_late_when_asked_what_is_undone(prompt):
+def test_one_without_a_score_that_was_lost_is_not_complete(prompt):
     experiment = an_experiment(created_at=LONG_AGO, follow_ups=("And?",))
 
     async def fill(store):
@@ -224,7 +227,7 @@ def test_one_complete_but_for_a_lost_score_is_late_when_asked_what_is_undone(pro
 
     prompt.seed(fill)
     done = prompt.run("status", "exp", "--undone", "--json")
-    assert (done.code, done.json["state"]) == (1, "complete")
+    assert (done.code, done.json["state"]) == (1, "overdue")
     assert [run["waits_for"] for run in done.json["undone"]] == ["score"]
 
 
@@ -246,3 +249,25 @@ def test_undone_runs_of_all_experiments_are_not_asked_for(prompt):
     done = prompt.run("status", "--undone")
     assert done.code == 2
     assert "ID" in done.err
+
+
+def test_dead_letters_are_told_of_where_a_broker_is_named(prompt, broker):
+    experiment = an_experiment(created_at=JUST_NOW)
+    registered(prompt, experiment)
+    assert prompt.run("status").err == ""
+    asyncio.run(broker.bury("judge-response-recorded", "no event", b"{}", b"[]"))
+    for words in (["status"], ["status", experiment.experiment_id, "--json"]):
+        told = prompt.run(*words).err
+        assert told.startswith("There are dead letters: 2 in judge-response-recorded. ")
+        assert "socratic-bench dlq list" in told
+
+
+def test_a_broker_that_does_not_answer_keeps_nobody_from_the_status(prompt, broker, monkeypatch):
+    async def away(queues, broadcasts):
+        raise BrokerUnavailable("connection refused")
+
+    monkeypatch.setattr(broker, "declare", away)
+    registered(prompt, an_experiment(created_at=JUST_NOW))
+    done = prompt.run("status")
+    assert (done.code, len(done.out.splitlines())) == (0, 2)
+    assert done.err.startswith("The broker does not answer")

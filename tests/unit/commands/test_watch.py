@@ -1,6 +1,7 @@
 """`socratic-bench watch`: follows an experiment to its end, its deadline or its last dollar."""
 
 import asyncio
+import signal
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
@@ -13,7 +14,8 @@ from socratic_bench.domain.cell import fold
 from socratic_bench.domain.money import Price
 from socratic_bench.errors import BrokerUnavailable, StoreUnavailable
 from socratic_bench.events.aggregate_updated import AggregateUpdated, AggregateUpdatedData
-from socratic_bench.ports.store import Progress, Spending
+from socratic_bench.ports.leases import Spending
+from socratic_bench.ports.store import Progress
 from socratic_embedded.commands import watch as watching
 from socratic_embedded.commands.watch import follow
 from tests.contract.store.facts import MINUTE, MONDAY, a_score, an_experiment
@@ -21,6 +23,7 @@ from tests.unit.commands.conftest import KeptBroker
 from tests.waiting import waiting_for
 
 EXPERIMENT = an_experiment()
+COMPLETE = EXPERIMENT.model_copy(update={"completed_at": MONDAY})
 DEADLINE = EXPERIMENT.deadline_at
 NOW = datetime.now(UTC)
 
@@ -43,14 +46,14 @@ def with_prices(experiment, *prices, budget=None):
 class ScriptedStore:
     """Answers what is next in its scripts; the last answers stay."""
 
-    def __init__(self, *progress, stored=EXPERIMENT, spending=(ENOUGH,), cells=()):
+    def __init__(self, *progress, stored=COMPLETE, spending=(ENOUGH,), cells=()):
         self.script = list(progress)
         self.stored = stored
         self.spent = list(spending)
         self.scored = cells
         self.looks = 0
 
-    async def spending(self, experiment_id, now):
+    async def spending(self, experiment_id):
         return self.spent.pop(0) if len(self.spent) > 1 else self.spent[0]
 
     async def cells(self, experiment_ids):
@@ -98,18 +101,23 @@ async def followed(store, clock, heard=None, experiment=EXPERIMENT):
 
 async def test_it_looks_again_and_again_until_all_is_done_without_hearing_anything():
     store = ScriptedStore(0, 5, 5, 12)
-    assert await followed(store, StoppedClock(MONDAY)) == (EXPERIMENT, True, [0, 5, 5, 12])
+    assert await followed(store, StoppedClock(MONDAY)) == (COMPLETE, True, [0, 5, 5, 12])
+
+
+async def test_all_runs_done_is_not_complete_before_the_store_says_so():
+    store = ScriptedStore(12, stored=EXPERIMENT)
+    assert await followed(store, StoppedClock(DEADLINE)) == (EXPERIMENT, False, [12])
 
 
 async def test_it_ends_at_the_deadline_with_what_was_done_until_then():
-    store = ScriptedStore(5)
-    clock = StoppedClock(DEADLINE - MINUTE, DEADLINE - MINUTE, DEADLINE)
+    store = ScriptedStore(5, stored=EXPERIMENT)
+    clock = StoppedClock(DEADLINE - MINUTE, DEADLINE)
     assert await followed(store, clock) == (EXPERIMENT, False, [5, 5])
 
 
 async def test_a_deadline_that_was_put_off_meanwhile_is_waited_for():
     manifest = EXPERIMENT.manifest.model_copy(update={"deadline_hours": 25.0})
-    put_off = EXPERIMENT.model_copy(update={"manifest": manifest})
+    put_off = COMPLETE.model_copy(update={"manifest": manifest})
     store = ScriptedStore(5, 5, 12, stored=put_off)
     experiment, complete, _ = await followed(store, StoppedClock(DEADLINE))
     assert complete
@@ -198,6 +206,7 @@ def registered(prompt, experiment, *, scored):
         await store.register(experiment)
         runs = list(experiment.runs())[:scored]
         await store.fold([a_score(run) for run in runs], ())
+        await store.complete(experiment.experiment_id, NOW)
 
     prompt.seed(fill)
 
@@ -228,7 +237,7 @@ def test_past_the_deadline_it_names_what_is_undone_and_exits_with_1(prompt):
 def test_out_of_budget_it_names_what_is_undone_says_what_to_do_and_exits_with_1(prompt):
     experiment = with_prices(an_experiment(created_at=NOW), PRICE, PRICE, budget=Decimal("0.00025"))
     registered(prompt, experiment, scored=10)
-    prompt.seed(lambda store: store.exhaust(experiment.experiment_id))
+    prompt.seed(lambda store: store.exhaust(experiment.experiment_id, 10**18))
     undone = [run.run_id for run in experiment.runs()][10:]
     done = prompt.run("watch", "exp-")
     assert done.code == 1
@@ -261,7 +270,8 @@ def _after(function, wait):
 
 def test_ctrl_c_ends_the_watching_only(prompt, monkeypatch):
     async def interrupted(*_, **__):
-        raise KeyboardInterrupt
+        signal.raise_signal(signal.SIGINT)
+        await asyncio.Event().wait()
 
     monkeypatch.setattr(watching, "follow", interrupted)
     registered(prompt, an_experiment(created_at=NOW), scored=1)

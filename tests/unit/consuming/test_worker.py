@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import Counter
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, contextmanager
 
 import pytest
 
@@ -39,6 +39,15 @@ class Tally:
     def __init__(self) -> None:
         self.in_hand = 0
         self.outcomes = Counter()
+        self.held = []
+
+    @contextmanager
+    def holding(self, queue, times):
+        assert queue == QUEUE
+        batch = list(times)
+        self.held.append(batch)
+        yield
+        self.held.remove(batch)
 
     def taken(self, queue, messages):
         assert queue == QUEUE
@@ -67,11 +76,11 @@ class UnsettlingBroker(MemoryBroker):
             yield consumer
 
     def _unless_error(self, settle):
-        async def settle_or_raise(*arguments):
+        async def settle_or_raise(*arguments, **options):
             if self.error is not None:
                 self.refused.set()
                 raise self.error
-            await settle(*arguments)
+            await settle(*arguments, **options)
 
         return settle_or_raise
 
@@ -136,10 +145,11 @@ async def test_a_closed_broker_ends_the_worker():
 
 async def test_an_observer_is_told_what_became_of_every_message():
     broker = await broker_with(requests(6), MemoryBroker(delivery_limit=1))
-    tally, in_hand = Tally(), []
+    tally, in_hand, held = Tally(), [], []
 
     async def handler(batch):
         in_hand.append(tally.in_hand)
+        held.extend(tally.held)
         worker.drain()
         yield [Handled(work) for work in batch[:3]]
         yield [Postponed(batch[3], 1.0, "busy"), Rejected(batch[4], "no"), Rejected(batch[5], "no")]
@@ -148,7 +158,9 @@ async def test_an_observer_is_told_what_became_of_every_message():
     async with waiting_for("the worker"):
         await worker.run()
     assert in_hand == [6]
+    assert held == [[TIME] * 6]
     assert tally.in_hand == 0
+    assert tally.held == []
     assert tally.outcomes == {"handled": 3, "retried": 1, "rejected": 2}
     await broker.close()
 
@@ -170,6 +182,7 @@ async def test_a_cancelled_worker_gives_back_what_is_in_hand_and_says_so():
     assert running.cancelled()
     assert tally.outcomes == {"handled": 1, "returned": 2}
     assert tally.in_hand == 0
+    assert tally.held == []
     assert await broker.depth(QUEUE) == 2
     await broker.close()
 

@@ -9,7 +9,7 @@ import pytest
 from socratic_bench.adapters.memory.broker import MemoryBroker
 from socratic_bench.adapters.sql.store import SqlStore
 from socratic_bench.consuming.dispatch import Dispatcher, to_message
-from socratic_bench.consuming.outcomes import Handled
+from socratic_bench.consuming.outcomes import Handled, Rejected
 from socratic_bench.consuming.queues import JUDGE_RESPONSE_RECORDED
 from socratic_bench.consuming.worker import Intake, Worker
 from socratic_bench.errors import (
@@ -69,9 +69,12 @@ class Hosted:
             return await client.get(path)
 
     @asynccontextmanager
-    async def _workers(self, observer):
+    async def _workers(self, observer, _metrics):
         dispatcher = Dispatcher(self._handler, ResponseRecorded)
         yield [Worker(self._broker, QUEUE, dispatcher, Intake(pause=0), observer=observer)]
+
+    async def metrics(self):
+        return (await self.get("/metrics")).text
 
     async def end(self):
         self.stop.set()
@@ -262,7 +265,7 @@ async def test_metrics_tell_what_was_done_and_what_waits(broker, store, log, mon
     done = asyncio.Event()
 
     async def handler(batch):
-        yield [Handled(work) for work in batch]
+        yield [Rejected(batch[0], "nobody can read it"), *map(Handled, batch[1:])]
         done.set()
 
     hosted = Hosted(broker, store, handler, log)
@@ -270,12 +273,17 @@ async def test_metrics_tell_what_was_done_and_what_waits(broker, store, log, mon
     before = (await hosted.get("/metrics")).text
     await broker.publish([MESSAGE, MESSAGE])
     await done.wait()
-    after = (await hosted.get("/metrics")).text
+    looked_up = {f'socratic_dead_letters{{queue="{QUEUE.name}"}} 1.0', "socratic_ready 1.0"}
+    after = await until(
+        hosted.metrics, lambda text: looked_up <= set(text.splitlines()), "what is looked up"
+    )
     await hosted.end()
 
     queue = f'queue="{QUEUE.name}"'
     assert f'socratic_messages_total{{outcome="handled",{queue}}} 0.0' in before
-    assert f'socratic_messages_total{{outcome="handled",{queue}}} 2.0' in after
+    assert f'socratic_messages_total{{outcome="handled",{queue}}} 1.0' in after
+    assert f'socratic_messages_total{{outcome="rejected",{queue}}} 1.0' in after
+    assert f"socratic_oldest_message_seconds{{{queue}}} 0.0" in after
     assert f"socratic_messages_in_flight{{{queue}}} 0.0" in after
     assert f"socratic_message_seconds_count{{{queue}}} 2.0" in after
     assert f"socratic_queue_depth{{{queue}}} 0.0" in after

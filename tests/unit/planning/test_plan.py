@@ -14,7 +14,8 @@ from socratic_bench.events.codec import Event
 from socratic_bench.events.run_requested import RunRequested
 from socratic_bench.planning import plan
 from socratic_bench.planning.plan import PlanCounts, publish_plan
-from socratic_bench.ports.store import CallCount, Progress
+from socratic_bench.ports.store import CallCount, Progress, RecordedFailure
+from tests.contract.store.facts import a_failure
 
 MONDAY = datetime(2026, 3, 2, 9, tzinfo=UTC)
 
@@ -34,6 +35,8 @@ class Ledger:
         self.failures = failures
         self.silent = False
         self.begun = True
+        self.failed: dict[str, RecordedFailure] = {}
+        self.planned: list[datetime] = []
 
     async def register(self, experiment: Experiment) -> Experiment:
         return self.experiments.setdefault(experiment.experiment_id, experiment)
@@ -45,6 +48,13 @@ class Ledger:
     async def progress(self, experiment_id: str) -> Progress:
         planned = self.experiments[experiment_id].manifest.planned_runs
         return Progress(planned=planned, done=len(self.done), failed=0)
+
+    async def recorded_failures(self, run_ids: Collection[str]) -> dict[str, RecordedFailure]:
+        return {run_id: self.failed[run_id] for run_id in run_ids if run_id in self.failed}
+
+    async def mark_planned(self, experiment_id: str, at: datetime) -> None:
+        assert experiment_id in self.experiments
+        self.planned.append(at)
 
     async def done_runs(self, experiment_id: str, run_ids: Collection[str]) -> set[str]:
         assert experiment_id in self.experiments
@@ -133,11 +143,24 @@ async def test_runs_that_are_done_are_not_requested_again():
 
 async def test_runs_that_are_asked_for_again_are_requested_though_they_are_done():
     experiment, ledger, requests = an_experiment(1), Ledger(), Requests()
-    first, second, *_ = (run.run_id for run in experiment.runs())
-    ledger.done.update({first, second})
-    counts = await planned(experiment, ledger, requests, again={second, "run-of-another-plan"})
+    first, second, third, _ = experiment.runs()
+    ledger.done.update({first.run_id, second.run_id})
+    ledger.failed[third.run_id] = RecordedFailure(a_failure(third), retry=4)
+    again = {second.run_id, third.run_id, "run-of-another-plan"}
+    counts = await planned(experiment, ledger, requests, again=again)
     assert counts == PlanCounts(planned=4, already_done=1, published=3)
-    assert first not in {event.subject for event in requests.events.values()}
+    retries = {event.subject: event.data.retry for event in requests.events.values()}
+    assert first.run_id not in retries
+    assert (retries[second.run_id], retries[third.run_id]) == (1, 5)
+
+
+async def test_a_plan_is_marked_once_all_of_it_is_requested():
+    experiment, ledger = an_experiment(3), Ledger()
+    with pytest.raises(BrokerClosed):
+        await planned(experiment, ledger, Requests(room=2), batch_size=5)
+    assert ledger.planned == []
+    await planned(experiment, ledger, Requests())
+    assert ledger.planned == [MONDAY]
 
 
 async def test_an_experiment_that_nobody_has_begun_is_planned_without_asking_for_done_runs():

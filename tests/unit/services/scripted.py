@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import asynccontextmanager
+from functools import partial
+from typing import NamedTuple
 
 from socratic_bench.adapters.memory.broker import MemoryBroker
 from socratic_bench.adapters.system.clock import SystemClock
 from socratic_bench.consuming.dispatch import to_message
+from socratic_bench.consuming.outcomes import Emit, Work
 from socratic_bench.consuming.queues import BROADCASTS, RUNNER_RUN_REQUESTED, WORK_QUEUES
+from socratic_bench.consuming.retry_policy import RetryPolicy
+from socratic_bench.consuming.waits import Waits
 from socratic_bench.domain.manifest import Experiment, Limits, Manifest, TutorModel
 from socratic_bench.domain.money import Price
 from socratic_bench.domain.response import Usage
@@ -18,6 +24,15 @@ from socratic_bench.events.run_requested import RunRequested
 from socratic_bench.ports.models import Reply
 from socratic_bench.scoring.statuses import Status
 from socratic_runner.bootstrap import runner_worker
+from socratic_runner.budgets import Budgets
+from socratic_runner.call_observing import UnobservedCalls
+from socratic_runner.clients import TutorPool
+from socratic_runner.conversation_runner import ConversationRunner
+from socratic_runner.experiments import Experiments
+from socratic_runner.handler import RunRequestedHandler
+from socratic_runner.leases import LeaseBook
+from socratic_runner.limits.retries import Retries
+from socratic_runner.limits.scopes import Gates
 from socratic_runner.settings import RunnerSettings
 from tests.unit.events.examples import TIME
 from tests.waiting import waiting_for
@@ -70,10 +85,56 @@ def reply(text="What might you try?", status=Status.OK) -> Reply:
     return Reply(text=text, status=status, usage=usage, latency_ms=3, stop_reason="stop")
 
 
-async def carry_out(store, tutor, *runs, owner="runner-1", settings=SETTINGS):
+class Parts(NamedTuple):
+    """The parts of a runner."""
+
+    leases: LeaseBook
+    runner: ConversationRunner
+    handler: RunRequestedHandler
+    tutors: TutorPool
+    gates: Gates
+    draining: asyncio.Event
+
+
+@asynccontextmanager
+async def parts_of_a_runner(store, tutor, *, owner="runner-1", most=10, margin=60.0):
+    """A runner without a worker."""
+    draining, clock, gates = asyncio.Event(), SystemClock(), Gates(most=most)
+    tutors = TutorPool(lambda _: tutor, gates)
+    leases = LeaseBook(store, owner, Waits(), draining)
+    retries = partial(Retries, RetryPolicy(draw=lambda: 0.0))
+    runner = ConversationRunner(
+        leases,
+        store.responses,
+        Budgets(store),
+        clock,
+        retries,
+        margin,
+        draining,
+        UnobservedCalls(),
+    )
+    handler = RunRequestedHandler(
+        store, Experiments(store), tutors, leases, runner, clock, busy_delay=1.0
+    )
+    async with leases.open(alone=False):
+        yield Parts(leases, runner, handler, tutors, gates, draining)
+
+
+def requested(run, retry=0):
+    return Work(RunRequested.of(run, source="test", time=TIME, retry=retry), 1)
+
+
+async def outcomes_of(handler, *works):
+    """The last word on each piece of work."""
+    ends = [each async for batch in handler(works) for each in batch]
+    return {each.work: each for each in ends if not isinstance(each, Emit)}
+
+
+async def carry_out(store, tutor, *runs, owner="runner-1", settings=SETTINGS, retry=0, **options):
     """Request runs and return the events the runner publishes for them, in order.
 
-    `tutor` answers for every model, or is a tutor for each, or opens one for a model.
+    `tutor` answers for every model, or is a tutor for each, or opens one for a model. The runner
+    is made with `options`.
     """
     if isinstance(tutor, ScriptedTutor):
 
@@ -89,12 +150,17 @@ async def carry_out(store, tutor, *runs, owner="runner-1", settings=SETTINGS):
     await broker.declare(WORK_QUEUES, BROADCASTS)
     async with (
         waiting_for("the runner"),
-        runner_worker(broker, store, SystemClock(), open_client, settings, owner=owner) as worker,
+        runner_worker(
+            broker, store, SystemClock(), open_client, settings, owner=owner, **options
+        ) as worker,
         asyncio.TaskGroup() as tasks,
     ):
         tasks.create_task(worker.run())
         await broker.publish(
-            [to_message(RunRequested.of(run, source="test", time=TIME)) for run in runs]
+            [
+                to_message(RunRequested.of(run, source="test", time=TIME, retry=retry))
+                for run in runs
+            ]
         )
         events = []
         async with (

@@ -88,18 +88,18 @@ async def test_a_lease_that_is_kept_waiting_is_given_back_and_taken_anew(store):
 
 
 async def test_a_lease_is_given_back_once_a_store_that_was_away_answers(store, monkeypatch):
-    give_back, away = store.give_back, [StoreUnavailable("restarting")] * 2
+    give_back, away = store.give_back_leases, [StoreUnavailable("restarting")] * 2
 
-    async def give_back_later(*lease):
+    async def give_back_later(leases):
         if away:
             raise away.pop()
-        await give_back(*lease)
+        await give_back(leases)
 
     async def script(*_):
         await asyncio.sleep(0.05)
         return reply()
 
-    monkeypatch.setattr(store, "give_back", give_back_later)
+    monkeypatch.setattr(store, "give_back_leases", give_back_later)
     tutor = ScriptedTutor(script)
     one_by_one = MODEL.model_copy(update={"limits": Limits(concurrency=1, timeout_seconds=5)})
     runs = await runs_of(store, one_by_one, repeats=5)

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from socratic_bench.errors import InvalidSettings
+from socratic_bench.hosting.owners import new_owner
 from socratic_bench.service_settings import PREFIX, load_settings
 from socratic_curator.settings import CuratorProcessSettings
 from socratic_judge.settings import JudgeProcessSettings
@@ -66,7 +67,6 @@ def test_addresses_are_secret_and_health_is_served_on_this_machine_alone(setting
         ("DRAIN_DEADLINE", "-1"),
         ("LOG_LEVEL", "loud"),
         ("RUNNER_FOLDER", "/no/such/folder"),
-        ("RUNNER_NAME", ""),
         ("RUNNER_LEASE_MARGIN", "never"),
         ("BROKER_URL", ""),
     ],
@@ -80,8 +80,5 @@ def test_a_wrong_setting_is_named_and_its_value_is_not_told(monkeypatch, name, v
     assert "hunter2" not in str(raised.value)
 
 
-def test_no_two_runners_have_the_same_name_unless_they_are_given_one():
-    names = {load_settings(RunnerProcessSettings, **ADDRESSES).runner_name for _ in range(100)}
-    assert len(names) == 100
-    given = load_settings(RunnerProcessSettings, **ADDRESSES, runner_name="runner-a")
-    assert given.runner_name == "runner-a"
+def test_no_two_processes_have_the_same_name_in_the_store():
+    assert len({new_owner("runner") for _ in range(100)}) == 100

@@ -1,46 +1,40 @@
 """The runner: a response is stored before anything else, and no model is asked twice for one."""
 
 import asyncio
-from datetime import timedelta
-from functools import partial
+from dataclasses import replace
 
 import pytest
 import structlog
 
 from socratic_bench.adapters.sql.store import SqlStore
-from socratic_bench.adapters.system.clock import SystemClock
-from socratic_bench.consuming.outcomes import Handled, Postponed, Work
-from socratic_bench.consuming.retry_policy import RetryPolicy
+from socratic_bench.consuming.outcomes import Handled, Postponed
 from socratic_bench.domain.manifest import Experiment, Limits, Manifest, TutorModel
+from socratic_bench.domain.response import Usage
 from socratic_bench.errors import InvalidInput, ModelCallFailed, StoreUnavailable
 from socratic_bench.events.response_recorded import ResponseRecorded
 from socratic_bench.events.run_failed import RunFailed
-from socratic_bench.events.run_requested import RunRequested
-from socratic_bench.ports.models import FailureKind, Reply
-from socratic_bench.ports.store import Claim, TurnKey
+from socratic_bench.ports.leases import Claim, LeaseAnswer, LeaseKey
+from socratic_bench.ports.models import FailureKind
 from socratic_bench.scoring.statuses import Status
-from socratic_runner.bootstrap import give_back_leases, take_leases
-from socratic_runner.budgets import Budgets
-from socratic_runner.calls import Calls
+from socratic_runner import conversation_runner
 from socratic_runner.clients import TutorPool
-from socratic_runner.conversation import Conversation, TurnPutOff
-from socratic_runner.experiments import Experiments
-from socratic_runner.handlers import RunCarrier
-from socratic_runner.limits.retries import Retries
+from socratic_runner.conversation import Conversation, TurnFailed, TurnPutOff
 from socratic_runner.limits.scopes import Gates
-from socratic_runner.turn_taking import TurnTaking
 from tests.unit.events.examples import TIME
 from tests.unit.services.scripted import (
     EXPERIMENT,
     MODEL,
     ONE,
     SCENARIOS,
-    SETTINGS,
     THREE,
     ScriptedTutor,
     carry_out,
+    outcomes_of,
+    parts_of_a_runner,
     reply,
+    requested,
 )
+from tests.waiting import until
 
 
 @pytest.fixture
@@ -93,7 +87,7 @@ async def test_a_run_that_was_cut_off_goes_on_at_its_first_missing_turn(store):
     assert isinstance(failed, RunFailed)
     assert (failed.data.turn, failed.data.kind) == (2, "auth")
     tutor = ScriptedTutor(lambda question, _: reply(f"later {question.turn}"))
-    events = await carry_out(store, tutor, THREE)
+    events = await carry_out(store, tutor, THREE, retry=1)
     assert [question.turn for question in tutor.asked] == [2, 3]
     assert [event.data.text for event in events] == ["first 1", "later 2", "later 3"]
 
@@ -203,60 +197,128 @@ async def test_every_client_is_closed_though_one_fails_and_nobody_waits_for_it()
     assert [client.closed for client in clients] == [False, True, True]
 
 
-async def test_runs_whose_outcomes_could_not_be_published_are_carried_out_when_they_come_again(
-    store,
-):
+async def test_a_failed_run_that_comes_again_is_not_called_again(store):
+    failing = ScriptedTutor(lambda *_: ModelCallFailed("auth", "401", retryable=False))
+    [first] = await carry_out(store, failing, ONE)
+    [again] = await carry_out(store, ScriptedTutor(lambda *_: reply()), ONE)
+    assert (first.id, first.data) == (again.id, again.data)
+    [retried] = await carry_out(store, ScriptedTutor(lambda *_: reply()), ONE, retry=1)
+    assert retried.data.text == reply().text
+    assert len(failing.asked) == 1
+
+
+async def test_a_failure_is_stored_before_it_is_published(store):
+    tutor = ScriptedTutor(lambda *_: ModelCallFailed("auth", "401", retryable=False))
+    async with parts_of_a_runner(store, tutor) as parts:
+        [outcome] = (await outcomes_of(parts.handler, requested(ONE))).values()
+    [event] = outcome.publish
+    assert (await store.recorded_failures([ONE.run_id]))[ONE.run_id].failure == event.data
+
+
+async def test_token_counts_that_cannot_be_true_are_no_reply(store):
+    def script(_question, call):
+        usage = Usage(visible_output_tokens=250_000_000_000 if call == 1 else 10, input_tokens=5)
+        return replace(reply(), usage=usage)
+
+    [event] = await carry_out(store, ScriptedTutor(script), ONE)
+    assert event.data.kind == "malformed_reply"
+    assert "250000000000 written" in event.data.message
+
+
+async def test_a_request_of_a_run_in_hand_is_settled_with_the_first(store):
+    answer = asyncio.Event()
+
+    async def script():
+        await answer.wait()
+        return reply()
+
+    tutor = ScriptedTutor(lambda *_: script())
+    first, second = requested(ONE), requested(ONE)
+    async with parts_of_a_runner(store, tutor) as parts, asyncio.TaskGroup() as tasks:
+        one = tasks.create_task(outcomes_of(parts.handler, first))
+        await block(lambda: tutor.asked)
+        other = tasks.create_task(outcomes_of(parts.handler, second))
+        await asyncio.sleep(0)
+        answer.set()
+    assert (await one)[first].publish == (await other)[second].publish
+    assert isinstance((await other)[second], Handled)
+    assert len(tutor.asked) == 1
+
+
+async def test_a_handler_that_is_ended_early_takes_its_runs_in_hand_again(store):
     await carry_out(store, ScriptedTutor(lambda *_: reply()), ONE)
-    tutor, clock, draining = ScriptedTutor(lambda *_: reply()), SystemClock(), asyncio.Event()
-
-    lease, give_back = partial(take_leases, store, "a"), partial(give_back_leases, store, "a")
-    margin, budgets = timedelta(seconds=5), Budgets(store, clock)
-    calls = Calls(lease, give_back, give_back, budgets, clock, margin, draining)
-    turn_taking = TurnTaking(calls, store.record, clock, partial(Retries, RetryPolicy()), draining)
-    tutors = TutorPool(lambda _: tutor, Gates(most=10))
-    carrier = RunCarrier(store, Experiments(store), tutors, turn_taking, clock, busy_delay=1)
-    answered, due = [
-        Work(RunRequested.of(run, source="test", time=TIME), 1) for run in (ONE, THREE)
-    ]
-    outcomes = carrier([answered, due])
-    assert [type(each) for each in await anext(outcomes)] == [Handled]
-    await outcomes.aclose()  # as when the broker is away
-    ends = [type(each) async for batch in carrier([due]) for each in batch]
-    assert ends[-1] is Handled
-    assert Postponed not in ends
-
-
-async def hold(store, **lasting):
-    """Have another runner hold the lease of the first turn of ONE."""
-    now, held = SystemClock().now(), TurnKey(ONE.run_id, 1)
-    until = now + timedelta(**lasting)
-    leases = await store.lease(ONE.experiment_id, [Claim(held)], "runner-2", now, until)
-    assert leases.granted == {held}
-
-
-async def test_a_turn_another_runner_is_asking_for_is_left_to_it_for_longer_and_longer(store):
-    await hold(store, minutes=5)
     tutor = ScriptedTutor(lambda *_: reply())
+    async with parts_of_a_runner(store, tutor) as parts:
+        outcomes = parts.handler([requested(ONE), requested(THREE)])
+        assert [type(each) for each in await anext(outcomes)] == [Handled]
+        await outcomes.aclose()
+        [outcome] = (await outcomes_of(parts.handler, requested(THREE))).values()
+    assert isinstance(outcome, Handled)
 
-    async def nothing(_):
-        raise AssertionError("there is nothing to record or to release")
 
-    clock, draining = SystemClock(), asyncio.Event()
-    lease = partial(take_leases, store, "runner-1")
-    margin = timedelta(seconds=5)
-    calls = Calls(lease, nothing, nothing, Budgets(store, clock), clock, margin, draining)
-    turn_taking = TurnTaking(calls, nothing, clock, partial(Retries, RetryPolicy()), draining)
-    tutors = TutorPool(lambda _: tutor, Gates(most=10))
-    carrier = RunCarrier(store, Experiments(store), tutors, turn_taking, clock, busy_delay=1)
-    delays = []
-    for attempt in range(1, 21):
-        work = Work(RunRequested.of(ONE, source="test", time=TIME), attempt)
-        (outcome,) = [outcome async for batch in carrier([work]) for outcome in batch]
-        assert isinstance(outcome, Postponed)
-        delays.append(outcome.after)
-    # The deadline of the run, that of its last call, and the margin of its lease.
-    assert delays == [1, 2, 4, 8, 16, 32, *[45] * 14]
+async def block(seen):
+    """Wait until something is seen."""
+
+    async def look():
+        return seen()
+
+    await until(look, bool, "what the test waits for")
+
+
+async def hold(store, seconds):
+    """Have another runner hold the lease of the first turn of ONE."""
+    lease = LeaseKey(ONE.experiment_id, ONE.run_id, 1, "theirs")
+    assert await store.take_leases([Claim(lease, seconds)], "runner-2") == [LeaseAnswer.GRANTED]
+    return lease
+
+
+@pytest.fixture
+def quick_looks(monkeypatch):
+    monkeypatch.setattr(conversation_runner, "HELD_PAUSE", 0.01)
+
+
+@pytest.mark.usefixtures("quick_looks")
+async def test_a_turn_that_another_runner_asks_for_is_left_to_it(store):
+    await hold(store, seconds=300)
+    tutor = ScriptedTutor(lambda *_: reply())
+    async with parts_of_a_runner(store, tutor) as parts:
+        work = requested(ONE)
+        reason = "another runner is asking for this turn"
+        assert await outcomes_of(parts.handler, work) == {work: Postponed(work, 1.0, reason)}
     assert tutor.asked == []
+
+
+@pytest.mark.usefixtures("quick_looks")
+async def test_a_turn_that_another_runner_answers_meanwhile_is_not_asked_for(store):
+    theirs = await hold(store, seconds=300)
+    tutor, looks, take = ScriptedTutor(lambda *_: reply()), [], store.take_leases
+
+    async def take_leases(claims, owner):
+        looks.append(owner)
+        if len(looks) == 3:
+            async with parts_of_a_runner(store, tutor, owner="runner-2") as others:
+                conversation = Conversation(ONE, EXPERIMENT.manifest)
+                model = others.tutors.tutor(EXPERIMENT, MODEL.id)
+                question = conversation.question()
+                conversation.call_begins(0.0)
+                given = conversation.response(question, reply("theirs"), model, TIME)
+            await store.record([given], [theirs.lease_id])
+        return await take(claims, owner)
+
+    store.take_leases = take_leases
+    [event] = await carry_out(store, tutor, ONE)
+    assert event.data.text == "theirs"
+    assert tutor.asked == []
+
+
+@pytest.mark.usefixtures("quick_looks")
+async def test_what_a_runner_that_left_held_goes_on_at_once(store):
+    await hold(store, seconds=300)
+    await store.leave("runner-2")
+    tutor = ScriptedTutor(lambda *_: reply())
+    [event] = await carry_out(store, tutor, ONE)
+    assert event.data.text == reply().text
+    assert len(tutor.asked) == 1
 
 
 class FourCalls:
@@ -264,51 +326,51 @@ class FourCalls:
     meanwhile.
     """
 
-    def __init__(self, store, experiment):
-        self.store, self.id = store, experiment.experiment_id
-        self.clock, self.gates = SystemClock(), Gates(most=1)
-        self.prepared, self.answer, self.draining = [asyncio.Event() for _ in range(3)]
-        self.tutor = ScriptedTutor(self._script)
-        give_back = partial(give_back_leases, store, "runner-1")
-        budgets, margin = Budgets(store, self.clock), timedelta(seconds=60)
-        calls = Calls(
-            self._lease, give_back, self._lease, budgets, self.clock, margin, self.draining
-        )
-        model = TutorPool(lambda _: self.tutor, self.gates).tutor(experiment, MODEL.id)
-        conversations = [Conversation(run, experiment.manifest) for run in experiment.runs()]
-        self.fourth = conversations[3]
+    def __init__(self, parts, store, experiment, tutor):
+        self.store, self.id, self.parts, self.tutor = store, experiment.experiment_id, parts, tutor
+        self.prepared, self.answer = asyncio.Event(), asyncio.Event()
+        self.take = store.take_leases
+        store.take_leases = self._take
+        tutor.script = self._script
+        model = parts.tutors.tutor(experiment, MODEL.id)
+        self.conversations = [Conversation(run, experiment.manifest) for run in experiment.runs()]
         self.made = [
-            asyncio.create_task(calls.make(model, {each: each.question()}))
-            for each in conversations
+            asyncio.create_task(parts.runner.run(model, each, lambda: None))
+            for each in self.conversations
         ]
+
+    @property
+    def fourth(self):
+        return self.conversations[3]
 
     async def _script(self, _, asked):
         if asked == 3:
             await self.answer.wait()
         return reply()
 
-    async def _lease(self, leases):
-        granted = await take_leases(self.store, "runner-1", leases)
+    async def _take(self, claims, owner):
+        answers = await self.take(claims, owner)
         if len(self.tutor.asked) == 3:
             self.prepared.set()
-        return granted
+        return answers
 
     async def committed(self):
-        return (await self.store.spending(self.id, self.clock.now())).committed
+        return (await self.store.spending(self.id)).committed
 
     def drain(self):
-        self.draining.set()
-        self.gates.close()
+        self.parts.draining.set()
+        self.parts.gates.close()
 
     def cancel(self):
         self.made[3].cancel()
 
     async def end_of_the_fourth(self):
         try:
-            [outcome] = (await self.made[3]).values()
+            await self.made[3]
         except asyncio.CancelledError:
             return "cancelled"
-        return outcome.kind if isinstance(outcome, ModelCallFailed) else type(outcome)
+        ending = self.fourth.ended_by
+        return ending.kind if isinstance(ending, TurnFailed) else type(ending)
 
 
 @pytest.mark.parametrize(
@@ -321,30 +383,24 @@ async def test_a_call_that_was_prepared_and_is_not_made_leaves_nothing_behind(st
         models=[MODEL.model_copy(update={"limits": limits})], scenarios=SCENARIOS[:1], repeats=4
     )
     experiment = await store.register(Experiment(manifest=manifest, created_at=TIME))
-    calls = FourCalls(store, experiment)
-    if not happens:  # the deadline of its run passes, which began with an earlier call
-        calls.fourth.called_at = asyncio.get_running_loop().time() - 29
-    await calls.prepared.wait()
-    reserved = await calls.committed()
-    if happens:
-        happens(calls)
-    assert await calls.end_of_the_fourth() == end
-    calls.answer.set()
-    assert [type(*(await each).values()) for each in calls.made[:3]] == [Reply] * 3
-    assert (await store.calls(calls.id)).calls == len(calls.tutor.asked) == 3
-    assert await calls.committed() * 4 == reserved * 3
-    now, claim = calls.clock.now(), Claim(TurnKey(calls.fourth.run.run_id, 1))
-    taken = await store.lease(calls.id, [claim], "runner-2", now, now + timedelta(minutes=1))
-    assert taken.granted == {claim.turn}
-
-
-async def test_a_run_a_dead_runner_holds_comes_through_once_its_lease_has_run_out(store):
-    await hold(store, seconds=0.5)
-    tutor = ScriptedTutor(lambda *_: reply())
-    settings = SETTINGS.model_copy(update={"runner_busy_delay": 0.001})
-    (event,) = await carry_out(store, tutor, ONE, settings=settings)
-    assert event.data.text == reply().text
-    assert len(tutor.asked) == 1
+    tutor = ScriptedTutor(None)
+    async with parts_of_a_runner(store, tutor, most=1) as parts:
+        calls = FourCalls(parts, store, experiment, tutor)
+        if not happens:  # the deadline of its run passes, which began with an earlier call
+            calls.fourth.called_at = asyncio.get_running_loop().time() - 29
+        await calls.prepared.wait()
+        reserved = await calls.committed()
+        if happens:
+            happens(calls)
+        assert await calls.end_of_the_fourth() == end
+        calls.answer.set()
+        await asyncio.gather(*calls.made[:3])
+    assert [len(each.responses) for each in calls.conversations] == [1, 1, 1, 0]
+    assert (await store.calls(calls.id)).calls == len(tutor.asked) == 3
+    one_reserve = reserved - 2 * (100 * 1_000 + 15 * 2_000)
+    assert await calls.committed() < reserved + one_reserve
+    claim = Claim(LeaseKey(calls.id, calls.fourth.run.run_id, 1, "theirs"), 60.0)
+    assert await calls.take([claim], "runner-2") == [LeaseAnswer.GRANTED]
 
 
 async def test_a_response_waits_for_a_store_that_is_away_and_is_not_asked_for_again(
@@ -352,11 +408,11 @@ async def test_a_response_waits_for_a_store_that_is_away_and_is_not_asked_for_ag
 ):
     record, refused = store.record, []
 
-    async def refuse_once(responses):
+    async def refuse_once(responses, lease_ids):
         if not refused:
             refused.append(responses)
             raise StoreUnavailable("restarting")
-        return await record(responses)
+        return await record(responses, lease_ids)
 
     monkeypatch.setattr(store, "record", refuse_once)
     tutor = ScriptedTutor(lambda *_: reply())

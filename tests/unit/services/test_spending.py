@@ -7,14 +7,13 @@ from decimal import Decimal
 import pytest
 
 from socratic_bench.adapters.sql.store import SqlStore
-from socratic_bench.adapters.system.clock import SystemClock
 from socratic_bench.domain.manifest import Experiment, Limits, Manifest, Parameters, TutorModel
 from socratic_bench.domain.money import Price, nanodollars
 from socratic_bench.domain.response import Usage
 from socratic_bench.domain.scenario import Scenario
 from socratic_bench.errors import ModelCallFailed
+from socratic_bench.ports.leases import Spending
 from socratic_bench.ports.models import Reply
-from socratic_bench.ports.store import Spending
 from socratic_bench.reporting.verification import verify
 from socratic_bench.scoring.statuses import Status
 from socratic_embedded.pipeline import Benchmark, BenchmarkResult
@@ -66,7 +65,7 @@ async def carried_out(
     async with waiting_for("the benchmark"):
         result = await Benchmark(planned, store, lambda _: tutor).execute()
     assert await verify(store, planned.experiment_id) == []
-    return result, await store.spending(planned.experiment_id, SystemClock().now())
+    return result, await store.spending(planned.experiment_id)
 
 
 @pytest.mark.parametrize("at_once", [True, False])

@@ -116,12 +116,13 @@ async def _execute(config: BenchmarkConfig, store_url: str, *, retry_failed: boo
                 clock=clock,
                 on_progress=display.update,
                 retry_failed=retry_failed,
+                alone=database_file(store_url) is not None,  # whoever holds its lock is
             )
             with _stopped_by_interrupt(benchmark):
                 result = await benchmark.execute()
         comparison = await model_comparison(store, experiment.experiment_id)
         failures = await store.failure_rows(experiment.experiment_id)
-        spending = await store.spending(experiment.experiment_id, clock.now())
+        spending = await store.spending(experiment.experiment_id)
         figures = SpendingFigures.of(spending, experiment.manifest)
         return _Done(result, comparison, failures, figures)
 

@@ -10,7 +10,9 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 import click
 
 from socratic_bench.adapters.system.clock import SystemClock
+from socratic_bench.consuming.queues import BROADCASTS, WORK_QUEUES
 from socratic_bench.domain.manifest import Experiment
+from socratic_bench.errors import BrokerError
 from socratic_bench.ports.clock import Clock
 from socratic_bench.ports.store import Store
 from socratic_bench.reporting.experiment_status import (
@@ -22,6 +24,7 @@ from socratic_bench.reporting.experiment_status import (
     model_progress,
 )
 from socratic_bench.reporting.undone import UndoneRun, WaitsFor, undone_runs
+from socratic_embedded.commands.broker_option import broker_option, opened_broker
 from socratic_embedded.commands.store_option import prepared_store, store_option
 from socratic_embedded.status_table import (
     experiments_table,
@@ -31,6 +34,9 @@ from socratic_embedded.status_table import (
 )
 from socratic_embedded.terminal import say, standard_output
 
+BROKER_DEADLINE = 5.0
+"""Seconds that the broker may take to tell of dead letters."""
+
 SHOWN = 50
 """Undone runs that are named in a table; `--json` names all."""
 
@@ -38,18 +44,23 @@ SHOWN = 50
 @click.command()
 @click.argument("experiment", metavar="[ID]", required=False)
 @store_option
+@broker_option
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, every undone run included.")
 @click.option(
     "--undone", is_flag=True, help="Name the runs that are not done, before the deadline too."
 )
-def status(experiment: str | None, store_url: str, as_json: bool, undone: bool) -> None:
+def status(
+    experiment: str | None, store_url: str, broker_url: str | None, as_json: bool, undone: bool
+) -> None:
     """Show how far experiments are, and what is not done.
 
     Without an ID all are listed. An ID may be shortened, as long as only one begins like that. Past
     its deadline, or out of budget, the runs that are not done are named, and the exit code is 1.
+    Dead letters are told of where a broker is named.
     """
     if experiment is not None:
         outcome = asyncio.run(_one(experiment, store_url, as_json=as_json, undone=undone))
+        asyncio.run(_tell_of_dead_letters(broker_url))
         if outcome:
             raise click.exceptions.Exit(outcome)
         return
@@ -62,6 +73,22 @@ def status(experiment: str | None, store_url: str, as_json: bool, undone: bool) 
         standard_output().print(experiments_table(statuses))
     else:
         say("There is no experiment in this store yet: socratic-bench submit CONFIG")
+    asyncio.run(_tell_of_dead_letters(broker_url))
+
+
+async def _tell_of_dead_letters(broker_url: str | None) -> None:
+    """Say in which queues there are any. Without a broker nobody can know."""
+    if not broker_url:
+        return
+    try:
+        async with asyncio.timeout(BROKER_DEADLINE), opened_broker(broker_url) as broker:
+            await broker.declare(WORK_QUEUES, BROADCASTS)
+            dead = {each.name: await broker.dead_letter_depth(each.name) for each in WORK_QUEUES}
+    except (BrokerError, TimeoutError):
+        say("The broker does not answer: whether there are dead letters is not known.")
+        return
+    if found := ", ".join(f"{count} in {queue}" for queue, count in dead.items() if count):
+        say(f"There are dead letters: {found}. `socratic-bench dlq list` says why.")
 
 
 async def _every(store_url: str) -> Sequence[ExperimentStatus]:

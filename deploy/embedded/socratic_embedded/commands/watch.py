@@ -13,6 +13,7 @@ from socratic_bench.adapters.system.clock import SystemClock
 from socratic_bench.consuming.queues import BROADCASTS
 from socratic_bench.domain.manifest import Experiment, TutorModel
 from socratic_bench.errors import BrokerClosed, BrokerError, StoreUnavailable
+from socratic_bench.hosting.signals import stop_signals
 from socratic_bench.ports.broker import Broker
 from socratic_bench.ports.clock import Clock
 from socratic_bench.ports.store import Progress, Store
@@ -35,6 +36,9 @@ LONGEST_PAUSE = 1.0
 SHORTEST_PAUSE = 0.2
 """Seconds between two looks however much is announced."""
 
+STOP_SECONDS = 10.0
+"""How long the store and the broker may take to be let go of."""
+
 
 @click.command()
 @click.argument("experiment", metavar="ID")
@@ -48,13 +52,31 @@ def watch(experiment: str, store_url: str, broker_url: str | None, as_json: bool
     when the budget does not suffice for what is left, it names what is not done and ends with exit
     code 1. Ctrl-C ends the watching, not the experiment.
     """
-    try:
-        outcome = asyncio.run(_watch(experiment, store_url, broker_url, as_json=as_json))
-    except KeyboardInterrupt:
-        say("Stopped watching: the experiment goes on.")
-        raise click.exceptions.Exit(130) from None
+    outcome = asyncio.run(_until_stopped(experiment, store_url, broker_url, as_json=as_json))
     if outcome:
         raise click.exceptions.Exit(outcome)
+
+
+async def _until_stopped(
+    experiment_id: str, store_url: str, broker_url: str | None, *, as_json: bool
+) -> int:
+    """Watch until the end or Ctrl-C; returns the exit code.
+
+    A shell starts what it runs in the background with Ctrl-C ignored: the handler is set here.
+    """
+    with stop_signals() as stop:
+        watching = asyncio.create_task(
+            _watch(experiment_id, store_url, broker_url, as_json=as_json)
+        )
+        stopping = asyncio.create_task(stop.wait())
+        await asyncio.wait({watching, stopping}, return_when=asyncio.FIRST_COMPLETED)
+        stopping.cancel()
+        if watching.done():
+            return watching.result()
+        watching.cancel()
+        await asyncio.wait({watching}, timeout=STOP_SECONDS)
+    say("Stopped watching: the experiment goes on.")
+    return 130
 
 
 async def _watch(
@@ -98,9 +120,11 @@ async def follow(
         complete = exhausted = False
         try:
             progress = await store.progress(experiment.experiment_id)
-            complete = progress.done >= progress.planned
+            if progress.done >= progress.planned:
+                experiment = await store.experiment(experiment.experiment_id) or experiment
+                complete = experiment.completed_at is not None
             await on_progress(progress)
-            exhausted = not complete and await _no_budget_is_left(store, experiment, clock)
+            exhausted = not complete and await _no_budget_is_left(store, experiment)
         except StoreUnavailable as error:
             if not told:
                 say(f"Waiting for the store: {error}")
@@ -113,12 +137,12 @@ async def follow(
         await _pause(heard)
 
 
-async def _no_budget_is_left(store: Store, experiment: Experiment, clock: Clock) -> bool:
+async def _no_budget_is_left(store: Store, experiment: Experiment) -> bool:
     """Whether nothing more will be done since the budget does not suffice for what is left.
 
     Calls in flight may still give money back, and models without cost go on without it.
     """
-    spending = await store.spending(experiment.experiment_id, clock.now())
+    spending = await store.spending(experiment.experiment_id)
     if not spending.exhausted or spending.in_flight:
         return False
     models = experiment.manifest.models_by_id

@@ -9,11 +9,12 @@ from contextlib import AsyncExitStack
 import structlog
 
 from socratic_api.bootstrap import api_readiness, build_app
+from socratic_api.experiment_metrics import ExperimentMetrics
 from socratic_api.settings import ApiSettings
 from socratic_bench.consuming.queues import WORK_QUEUES
 from socratic_bench.hosting.deadlines import unless_stopped
 from socratic_bench.hosting.failures import naming
-from socratic_bench.hosting.metrics import DepthMetrics, Metrics
+from socratic_bench.hosting.metrics import DepthMetrics, Metrics, ReadyMetrics
 from socratic_bench.hosting.process import run_process
 from socratic_bench.hosting.server import serving
 from socratic_bench.hosting.signals import stop_signals
@@ -65,10 +66,13 @@ async def _serve_process(settings: ApiSettings, stop: asyncio.Event) -> None:
         log.info("serving", address=address)
         if not await unless_stopped(reach_all(broker, store, settings.start_deadline), stop):
             return
+        experiments = ExperimentMetrics(metrics)
+        await opened.enter_async_context(experiments.watching(store))
         if broker is not None:
             queues = [queue.name for queue in WORK_QUEUES]
             await opened.enter_async_context(DepthMetrics(metrics).watching(broker, queues))
         readiness.start()
+        await opened.enter_async_context(ReadyMetrics(metrics).watching(readiness))
         log.info("ready", address=address)
         await stop.wait()
         readiness.drain()

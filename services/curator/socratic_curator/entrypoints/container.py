@@ -9,10 +9,14 @@ from contextlib import asynccontextmanager
 from socratic_bench.adapters.system.clock import SystemClock
 from socratic_bench.consuming.observing import Observer
 from socratic_bench.consuming.worker import Worker
+from socratic_bench.hosting.metrics import Metrics
+from socratic_bench.hosting.owners import new_owner
 from socratic_bench.hosting.process import run_process
 from socratic_bench.hosting.starting import the_broker, the_store
 from socratic_bench.hosting.workers import host_workers
+from socratic_bench.planning.reconciler import Reconciler, reconciling
 from socratic_curator.bootstrap import curator_workers
+from socratic_curator.reconciler_metrics import ReconcilerMetrics
 from socratic_curator.settings import CuratorProcessSettings
 
 
@@ -25,7 +29,13 @@ async def _serve(settings: CuratorProcessSettings, stop: asyncio.Event) -> None:
     async with the_broker(settings.broker_url) as broker, the_store(settings.store_url) as store:
 
         @asynccontextmanager
-        async def workers(observer: Observer) -> AsyncIterator[Sequence[Worker]]:
-            yield curator_workers(broker, store, SystemClock(), settings, observer=observer)
+        async def workers(observer: Observer, metrics: Metrics) -> AsyncIterator[Sequence[Worker]]:
+            clock = SystemClock()
+            reconciler = Reconciler(
+                store, broker, clock, new_owner("curator"), quiet=settings.curator_quiet
+            )
+            ReconcilerMetrics(metrics, reconciler.sent_again)
+            async with reconciling(reconciler):
+                yield curator_workers(broker, store, clock, settings, observer=observer)
 
         await host_workers(settings, broker, store, workers, stop)

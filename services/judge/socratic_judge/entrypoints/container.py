@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 from socratic_bench.adapters.system.clock import SystemClock
 from socratic_bench.consuming.observing import Observer
 from socratic_bench.consuming.worker import Worker
+from socratic_bench.hosting.metrics import Metrics
 from socratic_bench.hosting.process import run_process
 from socratic_bench.hosting.starting import the_broker
 from socratic_bench.hosting.workers import host_workers
@@ -25,7 +26,7 @@ async def _serve(settings: JudgeProcessSettings, stop: asyncio.Event) -> None:
     async with the_broker(settings.broker_url) as broker:
 
         @asynccontextmanager
-        async def workers(observer: Observer) -> AsyncIterator[Sequence[Worker]]:
+        async def workers(observer: Observer, _metrics: Metrics) -> AsyncIterator[Sequence[Worker]]:
             yield [judge_worker(broker, SystemClock(), settings, observer=observer)]
 
         await host_workers(settings, broker, None, workers, stop)

@@ -10,11 +10,15 @@ from functools import partial
 from socratic_bench.adapters.system.clock import SystemClock
 from socratic_bench.consuming.observing import Observer
 from socratic_bench.consuming.worker import Worker
+from socratic_bench.hosting.metrics import Metrics
+from socratic_bench.hosting.owners import new_owner
 from socratic_bench.hosting.process import run_process
 from socratic_bench.hosting.starting import the_broker, the_store
 from socratic_bench.hosting.workers import host_workers
 from socratic_runner.bootstrap import runner_worker
+from socratic_runner.call_metrics import CallMetrics
 from socratic_runner.models.registry import open_client
+from socratic_runner.running_models import RunningModels
 from socratic_runner.settings import RunnerProcessSettings
 
 
@@ -27,15 +31,17 @@ async def _serve(settings: RunnerProcessSettings, stop: asyncio.Event) -> None:
     async with the_broker(settings.broker_url) as broker, the_store(settings.store_url) as store:
 
         @asynccontextmanager
-        async def workers(observer: Observer) -> AsyncIterator[Sequence[Worker]]:
+        async def workers(observer: Observer, metrics: Metrics) -> AsyncIterator[Sequence[Worker]]:
             async with runner_worker(
                 broker,
                 store,
                 SystemClock(),
                 partial(open_client, base_folder=settings.runner_folder),
                 settings,
-                owner=settings.runner_name,
+                owner=new_owner("runner"),
+                groups=RunningModels(store),
                 observer=observer,
+                call_observer=CallMetrics(metrics),
             ) as worker:
                 yield [worker]
 

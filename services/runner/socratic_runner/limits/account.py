@@ -5,14 +5,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Mapping, Sequence
 from contextlib import suppress
-from datetime import datetime, timedelta
 from types import TracebackType
 from typing import Final, Protocol, Self
 
 import structlog
 
 from socratic_bench.hosting.deadlines import within
-from socratic_bench.ports.clock import Clock
 from socratic_bench.ports.store import ShareClaim
 from socratic_runner.limits.gate import Gate
 from socratic_runner.limits.scopes import Gates
@@ -26,7 +24,7 @@ VALID: Final = 10.0
 """Seconds that a share is this runner's after it was claimed."""
 
 MARGIN: Final = 3.0
-"""Seconds by which it stops using its share earlier: what two runners' clocks may differ by."""
+"""Seconds by which it stops using its share earlier: the claim took a while."""
 
 PATIENCE: Final = 3.0
 """Seconds that the store may take for a claim."""
@@ -42,7 +40,7 @@ class ClaimShares(Protocol):
     """`Store.share`."""
 
     def __call__(
-        self, claims: Sequence[ShareClaim], owner: str, now: datetime, until: datetime
+        self, claims: Sequence[ShareClaim], owner: str, seconds: float
     ) -> Awaitable[Mapping[str, int]]: ...
 
 
@@ -55,11 +53,10 @@ class AccountShares:
     not wait for the next beat.
     """
 
-    def __init__(self, share: ClaimShares, owner: str, clock: Clock, gates: Gates) -> None:
+    def __init__(self, share: ClaimShares, owner: str, gates: Gates) -> None:
         """`owner` is the name of this runner; no other may have it at the same time."""
         self._share = share
         self._owner = owner
-        self._clock = clock
         self._gates = gates
         self._wanted = asyncio.Event()
         self._lapse: asyncio.TimerHandle | None = None
@@ -108,10 +105,8 @@ class AccountShares:
 
     async def _claim(self, claims: Sequence[ShareClaim]) -> Mapping[str, int] | None:
         """What the store grants; None if it does not answer."""
-        now = self._clock.now()
-        until = now + timedelta(seconds=VALID)
         try:
-            shares = await within(PATIENCE, self._share(claims, self._owner, now, until))
+            shares = await within(PATIENCE, self._share(claims, self._owner, VALID))
         except Exception as error:  # noqa: BLE001 - whatever it is, the next claim may succeed
             told = log.debug if self._is_away else log.warning
             told(

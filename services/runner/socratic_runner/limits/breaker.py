@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Final
 
 import structlog
@@ -74,8 +75,21 @@ class Breaker:
             self._probing = True
         return refusal
 
+    @contextmanager
+    def admitted(self) -> Iterator[None]:
+        """Make an admitted call; one that ends by an exception, such as a cancellation, had no
+        outcome.
+        """
+        try:
+            yield
+        except BaseException:
+            self.abandoned()
+            raise
+
     def replied(self) -> None:
-        """A call was answered: the model can be used."""
+        """A call was answered: the model can be used, unless the call began before the failure."""
+        if self._failure is not None and not self._probing:
+            return
         if self._failure is not None:
             log.info("model goes on", model=self._model_id)
         self._failure = None

@@ -129,6 +129,9 @@ class MemoryBroker:
         held = sum(consumer.holds(asked, group) for consumer in self._consumers)
         return asked.depth_of(group) + held
 
+    async def dead_letter_depth(self, queue: str) -> int:
+        return self._queue(queue).dead
+
     async def dead_letters(self, queue: str, limit: int = 100) -> Sequence[DeadLetter]:
         return self._queue(queue).dead_letters(limit)
 
@@ -137,6 +140,10 @@ class MemoryBroker:
 
     async def purge_dead_letters(self, queue: str) -> int:
         return self._queue(queue).purge_dead_letters()
+
+    def problems(self) -> Sequence[str]:
+        """Nothing can be missing."""
+        return []
 
     async def close(self) -> None:
         self._closed = True

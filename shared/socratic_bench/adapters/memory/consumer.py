@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import islice
 
 from socratic_bench.adapters.memory.queue import MemoryQueue, Waiting
@@ -49,6 +49,9 @@ class MemoryConsumer:
         if queue is not self._queue:
             return 0
         return sum(waiting.message.group == group for waiting in self._in_hand.values())
+
+    def serve(self, groups: Collection[str]) -> None:
+        """Every group of the queue is served anyway."""
 
     async def receive(self, limit: int) -> Sequence[Delivery]:
         # A queue that is never empty must not keep everything else off the event loop.

@@ -65,6 +65,11 @@ class MemoryQueue:
         return bool(self._suspects)
 
     @property
+    def dead(self) -> int:
+        """How many dead letters it has."""
+        return len(self._dead)
+
+    @property
     def room(self) -> int:
         """How many messages may still be published to it."""
         return max(0, self._max_waiting - self.depth)

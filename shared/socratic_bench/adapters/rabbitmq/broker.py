@@ -9,18 +9,18 @@ from dataclasses import replace
 from itertools import count
 from typing import Final
 
-from aio_pika import ExchangeType
 from aio_pika.abc import AbstractChannel
-from aio_pika.exceptions import ChannelNotFoundEntity, ChannelPreconditionFailed
 
-from socratic_bench.adapters.rabbitmq import topology
+from socratic_bench.adapters.rabbitmq import health, topology
 from socratic_bench.adapters.rabbitmq.consumer import HOLD_SECONDS, RabbitMQConsumer
 from socratic_bench.adapters.rabbitmq.dead_letters import DeadLetters
+from socratic_bench.adapters.rabbitmq.declaring import Declared, declare_events, declare_queue
 from socratic_bench.adapters.rabbitmq.lanes import Lanes
-from socratic_bench.adapters.rabbitmq.link import Link
+from socratic_bench.adapters.rabbitmq.link import Link, namespace_of
 from socratic_bench.adapters.rabbitmq.listener import RabbitMQListener
 from socratic_bench.adapters.rabbitmq.publisher import Outgoing, Publisher
 from socratic_bench.adapters.rabbitmq.routing import Routing
+from socratic_bench.adapters.rabbitmq.watch import Watch
 from socratic_bench.adapters.rabbitmq.wire import packed, parcels
 from socratic_bench.errors import BrokerClosed, BrokerError, UnroutableMessage
 from socratic_bench.ports.broker import DeadLetter, Message, WorkQueue
@@ -51,9 +51,12 @@ class RabbitMQBroker:
 
         Raises InvalidSettings where `url` is no such address.
         """
-        self._link = Link(url)
-        self._publisher = Publisher(Link(url))
-        self._events = topology.events_exchange(self._link.namespace)
+        self._namespace = namespace_of(url)
+        self._events = topology.events_exchange(self._namespace)
+        self._declared = Declared(self._events)
+        self._link = Link(url, restore=self._declared.again)
+        publishing = Link(url, restore=self._declared.again)
+        self._publisher = Publisher(publishing, publishing.restore)
         self._delivery_limit = delivery_limit
         self._hold_seconds = hold_seconds
         self._queues: dict[str, WorkQueue] = {}
@@ -63,11 +66,12 @@ class RabbitMQBroker:
         self._routing: dict[str, Routing] = {}
         self._consumers: set[RabbitMQConsumer] = set()
         self._listeners: set[RabbitMQListener] = set()
+        self._watch = Watch(self._link, self._declared, self._consumers)
         self._receipts = count(1)
 
     async def declare(self, queues: Iterable[WorkQueue], broadcasts: Iterable[str] = ()) -> None:
         named = {
-            queue.name: replace(queue, name=topology.named(queue.name, self._link.namespace))
+            queue.name: replace(queue, name=topology.named(queue.name, self._namespace))
             for queue in queues
         }
         for label, queue in named.items():
@@ -78,10 +82,11 @@ class RabbitMQBroker:
                     f"for {queue.event_type!r} too; give one of them another name"
                 )
         async with self._link.channel() as channel:
-            await self._link.in_time(_declare_events(channel, self._events))
+            await self._link.in_time(declare_events(channel, self._events))
             for label, queue in named.items():
                 await self._declare_queue(channel, label, queue)
         self._broadcasts.update(broadcasts)
+        self._watch.begin()
 
     async def publish(self, messages: Sequence[Message]) -> None:
         self._check_open()
@@ -101,7 +106,7 @@ class RabbitMQBroker:
                     apart = True
             by_route[message.type, message.group if apart else ""].append(message)
         for name, wanted in groups.items():
-            await self._lanes[name].ensure(wanted)
+            await self._lanes[name].publish_to(wanted)
         outgoing: list[Outgoing] = []
         for (event_type, _), together in by_route.items():
             mandatory = event_type not in self._broadcasts
@@ -157,7 +162,8 @@ class RabbitMQBroker:
     async def depth(self, queue: str, group: str | None = None) -> int | None:
         """Counts messages of the server, parcels that is, which are ready there, and the delayed
         ones that consumers of this process have in hand. A delayed one that another process has in
-        hand until it is due is not counted.
+        hand until it is due is not counted. Of a queue that keeps its groups apart only those
+        groups are counted that this process has published to or serves.
 
         With a `group`, counts the parcels that are ready in its lane, and the messages of it that
         consumers of this process have in hand, delayed ones too. Not counted is what other
@@ -173,12 +179,15 @@ class RabbitMQBroker:
             return ready + sum(consumer.holds(group) for consumer in mine)
         names = [topology.delayed_queue(declared.name), topology.suspects_queue(declared.name)]
         if declared.separate_groups:
-            groups = await self._lanes[declared.name].known()
+            groups = self._lanes[declared.name].known
             names += (topology.lane(declared.name, group) for group in groups)
         else:
             names.append(declared.name)
         waiting = await self._waiting_in(names)
         return waiting + sum(consumer.delayed for consumer in mine)
+
+    async def dead_letter_depth(self, queue: str) -> int:
+        return await self._dead_letters(queue).depth()
 
     async def dead_letters(self, queue: str, limit: int = 100) -> Sequence[DeadLetter]:
         return await self._dead_letters(queue).oldest(limit)
@@ -189,29 +198,23 @@ class RabbitMQBroker:
     async def purge_dead_letters(self, queue: str) -> int:
         return await self._dead_letters(queue).purge()
 
+    def problems(self) -> Sequence[str]:
+        return list(self._watch.problems().values())
+
     async def close(self) -> None:
         error = BrokerClosed("the broker was closed; nothing can be asked of it any more")
         for consumer in list(self._consumers):
             await consumer.end(error)
         for listener in list(self._listeners):
             await listener.end(closed=True)
-        for lanes in self._lanes.values():
-            await lanes.close()
+        await self._watch.end()
         await self._link.close()
         await self._publisher.close()
 
-    async def _waiting_in(self, names: Sequence[str]) -> int:
+    async def _waiting_in(self, names: Iterable[str]) -> int:
         """How many messages are ready in these queues; none in one that is missing."""
-        total, position = 0, 0
-        while position < len(names):
-            async with self._link.channel() as channel:
-                for name in names[position:]:
-                    position += 1
-                    ready = await self._link.in_time(_ready_in(channel, name))
-                    if ready is None:  # which has closed the channel
-                        break
-                    total += ready
-        return total
+        found = await health.look(self._link, names)
+        return sum(seen.messages for seen in found.values() if seen is not None)
 
     def _check_open(self) -> None:
         if self._link.closed:
@@ -230,59 +233,13 @@ class RabbitMQBroker:
         return DeadLetters(self._link, routing, declared, queue)
 
     async def _declare_queue(self, channel: AbstractChannel, label: str, queue: WorkQueue) -> None:
-        await self._link.in_time(_declare(channel, self._events, queue))
+        await self._link.in_time(declare_queue(channel, self._events, queue))
         if label not in self._queues:
             self._queues[label] = queue
             self._takers[queue.event_type].append(queue)
+            self._declared.queues[queue.name] = queue
             if queue.separate_groups:
-                self._lanes[queue.name] = Lanes(self._link, self._publisher, queue)
+                groups = self._declared.lanes.setdefault(queue.name, set())
+                self._lanes[queue.name] = Lanes(self._link, queue, groups)
             lanes = self._lanes.get(queue.name)
             self._routing[queue.name] = Routing(queue, self._publisher, lanes)
-
-
-async def _declare_events(channel: AbstractChannel, name: str) -> None:
-    await channel.declare_exchange(name, ExchangeType.DIRECT, durable=True)
-
-
-async def _declare(channel: AbstractChannel, events: str, queue: WorkQueue) -> None:
-    """A queue, or what its lanes hang on, with the queues beside it."""
-    try:
-        await _declare_all(channel, events, queue)
-    except ChannelPreconditionFailed as error:
-        raise BrokerError(
-            f"queue {queue.name!r} is there already, declared differently, perhaps by another "
-            f"version: {error}; use another virtual host, or empty and delete the queue"
-        ) from error
-
-
-async def _declare_all(channel: AbstractChannel, events_exchange: str, queue: WorkQueue) -> None:
-    for beside in (
-        topology.dead_letter_queue,
-        topology.delayed_queue,
-        topology.suspects_queue,
-    ):
-        name = beside(queue.name)
-        await channel.declare_queue(name, durable=True, arguments=topology.QUEUE_ARGUMENTS)
-    events = await channel.get_exchange(events_exchange, ensure=False)
-    if queue.separate_groups:
-        lanes = await channel.declare_exchange(
-            topology.lanes_exchange(queue.name), ExchangeType.HEADERS, durable=True
-        )
-        await lanes.bind(events, routing_key=queue.event_type)
-        await channel.declare_queue(
-            topology.groups_stream(queue.name), durable=True, arguments=topology.GROUPS_ARGUMENTS
-        )
-    else:
-        declared = await channel.declare_queue(
-            queue.name, durable=True, arguments=topology.QUEUE_ARGUMENTS
-        )
-        await declared.bind(events, routing_key=queue.event_type)
-
-
-async def _ready_in(channel: AbstractChannel, name: str) -> int | None:
-    """How many messages are ready in a queue; None if there is no such queue."""
-    try:
-        queue = await channel.get_queue(name)
-    except ChannelNotFoundEntity:
-        return None
-    return queue.declaration_result.message_count or 0

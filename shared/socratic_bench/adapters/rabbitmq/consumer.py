@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from socratic_bench.adapters.rabbitmq.delayed import DelayedMessages
+from socratic_bench.adapters.rabbitmq.health import Seen
 from socratic_bench.adapters.rabbitmq.holdings import Holdings, Part
 from socratic_bench.adapters.rabbitmq.intake import Intake
 from socratic_bench.adapters.rabbitmq.lanes import Lanes
@@ -80,6 +81,17 @@ class RabbitMQConsumer:
     def holds(self, group: str) -> int:
         """How many messages of a group it has in hand: unsettled, not handed out yet, delayed."""
         return self._held.count(group) + self._delayed.count(group)
+
+    def serve(self, groups: Collection[str]) -> None:
+        self._intake.serve(groups)
+
+    def compare(self, found: Mapping[str, Seen | None]) -> None:
+        """Notice what the server shows no consumer of, although it is consumed here."""
+        self._intake.compare(found)
+
+    def problems(self) -> dict[str, str]:
+        """What is wrong with its queues, by the name of the queue on the server."""
+        return self._intake.problems() | self._delayed.problems()
 
     async def receive(self, limit: int) -> Sequence[Delivery]:
         # A queue that is never empty must not keep everything else off the event loop.

@@ -31,6 +31,11 @@ class DeadLetters:
         self._name = topology.dead_letter_queue(queue.name)
         self._routing = routing
 
+    async def depth(self) -> int:
+        """How many messages of the server they are."""
+        async with self._link.channel() as channel:
+            return await self._depth(channel)
+
     async def oldest(self, limit: int) -> list[DeadLetter]:
         """The oldest letters. They are taken and, when the channel closes, back in their place."""
         letters: list[DeadLetter] = []

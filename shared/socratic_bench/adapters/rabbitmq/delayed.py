@@ -16,7 +16,7 @@ from aio_pika.abc import AbstractChannel, AbstractIncomingMessage
 
 from socratic_bench.adapters.rabbitmq import topology
 from socratic_bench.adapters.rabbitmq.faults import despite_faults
-from socratic_bench.adapters.rabbitmq.link import Link, lost_event
+from socratic_bench.adapters.rabbitmq.link import SETTLE_SECONDS, Link, lost_event
 from socratic_bench.adapters.rabbitmq.routing import Routing
 from socratic_bench.adapters.rabbitmq.wire import attempts_before, due_of, unpacked
 from socratic_bench.consuming.cancellation import to_the_end
@@ -49,6 +49,7 @@ class DelayedMessages:
         self._longest_hold = longest_hold
         self._waiting: dict[asyncio.Task[None], str] = {}
         self._taking = False
+        self._trouble = "it is not connected"
         self._running = asyncio.create_task(self._run(), name=f"delayed of {queue.name}")
 
     def __len__(self) -> int:
@@ -58,6 +59,13 @@ class DelayedMessages:
     def count(self, group: str) -> int:
         """How many of a group it has in hand."""
         return sum(each == group for each in self._waiting.values())
+
+    def problems(self) -> dict[str, str]:
+        """What is wrong with the queue of the delayed, by its name."""
+        if self._taking:
+            return {}
+        name = topology.delayed_queue(self._queue.name)
+        return {name: f"queue {name!r} is not consumed by this process: {self._trouble}"}
 
     async def end(self) -> None:
         """Leave the messages to another consumer."""
@@ -74,11 +82,13 @@ class DelayedMessages:
                         # The channel is being closed: what comes now goes back to its queue.
                         self._taking = False
                         await self._forget_all()
+                await asyncio.sleep(SETTLE_SECONDS)
             except BrokerClosed:
                 return
             except Exception as error:
                 # Whatever it is, nobody else would try again.
                 bug = None if isinstance(error, BrokerError) else error
+                self._trouble = str(error)
                 log.warning(
                     "delayed messages wait",
                     queue=self._queue.name,
@@ -90,9 +100,11 @@ class DelayedMessages:
     async def _consume_until_lost(self, channel: AbstractChannel) -> None:
         lost = await lost_event(channel)
         await self._link.in_time(channel.set_qos(prefetch_count=MOST))
-        self._taking = True
         name = topology.delayed_queue(self._queue.name)
-        delayed = await channel.get_queue(name, ensure=False)
+        delayed = await self._link.in_time(
+            channel.declare_queue(name, durable=True, arguments=topology.QUEUE_ARGUMENTS)
+        )
+        self._taking = True
         await self._link.in_time(delayed.consume(self._on_message))
         await lost.wait()
 

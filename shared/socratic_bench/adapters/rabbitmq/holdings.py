@@ -184,14 +184,19 @@ class Holdings:
             given_up.append((parcel, in_hand, waited))
         return given_up
 
-    def lose_all(self) -> None:
-        """Forget everything: the server delivers what was not settled again."""
+    def lose_all(self) -> set[str]:
+        """Forget everything: the server delivers what was not settled again.
+
+        Returns the ids of the suspects that were not handed out.
+        """
+        spared = {part.delivery.message.id for part in self._suspects}
         self._forget_waiting()
         for part in self._in_hand.values():
             if not part.parcel.suspect:
                 self._turns.settled(self._lane_of(part.delivery.message), None)
         self._in_hand.clear()
         self._parcels.clear()
+        return spared
 
     def lost(self, message_id: str, count: int = 1) -> DeliveryLost:
         """The error for what is not in hand."""

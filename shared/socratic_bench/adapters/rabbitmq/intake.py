@@ -3,21 +3,29 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
+from math import inf
 from typing import Final
 
 import structlog
 from aio_pika.abc import AbstractChannel, AbstractIncomingMessage
+from pamqp.commands import Basic
 
-from socratic_bench.adapters.rabbitmq import topology
 from socratic_bench.adapters.rabbitmq.faults import despite_faults
+from socratic_bench.adapters.rabbitmq.health import Seen
 from socratic_bench.adapters.rabbitmq.holdings import Holdings, Parcel, Part
 from socratic_bench.adapters.rabbitmq.lanes import Lanes
-from socratic_bench.adapters.rabbitmq.link import Link, lost_event
+from socratic_bench.adapters.rabbitmq.link import Link, closed_event
 from socratic_bench.adapters.rabbitmq.routing import Routing
 from socratic_bench.adapters.rabbitmq.settling import finish, move
-from socratic_bench.adapters.rabbitmq.wire import attempts_before, redeliveries_of, unpacked
+from socratic_bench.adapters.rabbitmq.sources import Sources
+from socratic_bench.adapters.rabbitmq.wire import (
+    attempts_before,
+    deaths_of,
+    redeliveries_of,
+    unpacked,
+)
 from socratic_bench.errors import BrokerClosed, BrokerError, DeliveryLost
 from socratic_bench.ports.broker import SUSPECT_AFTER, Message, WorkQueue, ended_alone
 
@@ -25,6 +33,9 @@ log = structlog.get_logger(__name__)
 
 FEWEST_PARCELS: Final = 64
 """Parcels the server sends ahead at least, since they are not full when there is little to do."""
+
+AILING_SECONDS: Final = 5.0
+"""Seconds between two tries at what cannot be consumed."""
 
 GIVE_BACK_SECONDS: Final = 5.0
 """How long it may take to publish copies of what was not handed out."""
@@ -49,6 +60,7 @@ class Intake:
         self._routing = routing
         self._queue = queue
         self._lanes = lanes
+        self._sources = Sources(link, queue, lanes)
         self._held = held
         self._prefetch = prefetch
         self._per_lane = per_lane
@@ -61,6 +73,8 @@ class Intake:
         self._draining = False
         self._changed = asyncio.Event()
         self._taking = False
+        self._spared: set[str] = set()
+        """The suspects that the server counts as redelivered though nobody began with them."""
         self._stopped = asyncio.Event()
         self._running = asyncio.create_task(self._run(), name=f"consumer of {queue.name}")
 
@@ -68,6 +82,21 @@ class Intake:
         """Take no more, and let others have what was not handed out yet."""
         self._draining = True
         self._changed.set()
+
+    def serve(self, groups: Collection[str]) -> None:
+        """These are the groups there are."""
+        self._sources.serve(groups)
+        if self._sources.wanted().keys() != self._sources.consumed.keys():
+            self._changed.set()
+
+    def compare(self, found: Mapping[str, Seen | None]) -> None:
+        """Consume anew what the server shows no consumer of, although it is consumed here."""
+        if self._sources.compare(found):
+            self._changed.set()
+
+    def problems(self) -> dict[str, str]:
+        """What is wrong with its queues, by their names; nothing once it takes no more."""
+        return {} if self._draining else self._sources.problems()
 
     async def end(self) -> None:
         """Give back everything: what was not handed out as if it had never been delivered."""
@@ -91,8 +120,9 @@ class Intake:
                     finally:
                         # From here on nothing may be sent over this channel: it is being closed.
                         self.complete = self._taking = False
+                        self._sources.forget_all()
                         self._stopped.set()
-                        self._held.lose_all()
+                        self._spared = self._held.lose_all()
             except BrokerClosed:
                 return
             except BrokerError as error:
@@ -109,41 +139,69 @@ class Intake:
 
     async def _consume_until_lost(self, channel: AbstractChannel) -> None:
         """Consume what there is to consume, lanes that come later too."""
-        lost = await lost_event(channel, self._changed)
+        lost = closed_event(channel, self._changed)
+        (await channel.get_underlay_channel()).on_consumer_cancel_callbacks.add(self._on_cancel)
         self._stopped.clear()
         self._taking = True
-        consumed: dict[str, str] = {}
         forget = self._lanes.on_news(self._changed.set) if self._lanes else None
         try:
-            await self._consume_suspects(channel, consumed)
-            await self._link.in_time(channel.set_qos(prefetch_count=self._parcels()))
             while not lost.is_set():
                 self._changed.clear()
                 if self._draining:
-                    await self._stop_taking(channel, consumed)
+                    await self._stop_taking(channel)
                     self._stopped.set()
                     await lost.wait()
                     return
-                for name in sorted(set(await self._queues()) - consumed.keys()):
-                    queue = await channel.get_queue(name, ensure=False)
-                    consumed[name] = await self._link.in_time(queue.consume(self._on_message))
+                await self._consume_what_is_ready(channel)
                 if not self.complete:
                     self.complete = True
                     self._held.receivers.wake_all()
                 await self._give_up_long_held()
                 with suppress(TimeoutError):
-                    async with asyncio.timeout(self._hold_seconds / 4):
+                    async with asyncio.timeout(self._pause()):
                         await self._changed.wait()
         finally:
             if forget is not None:
                 forget()
 
-    async def _consume_suspects(self, channel: AbstractChannel, consumed: dict[str, str]) -> None:
-        """One at a time: the limit is that of each queue consumed after it was set."""
-        await self._link.in_time(channel.set_qos(prefetch_count=1))
-        name = topology.suspects_queue(self._queue.name)
-        suspects = await channel.get_queue(name, ensure=False)
-        consumed[name] = await self._link.in_time(suspects.consume(self._on_suspect))
+    async def _consume_what_is_ready(self, channel: AbstractChannel) -> None:
+        sources = self._sources
+        for name in sources.consumed.keys() - sources.wanted().keys():
+            await self._cancel(channel, name)
+        ready = await sources.ready()
+        if sources.suspects in ready:
+            # One at a time: the limit is that of each queue consumed after it was set.
+            await self._link.in_time(channel.set_qos(prefetch_count=1))
+            await self._consume(channel, sources.suspects, self._on_suspect)
+        await self._link.in_time(channel.set_qos(prefetch_count=self._parcels()))
+        for name in ready:
+            if name != sources.suspects:
+                await self._consume(channel, name, self._on_message)
+
+    async def _consume(
+        self,
+        channel: AbstractChannel,
+        name: str,
+        take: Callable[[AbstractIncomingMessage], Awaitable[None]],
+    ) -> None:
+        queue = await channel.get_queue(name, ensure=False)
+        try:
+            self._sources.consumed[name] = await self._link.in_time(queue.consume(take))
+        except BrokerError:
+            self._sources.miss(name)
+            raise
+
+    async def _cancel(self, channel: AbstractChannel, name: str) -> None:
+        queue = await channel.get_queue(name, ensure=False)
+        await self._link.in_time(queue.cancel(self._sources.consumed.pop(name)))
+
+    def _on_cancel(self, frame: Basic.Cancel) -> None:
+        self._sources.lose(frame.consumer_tag)
+        self._changed.set()
+
+    def _pause(self) -> float:
+        """Seconds until there is something to look after, if nothing happens before."""
+        return min(self._hold_seconds / 4, AILING_SECONDS if self._sources.ailing else inf)
 
     def _parcels(self) -> int:
         """How many parcels of a queue or lane the server may send ahead."""
@@ -151,11 +209,6 @@ class Intake:
         if self._lanes is not None:
             return max(1, self._per_lane // size)
         return min(self._prefetch, max(-(-self._prefetch // size), FEWEST_PARCELS))
-
-    async def _queues(self) -> list[str]:
-        if self._lanes is None:
-            return [self._queue.name]
-        return [topology.lane(self._queue.name, group) for group in await self._lanes.known()]
 
     async def _on_message(self, incoming: AbstractIncomingMessage) -> None:
         if not self._taking:
@@ -172,23 +225,25 @@ class Intake:
         if not self._taking:
             return
         messages, attempts = unpacked(incoming), attempts_before(incoming)
-        deaths = redeliveries_of(incoming)
+        deaths = deaths_of(incoming)
         now = asyncio.get_running_loop().time()
-        if deaths < SUSPECT_AFTER:
+        if messages[0].id in self._spared and redeliveries_of(incoming):
+            self._spared.discard(messages[0].id)
+            elsewhere = self._routing.apart(messages, attempts, deaths - 1)
+        elif deaths >= SUSPECT_AFTER:
+            elsewhere = self._routing.dead(messages, attempts + 1, ended_alone(deaths))
+        else:
             self._held.suspect(incoming, messages, attempts + 1, now)
             return
-        parcel = self._held.keep(incoming, now)
-        dead = self._routing.dead(messages, attempts + 1, ended_alone(deaths))
-        await move(self._held, parcel, dead)
+        await move(self._held, self._held.keep(incoming, now), elsewhere)
 
-    async def _stop_taking(self, channel: AbstractChannel, consumed: dict[str, str]) -> None:
+    async def _stop_taking(self, channel: AbstractChannel) -> None:
         """Let others have what was not handed out yet.
 
         As copies: what the server takes back itself counts as redelivered.
         """
-        for name, tag in consumed.items():
-            queue = await channel.get_queue(name, ensure=False)
-            await self._link.in_time(queue.cancel(tag))
+        for name in list(self._sources.consumed):
+            await self._cancel(channel, name)
         taken_back = self._held.take_back()
         try:
             async with asyncio.timeout(GIVE_BACK_SECONDS):
@@ -207,7 +262,7 @@ class Intake:
             messages = [part.delivery.message for part in parts]
             attempts = attempts_before(parcel.incoming)
             if parcel.suspect:
-                await self._routing.apart(messages, attempts)
+                await self._routing.apart(messages, attempts, deaths_of(parcel.incoming))
             else:
                 normal.append((messages, attempts))
         await self._routing.back(normal)
@@ -225,7 +280,9 @@ class Intake:
                 await self._routing.again(copies, attempts, self._hold_seconds)
             if waited:
                 copies = [part.delivery.message for part in waited]
-                put = self._routing.apart if parcel.suspect else self._routing.again
-                await put(copies, attempts)
+                if parcel.suspect:
+                    await self._routing.apart(copies, attempts, deaths_of(parcel.incoming))
+                else:
+                    await self._routing.again(copies, attempts)
             with despite_faults():
                 await parcel.incoming.ack()

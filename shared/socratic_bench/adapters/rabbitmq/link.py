@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Final, TypeVar
 
@@ -30,18 +30,37 @@ CLOSE_SECONDS: Final = 5.0
 HEARTBEAT_SECONDS: Final = 20
 """A peer that says nothing for a few times as long is gone."""
 
+SETTLE_SECONDS: Final = 0.5
+"""Within which every channel of the server hears that a queue was deleted."""
+
+RESTORE_SECONDS: Final = 60.0
+"""How long it may take to declare all there is."""
+
 Result = TypeVar("Result")
+
+Restore = Callable[[AbstractConnection], Awaitable[None]]
 
 
 class Link:
     """One connection, kept up until it is closed. Whoever needs a channel waits for it."""
 
-    def __init__(self, url: str, *, retry_policy: RetryPolicy | None = None) -> None:
-        """Raises InvalidSettings for an address that is none."""
+    def __init__(
+        self,
+        url: str,
+        *,
+        restore: Restore | None = None,
+        retry_policy: RetryPolicy | None = None,
+    ) -> None:
+        """`restore` declares, over a new connection, what the server may have lost meanwhile;
+        nobody else gets the connection before.
+
+        Raises InvalidSettings for an address that is none.
+        """
         self._url, self.namespace = _checked(url)
         self.name = str(self._url.with_password(None).with_user(None).with_query(None))
         """Which server, as people know it; without a password."""
         self._retry_policy = retry_policy or RetryPolicy(first_delay=0.1, longest_delay=5.0)
+        self._restore = restore
         self._connection: AbstractConnection | None = None
         self._changed = asyncio.Event()
         self._keeper: asyncio.Task[None] | None = None
@@ -62,16 +81,37 @@ class Link:
             self._check_open()
         return self._connection
 
+    async def another(self) -> AbstractConnection:
+        """A connection to the same server that the caller closes. It may break without harm.
+
+        Raises BrokerUnavailable and BrokerClosed.
+        """
+        return await self.in_time(connect(self._url))
+
+    async def restore(self) -> None:
+        """Declare what the server has lost. Raises BrokerUnavailable and BrokerClosed.
+
+        A little later: a channel of the server that has not heard yet that a queue was deleted
+        would take a new one for the old, and lose what it sends there.
+        """
+        await asyncio.sleep(SETTLE_SECONDS)
+        connection = await self._connected_in_time()
+        try:
+            async with asyncio.timeout(RESTORE_SECONDS):
+                await self._restore_over(connection)
+        except Exception as error:
+            if not is_fault(error):
+                raise
+            self._check_open()
+            self._trouble = _explained(error)
+            raise self._unavailable() from error
+
     async def open_channel(self) -> AbstractChannel:
         """A new channel, with publisher confirms, that raises for what cannot be routed.
 
         Raises BrokerUnavailable where there is none within PATIENCE, and BrokerClosed.
         """
-        try:
-            async with asyncio.timeout(PATIENCE):
-                connection = await self.connected()
-        except TimeoutError as error:
-            raise self._unavailable() from error
+        connection = await self._connected_in_time()
         channel = connection.channel(on_return_raises=True)
         try:
             await self.in_time(channel.initialize())
@@ -114,6 +154,17 @@ class Link:
             self._keeper.cancel()
             await asyncio.wait([self._keeper], timeout=CONNECT_SECONDS + CLOSE_SECONDS)
 
+    async def _connected_in_time(self) -> AbstractConnection:
+        try:
+            async with asyncio.timeout(PATIENCE):
+                return await self.connected()
+        except TimeoutError as error:
+            raise self._unavailable() from error
+
+    async def _restore_over(self, connection: AbstractConnection) -> None:
+        if self._restore is not None:
+            await self._restore(connection)
+
     def _unavailable(self) -> BrokerUnavailable:
         return BrokerUnavailable(f"{self.name}: the broker cannot be used for now: {self._trouble}")
 
@@ -155,6 +206,13 @@ class Link:
             lost.set()
 
         connection.close_callbacks.add(on_close)
+        try:
+            async with asyncio.timeout(RESTORE_SECONDS):
+                await self._restore_over(connection)
+        except Exception as error:
+            if not is_fault(error):
+                raise
+            log.warning("not declared again", broker=self.name, reason=_explained(error))
         self._connection = connection
         self._changed.set()
         await lost.wait()
@@ -198,6 +256,11 @@ def _checked(address: str) -> tuple[URL, str]:
     return url, namespace
 
 
+def namespace_of(url: str) -> str:
+    """The namespace an address names. Raises InvalidSettings for an address that is none."""
+    return _checked(url)[1]
+
+
 def _explained(error: BaseException) -> str:
     return str(error) or type(error).__name__
 
@@ -209,18 +272,24 @@ async def close_channel(channel: AbstractChannel) -> None:
             await to_the_end(channel.close(), patience=CLOSE_SECONDS)
 
 
-async def lost_event(channel: AbstractChannel, *besides: asyncio.Event) -> asyncio.Event:
-    """An event that is set, and others besides, when the channel is of no use any more.
+async def lost_event(channel: AbstractChannel) -> asyncio.Event:
+    """An event that is set when the channel is of no use any more.
 
     It was closed, for whatever reason, or the server ended a consumer on it: its queue was deleted,
     or has lost its leader.
     """
-    lost = asyncio.Event()
+    lost = closed_event(channel)
+    (await channel.get_underlay_channel()).on_consumer_cancel_callbacks.add(lambda _: lost.set())
+    return lost
 
-    def on_end(*_: object) -> None:
-        for each in (lost, *besides):
+
+def closed_event(channel: AbstractChannel, *besides: asyncio.Event) -> asyncio.Event:
+    """An event that is set, and others besides, when the channel is closed, for whatever reason."""
+    closed = asyncio.Event()
+
+    def on_close(*_: object) -> None:
+        for each in (closed, *besides):
             each.set()
 
-    channel.close_callbacks.add(on_end)
-    (await channel.get_underlay_channel()).on_consumer_cancel_callbacks.add(on_end)
-    return lost
+    channel.close_callbacks.add(on_close)
+    return closed

@@ -5,11 +5,14 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Sequence
+from contextlib import suppress
+from typing import Final
 
 import structlog
-from aio_pika.abc import AbstractChannel, AbstractIncomingMessage
+from aio_pika.abc import AbstractChannel, AbstractIncomingMessage, AbstractQueue
 
 from socratic_bench.adapters.rabbitmq import topology
+from socratic_bench.adapters.rabbitmq.declaring import declare_events
 from socratic_bench.adapters.rabbitmq.link import Link, lost_event
 from socratic_bench.adapters.rabbitmq.wire import unpacked
 from socratic_bench.consuming.waiting_line import WaitingLine
@@ -17,6 +20,9 @@ from socratic_bench.errors import BrokerClosed, BrokerError
 from socratic_bench.ports.broker import Message
 
 log = structlog.get_logger(__name__)
+
+BIND_SECONDS: Final = 5.0
+"""Seconds between two times that a listener makes sure of what it is bound to."""
 
 
 class RabbitMQListener:
@@ -70,10 +76,10 @@ class RabbitMQListener:
             try:
                 async with self._link.channel() as channel:
                     lost = await lost_event(channel)
-                    await self._link.in_time(self._consume(channel))
+                    queue = await self._link.in_time(self._consume(channel))
                     if not listening.done():
                         listening.set_result(None)
-                    await lost.wait()
+                    await self._stay_bound(channel, queue, lost)
             except BrokerError as error:
                 if not listening.done():
                     listening.set_exception(error)
@@ -83,13 +89,30 @@ class RabbitMQListener:
                 log.warning("cannot listen", reason=str(error))
                 await asyncio.sleep(1)
 
-    async def _consume(self, channel: AbstractChannel) -> None:
+    async def _stay_bound(
+        self, channel: AbstractChannel, queue: AbstractQueue, lost: asyncio.Event
+    ) -> None:
+        """Bind it again now and then: the server tells nobody that the exchange was deleted."""
+        while not lost.is_set():
+            with suppress(TimeoutError):
+                async with asyncio.timeout(BIND_SECONDS):
+                    await lost.wait()
+                    return
+            await self._link.in_time(self._bind(channel, queue))
+
+    async def _consume(self, channel: AbstractChannel) -> AbstractQueue:
         queue = await channel.declare_queue(
             exclusive=True, auto_delete=True, arguments=topology.LISTENER_ARGUMENTS
         )
-        for event_type in self._event_types:
-            await queue.bind(topology.events_exchange(self._link.namespace), routing_key=event_type)
+        await self._bind(channel, queue)
         await queue.consume(self._on_message, no_ack=True)
+        return queue
+
+    async def _bind(self, channel: AbstractChannel, queue: AbstractQueue) -> None:
+        events = topology.events_exchange(self._link.namespace)
+        await declare_events(channel, events)
+        for event_type in self._event_types:
+            await queue.bind(events, routing_key=event_type)
 
     async def _on_message(self, incoming: AbstractIncomingMessage) -> None:
         self._heard.extend(unpacked(incoming))

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Final, NamedTuple
 
 from aio_pika import Message as AmqpMessage
 from aio_pika.abc import AbstractChannel
-from aio_pika.exceptions import PublishError
+from aio_pika.exceptions import ChannelNotFoundEntity, PublishError
 
 from socratic_bench.adapters.rabbitmq.faults import is_fault
 from socratic_bench.adapters.rabbitmq.link import Link, close_channel
@@ -16,6 +16,10 @@ from socratic_bench.errors import BrokerUnavailable, UnroutableMessage
 
 PUBLISH_SECONDS: Final = 30.0
 """Within which everything of one call has to be confirmed."""
+
+CONFIRM_SECONDS: Final = 10.0
+"""After which what is not confirmed is sent again over another channel. A channel may wait for ever
+for the confirm of a queue that was replaced."""
 
 _PAUSE: Final = 0.2
 """Seconds until what the server refused, or was not there for, is sent again."""
@@ -41,8 +45,10 @@ class Publisher:
     who publish, and consumers have to be able to settle what they hold.
     """
 
-    def __init__(self, link: Link) -> None:
+    def __init__(self, link: Link, restore: Callable[[], Awaitable[None]]) -> None:
+        """`restore` declares again what this process declared, where something is missing."""
         self._link = link
+        self._restore = restore
         self._channel: AbstractChannel | None = None
         self._opening = asyncio.Lock()
         self._publishing: set[asyncio.Task[None]] = set()
@@ -51,10 +57,11 @@ class Publisher:
     async def publish(self, outgoing: Sequence[Outgoing]) -> None:
         """Publish; returns once the server has confirmed everything.
 
-        Raises UnroutableMessage for a mandatory one that no queue takes, BrokerUnavailable if not
-        all were confirmed in time, and BrokerClosed. Some may have been published then, and what
-        was sent again may arrive twice. What was begun is published even if the caller is
-        cancelled: a driver that is stopped halfway loses count of its confirms.
+        What no queue takes, or no exchange, is published once more after everything was declared
+        again. Raises UnroutableMessage for a mandatory one that still no queue takes,
+        BrokerUnavailable if not all were confirmed in time, and BrokerClosed. Some may have been
+        published then, and what was sent again may arrive twice. What was begun is published even
+        if the caller is cancelled: a driver that is stopped halfway loses count of its confirms.
         """
         publishing = asyncio.create_task(self._publish_in_time(outgoing))
         self._publishing.add(publishing)
@@ -88,6 +95,7 @@ class Publisher:
             ) from error
 
     async def _publish_all(self, outgoing: Sequence[Outgoing]) -> None:
+        restored = False
         while outgoing:
             try:
                 channel = await self._open_channel()
@@ -95,20 +103,40 @@ class Publisher:
                 self._trouble = str(unavailable)
                 await asyncio.sleep(_PAUSE)
                 continue
-            results = await asyncio.gather(
-                *(_publish(channel, each) for each in outgoing), return_exceptions=True
-            )
-            failed: list[Outgoing] = []
-            for each, error in zip(outgoing, results, strict=True):
-                if isinstance(error, PublishError):
-                    raise _unroutable(each)
-                if is_fault(error):
-                    failed.append(each)
-                elif error is not None:
-                    raise error
-            if failed and not channel.is_closed:
+            failed, missing = await self._publish_over(channel, outgoing, may_miss=not restored)
+            if missing and not restored:
+                await self._restore()
+                # A channel counts what it sent to a quorum queue by the name of the queue, and
+                # what it sends to one that was declared anew under that name gets lost.
+                await self._start_over()
+                restored = True
+            elif failed and not channel.is_closed:
                 await asyncio.sleep(_PAUSE)
             outgoing = failed
+
+    async def _publish_over(
+        self, channel: AbstractChannel, outgoing: Sequence[Outgoing], *, may_miss: bool
+    ) -> tuple[list[Outgoing], bool]:
+        """What was not confirmed, and whether that is because something is missing."""
+        publishing = [asyncio.ensure_future(_publish(channel, each)) for each in outgoing]
+        try:
+            async with asyncio.timeout(CONFIRM_SECONDS):
+                await asyncio.gather(*publishing, return_exceptions=True)
+        except TimeoutError:
+            await self._start_over()
+        failed: list[Outgoing] = []
+        missing = False
+        for each, task in zip(outgoing, publishing, strict=True):
+            error = None if task.cancelled() else task.exception()
+            if error is None and not task.cancelled():
+                continue
+            if isinstance(error, PublishError) and not may_miss:
+                raise _unroutable(each)
+            if error is not None and not is_fault(error):
+                raise error
+            missing = missing or isinstance(error, PublishError | ChannelNotFoundEntity)
+            failed.append(each)
+        return failed, missing
 
     async def _open_channel(self) -> AbstractChannel:
         async with self._opening:

@@ -30,11 +30,14 @@ class Routing:
         copies = [await self._again(messages, attempts, 0.0) for messages, attempts in parcels]
         await self._publisher.publish(list(chain.from_iterable(copies)))
 
-    async def apart(self, messages: Sequence[Message], attempts: int) -> None:
-        """Put messages with the suspects, each on its own."""
+    async def apart(self, messages: Sequence[Message], attempts: int, deaths: int = 0) -> None:
+        """Put messages with the suspects, each on its own; `deaths` of consumers count already."""
         name = topology.suspects_queue(self._queue.name)
         await self._publisher.publish(
-            [Outgoing("", name, packed([message], attempts=attempts)) for message in messages]
+            [
+                Outgoing("", name, packed([message], attempts=attempts, deaths=deaths))
+                for message in messages
+            ]
         )
 
     async def _again(
@@ -43,7 +46,7 @@ class Routing:
         queue, due = self._queue, None
         if self._lanes is not None:
             # A stranger may have put into a lane what has no group, and so no way back.
-            await self._lanes.ensure({message.group for message in messages})
+            await self._lanes.publish_to({message.group for message in messages})
         if delay > 0:
             exchange, key, due = "", topology.delayed_queue(queue.name), time.time() + delay
         elif queue.separate_groups:

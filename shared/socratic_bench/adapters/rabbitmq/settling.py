@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable
 from contextlib import suppress
+from typing import Final
 
 from socratic_bench.adapters.rabbitmq.faults import is_fault
 from socratic_bench.adapters.rabbitmq.holdings import Holdings, Parcel
 from socratic_bench.errors import BrokerError, DeliveryLost
+
+SETTLE_SECONDS: Final = 15.0
+"""How long it may take to send one word to the server."""
 
 
 async def finish(held: Holdings, parcel: Parcel) -> None:
@@ -15,10 +20,12 @@ async def finish(held: Holdings, parcel: Parcel) -> None:
     if parcel.given_up:
         return
     try:
-        if parcel.to_return:
-            await parcel.incoming.nack(requeue=True)
-        else:
-            await parcel.incoming.ack()
+        # The driver waits for ever for room in the queue of a connection that just broke.
+        async with asyncio.timeout(SETTLE_SECONDS):
+            if parcel.to_return:
+                await parcel.incoming.nack(requeue=True)
+            else:
+                await parcel.incoming.ack()
     except Exception as error:
         if not is_fault(error):
             raise

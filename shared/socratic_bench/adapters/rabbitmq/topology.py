@@ -5,15 +5,15 @@
     └── runner-run-requested.lanes                  a headers exchange: one queue per group
         ├── runner-run-requested.bedrock-claude-…
         └── runner-run-requested.openai-gpt-…
-    runner-run-requested.groups                     a stream: the names of the groups there are
     runner-run-requested.delayed                    wait here, and are put back when they are due
     runner-run-requested.suspects                   may be what ends consumers: handled alone
     runner-run-requested.dead                       dead letters
 
 A queue for each group is what keeps a group with a long queue from holding up the others: each
-has a prefetch of its own. All are quorum queues: durable, and replicated where there are several
-nodes. RabbitMQ moves no message by itself from one queue to another, see `delayed`: consumers do,
-and let go of a message when its copy is confirmed.
+has a prefetch of its own. Nobody lists them: whoever uses a group declares its lane, which goes by
+itself when nobody has used it for a month. All are quorum queues: durable, and replicated where
+there are several nodes. RabbitMQ moves no message by itself from one queue to another, see
+`delayed`: consumers do, and let go of a message when its copy is confirmed.
 """
 
 from __future__ import annotations
@@ -21,6 +21,8 @@ from __future__ import annotations
 import hashlib
 import re
 from typing import Any, Final
+
+from socratic_bench.ports.broker import WorkQueue
 
 GROUP_HEADER: Final = "socratic-group"
 """The header that says which group a message belongs to; what lanes are bound by."""
@@ -54,11 +56,6 @@ def lanes_exchange(queue: str) -> str:
     return f"{queue}.lanes"
 
 
-def groups_stream(queue: str) -> str:
-    """Where the names of all groups are written down."""
-    return f"{queue}.groups"
-
-
 def lane(queue: str, group: str) -> str:
     """The queue of one group: its name, as far as it can be read, and a hash to tell it apart."""
     readable = re.sub(r"[^A-Za-z0-9_.]+", "-", group)[:_GROUP_NAME_LENGTH].strip("-")
@@ -76,11 +73,21 @@ def suspects_queue(queue: str) -> str:
     return f"{queue}.suspects"
 
 
+def queues_of(queue: WorkQueue) -> list[str]:
+    """The queues of the server that one of ours is made of, its lanes excepted."""
+    name = queue.name
+    beside = [dead_letter_queue(name), delayed_queue(name), suspects_queue(name)]
+    return beside if queue.separate_groups else [name, *beside]
+
+
 QUEUE_ARGUMENTS: Final[dict[str, Any]] = {"x-queue-type": "quorum", "x-delivery-limit": NO_LIMIT}
-"""Of every queue but the stream. Consumers count attempts, and say why a message is dead; RabbitMQ
+"""Of every queue. Consumers count attempts, and say why a message is dead; RabbitMQ
 would throw away what came too often, and whoever only looks takes and puts back."""
 
-GROUPS_ARGUMENTS: Final[dict[str, Any]] = {"x-queue-type": "stream"}
+LANE_EXPIRES: Final = 30 * 24 * 60 * 60 * 1000
+"""Milliseconds without a consumer and without being declared after which a lane is deleted."""
+
+LANE_ARGUMENTS: Final[dict[str, Any]] = {**QUEUE_ARGUMENTS, "x-expires": LANE_EXPIRES}
 
 LISTENER_ARGUMENTS: Final[dict[str, Any]] = {
     "x-max-length": LISTENER_BUFFER,

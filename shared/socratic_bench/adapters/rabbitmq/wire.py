@@ -28,6 +28,9 @@ PARCEL_BYTES: Final = 512 * 1024
 ATTEMPTS_HEADER: Final = "socratic-attempts"
 """How many counted retries it has behind it. A consumer writes it into the copy it publishes."""
 
+DEATHS_HEADER: Final = "socratic-deaths"
+"""How many consumers of a suspect ended before this copy of it was published."""
+
 DUE_HEADER: Final = "socratic-due"
 """When a delayed message is due: milliseconds since 1970-01-01 UTC."""
 
@@ -64,6 +67,7 @@ def packed(
     messages: Sequence[Message],
     *,
     attempts: int = 0,
+    deaths: int = 0,
     reason: str | None = None,
     due: float | None = None,
 ) -> AmqpMessage:
@@ -72,6 +76,8 @@ def packed(
     headers: dict[str, Any] = {GROUP_HEADER: first.group, _TYPE: first.type}
     if attempts:
         headers[ATTEMPTS_HEADER] = attempts
+    if deaths:
+        headers[DEATHS_HEADER] = deaths
     if reason is not None:
         headers[REASON_HEADER] = reason
     if due is not None:
@@ -141,6 +147,11 @@ def redeliveries_of(incoming: AbstractIncomingMessage) -> int:
     and has another for everything.
     """
     return max(_count(incoming, "x-delivery-count"), _count(incoming, "x-acquired-count"))
+
+
+def deaths_of(incoming: AbstractIncomingMessage) -> int:
+    """How many consumers of a suspect ended without settling it."""
+    return _count(incoming, DEATHS_HEADER) + redeliveries_of(incoming)
 
 
 def due_of(incoming: AbstractIncomingMessage) -> float:

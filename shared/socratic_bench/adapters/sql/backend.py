@@ -76,7 +76,7 @@ def _sqlite(name: str) -> Backend:
         writers=1,
         reading=lambda: sqlite_engine.reading_engine(path),
         readers=sqlite_engine.READERS,
-        errors=(sqlite3.Error,),
+        errors=(sqlite3.Error, OverflowError),
         explain=lambda error: sqlite_faults.explain(error, path),
     )
 

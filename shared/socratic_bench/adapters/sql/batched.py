@@ -12,33 +12,33 @@ from itertools import islice
 from typing import Any, TypeVar
 
 from sqlalchemy import (
-    BindParameter,
     CompoundSelect,
     Select,
     Table,
     and_,
-    bindparam,
     delete,
-    or_,
     select,
     true,
     union,
-    update,
 )
 
 from socratic_bench.adapters.sql.dialects import Dialect
 from socratic_bench.adapters.sql.schema import (
-    CALLS,
     CELLS,
     EXPERIMENTS,
+    FAILED_RUNS,
     FAILURES,
     LIMITS,
     RESPONSES,
     SCORES,
     SHARES,
-    SPENDING,
 )
-from socratic_bench.adapters.sql.statements import LIST_CELLS
+from socratic_bench.adapters.sql.statements import (
+    EXPERIMENT,
+    EXPERIMENT_COLUMNS,
+    LIST_CELLS,
+    OWN_PROFILE,
+)
 
 CHUNK = 500
 """How many keys a `SELECT` is given at a time."""
@@ -67,45 +67,20 @@ class Writes:
         self.insert_scores = insert_new(SCORES)
         self.insert_failures = dialect.insert(FAILURES)
 
-        experiment = dialect.insert(EXPERIMENTS)
-        self.register = experiment.on_conflict_do_update(
+        # An update that changes nothing locks and returns a row that is there already.
+        register = dialect.insert(EXPERIMENTS).on_conflict_do_update(
             index_elements=list(EXPERIMENTS.primary_key),
-            set_={
-                "manifest": experiment.excluded.manifest,
-                "revision": EXPERIMENTS.c.revision + 1,
-            },
-            where=EXPERIMENTS.c.manifest != experiment.excluded.manifest,
+            set_={"revision": EXPERIMENTS.c.revision},
         )
+        self.register = register.returning(*EXPERIMENT_COLUMNS)
+        """Gives the experiment that is stored, new or not."""
 
-        spending = dialect.insert(SPENDING)
-        self.set_budget = spending.on_conflict_do_update(
-            index_elements=list(SPENDING.primary_key),
-            set_={
-                "budget": spending.excluded.budget,
-                # A budget that is not there compares as unknown, and is never exhausted.
-                "exhausted": and_(
-                    SPENDING.c.exhausted,
-                    spending.excluded.budget.is_not(None),
-                    spending.excluded.budget <= SPENDING.c.budget,
-                ),
-            },
+        failed_run = dialect.insert(FAILED_RUNS)
+        self.write_failed_runs = failed_run.on_conflict_do_update(
+            index_elements=list(FAILED_RUNS.primary_key),
+            set_={"retry": failed_run.excluded.retry, "record": failed_run.excluded.record},
+            where=FAILED_RUNS.c.retry < failed_run.excluded.retry,
         )
-
-        call = dialect.insert(CALLS)
-        lease = call.on_conflict_do_update(
-            index_elements=list(CALLS.primary_key),
-            set_={
-                "calls": CALLS.c.calls + 1,
-                "owner": call.excluded.owner,
-                "leased_until": call.excluded.leased_until,
-                "reserved": call.excluded.reserved,
-            },
-            where=or_(
-                CALLS.c.owner == call.excluded.owner, CALLS.c.leased_until < bindparam("now")
-            ),
-        )
-        self.lease = lease.returning(CALLS.c.run_id, CALLS.c.turn)
-        """Takes `now` besides."""
 
         limit = dialect.insert(LIMITS)
         self.take_limits = limit.on_conflict_do_update(
@@ -121,7 +96,6 @@ class Writes:
             },
         )
 
-        # An update that changes nothing locks and returns a row that is there already.
         cell = dialect.insert(CELLS)
         make_cells = cell.on_conflict_do_update(
             index_elements=list(CELLS.primary_key), set_={"revision": CELLS.c.revision}
@@ -145,7 +119,7 @@ class Lookups:
 
     def __init__(self, dialect: Dialect) -> None:
         self.responses = (
-            select(RESPONSES.c.record)
+            select(*RESPONSES.primary_key, RESPONSES.c.record)
             .where(dialect.among(RESPONSES.c.run_id, "run_ids"))
             .order_by(RESPONSES.c.run_id, RESPONSES.c.turn)
         )
@@ -163,9 +137,9 @@ class Lookups:
 
         of_experiments = dialect.among(FAILURES.c.experiment_id, "experiment_ids")
         self.has_failures = select(FAILURES.c.run_id).where(of_experiments).limit(1)
-        self.failures = select(FAILURES.c.counted, FAILURES.c.record).where(
-            of_experiments, dialect.among(FAILURES.c.run_id, "run_ids")
-        )
+        self.failures = select(
+            FAILURES.c.run_id, FAILURES.c.profile, FAILURES.c.record, FAILURES.c.counted
+        ).where(of_experiments, dialect.among(FAILURES.c.run_id, "run_ids"))
         self.cells = LIST_CELLS.where(dialect.among(CELLS.c.experiment_id, "experiment_ids"))
 
         cell_key = list(CELLS.primary_key.columns)
@@ -178,38 +152,9 @@ class Lookups:
         )
         """Takes `keys_of_cells`, and locks them in their order."""
 
-        self.take_spending = (
-            select(SPENDING.c.experiment_id, SPENDING.c.budget, SPENDING.c.committed)
-            .where(dialect.among(SPENDING.c.experiment_id, "experiment_ids"))
-            .order_by(SPENDING.c.experiment_id)
-            .with_for_update()
-        )
-        call_key = list(CALLS.primary_key.columns)
-        self.keys_of_calls = partial(dialect.keys, call_key)
-        self.held_calls = select(CALLS.c.run_id, CALLS.c.turn).where(
-            dialect.keyed(call_key),
-            CALLS.c.owner != bindparam("owner"),
-            CALLS.c.leased_until >= bindparam("now"),
-        )
-        """Takes `keys_of_calls`, `owner` and `now`: the calls that another holds."""
-
-        self.take_reservations = (
-            select(*CALLS.primary_key, CALLS.c.owner, CALLS.c.reserved)
-            .where(dialect.keyed(call_key))
-            .order_by(*CALLS.primary_key)
-            .with_for_update()
-        )
-        """Takes `keys_of_calls`, and locks them in their order."""
-
-        self.end_reservations = update(CALLS).where(dialect.keyed(call_key)).values(reserved=0)
-
-        self.give_back_calls = (
-            update(CALLS)
-            .where(dialect.keyed(call_key), CALLS.c.owner == bindparam("holder"))
-            .where(CALLS.c.leased_until > 0)
-            .values(calls=CALLS.c.calls - 1, leased_until=0)
-        )
-        """Takes `keys_of_calls` and `holder`."""
+        self.failed_runs = select(
+            FAILED_RUNS.c.run_id, FAILED_RUNS.c.record, FAILED_RUNS.c.retry
+        ).where(dialect.among(FAILED_RUNS.c.run_id, "run_ids"))
 
         self.shares = select(SHARES).where(dialect.among(SHARES.c.scope, "scopes"))
         share_key = list(SHARES.primary_key.columns)
@@ -221,9 +166,9 @@ def _done_runs(dialect: Dialect) -> CompoundSelect[str]:
     return union(
         *(
             select(table.c.run_id).where(
-                table.c.experiment_id == _EXPERIMENT,
+                table.c.experiment_id == EXPERIMENT,
                 dialect.among(table.c.run_id, "run_ids"),
-                table.c.profile == _OWN_PROFILE,
+                table.c.profile == OWN_PROFILE,
                 ended,
             )
             for table, ended in ((SCORES, SCORES.c.last_turn), (FAILURES, true()))
@@ -234,22 +179,13 @@ def _done_runs(dialect: Dialect) -> CompoundSelect[str]:
 def _runs_to_score(dialect: Dialect) -> Select[str]:
     """Runs with a stored response that has no score yet."""
     score_of_response = and_(
-        SCORES.c.experiment_id == _EXPERIMENT,
+        SCORES.c.experiment_id == EXPERIMENT,
         SCORES.c.run_id == RESPONSES.c.run_id,
         SCORES.c.turn == RESPONSES.c.turn,
-        SCORES.c.profile == _OWN_PROFILE,
+        SCORES.c.profile == OWN_PROFILE,
     )
     return (
         select(RESPONSES.c.run_id)
         .outerjoin_from(RESPONSES, SCORES, score_of_response)
         .where(dialect.among(RESPONSES.c.run_id, "run_ids"), SCORES.c.run_id.is_(None))
     )
-
-
-_EXPERIMENT: BindParameter[str] = bindparam("experiment_id")
-
-_OWN_PROFILE = (
-    select(EXPERIMENTS.c.profile)
-    .where(EXPERIMENTS.c.experiment_id == _EXPERIMENT)
-    .scalar_subquery()
-)

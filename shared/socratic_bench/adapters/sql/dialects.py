@@ -1,8 +1,8 @@
 """How a statement is given many rows, or many keys, at once: each database has its own best way.
 
 Both ways mean the same. SQLite, in this process, is quickest with a row of parameters after the
-other. PostgreSQL is quickest with an array for each column: a statement then has one text, prepared
-once, however many rows there are.
+other, and with keys as one JSON array. PostgreSQL is quickest with an array for each column. A
+statement about keys then has one text, prepared once, however many there are.
 """
 
 from __future__ import annotations
@@ -13,29 +13,27 @@ from typing import Any
 
 from sqlalchemy import (
     ARRAY,
+    JSON,
     Column,
     ColumnElement,
     Table,
     Text,
-    and_,
     any_,
     bindparam,
+    cast,
     column,
     func,
     select,
     tuple_,
 )
 from sqlalchemy.dialects import postgresql, sqlite
-from sqlalchemy.sql.selectable import NamedFromClause
+from sqlalchemy.sql.selectable import NamedFromClause, TableValuedAlias
 from sqlalchemy.types import TypeEngine
 
 from socratic_bench.adapters.sql.transactions import Parameters
 
 Row = Mapping[str, Any]
 Columns = Sequence[Column[Any]]
-
-_INDEXED = 2
-"""How many parts of a key SQLite looks up by: with more it would try all their combinations."""
 
 
 class Dialect(ABC):
@@ -61,9 +59,15 @@ class Dialect(ABC):
     def keys(self, columns: Columns, keys: Sequence[Sequence[Any]], **others: Any) -> Parameters:
         """The parameters of `keyed` for these columns, and `others`."""
 
+    @abstractmethod
+    def with_entry(
+        self, texts: Column[Any], key: Column[Any], value: Column[Any]
+    ) -> ColumnElement[str]:
+        """The JSON object that is, or may be, in `texts`, with one more entry."""
+
 
 class SQLite(Dialect):
-    """A row after the other."""
+    """A row after the other, and all keys in one JSON array."""
 
     def insert(self, table: Table) -> sqlite.Insert:
         return sqlite.insert(table)
@@ -72,17 +76,20 @@ class SQLite(Dialect):
         return [{**row, **others} for row in rows] if others else rows
 
     def among(self, values: Column[Any], parameter: str) -> ColumnElement[bool]:
-        return values.in_(bindparam(parameter, expanding=True))
+        return values.in_(select(_each(parameter).c.value))
 
     def keyed(self, columns: Columns) -> ColumnElement[bool]:
-        # It uses no index for a list of whole keys, but does for lists of their parts.
-        parts = [self.among(each, f"keys_{each.name}") for each in columns[:_INDEXED]]
-        return and_(tuple_(*columns).in_(bindparam("keys", expanding=True)), *parts)
+        key = _each("keys").c.value
+        parts = (func.json_extract(key, f"$[{place}]") for place in range(len(columns)))
+        return tuple_(*columns).in_(select(*parts))
 
     def keys(self, columns: Columns, keys: Sequence[Sequence[Any]], **others: Any) -> Parameters:
-        parts = zip(columns[:_INDEXED], zip(*keys, strict=True), strict=False)
-        lists = {f"keys_{each.name}": list(set(values)) for each, values in parts}
-        return {"keys": keys} | lists | others
+        return {"keys": keys} | others
+
+    def with_entry(
+        self, texts: Column[Any], key: Column[Any], value: Column[Any]
+    ) -> ColumnElement[str]:
+        return func.json_patch(func.coalesce(texts, "{}"), func.json_object(key, value))
 
 
 class PostgreSQL(Dialect):
@@ -108,8 +115,19 @@ class PostgreSQL(Dialect):
         given = zip(columns, arrays, strict=True)
         return {f"given_{each.name}": list(array) for each, array in given} | others
 
+    def with_entry(
+        self, texts: Column[Any], key: Column[Any], value: Column[Any]
+    ) -> ColumnElement[str]:
+        known = cast(func.coalesce(texts, "{}"), postgresql.JSONB)
+        return cast(known.concat(func.jsonb_build_object(key, value)), Text)
+
 
 DIALECTS: Mapping[str, Dialect] = {"sqlite": SQLite(), "postgresql": PostgreSQL()}
+
+
+def _each(parameter: str) -> TableValuedAlias:
+    """The elements of a parameter that SQLite is given as JSON."""
+    return func.json_each(bindparam(parameter, type_=JSON)).table_valued("value", name="given")
 
 
 def _given(columns: Columns) -> NamedFromClause:

@@ -12,7 +12,8 @@ from typing import Any, NamedTuple, TypeVar
 
 from socratic_bench.adapters.sql.batched import Lookups, Writes, chunks
 from socratic_bench.adapters.sql.records import (
-    cell_of_row,
+    CELLS,
+    FAILURES,
     record_of,
     row_of_cell,
     row_of_failure,
@@ -110,7 +111,7 @@ class Fold:
 
     def _know(self, rows: Iterable[Sequence[Any]]) -> None:
         for row in rows:
-            cell = cell_of_row(row)
+            cell = CELLS.fact(row)
             self._cells[cell.key] = cell
 
     async def _add_scores(self, scores: dict[ScoreKey, ScoredResponse]) -> None:
@@ -165,10 +166,10 @@ class Fold:
         if runs and await self._transaction.execute(self._lookups.has_failures, _ids(runs)):
             for chunk in chunks(runs):
                 rows = await self._transaction.execute(self._lookups.failures, _ids(chunk))
-                for counted, record in rows:
-                    failure = RunFailure.model_validate_json(record)
+                for row in rows:
+                    failure = FAILURES.fact(row)
                     if _run_of(failure) in runs:
-                        stored[_run_of(failure)] = StoredFailure(failure, counted)
+                        stored[_run_of(failure)] = StoredFailure(failure, row.counted)
         await self._take(
             {key_of_failure(failure): failure.run.dimension for failure, _ in stored.values()}
         )

@@ -1,132 +1,172 @@
-"""Taking turns for calls to models, within a budget, inside one transaction."""
+"""Taking turns for calls to models, within budgets, inside one transaction."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from datetime import datetime
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import NamedTuple
 
-from socratic_bench.adapters.sql.batched import Lookups, Writes, chunks
-from socratic_bench.adapters.sql.ledger import CallKey, Ledger
-from socratic_bench.adapters.sql.records import microseconds
+from socratic_bench.adapters.sql.batched import Lookups, chunks
+from socratic_bench.adapters.sql.lease_statements import LeaseStatements
+from socratic_bench.adapters.sql.ledger import CallKey, Ledger, call_of
 from socratic_bench.adapters.sql.transactions import Transaction
-from socratic_bench.ports.store import Leases, TurnKey
+from socratic_bench.ports.leases import DEAD_AFTER_SECONDS, Claim, LeaseAnswer
 
-Reserves = Mapping[TurnKey, int]
-"""Turns, in the order in which they are to be served, and what a call for each may cost."""
+MICROSECONDS = 1_000_000
+
+Claims = Mapping[CallKey, Claim]
+"""One claim of each turn, in the order in which they are to be served."""
+
+
+class Claimant(NamedTuple):
+    """Who wants leases, and when."""
+
+    owner: str
+    now: int
+    """In microseconds, by the clock of the store."""
+
+
+class Held(NamedTuple):
+    """Claimed turns that somebody holds."""
+
+    by_others: set[CallKey]
+    already: set[CallKey]
+    """Those that the claimant holds, under the very lease that it claims."""
 
 
 class Leasing:
-    """The leases of one experiment, for one transaction that writes."""
+    """The claims of one owner, for one transaction that writes."""
 
     def __init__(
-        self, transaction: Transaction, lookups: Lookups, writes: Writes, experiment_id: str
+        self,
+        transaction: Transaction,
+        lookups: Lookups,
+        statements: LeaseStatements,
+        claimant: Claimant,
     ) -> None:
         self._transaction = transaction
         self._lookups = lookups
-        self._writes = writes
-        self._experiment_id = experiment_id
-        self._ledger = Ledger(transaction, lookups)
+        self._statements = statements
+        self._claimant = claimant
+        self._times = times_of_judgement(claimant.now)
+        self._ledger = Ledger(transaction, statements)
 
-    async def lease(self, wanted: Reserves, owner: str, now: datetime, until: datetime) -> Leases:
-        """What `Store.lease` says. Where nothing is reserved, nothing is asked about the budget."""
+    async def take(self, claims: Sequence[Claim]) -> list[LeaseAnswer]:
+        """What `LeaseStore.take_leases` says."""
+        firsts: dict[CallKey, Claim] = {}
+        for claim in claims:
+            firsts.setdefault(call_of(claim.lease), claim)
+        answers = await self._answers(firsts)
+        return [_answer_to(claim, firsts, answers) for claim in claims]
+
+    async def _answers(self, claims: Claims) -> dict[CallKey, LeaseAnswer]:
+        """Where nothing is reserved, nothing is asked about budgets."""
+        wanted, answered = claims, set[CallKey]()
         while True:
-            affordable, over_budget = wanted, frozenset[TurnKey]()
-            if any(wanted.values()):
-                affordable, over_budget = await self._within_budget(wanted, owner, now)
-            granted = await self._take(affordable, owner, now, until)
+            over_budget = await self._over_budget(wanted)
+            granted = await self._take(_without(wanted, over_budget))
             # Asked once they are taken: a response that is stored later came after the lease.
-            answered = await self._answered(granted)
-            if not answered:
+            answered |= await self._answered(wanted)
+            if answered.isdisjoint(granted):
                 break
             await self._transaction.restart()
-            wanted = {turn: wanted[turn] for turn in wanted if turn not in answered}
-        await self._ledger.add(self._experiment_id, sum(wanted[turn] for turn in granted))
-        return Leases(granted, over_budget)
+            wanted = _without(wanted, answered)
+        for call in granted:
+            self._ledger.add(call.experiment_id, claims[call].reserve)
+        await self._ledger.write()
+        answers = dict.fromkeys(claims, LeaseAnswer.HELD)
+        answers |= dict.fromkeys(over_budget, LeaseAnswer.OVER_BUDGET)
+        answers |= dict.fromkeys(answered, LeaseAnswer.ANSWERED)
+        held = await self._held(_without(claims, over_budget | granted))
+        return answers | dict.fromkeys(granted | held.already, LeaseAnswer.GRANTED)
 
-    async def give_back(self, turns: Collection[TurnKey], owner: str) -> None:
-        """What `Store.give_back` says."""
-        held = set(turns) - await self._answered(set(turns))
-        await self._end_reservations(held, owner, paid=False)
-        for chunk in chunks(sorted(self._calls(held))):
-            parameters = self._lookups.keys_of_calls(chunk, holder=owner)
-            await self._transaction.execute(self._lookups.give_back_calls, parameters)
+    async def _over_budget(self, wanted: Claims) -> set[CallKey]:
+        """Lock the budgets; returns the turns that nothing but the budget forbids to take."""
+        priced = {call: claim for call, claim in wanted.items() if claim.reserve}
+        if not priced:
+            return set()
+        budgets = await self._ledger.lock({call.experiment_id for call in priced})
+        left = {id_: amount for id_, amount in budgets.items() if amount is not None}
+        if not _exceeds(priced, left):
+            return set()
+        held = await self._held(priced)
+        unavailable = held.by_others | held.already | await self._answered(priced)
+        over_budget = set()
+        for call, claim in priced.items():
+            if call in unavailable or call.experiment_id not in left:
+                continue
+            if claim.reserve > left[call.experiment_id]:
+                over_budget.add(call)
+            else:
+                left[call.experiment_id] -= claim.reserve
+        return over_budget
 
-    async def release(self, turns: Collection[TurnKey], owner: str, *, paid: bool) -> None:
-        """What `Store.release` says."""
-        await self._end_reservations(turns, owner, paid=paid)
-
-    async def _end_reservations(
-        self, turns: Collection[TurnKey], owner: str, *, paid: bool
-    ) -> None:
-        await self._ledger.lock([self._experiment_id])
-        reserved = {
-            TurnKey(call.run_id, call.turn): reservation.nanodollars
-            for call, reservation in (await self._ledger.reservations(self._calls(turns))).items()
-            if reservation.owner == owner
-        }
-        for turn in await self._answered(reserved):
-            del reserved[turn]  # paid for, as far as one knows
-        await self._ledger.end(self._calls(reserved))
-        if not paid:
-            await self._ledger.add(self._experiment_id, -sum(reserved.values()))
-
-    async def _within_budget(
-        self, wanted: Reserves, owner: str, now: datetime
-    ) -> tuple[Reserves, frozenset[TurnKey]]:
-        """Lock the budget; returns what to try to take, and what only the budget forbids."""
-        locked = await self._ledger.lock([self._experiment_id])
-        left = locked.get(self._experiment_id)
-        if left is None or sum(wanted.values()) <= left:
-            return wanted, frozenset()
-        priced = {turn for turn, reserve in wanted.items() if reserve}
-        taken = await self._held_by_others(priced, owner, now) | await self._answered(priced)
-        affordable, over_budget = {}, set()
-        for turn, reserve in wanted.items():
-            if not reserve or (turn not in taken and reserve <= left):
-                affordable[turn] = reserve
-                left -= reserve
-            elif turn not in taken:
-                over_budget.add(turn)
-        return affordable, frozenset(over_budget)
-
-    async def _take(
-        self, wanted: Reserves, owner: str, now: datetime, until: datetime
-    ) -> frozenset[TurnKey]:
-        """Those of these turns that nobody else holds, held by `owner` from now on."""
+    async def _take(self, wanted: Claims) -> set[CallKey]:
+        """Those of these turns that were free, leased to the owner from now on."""
         if not wanted:
-            return frozenset()
-        terms = {"calls": 1, "owner": owner, "leased_until": microseconds(until)}
-        claims = [
+            return set()
+        rows = [
             {
-                "experiment_id": self._experiment_id,
-                "run_id": run_id,
-                "turn": turn,
-                "reserved": reserve,
-                **terms,
+                **call._asdict(),
+                "calls": 1,
+                "owner": self._claimant.owner,
+                "leased_until": self._claimant.now + round(claim.seconds * MICROSECONDS),
+                "reserved": claim.reserve,
+                "lease_id": claim.lease.lease_id,
+                "lapsed": None,
             }
-            for (run_id, turn), reserve in sorted(wanted.items())
+            for call, claim in sorted(wanted.items())
         ]
-        parameters = self._writes.rows(claims, now=microseconds(now))
-        rows = await self._transaction.execute(self._writes.lease, parameters)
-        return frozenset(TurnKey._make(row) for row in rows)
+        parameters = self._statements.rows(rows, **self._times)
+        taken = await self._transaction.execute(self._statements.lease, parameters)
+        return {CallKey._make(row) for row in taken}
 
-    async def _held_by_others(
-        self, turns: Collection[TurnKey], owner: str, now: datetime
-    ) -> set[TurnKey]:
-        held: set[TurnKey] = set()
-        for chunk in chunks(self._calls(turns)):
-            parameters = self._lookups.keys_of_calls(chunk, owner=owner, now=microseconds(now))
-            rows = await self._transaction.execute(self._lookups.held_calls, parameters)
-            held.update(TurnKey._make(row) for row in rows)
+    async def _held(self, claims: Claims) -> Held:
+        held = Held(set(), set())
+        for chunk in chunks(sorted(claims)):
+            parameters = self._statements.keys_of_calls(
+                chunk, claimant=self._claimant.owner, **self._times
+            )
+            rows = await self._transaction.execute(self._statements.find_leases, parameters)
+            for *key, owner, lease_id, may_be_taken in rows:
+                call = CallKey._make(key)
+                if not may_be_taken:
+                    held.by_others.add(call)
+                elif (owner, lease_id) == (self._claimant.owner, claims[call].lease.lease_id):
+                    held.already.add(call)
         return held
 
-    async def _answered(self, turns: Collection[TurnKey]) -> set[TurnKey]:
+    async def _answered(self, calls: Iterable[CallKey]) -> set[CallKey]:
         """Those of these turns whose response is stored."""
-        answered: set[TurnKey] = set()
-        for chunk in chunks({turn.run_id for turn in turns}):
+        turns = {(call.run_id, call.turn): call for call in calls}
+        answered: set[CallKey] = set()
+        for chunk in chunks({run_id for run_id, _ in turns}):
             rows = await self._transaction.execute(self._lookups.response_keys, {"run_ids": chunk})
-            answered.update(TurnKey._make(row) for row in rows)
-        return answered.intersection(turns)
+            answered.update(turns[run_id, turn] for run_id, turn in rows if (run_id, turn) in turns)
+        return answered
 
-    def _calls(self, turns: Collection[TurnKey]) -> list[CallKey]:
-        return [CallKey(self._experiment_id, *turn) for turn in turns]
+
+def times_of_judgement(now: int) -> dict[str, int]:
+    """The parameters of a statement that judges who is alive, and which leases are over."""
+    return {"now": now, "dead_before": now - round(DEAD_AFTER_SECONDS * MICROSECONDS)}
+
+
+def _answer_to(claim: Claim, firsts: Claims, answers: Mapping[CallKey, LeaseAnswer]) -> LeaseAnswer:
+    """A turn that is claimed twice at once, under two leases, is held by the first."""
+    answer = answers[call_of(claim.lease)]
+    is_first = claim.lease == firsts[call_of(claim.lease)].lease
+    return answer if is_first or answer is LeaseAnswer.ANSWERED else LeaseAnswer.HELD
+
+
+def _without(claims: Claims, calls: Collection[CallKey]) -> Claims:
+    if not calls:
+        return claims
+    return {call: claim for call, claim in claims.items() if call not in calls}
+
+
+def _exceeds(priced: Claims, left: Mapping[str, int]) -> bool:
+    """Whether the claims together want more of any budget than is left of it."""
+    wanted = dict.fromkeys(left, 0)
+    for call, claim in priced.items():
+        if call.experiment_id in wanted:
+            wanted[call.experiment_id] += claim.reserve
+    return any(wanted[id_] > left[id_] for id_ in left)

@@ -6,11 +6,18 @@ The server's own codes: https://www.postgresql.org/docs/current/errcodes-appendi
 from __future__ import annotations
 
 import ssl
+from collections.abc import Mapping
 
 import asyncpg  # type: ignore[import-untyped]
 from sqlalchemy.exc import DBAPIError
 
-from socratic_bench.errors import StoreBroken, StoreError, StoreUnavailable
+from socratic_bench.errors import (
+    StoreBroken,
+    StoreError,
+    StoreNotWritable,
+    StoreRefused,
+    StoreUnavailable,
+)
 
 ERRORS = (asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError)
 """What the driver raises."""
@@ -22,10 +29,22 @@ _CROWDED = f"the server takes no more connections; {_AGAIN}, or raise its max_co
 _CROSSWISE = f"another transaction was in the way; {_AGAIN}"
 _CREDENTIALS = "user and password are not accepted; check those in the store's address"
 
+_NOT_WRITABLE = {
+    "25006": "it may only be read; unless that passes, give the address of a server that can be "
+    "written to",
+    "28P01": _CREDENTIALS,
+    "53100": "the server's disk is full. Everything stored before is safe; free some space "
+    "and run it again",
+    "58": "the server cannot read or write its files. Everything stored before is safe; check its "
+    "disk and its log, then run it again",
+}
+"""By code, or by the class of codes that its first two characters name."""
+
 _UNAVAILABLE = {
     "08": _LOST,
     "25P03": f"the transaction stood still for too long, and was ended; {_AGAIN}",
     "40": _CROSSWISE,
+    "53": f"the server lacks resources; {_AGAIN}",
     "53200": f"the server has no memory left; {_AGAIN}",
     "53300": _CROWDED,
     "55006": f"the database is in use in a way that excludes others; {_AGAIN}",
@@ -36,21 +55,24 @@ _UNAVAILABLE = {
     "57P03": _RESTARTING,
     "57P05": _LOST,
 }
-"""By code, or by the class of codes that its first two characters name."""
+
+_REFUSED = {"22": "it cannot hold what it was given"}
 
 _BROKEN = {
-    "25006": "it may only be read; give the address of a server that can be written to",
     "28": _CREDENTIALS,
     "3D000": "there is no such database; check its name in the store's address",
     "42501": "this user lacks a right; grant it, or use the owner of the database",
     "42P01": "nothing was ever stored here",
-    "53100": "the server's disk is full. Everything stored before is safe; free some space "
-    "and run it again",
     "57P04": "the database was dropped",
-    "58": "the server cannot read or write its files. Everything stored before is safe; check its "
-    "disk and its log, then run it again",
     "XX001": "its data is damaged; restore it from a copy",
     "XX002": "an index of it is damaged; rebuild that with REINDEX",
+}
+
+_SENTENCES: Mapping[type[StoreError], Mapping[str, str]] = {
+    StoreNotWritable: _NOT_WRITABLE,
+    StoreUnavailable: _UNAVAILABLE,
+    StoreRefused: _REFUSED,
+    StoreBroken: _BROKEN,
 }
 
 
@@ -70,7 +92,7 @@ def explain(error: Exception, name: str) -> StoreError:
     code = getattr(cause, "sqlstate", None) or ""
     # Without its details, on lines of their own, which may be the values of a row.
     said = f"PostgreSQL says: {str(cause).partition(chr(10))[0]}"
-    for sentences, kind in ((_UNAVAILABLE, StoreUnavailable), (_BROKEN, StoreBroken)):
+    for kind, sentences in _SENTENCES.items():
         if sentence := sentences.get(code) or sentences.get(code[:2]):
             return kind(f"{name}: {sentence} ({said})")
     return StoreError(f"{name}: {said}")

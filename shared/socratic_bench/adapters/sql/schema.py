@@ -33,6 +33,17 @@ EXPERIMENTS = Table(
     Column("created_at", BigInteger, nullable=False),
     Column("completed_at", BigInteger),
     Column("revision", BigInteger, nullable=False),
+    Column("planned_at", BigInteger),
+)
+
+IS_RUNNING = EXPERIMENTS.c.completed_at.is_(None)
+"""The condition of the index below, too."""
+
+Index(
+    "running_experiments",
+    EXPERIMENTS.c.created_at,
+    postgresql_where=IS_RUNNING,
+    sqlite_where=IS_RUNNING,
 )
 
 RESPONSES = Table(
@@ -43,6 +54,7 @@ RESPONSES = Table(
     Column("record", Text, nullable=False),
     postgresql_with=INLINE,
 )
+"""Each has a row in `CALLS`, by which those of an experiment are found."""
 
 CALLS = Table(
     "calls",
@@ -54,11 +66,16 @@ CALLS = Table(
     Column("owner", Text, nullable=False),
     Column("leased_until", BigInteger, nullable=False),
     Column("reserved", BigInteger, nullable=False, server_default="0"),
+    Column("lease_id", Text, nullable=False, server_default=""),
+    Column("lapsed", Text),
     sqlite_with_rowid=False,
 )
-"""How often the model of a turn was called, and who may call it now. Outlives the lease.
+"""How often the model of a turn was called, and the lease of the latest call. Outlives the lease.
 
+A turn whose response was stored without any lease has a row as well, with no calls.
+`lease_id`: empty once the lease is over, and where a version took it that knows no ids.
 `reserved`: what of `SPENDING.committed` is for the latest call, until it is known what that cost.
+`lapsed`: JSON, what is reserved for earlier calls, by the ids of the leases that were taken over.
 """
 
 HAS_RESERVATION = CALLS.c.reserved > 0
@@ -82,6 +99,29 @@ SPENDING = Table(
     postgresql_with=REWRITTEN,
 )
 """A row for each experiment. Also is the lock on what is reserved for its calls."""
+
+OWNERS = Table(
+    "owners",
+    METADATA,
+    Column("owner", KEY, primary_key=True),
+    Column("beat", BigInteger, nullable=False),
+    Column("seen_at", BigInteger, nullable=False),
+    Column("gone", Boolean, nullable=False),
+    Column("in_hand", Text, nullable=False),
+    postgresql_with=REWRITTEN,
+)
+"""Who takes leases. `beat` counts heartbeats; `in_hand` is JSON: pairs of experiment and model."""
+
+FAILED_RUNS = Table(
+    "failed_runs",
+    METADATA,
+    Column("run_id", KEY, primary_key=True),
+    Column("experiment_id", KEY, nullable=False),
+    Column("retry", BigInteger, nullable=False),
+    Column("record", Text, nullable=False),
+    Index("failed_runs_of_experiments", "experiment_id"),
+)
+"""The failures as runners stored them; those that were folded are in `FAILURES` as well."""
 
 LIMITS = Table(
     "limits",

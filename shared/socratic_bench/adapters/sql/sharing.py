@@ -6,11 +6,9 @@ The row of a limit is the lock on its shares, those of owners that nobody has he
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime
 from typing import NamedTuple
 
 from socratic_bench.adapters.sql.batched import Lookups, Writes, chunks
-from socratic_bench.adapters.sql.records import microseconds
 from socratic_bench.adapters.sql.transactions import Transaction
 from socratic_bench.domain.fair_share import fair_shares
 from socratic_bench.ports.store import ShareClaim
@@ -46,13 +44,11 @@ class Sharing:
         self._shares: dict[ShareKey, Share] = {}
         self._gone: list[ShareKey] = []
 
-    async def claim(
-        self, claims: Sequence[ShareClaim], now: datetime, until: datetime
-    ) -> dict[str, int]:
-        """What `Store.share` says."""
+    async def claim(self, claims: Sequence[ShareClaim], now: int, until: int) -> dict[str, int]:
+        """What `Store.share` says. Times are in microseconds, by the clock of the store."""
         of_scopes = {claim.scope: claim for claim in claims}
         await self._take(of_scopes, now)
-        turn = microseconds(now) // TURN_MICROSECONDS
+        turn = now // TURN_MICROSECONDS
         granted: dict[str, int] = {}
         for scope, claim in of_scopes.items():
             parts = granted[scope] = self._part(claim, turn)
@@ -64,7 +60,7 @@ class Sharing:
         await self._write(until)
         return granted
 
-    async def _take(self, claims: Mapping[str, ShareClaim], now: datetime) -> None:
+    async def _take(self, claims: Mapping[str, ShareClaim], now: int) -> None:
         """Lock these limits in the order of their names, and read their shares."""
         limits = [{"scope": scope, "total": claims[scope].total} for scope in sorted(claims)]
         await self._transaction.execute(self._writes.take_limits, self._writes.rows(limits))
@@ -72,7 +68,7 @@ class Sharing:
             rows = await self._transaction.execute(self._lookups.shares, {"scopes": chunk})
             for scope, owner, parts, wants, held_until in rows:
                 key = ShareKey(scope, owner)
-                if held_until < microseconds(now) and owner != self._owner:
+                if held_until < now and owner != self._owner:
                     self._gone.append(key)
                 else:
                     self._shares[key] = Share(parts, wants)
@@ -89,9 +85,9 @@ class Sharing:
         left = claim.total - sum(share.parts for share in others.values())
         return max(0, min(fair, left))
 
-    async def _write(self, until: datetime) -> None:
+    async def _write(self, until: int) -> None:
         own = [
-            {**key._asdict(), **share._asdict(), "held_until": microseconds(until)}
+            {**key._asdict(), **share._asdict(), "held_until": until}
             for key, share in sorted(self._shares.items())
             if key.owner == self._owner
         ]

@@ -2,23 +2,36 @@
 
 from __future__ import annotations
 
+import errno
 import sqlite3
 from pathlib import Path
 
 from sqlalchemy.exc import DBAPIError
 
-from socratic_bench.errors import StoreBroken, StoreError, StoreUnavailable
+from socratic_bench.errors import (
+    StoreBroken,
+    StoreError,
+    StoreNotWritable,
+    StoreRefused,
+    StoreUnavailable,
+)
 
 _PRIMARY_CODE = 0xFF
 """SQLite's extended error codes keep the primary one in their lowest byte."""
 
+_PASSING = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EROFS)
+"""What the operating system says of a disk that is full, fails or may only be read."""
+
 _SAFE = "Everything stored before is safe"
 
-_BROKEN = {
+_NOT_WRITABLE = {
     sqlite3.SQLITE_FULL: f"the disk is full. {_SAFE}; free some space and run it again",
     sqlite3.SQLITE_IOERR: f"reading or writing it failed. {_SAFE}; check that its disk works and "
     "has room, then run it again",
     sqlite3.SQLITE_READONLY: "it may not be written to; check its permissions and its folder's",
+}
+
+_BROKEN = {
     sqlite3.SQLITE_PERM: "its permissions forbid that; check them and its folder's",
     sqlite3.SQLITE_AUTH: "its permissions forbid that; check them and its folder's",
     sqlite3.SQLITE_NOTADB: "this is no SQLite database; name another file",
@@ -35,8 +48,11 @@ def explain(error: Exception, path: Path) -> StoreError:
         return StoreUnavailable(f"{path}: too many wait for the database; try again later")
     if isinstance(cause, sqlite3.Error):
         return _explain_sqlite(cause, path)
+    if isinstance(cause, OverflowError):
+        return StoreRefused(f"{path}: it cannot hold what it was given ({cause})")
     if isinstance(cause, OSError):
-        return StoreBroken(f"{path}: {cause.strerror or cause} ({cause.filename or path})")
+        kind = StoreNotWritable if cause.errno in _PASSING else StoreBroken
+        return kind(f"{path}: {cause.strerror or cause} ({cause.filename or path})")
     return StoreError(f"{path}: {error}")
 
 
@@ -49,6 +65,8 @@ def _explain_sqlite(error: sqlite3.Error, path: Path) -> StoreError:
         )
     if path.is_dir():
         return StoreBroken(f"{path}: this is a folder; name a file in it")
+    if code in _NOT_WRITABLE:
+        return StoreNotWritable(f"{path}: {_NOT_WRITABLE[code]} (SQLite says: {error}, {name})")
     if code in _BROKEN:
         return StoreBroken(f"{path}: {_BROKEN[code]} (SQLite says: {error}, {name})")
     if "no such table" in str(error):

@@ -2,56 +2,82 @@
 
 from __future__ import annotations
 
-from sqlalchemy import BindParameter, bindparam, exists, func, select, tuple_, update
+from sqlalchemy import BindParameter, bindparam, func, select, tuple_, update
 
 from socratic_bench.adapters.sql.schema import (
     CALLS,
     CELLS,
     EXPERIMENTS,
     FAILURES,
-    HAS_RESERVATION,
-    RESPONSES,
     SCORES,
-    SPENDING,
 )
 
 PAGE = 500
 """How many rows a page has."""
 
-_EXPERIMENT: BindParameter[str] = bindparam("experiment_id")
+EXPERIMENT: BindParameter[str] = bindparam("experiment_id")
+"""The parameter `experiment_id`."""
 
-LIST_EXPERIMENTS = select(
+OWN_PROFILE = (
+    select(EXPERIMENTS.c.profile).where(EXPERIMENTS.c.experiment_id == EXPERIMENT).scalar_subquery()
+)
+
+EXPERIMENT_COLUMNS = (
+    EXPERIMENTS.c.experiment_id,
     EXPERIMENTS.c.manifest,
     EXPERIMENTS.c.occasion,
     EXPERIMENTS.c.created_at,
     EXPERIMENTS.c.completed_at,
-).order_by(EXPERIMENTS.c.created_at.desc(), EXPERIMENTS.c.experiment_id)
-
-FIND_EXPERIMENT = LIST_EXPERIMENTS.where(EXPERIMENTS.c.experiment_id == _EXPERIMENT)
-
-COMPLETE = (
-    update(EXPERIMENTS)
-    .where(
-        EXPERIMENTS.c.experiment_id == bindparam("at_experiment_id"),
-        EXPERIMENTS.c.completed_at.is_(None),
-    )
-    .values(completed_at=bindparam("at"), revision=EXPERIMENTS.c.revision + 1)
-    .returning(EXPERIMENTS.c.experiment_id)
 )
-"""Gives a row only if it was this that completed the experiment."""
 
-PROGRESS = select(
-    EXPERIMENTS.c.planned_runs,
+LIST_EXPERIMENTS = select(*EXPERIMENT_COLUMNS).order_by(
+    EXPERIMENTS.c.created_at.desc(), EXPERIMENTS.c.experiment_id
+)
+
+FIND_EXPERIMENT = LIST_EXPERIMENTS.where(EXPERIMENTS.c.experiment_id == EXPERIMENT)
+
+REPLACE_MANIFEST = (
+    update(EXPERIMENTS)
+    .where(EXPERIMENTS.c.experiment_id == bindparam("at_experiment_id"))
+    .values(manifest=bindparam("manifest"), revision=EXPERIMENTS.c.revision + 1)
+)
+
+_DONE = (
     select(func.coalesce(func.sum(CELLS.c.runs_ended), 0))
     .where(CELLS.c.experiment_id == EXPERIMENTS.c.experiment_id)
     .where(CELLS.c.profile == EXPERIMENTS.c.profile)
-    .scalar_subquery(),
+    .scalar_subquery()
+)
+
+PROGRESS = select(
+    EXPERIMENTS.c.planned_runs,
+    _DONE,
     select(func.count())
     .where(FAILURES.c.experiment_id == EXPERIMENTS.c.experiment_id)
     .where(FAILURES.c.profile == EXPERIMENTS.c.profile, FAILURES.c.counted)
     .scalar_subquery(),
-).where(EXPERIMENTS.c.experiment_id == _EXPERIMENT)
+).where(EXPERIMENTS.c.experiment_id == EXPERIMENT)
 """Planned, done and failed runs."""
+
+TAKE_COMPLETION = (
+    select(EXPERIMENTS.c.completed_at, EXPERIMENTS.c.planned_runs <= _DONE)
+    .where(EXPERIMENTS.c.experiment_id == EXPERIMENT)
+    .with_for_update(of=EXPERIMENTS)
+)
+"""Since when an experiment is complete, and whether all its runs are done. Locks it."""
+
+COMPLETE = (
+    update(EXPERIMENTS)
+    .where(EXPERIMENTS.c.experiment_id == bindparam("at_experiment_id"))
+    .values(completed_at=bindparam("at"), revision=EXPERIMENTS.c.revision + 1)
+)
+
+MARK_PLANNED = (
+    update(EXPERIMENTS)
+    .where(EXPERIMENTS.c.experiment_id == bindparam("at_experiment_id"))
+    .where(EXPERIMENTS.c.planned_at.is_(None))
+    .values(planned_at=bindparam("at"))
+)
 
 REVISION = select(
     select(func.coalesce(func.sum(EXPERIMENTS.c.revision), 0)).scalar_subquery(),
@@ -59,34 +85,7 @@ REVISION = select(
 )
 
 CALLS_OF_EXPERIMENT = select(func.coalesce(func.sum(CALLS.c.calls), 0), func.count()).where(
-    CALLS.c.experiment_id == _EXPERIMENT, CALLS.c.calls > 0
-)
-
-_ANSWERED = exists().where(RESPONSES.c.run_id == CALLS.c.run_id, RESPONSES.c.turn == CALLS.c.turn)
-
-FIND_SPENDING = select(
-    SPENDING.c.budget,
-    SPENDING.c.committed,
-    select(func.coalesce(func.sum(CALLS.c.reserved), 0))
-    .where(CALLS.c.experiment_id == SPENDING.c.experiment_id, HAS_RESERVATION)
-    .where(CALLS.c.leased_until >= bindparam("now"), ~_ANSWERED)
-    .scalar_subquery(),
-    SPENDING.c.exhausted,
-).where(SPENDING.c.experiment_id == _EXPERIMENT)
-"""Budget, committed, in flight, exhausted. What was reserved for a call whose response does not say
-what it cost stays reserved, but is not in flight any more."""
-
-ADD_COMMITTED = (
-    update(SPENDING)
-    .where(SPENDING.c.experiment_id == bindparam("at_experiment_id"))
-    .values(committed=SPENDING.c.committed + bindparam("more"))
-)
-
-EXHAUST = (
-    update(SPENDING)
-    .where(SPENDING.c.experiment_id == bindparam("at_experiment_id"))
-    .where(SPENDING.c.budget.is_not(None))
-    .values(exhausted=True)
+    CALLS.c.experiment_id == EXPERIMENT, CALLS.c.calls > 0
 )
 
 WITHDRAW_FAILURE = (
@@ -112,7 +111,7 @@ _PLACE = tuple_(bindparam("run_id"), bindparam("turn"), bindparam("profile"))
 
 SCORE_PAGE = (
     select(SCORES.c.run_id, SCORES.c.turn, SCORES.c.profile, SCORES.c.record)
-    .where(SCORES.c.experiment_id == _EXPERIMENT)
+    .where(SCORES.c.experiment_id == EXPERIMENT)
     .where(tuple_(SCORES.c.run_id, SCORES.c.turn, SCORES.c.profile) > _PLACE)
     .order_by(SCORES.c.run_id, SCORES.c.turn, SCORES.c.profile)
     .limit(PAGE)
@@ -120,7 +119,7 @@ SCORE_PAGE = (
 """The scores of an experiment after a place in the order of their keys."""
 
 LIST_FAILURES = (
-    select(FAILURES.c.record)
-    .where(FAILURES.c.experiment_id == _EXPERIMENT)
+    select(FAILURES.c.run_id, FAILURES.c.profile, FAILURES.c.record)
+    .where(FAILURES.c.experiment_id == EXPERIMENT)
     .order_by(FAILURES.c.run_id, FAILURES.c.profile)
 )

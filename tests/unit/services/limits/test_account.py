@@ -4,13 +4,11 @@ import asyncio
 import functools
 import random
 from contextlib import AsyncExitStack
-from datetime import UTC, datetime, timedelta
 
 import pytest
 from structlog.testing import capture_logs
 
 from socratic_bench.adapters.sql.store import SqlStore
-from socratic_bench.adapters.system.clock import SystemClock
 from socratic_bench.domain.fair_share import fair_shares
 from socratic_bench.domain.manifest import Limits, TutorModel
 from socratic_bench.errors import StoreUnavailable
@@ -29,11 +27,6 @@ SECONDS = 3.0
 """How long a call takes at most."""
 
 
-class VirtualClock:
-    def now(self) -> datetime:
-        return datetime(2026, 1, 1, tzinfo=UTC) + timedelta(seconds=now())
-
-
 class Account:
     """Gives out shares as the store promises to; can be away, or never answer."""
 
@@ -44,8 +37,9 @@ class Account:
         self.is_away = False
         self.is_silent = False
 
-    async def share(self, claims, owner, at, until):
-        self.claims.append((now(), owner, list(claims)))
+    async def share(self, claims, owner, seconds):
+        at, until = now(), now() + seconds
+        self.claims.append((at, owner, list(claims)))
         if self.is_silent:
             await asyncio.Event().wait()
         if self.is_away:
@@ -74,7 +68,7 @@ class Runner:
 
     def __init__(self, account, owner, model=MODEL):
         self.gates = Gates(most=250, clock=now)
-        self.shares = AccountShares(account.share, owner, VirtualClock(), self.gates)
+        self.shares = AccountShares(account.share, owner, self.gates)
         self.model = model
         self.chance = random.Random(owner)
         self.answered = []
@@ -252,7 +246,7 @@ async def test_a_store_that_is_away_is_told_once_and_so_is_its_return():
 async def test_at_the_end_everything_is_given_back():
     account = Account()
     gates = Gates(most=250, clock=now)
-    shares = AccountShares(account.share, "one", VirtualClock(), gates)
+    shares = AccountShares(account.share, "one", gates)
     async with AsyncExitStack() as calls:
         async with shares:
             gate = gates.gate_for(MODEL, None)
@@ -295,19 +289,16 @@ async def test_however_many_come_to_wait_the_store_is_not_asked_all_the_time():
 async def test_runners_share_through_a_real_store(tmp_path):
     store = SqlStore.from_url(f"sqlite:///{tmp_path}/benchmark.db")
     await store.prepare()
-    clock = SystemClock()
     one, two = Gates(most=250), Gates(most=250)
     async with (
         asyncio.timeout(20),
-        AccountShares(store.share, "one", clock, one),
-        AccountShares(store.share, "two", clock, two),
+        AccountShares(store.share, "one", one),
+        AccountShares(store.share, "two", two),
     ):
         first, second = one.gate_for(MODEL, None), two.gate_for(MODEL, None)
         async with through(first, 1) as passage:
             passage.replied(reply())
         async with through(first, 1), through(second, 1):
             assert (first.in_flight, second.in_flight) == (1, 1)
-    at = clock.now()
-    left = await store.share([ShareClaim(SCOPE, 10, 10)], "three", at, at + timedelta(seconds=1))
-    assert left == {SCOPE: 10}
+    assert await store.share([ShareClaim(SCOPE, 10, 10)], "three", 1.0) == {SCOPE: 10}
     await store.close()

@@ -86,6 +86,14 @@ def test_an_abandoned_call_does_not_shorten_the_cool_down(breaker):
     assert breaker.admit() is not None
 
 
+def test_a_reply_to_a_call_that_began_before_does_not_end_it(breaker):
+    assert breaker.admit() is None
+    assert breaker.admit() is None
+    breaker.trip(WRONG_KEY)
+    breaker.replied()
+    assert breaker.admit() is not None
+
+
 def test_it_is_told_once_which_model_stopped_and_why(breaker, time):
     with capture_logs() as told:
         breaker.trip(WRONG_KEY)
@@ -93,6 +101,8 @@ def test_it_is_told_once_which_model_stopped_and_why(breaker, time):
         time.now += COOL_DOWN
         breaker.admit()
         breaker.trip(WRONG_KEY)
+        time.now += COOL_DOWN
+        breaker.admit()
         breaker.replied()
         breaker.replied()
         breaker.trip(WRONG_KEY)

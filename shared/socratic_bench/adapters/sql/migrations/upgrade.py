@@ -6,12 +6,18 @@ import threading
 from pathlib import Path
 from typing import Final
 
+import structlog
 from sqlalchemy import Connection, inspect, text
 
 from socratic_bench.errors import StoreBroken
 
-HEAD: Final = "0002"
+log = structlog.get_logger(__name__)
+
+HEAD: Final = "0003"
 """The newest migration."""
+
+OLDEST_READER: Final = "0002"
+"""The oldest version, by its newest migration, that may still read and write a schema at HEAD."""
 
 # Alembic keeps the migration at work in globals of the process.
 _ONE_AT_A_TIME = threading.Lock()
@@ -20,7 +26,8 @@ _ONE_AT_A_TIME = threading.Lock()
 def upgrade(connection: Connection, database: str) -> None:
     """Apply the migrations that are missing, in the transaction of `connection`. Blocks.
 
-    Raises StoreBroken where the schema comes from a newer version than this.
+    A schema of a newer version that lets this one read it is left as it is. Raises StoreBroken
+    where the newer version does not.
     """
     if _revision(connection) == HEAD:
         return  # as almost always: loading Alembic takes longer than all else a command does
@@ -51,8 +58,28 @@ def _migrate(connection: Connection, database: str) -> None:
         try:
             scripts.get_revision(revision)
         except CommandError:
+            if _may_be_read(connection):
+                log.info("the schema is newer", database=database, schema=revision, known=HEAD)
+                return
             raise StoreBroken(
                 f"{database}: its schema ({revision}) is newer than this version of Socratic "
                 f"Bench, which knows {HEAD}; upgrade Socratic Bench, or use another store"
             ) from None
     command.upgrade(config, HEAD)
+    _say_who_may_read(connection)
+
+
+def _may_be_read(connection: Connection) -> bool:
+    """Whether whoever migrated the database lets this version use it."""
+    if not inspect(connection).has_table("schema_readers"):
+        return False
+    oldest = connection.execute(text("SELECT oldest FROM schema_readers")).scalar_one_or_none()
+    return oldest is not None and oldest <= HEAD
+
+
+def _say_who_may_read(connection: Connection) -> None:
+    connection.execute(text("CREATE TABLE IF NOT EXISTS schema_readers (oldest TEXT NOT NULL)"))
+    connection.execute(text("DELETE FROM schema_readers"))
+    connection.execute(
+        text("INSERT INTO schema_readers VALUES (:oldest)"), {"oldest": OLDEST_READER}
+    )

@@ -1,0 +1,81 @@
+"""What calls to models came to, as Prometheus reads it."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from prometheus_client import Counter, Histogram
+
+from socratic_bench.domain.money import NANODOLLARS_PER_DOLLAR
+from socratic_bench.domain.response import Usage
+from socratic_bench.hosting.metrics import Metrics
+
+MODELS: Final = 200
+"""Models that have series of their own. A model's id is anybody's text: more of them could take any
+amount of memory, here and in Prometheus."""
+
+OTHER: Final = "other"
+"""The name that all further models share."""
+
+_SECONDS: Final = (0.1, 0.25, 0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300, 600)
+
+
+class CallMetrics:
+    """Counts calls to models, and what they took."""
+
+    def __init__(self, metrics: Metrics) -> None:
+        registry = metrics.registry
+        self._named: set[str] = set()
+        self._calls = Counter(
+            "socratic_calls",
+            "Calls that ended, by what came of them: ok, or the class of the failure",
+            ("model", "outcome"),
+            registry=registry,
+        )
+        self._tokens = Counter(
+            "socratic_call_tokens",
+            "Tokens that providers counted, by direction: input, or output with reasoning",
+            ("model", "direction"),
+            registry=registry,
+        )
+        self._usd = Counter(
+            "socratic_call_usd",
+            "What replies cost in USD, where it is known",
+            ("model",),
+            registry=registry,
+        )
+        self._seconds = Histogram(
+            "socratic_call_seconds",
+            "From when a call was begun to when it ended, whatever came of it",
+            ("model",),
+            buckets=_SECONDS,
+            registry=registry,
+        )
+
+    def replied(
+        self, model_id: str, seconds: float, usage: Usage, cost_nanodollars: int | None
+    ) -> None:
+        """A call ended with a reply."""
+        model = self._ended(model_id, "ok", seconds)
+        for direction, tokens in (("input", usage.input_tokens), ("output", usage.output_tokens)):
+            if tokens is not None:
+                self._tokens.labels(model, direction).inc(tokens)
+        if cost_nanodollars is not None:
+            self._usd.labels(model).inc(cost_nanodollars / NANODOLLARS_PER_DOLLAR)
+
+    def failed(self, model_id: str, seconds: float, kind: str) -> None:
+        """A call ended without a reply; `kind` is the class of its failure."""
+        self._ended(model_id, kind, seconds)
+
+    def _ended(self, model_id: str, outcome: str, seconds: float) -> str:
+        """Count a call; returns the name that its model has here."""
+        model = self._name(model_id)
+        self._calls.labels(model, outcome).inc()
+        self._seconds.labels(model).observe(seconds)
+        return model
+
+    def _name(self, model_id: str) -> str:
+        if model_id not in self._named and len(self._named) >= MODELS:
+            return OTHER
+        self._named.add(model_id)
+        return model_id

@@ -1,0 +1,324 @@
+"""One run, from its first question to its last stored response: the way of a call, top to bottom.
+
+A turn is asked for as often as that is of use. Each call waits before its model's gate, takes a
+lease that reserves what the call may cost, and is made; its reply or failure is stored, in the same
+transaction that settles the lease, before anything else happens to it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+from uuid import uuid4
+
+import structlog
+
+from socratic_bench.consuming.cancellation import to_the_end
+from socratic_bench.domain.call_cost import most_a_call_costs, tokens_at_most
+from socratic_bench.domain.response import Response
+from socratic_bench.errors import ModelCallFailed, ModelUnusable, SocraticBenchError
+from socratic_bench.ports.clock import Clock
+from socratic_bench.ports.leases import CallEnd, Claim, LeaseAnswer, LeaseKey
+from socratic_bench.ports.models import FailureKind, Question, Reply
+from socratic_runner.asking import ask
+from socratic_runner.budgets import Budgets
+from socratic_runner.call_observing import CallObserver
+from socratic_runner.clients import Tutor
+from socratic_runner.conversation import (
+    Conversation,
+    Ending,
+    NoRoomYet,
+    OutOfBudget,
+    TurnFailed,
+    TurnHeldElsewhere,
+    TurnPutOff,
+)
+from socratic_runner.failure_classes import MAY_BE_BILLED
+from socratic_runner.leases import LeaseBook, Recorded
+from socratic_runner.limits.gate import GateClosed, Passage, Place
+from socratic_runner.limits.retries import Retries
+
+log = structlog.get_logger(__name__)
+
+BUDGET_PAUSE: Final = 0.5
+"""Seconds until a call that the budget has no room for is tried again."""
+
+HELD_PAUSE: Final = 2.0
+"""Seconds between two looks at a turn that another runner holds."""
+
+HELD_LOOKS: Final = 9
+"""So many looks, and a runner that died meanwhile is known to be dead."""
+
+CANCEL_PATIENCE: Final = 5.0
+"""Seconds that a call which is cancelled waits for the store, to give its lease back."""
+
+NotCalled = TurnHeldElsewhere | TurnPutOff | OutOfBudget | NoRoomYet | ModelCallFailed | Response
+"""Why no call was made: a response may be stored already."""
+
+StoredResponses = Callable[[Collection[str]], Awaitable[Mapping[str, Sequence[Response]]]]
+
+
+class Lease(NamedTuple):
+    """A lease that this runner holds."""
+
+    key: LeaseKey
+    reserve: int
+    """Nanodollars that the call may cost at most."""
+
+    taken_at: float
+    """When the store had granted it, by the loop's clock."""
+
+
+class Permit(NamedTuple):
+    """What a call needs to be made."""
+
+    lease: Lease
+    passage: Passage
+
+
+@dataclass(frozen=True, slots=True)
+class ConversationRunner:
+    """Carries out runs, each by itself."""
+
+    leases: LeaseBook
+    stored: StoredResponses
+    """The stored responses of runs, each run's in the order of its turns."""
+
+    budgets: Budgets
+    clock: Clock
+    new_retries: Callable[[], Retries]
+    """How often, and when, the calls for one turn are tried again."""
+
+    lease_margin: float
+    """Seconds that a lease lasts longer than the deadline of its call."""
+
+    draining: asyncio.Event
+    """Once set, calls in flight are finished and no other is begun."""
+
+    observer: CallObserver
+
+    async def run(
+        self, tutor: Tutor, conversation: Conversation, on_turn: Callable[[], None]
+    ) -> None:
+        """Take turn after turn until the run is done or something ends it.
+
+        Calls `on_turn` when the response of a turn is stored.
+        """
+        while conversation.open:
+            answer = await self._answer(tutor, conversation, conversation.question())
+            if isinstance(answer, Response):
+                conversation.answered(answer)
+                on_turn()
+            else:
+                conversation.ended_by = answer
+
+    async def _answer(
+        self, tutor: Tutor, conversation: Conversation, question: Question
+    ) -> Response | Ending:
+        """The stored response of a turn; failed calls are made again as long as that is of use."""
+        retries = self.new_retries()
+        looks = 0
+        result: Response | NotCalled | None = conversation.take_failure()
+        while True:
+            result = result or await self._try(tutor, conversation, question)
+            match result:
+                case Response():
+                    return result
+                case ModelCallFailed():
+                    delay = retries.next_delay(result)
+                    if delay is None or self._comes_too_late(tutor, conversation, delay):
+                        return TurnFailed(question.turn, result, conversation.attempts)
+                case NoRoomYet():
+                    delay = BUDGET_PAUSE
+                case TurnHeldElsewhere() if looks < HELD_LOOKS and not self.draining.is_set():
+                    looks, delay = looks + 1, HELD_PAUSE
+                case _:
+                    return result
+            # Out of the gate: a call that waits keeps none from being made.
+            await self._wait(delay)
+            result = None
+
+    async def _try(
+        self, tutor: Tutor, conversation: Conversation, question: Question
+    ) -> Response | NotCalled:
+        """One call for a turn, from the line before the gate to the stored response."""
+        if refusal := tutor.breaker.refusal:
+            return refusal
+        tokens = tokens_at_most(question.texts, question.parameters.max_tokens)
+        try:
+            async with tutor.gate.place(tokens) as place:
+                permit = await self._permit(place, tutor, conversation, question)
+                if not isinstance(permit, Permit):
+                    return permit
+                conversation.call_begins(_now())
+                with tutor.breaker.admitted():
+                    result = await ask(tutor, question, permit.lease.reserve, self.observer)
+                    _learn(tutor, permit.passage, result)
+        except GateClosed as closed:
+            return TurnPutOff(str(closed))
+        return await self._settle(tutor, conversation, question, permit.lease, result)
+
+    async def _permit(
+        self, place: Place, tutor: Tutor, conversation: Conversation, question: Question
+    ) -> Permit | NotCalled:
+        """Wait for a lease, which is taken a little before, and for the gate."""
+        if not await _in_time(place.near(), tutor, conversation):
+            return _run_is_late(tutor)
+        while True:
+            if refusal := tutor.breaker.refusal:
+                return refusal
+            lease = await self._take(tutor, question)
+            if not isinstance(lease, Lease):
+                return lease
+            try:
+                permit = await self._pass(place, lease, tutor, conversation)
+            except BaseException:
+                await self._give_back(lease.key)
+                raise
+            if isinstance(permit, Permit):
+                return permit
+            await self._give_back(lease.key)
+            if permit is not None:
+                return permit
+            if not await _in_time(place.passage(), tutor, conversation):
+                return _run_is_late(tutor)
+
+    async def _pass(
+        self, place: Place, lease: Lease, tutor: Tutor, conversation: Conversation
+    ) -> Permit | NotCalled | None:
+        """Wait before the gate for as long as the lease may wait; None after that."""
+        left = conversation.time_left(tutor, _now())
+        kept = self.lease_margin / 4 - (_now() - lease.taken_at)
+        try:
+            passage = await place.passage(within=kept if left is None else min(kept, left))
+        except TimeoutError:
+            return None
+        if not self.leases.certain:
+            return None
+        if self.draining.is_set():
+            return _put_off()
+        left = conversation.time_left(tutor, _now())
+        if left is not None and left <= 0:
+            return _run_is_late(tutor)
+        return tutor.breaker.admit() or Permit(lease, passage)
+
+    async def _take(self, tutor: Tutor, question: Question) -> Lease | NotCalled:
+        """A lease for a call, or why there is none. A cancellation gives it back."""
+        if self.draining.is_set():
+            return _put_off()
+        claim = self.claim(tutor, question)
+        try:
+            [answer] = await to_the_end(self.leases.take([claim]), patience=CANCEL_PATIENCE)
+        except asyncio.CancelledError:
+            await self._give_back(claim.lease)
+            raise
+        if answer is LeaseAnswer.GRANTED:
+            return Lease(claim.lease, claim.reserve, _now())
+        return await self._not_leased(answer, claim)
+
+    def claim(self, tutor: Tutor, question: Question) -> Claim:
+        """A request for the lease of a call, under a new id."""
+        run, price = question.run, tutor.model.price
+        reserve = most_a_call_costs(price, question.texts, question.parameters.max_tokens)
+        key = LeaseKey(run.experiment_id, run.run_id, question.turn, uuid4().hex)
+        return Claim(key, tutor.deadline + self.lease_margin, reserve)
+
+    async def _not_leased(self, answer: LeaseAnswer, claim: Claim) -> NotCalled:
+        """Why there is no lease."""
+        if answer is LeaseAnswer.ANSWERED:
+            stored = await self.stored([claim.lease.run_id])
+            for response in stored.get(claim.lease.run_id, ()):
+                if response.turn == claim.lease.turn:
+                    return response
+            return TurnHeldElsewhere("this version cannot read the stored response of this turn")
+        if answer is LeaseAnswer.OVER_BUDGET:
+            if await self.budgets.room_may_come(claim.lease.experiment_id, claim.reserve):
+                return NoRoomYet("calls in flight have reserved the rest of the budget")
+            return OutOfBudget("the budget does not suffice for another call")
+        return TurnHeldElsewhere("another runner is asking for this turn")
+
+    async def _settle(
+        self,
+        tutor: Tutor,
+        conversation: Conversation,
+        question: Question,
+        lease: Lease,
+        result: Reply | ModelCallFailed,
+    ) -> Response | ModelCallFailed:
+        """Store what came of a call, and end its lease."""
+        if isinstance(result, ModelCallFailed):
+            await self.leases.end_calls([CallEnd(lease.key, result.kind in MAY_BE_BILLED)])
+            return result
+        response = conversation.response(question, result, tutor, self.clock.now())
+        [stored] = await self.leases.record(
+            [Recorded(response, lease.key.lease_id if lease.reserve else None)]
+        )
+        return stored
+
+    async def _give_back(self, lease: LeaseKey) -> None:
+        """Give back a lease under which no call was made.
+
+        To the end: this process may lease the same turn again right away.
+        """
+        try:
+            await to_the_end(self.leases.give_back([lease]), patience=CANCEL_PATIENCE)
+        except SocraticBenchError as error:
+            # The lease ends with this process; what it reserved stays committed.
+            log.warning("lease not given back", run_id=lease.run_id, reason=str(error))
+
+    def _comes_too_late(self, tutor: Tutor, conversation: Conversation, delay: float) -> bool:
+        """Whether another try after `delay` seconds would begin after the run's deadline."""
+        left = conversation.time_left(tutor, _now())
+        return left is not None and delay > left
+
+    async def _wait(self, seconds: float) -> None:
+        """Wait so long, or until the runner drains."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self.draining.wait()
+
+
+def _put_off() -> TurnPutOff:
+    return TurnPutOff("the runner is draining")
+
+
+async def _in_time(waiting: Awaitable[object], tutor: Tutor, conversation: Conversation) -> bool:
+    """Whether `waiting` came to an end before the run's deadline."""
+    try:
+        async with asyncio.timeout(conversation.time_left(tutor, _now())):
+            await waiting
+    except TimeoutError:
+        return False
+    return True
+
+
+def _learn(tutor: Tutor, passage: Passage, result: Reply | ModelCallFailed) -> None:
+    """Tell the gate and the breaker what came of a call."""
+    if isinstance(result, Reply):
+        passage.replied(result)
+        tutor.breaker.replied()
+        return
+    wait = result.retry_after
+    if isinstance(result, ModelUnusable):
+        passage.failed(result)
+        tutor.breaker.trip(result)
+    elif wait is not None and wait > tutor.model.limits.run_timeout_seconds:
+        # No run can wait for that long, so nobody is to wait at the gate.
+        passage.failed(ModelCallFailed(result.kind, str(result), retryable=False))
+        tutor.breaker.trip(result, wait)
+    else:
+        passage.failed(result)
+        tutor.breaker.failed(result)
+
+
+def _run_is_late(tutor: Tutor) -> ModelCallFailed:
+    longest = tutor.model.limits.run_timeout_seconds
+    message = f"the run's deadline of {longest:g} s passed before another call could be made"
+    return ModelCallFailed(FailureKind.TIMEOUT, message, retryable=False)
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()

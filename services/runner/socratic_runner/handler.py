@@ -1,0 +1,335 @@
+"""What the runner does with requested runs."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import defaultdict
+from collections.abc import AsyncGenerator, Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from socratic_bench.consuming.outcomes import (
+    Emit,
+    Failed,
+    Handled,
+    Outcome,
+    Postponed,
+    Rejected,
+    Work,
+)
+from socratic_bench.domain.manifest import Experiment
+from socratic_bench.domain.response import Response
+from socratic_bench.domain.run import RunFailure
+from socratic_bench.errors import InvalidInput, MissingCredential, ModelCallFailed
+from socratic_bench.events.response_recorded import ResponseRecorded
+from socratic_bench.events.run_failed import RunFailed
+from socratic_bench.events.run_requested import RunRequested
+from socratic_bench.ports.clock import Clock
+from socratic_bench.ports.leases import ModelInHand
+from socratic_bench.ports.models import FailureKind
+from socratic_bench.ports.store import RecordedFailure, Store
+from socratic_runner.clients import Tutor, TutorPool
+from socratic_runner.conversation import (
+    Conversation,
+    OutOfBudget,
+    TurnFailed,
+    TurnHeldElsewhere,
+    TurnPutOff,
+)
+from socratic_runner.conversation_runner import ConversationRunner
+from socratic_runner.experiments import Experiments, NotUnderstood
+from socratic_runner.instant_runner import InstantRunner
+from socratic_runner.leases import LeaseBook
+
+SOURCE: Final = "socratic-runner"
+
+MESSAGE_LENGTH: Final = 1_000
+"""Characters of a provider's message that are kept with a failure."""
+
+STORING_SECONDS: Final = 10.0
+
+NEWER_SECONDS: Final = 60.0
+"""Seconds until a run that only a newer version can carry out is delivered again."""
+
+Put = Callable[[Sequence[Outcome]], None]
+
+
+@dataclass(slots=True, eq=False)
+class RunInHand:
+    """A run that is being carried out."""
+
+    work: Work[RunRequested]
+    tutor: Tutor
+    conversation: Conversation
+    published: int = 0
+    """How many of its responses were published since it was taken in hand."""
+
+    ended: asyncio.Event = field(default_factory=asyncio.Event)
+
+    @property
+    def model(self) -> ModelInHand:
+        run = self.conversation.run
+        return ModelInHand(run.experiment_id, run.model_id)
+
+
+@dataclass(slots=True)
+class _Divided:
+    """A batch of requests, by what is to be done about them."""
+
+    settled: list[Outcome] = field(default_factory=list)
+    due: list[RunInHand] = field(default_factory=list)
+    joins: list[tuple[Work[RunRequested], RunInHand]] = field(default_factory=list)
+    """Requests of runs that are in hand already."""
+
+    ended: list[tuple[Work[RunRequested], Conversation]] = field(default_factory=list)
+    """Runs whose model cannot be called at all."""
+
+    @property
+    def open(self) -> int:
+        """How many of them have no outcome yet."""
+        return len(self.due) + len(self.joins) + len(self.ended)
+
+
+class RunRequestedHandler:
+    """Handles `run.requested`: asks the models, stores what comes of it, publishes that.
+
+    Runs are settled as soon as they are done: a slow model holds up only its own.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        experiments: Experiments,
+        tutors: TutorPool,
+        leases: LeaseBook,
+        runner: ConversationRunner,
+        clock: Clock,
+        *,
+        busy_delay: float,
+    ) -> None:
+        """`busy_delay` is for how many seconds a run that another runner has is put back."""
+        self._store = store
+        self._experiments = experiments
+        self._tutors = tutors
+        self._leases = leases
+        self._runner = runner
+        self._instant = InstantRunner(leases, runner)
+        self._clock = clock
+        self._busy_delay = busy_delay
+        self._in_hand: dict[str, RunInHand] = {}
+
+    async def __call__(
+        self, batch: Sequence[Work[RunRequested]]
+    ) -> AsyncGenerator[Sequence[Outcome], None]:
+        """Carry out a batch of runs; yields outcomes as they come."""
+        divided = await self._divide(batch)
+        with self._leases.in_hand(each.model for each in divided.due):
+            outcomes: asyncio.Queue[Sequence[Outcome]] = asyncio.Queue()
+            tasks = self._begin(divided, outcomes.put_nowait)
+            left = divided.open
+            try:
+                if divided.settled:
+                    yield divided.settled
+                while left:
+                    ready = list(await outcomes.get())
+                    while not outcomes.empty():
+                        ready.extend(outcomes.get_nowait())
+                    left -= sum(not isinstance(outcome, Emit) for outcome in ready)
+                    yield ready
+            finally:
+                for task in tasks:
+                    task.cancel()
+                await asyncio.gather(*tasks, return_exceptions=True)
+                for run in divided.due:
+                    self._let_go(run)
+
+    def longest(self) -> float:
+        """Seconds that the calls in hand may take, and storing what comes of them."""
+        deadlines = (run.tutor.deadline for run in self._in_hand.values())
+        return max(deadlines, default=0.0) + STORING_SECONDS
+
+    async def _divide(self, batch: Sequence[Work[RunRequested]]) -> _Divided:
+        """The runs to carry out, and what can be said of the others already."""
+        run_ids = {work.event.data.run.run_id for work in batch}
+        experiments = await self._experiments.named(
+            {work.event.data.run.experiment_id for work in batch}
+        )
+        stored = await self._store.responses(run_ids)
+        failures = await self._store.recorded_failures(run_ids)
+        divided = _Divided()
+        for work in batch:
+            run, retry = work.event.data.run, work.event.data.retry
+            responses, failure = stored.get(run.run_id, ()), failures.get(run.run_id)
+            experiment = experiments.get(run.experiment_id)
+            if responses and responses[-1].last_turn:
+                divided.settled.append(Handled(work, self._events(work, responses)))
+            elif failure is not None and failure.retry >= retry:
+                divided.settled.append(Handled(work, self._events(work, responses, failure)))
+            elif experiment is None:
+                reason = f"experiment {run.experiment_id} is not in the store"
+                divided.settled.append(Rejected(work, reason))
+            elif isinstance(experiment, NotUnderstood):
+                divided.settled.append(Postponed(work, NEWER_SECONDS, experiment.reason))
+            elif in_hand := self._in_hand.get(run.run_id):
+                divided.joins.append((work, in_hand))
+            else:
+                conversation = Conversation(run, experiment.manifest, _in_a_row(responses))
+                self._take_in_hand(work, conversation, experiment, divided)
+        return divided
+
+    def _take_in_hand(
+        self,
+        work: Work[RunRequested],
+        conversation: Conversation,
+        experiment: Experiment,
+        divided: _Divided,
+    ) -> None:
+        try:
+            tutor = self._tutors.tutor(experiment, conversation.run.model_id)
+        except InvalidInput as error:
+            conversation.ended_by = _not_callable(error)
+            divided.ended.append((work, conversation))
+        else:
+            run = RunInHand(work, tutor, conversation)
+            self._in_hand[conversation.run.run_id] = run
+            divided.due.append(run)
+
+    def _begin(self, divided: _Divided, put: Put) -> list[asyncio.Task[None]]:
+        """Carry out a tutor's runs together if it answers at once, else each alone."""
+        together: defaultdict[Tutor, list[RunInHand]] = defaultdict(list)
+        tasks = [
+            *(asyncio.create_task(self._join(*each, put)) for each in divided.joins),
+            *(asyncio.create_task(self._end(*each, put)) for each in divided.ended),
+        ]
+        for run in divided.due:
+            if run.tutor.client.answers_at_once:
+                together[run.tutor].append(run)
+            else:
+                tasks.append(asyncio.create_task(self._carry_out(run, put)))
+        tasks += (
+            asyncio.create_task(self._carry_out_together(tutor, runs, put))
+            for tutor, runs in together.items()
+        )
+        return tasks
+
+    async def _carry_out(self, run: RunInHand, put: Put) -> None:
+        """Carry out one run; puts exactly one final outcome."""
+
+        def on_turn() -> None:
+            if run.conversation.open:
+                put([Emit(self._fresh(run))])
+
+        try:
+            await self._runner.run(run.tutor, run.conversation, on_turn)
+            put([await self._final(run.work, run.conversation, run.published)])
+        except Exception as error:  # noqa: BLE001 - the others of the batch go on
+            put([Failed(run.work, error)])
+        finally:
+            self._let_go(run)
+
+    async def _carry_out_together(self, tutor: Tutor, runs: Sequence[RunInHand], put: Put) -> None:
+        """Take turns together while the tutor replies; what is left is carried out run by run."""
+        going_on, left = list(runs), list[RunInHand]()
+        try:
+            while going_on:
+                answered = set(
+                    await self._instant.take_turn(tutor, [each.conversation for each in going_on])
+                )
+                left += (each for each in going_on if each.conversation not in answered)
+                turned = [each for each in going_on if each.conversation in answered]
+                going_on = [each for each in turned if each.conversation.open]
+                put([Emit(self._fresh(each)) for each in going_on])
+                put([self._done(each) for each in turned if not each.conversation.open])
+        except Exception as error:  # noqa: BLE001 - the others of the batch go on
+            put([Failed(each.work, error) for each in going_on])
+        await asyncio.gather(*(self._carry_out(each, put) for each in left))
+
+    async def _join(self, work: Work[RunRequested], in_hand: RunInHand, put: Put) -> None:
+        """Settle a second request of a run as the first is settled."""
+        await in_hand.ended.wait()
+        await self._end(work, in_hand.conversation, put)
+
+    async def _end(self, work: Work[RunRequested], conversation: Conversation, put: Put) -> None:
+        """Settle a request of a run that is over."""
+        try:
+            put([await self._final(work, conversation)])
+        except Exception as error:  # noqa: BLE001 - the others of the batch go on
+            put([Failed(work, error)])
+
+    def _done(self, run: RunInHand) -> Outcome:
+        self._let_go(run)
+        return Handled(run.work, self._fresh(run))
+
+    def _let_go(self, run: RunInHand) -> None:
+        run.ended.set()
+        run_id = run.conversation.run.run_id
+        if self._in_hand.get(run_id) is run:
+            del self._in_hand[run_id]
+
+    def _fresh(self, run: RunInHand) -> tuple[ResponseRecorded, ...]:
+        """The responses of a run that were not published since it was taken in hand."""
+        fresh = run.conversation.responses[run.published :]
+        run.published = len(run.conversation.responses)
+        return tuple(_recorded(response, run.work.event.id) for response in fresh)
+
+    async def _final(
+        self, work: Work[RunRequested], conversation: Conversation, published: int = 0
+    ) -> Outcome:
+        """What is to be said of a run that ended; a failure is stored before."""
+        responses = conversation.responses[published:]
+        match conversation.ended_by:
+            case TurnFailed() as ending:
+                failure = _failure(conversation, ending, work.event.data.retry)
+                await self._leases.record_failures([failure])
+                return Handled(work, self._events(work, responses, failure))
+            case TurnHeldElsewhere() as held:
+                return Postponed(work, self._busy_delay, str(held))
+            case TurnPutOff() as put_off:
+                return Postponed(work, 0.0, str(put_off))
+            case OutOfBudget() | None if not conversation.open:
+                # Out of budget it is neither done nor failed: the run is requested again once the
+                # budget is raised.
+                return Handled(work, self._events(work, responses))
+            case _:
+                return Postponed(work, 0.0, "the first delivery of this run was given up")
+
+    def _events(
+        self,
+        work: Work[RunRequested],
+        responses: Sequence[Response],
+        failure: RecordedFailure | None = None,
+    ) -> tuple[ResponseRecorded | RunFailed, ...]:
+        cause = work.event.id
+        recorded = tuple(_recorded(each, cause) for each in responses)
+        if failure is None:
+            return recorded
+        now = self._clock.now()
+        return (*recorded, RunFailed.of(failure.failure, source=SOURCE, time=now, cause=cause))
+
+
+def _in_a_row(responses: Sequence[Response]) -> list[Response]:
+    """The responses up to the first turn that this version cannot read."""
+    return [each for turn, each in enumerate(responses, start=1) if each.turn == turn]
+
+
+def _failure(conversation: Conversation, ending: TurnFailed, retry: int) -> RecordedFailure:
+    failure = RunFailure(
+        run=conversation.run,
+        turn=ending.turn,
+        profile=conversation.manifest.profile,
+        kind=ending.kind,
+        message=str(ending)[:MESSAGE_LENGTH].encode(errors="replace").decode(),
+        attempts=ending.attempts,
+    )
+    return RecordedFailure(failure, retry)
+
+
+def _not_callable(error: InvalidInput) -> TurnFailed:
+    """The failure of a model that cannot be called at all."""
+    no_key = isinstance(error, MissingCredential)
+    kind = FailureKind.AUTH if no_key else FailureKind.BAD_REQUEST
+    return TurnFailed(1, ModelCallFailed(kind, str(error), retryable=False), 0)
+
+
+def _recorded(response: Response, cause: str) -> ResponseRecorded:
+    return ResponseRecorded.of(response, source=SOURCE, cause=cause)

@@ -1,0 +1,62 @@
+"""Runs of tutors that answer at once, such as the reference tutors: many in one transaction.
+
+A call takes no time there, so that the store is all that costs any. Whatever is not simply a reply
+(a turn that is held, a budget without room, a failed call) is left to the conversation runner.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from socratic_bench.errors import ModelCallFailed
+from socratic_bench.ports.leases import CallEnd, LeaseAnswer
+from socratic_runner.asking import ask
+from socratic_runner.clients import Tutor
+from socratic_runner.conversation import Conversation
+from socratic_runner.conversation_runner import ConversationRunner
+from socratic_runner.failure_classes import MAY_BE_BILLED
+from socratic_runner.leases import LeaseBook, Recorded
+
+
+@dataclass(frozen=True, slots=True)
+class InstantRunner:
+    """Takes turns of many runs together."""
+
+    leases: LeaseBook
+    runner: ConversationRunner
+
+    async def take_turn(
+        self, tutor: Tutor, conversations: Sequence[Conversation]
+    ) -> list[Conversation]:
+        """One turn of each; returns those whose response is stored."""
+        if self.runner.draining.is_set():
+            return []
+        questions = [each.question() for each in conversations]
+        claims = [self.runner.claim(tutor, question) for question in questions]
+        answers = await self.leases.take(claims)
+        begun_at, now = asyncio.get_running_loop().time(), self.runner.clock.now()
+        replied: dict[Conversation, Recorded] = {}
+        failed: list[CallEnd] = []
+        for each, question, claim, answer in zip(
+            conversations, questions, claims, answers, strict=True
+        ):
+            if answer is not LeaseAnswer.GRANTED:
+                continue
+            each.call_begins(begun_at)
+            result = await ask(tutor, question, claim.reserve, self.runner.observer)
+            if isinstance(result, ModelCallFailed):
+                each.failure = result
+                failed.append(CallEnd(claim.lease, result.kind in MAY_BE_BILLED))
+            else:
+                response = each.response(question, result, tutor, now)
+                lease_id = claim.lease.lease_id if claim.reserve else None
+                replied[each] = Recorded(response, lease_id)
+        if failed:
+            await self.leases.end_calls(failed)
+        if replied:
+            stored = await self.leases.record(list(replied.values()))
+            for each, response in zip(replied, stored, strict=True):
+                each.answered(response)
+        return list(replied)

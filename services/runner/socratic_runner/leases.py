@@ -1,0 +1,261 @@
+"""The leases of one runner: asked of the store in groups, for as long as the store needs."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager, suppress
+from dataclasses import dataclass
+from functools import partial
+from itertools import islice
+from typing import Final, TypeVar
+
+import structlog
+
+from socratic_bench.consuming.group_commit import GroupCommit
+from socratic_bench.consuming.retry_policy import RetryPolicy
+from socratic_bench.consuming.waits import Waits
+from socratic_bench.domain.response import Response
+from socratic_bench.errors import (
+    StoreError,
+    StoreNotWritable,
+    StoreRefused,
+    StoreUnavailable,
+)
+from socratic_bench.hosting.deadlines import within
+from socratic_bench.ports.leases import (
+    DEAD_AFTER_SECONDS,
+    CallEnd,
+    Claim,
+    LeaseAnswer,
+    LeaseKey,
+    ModelInHand,
+)
+from socratic_bench.ports.store import RecordedFailure, Store
+
+log = structlog.get_logger(__name__)
+
+GROUPED_WRITES: Final = 500
+"""How many requests, of one lease or response or of a batch of them, a transaction serves."""
+
+PAUSE: Final = 0.02
+"""Seconds from one transaction to the next, unless it was large: nothing beside a call to a model;
+with 100 calls of 200 ms under way it saves a quarter of the processor time."""
+
+LARGE: Final = 50
+"""How many leases or responses make a transaction large."""
+
+BEAT_SECONDS: Final = 3.0
+"""Seconds between two heartbeats."""
+
+CERTAIN_SECONDS: Final = DEAD_AFTER_SECONDS - BEAT_SECONDS
+"""For so long after a heartbeat it is certain that the store takes this owner for alive."""
+
+LEAVE_SECONDS: Final = 3.0
+"""How long the store may take to note that this runner is gone."""
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """A response to be stored, and the lease under which its call was made."""
+
+    response: Response
+    lease_id: str | None
+    """None for a lease that reserved nothing: it needs no settling."""
+
+
+class LeaseBook:
+    """Takes, ends and settles the leases of one owner, and keeps the owner alive.
+
+    Whatever it asks of the store has an id and may be asked again, so it is: until the store
+    answers, or nothing is to wait any more. A reply that was paid for is let go only then.
+    """
+
+    def __init__(self, store: Store, owner: str, waits: Waits, draining: asyncio.Event) -> None:
+        """`owner` is unique for this process. No lease is waited for once `draining` is set."""
+        self._store = store
+        self.owner = owner
+        self._waits = waits
+        self._draining = draining
+        self._closing = asyncio.Event()
+        self._retry_policy = RetryPolicy()
+        self._in_hand: Counter[ModelInHand] = Counter()
+        self._beating = asyncio.Lock()
+        self._beaten_at = float("-inf")
+        self._take = _grouped(partial(self._patiently, self._take_now, draining))
+        self._give_back = _grouped(partial(self._patiently, self._give_back_now, self._closing))
+        self._end = _grouped(partial(self._patiently, self._end_now, self._closing))
+        self._record = _grouped(partial(self._patiently, self._record_now, self._closing))
+        self._fail = _grouped(partial(self._patiently, self._fail_now, self._closing))
+
+    @asynccontextmanager
+    async def open(self, *, alone: bool) -> AsyncIterator[None]:
+        """Keep the owner alive while the context is open, and free its leases at the end.
+
+        A runner that is `alone` has the store to itself: leases that others left are free.
+        """
+        if alone:
+            await self._store.leave_others(self.owner)
+        beating = asyncio.create_task(self._keep_beating(), name="heartbeat")
+        try:
+            async with self._take, self._give_back, self._end, self._record, self._fail:
+                try:
+                    yield
+                finally:
+                    self._closing.set()
+        finally:
+            beating.cancel()
+            await asyncio.wait([beating])
+            await self._leave()
+
+    @contextmanager
+    def in_hand(self, models: Iterable[ModelInHand]) -> Iterator[None]:
+        """Have runs of these models in hand while the context is open."""
+        models = Counter(models)
+        self._in_hand += models
+        try:
+            yield
+        finally:
+            self._in_hand -= models
+
+    @property
+    def certain(self) -> bool:
+        """Whether leases that were taken are certainly still this owner's.
+
+        They may not be after this process was frozen, or the store unavailable, for long.
+        """
+        return _now() - self._beaten_at < CERTAIN_SECONDS
+
+    async def take(self, claims: Sequence[Claim]) -> Sequence[LeaseAnswer]:
+        """What `LeaseStore.take_leases` says. Raises StoreUnavailable once the runner drains."""
+        if _now() - self._beaten_at > BEAT_SECONDS:
+            await self._beat()
+        return await self._take(claims)
+
+    async def give_back(self, leases: Sequence[LeaseKey]) -> None:
+        """End leases under which no call was begun."""
+        await self._give_back(leases)
+
+    async def end_calls(self, ends: Sequence[CallEnd]) -> None:
+        """End leases whose calls ended without a reply."""
+        await self._end(ends)
+
+    async def record(self, responses: Sequence[Recorded]) -> Sequence[Response]:
+        """Store responses; returns what is stored for their turns, since the first write wins."""
+        return await self._record(responses)
+
+    async def record_failures(self, failures: Sequence[RecordedFailure]) -> None:
+        """Store failures, before they are published."""
+        await self._fail(failures)
+
+    async def _keep_beating(self) -> None:
+        while True:
+            await asyncio.sleep(BEAT_SECONDS)
+            if self._in_hand:
+                with suppress(StoreError, TimeoutError):
+                    async with asyncio.timeout(BEAT_SECONDS):
+                        await self._beat()
+
+    async def _beat(self) -> None:
+        """Say that this runner is alive, unless another task just did.
+
+        A lease is worth nothing if the store may take its owner for dead.
+        """
+        asked_at = _now()
+        async with self._beating:
+            if self._beaten_at < asked_at:
+                begun = _now()
+                models = sorted(self._in_hand)
+                beat = partial(self._store.heartbeat, self.owner, models)
+                await self._patiently(lambda _: beat(), self._draining, models)
+                self._beaten_at = begun
+
+    async def _leave(self) -> None:
+        try:
+            await within(LEAVE_SECONDS, self._store.leave(self.owner))
+        except (StoreError, TimeoutError) as error:
+            log.warning("leases stay for a while", reason=str(error) or "no answer in time")
+
+    async def _take_now(self, claims: Sequence[Claim]) -> Sequence[LeaseAnswer]:
+        return await self._store.take_leases(claims, self.owner)
+
+    async def _give_back_now(self, leases: Sequence[LeaseKey]) -> Sequence[None]:
+        await self._store.give_back_leases(leases)
+        return [None for _ in leases]
+
+    async def _end_now(self, ends: Sequence[CallEnd]) -> Sequence[None]:
+        await self._store.end_calls(ends)
+        return [None for _ in ends]
+
+    async def _record_now(self, recorded: Sequence[Recorded]) -> Sequence[Response]:
+        return await self._store.record(
+            [each.response for each in recorded], [each.lease_id for each in recorded]
+        )
+
+    async def _fail_now(self, failures: Sequence[RecordedFailure]) -> Sequence[None]:
+        await self._store.record_failures(failures)
+        return [None for _ in failures]
+
+    async def _patiently(
+        self,
+        ask: Callable[[Sequence[Item]], Awaitable[Result]],
+        until: asyncio.Event,
+        items: Sequence[Item],
+    ) -> Result:
+        """Ask the store again and again until it answers, or once more after `until` is set.
+
+        Raises StoreRefused, and what the store raised last.
+        """
+        attempt = 0
+        while True:
+            try:
+                return await ask(items)
+            except StoreRefused:
+                raise
+            except StoreError as error:
+                attempt += 1
+                if until.is_set() or (until is self._draining and not _passes(error)):
+                    raise
+                self._tell(error, attempt, len(items))
+                with self._waits.waiting(str(error)), suppress(TimeoutError):
+                    async with asyncio.timeout(self._retry_policy.delay(attempt)):
+                        await until.wait()
+
+    def _tell(self, error: StoreError, attempt: int, items: int) -> None:
+        told = log.warning if attempt == 1 else log.debug
+        if attempt == 1 and isinstance(error, StoreNotWritable):
+            told = log.critical
+        told("the store is waited for", items=items, reason=str(error))
+
+
+def _passes(error: StoreError) -> bool:
+    return isinstance(error, StoreUnavailable)
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()
+
+
+def _grouped(
+    execute: Callable[[Sequence[Item]], Awaitable[Sequence[Result]]],
+) -> GroupCommit[Sequence[Item], Sequence[Result]]:
+    """One transaction for all who ask at about the same time."""
+    return GroupCommit(
+        joined(execute), max_batch=GROUPED_WRITES, pause=PAUSE, enough=LARGE, weigh=len
+    )
+
+
+def joined(
+    execute: Callable[[Sequence[Item]], Awaitable[Sequence[Result]]],
+) -> Callable[[Sequence[Sequence[Item]]], Awaitable[Sequence[Sequence[Result]]]]:
+    """`execute` for several requests at once, of several items each."""
+
+    async def execute_all(requests: Sequence[Sequence[Item]]) -> Sequence[Sequence[Result]]:
+        results = iter(await execute([item for request in requests for item in request]))
+        return [list(islice(results, len(request))) for request in requests]
+
+    return execute_all

@@ -1,0 +1,19 @@
+"""Which models' queues a runner consumes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from socratic_bench.ports.store import Store
+
+
+@dataclass(frozen=True, slots=True)
+class RunningModels:
+    """The models of all experiments that are not complete: the groups of the runner's queue."""
+
+    store: Store
+
+    async def __call__(self) -> frozenset[str]:
+        """Raises StoreError."""
+        running = await self.store.running()
+        return frozenset[str]().union(*(each.model_ids for each in running))

@@ -1,0 +1,120 @@
+"""What a process declares on the server, and declares again where the server has lost it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator
+from functools import partial
+from typing import Any, Final
+
+import structlog
+from aio_pika import ExchangeType
+from aio_pika.abc import AbstractChannel, AbstractConnection, AbstractExchange
+from aio_pika.exceptions import ChannelPreconditionFailed
+
+from socratic_bench.adapters.rabbitmq import topology
+from socratic_bench.errors import BrokerError
+from socratic_bench.ports.broker import WorkQueue
+
+log = structlog.get_logger(__name__)
+
+STEP_SECONDS: Final = 15.0
+"""How long the server may take to declare one queue and what hangs on it."""
+
+Step = Callable[[AbstractChannel], Awaitable[None]]
+
+
+class Declared:
+    """The exchange, the queues and the lanes this process needs."""
+
+    def __init__(self, events: str) -> None:
+        self.events = events
+        self.queues: dict[str, WorkQueue] = {}
+        """By their names on the server."""
+        self.lanes: dict[str, set[str]] = {}
+        """The groups that have a lane, of each queue that keeps its groups apart."""
+        self._declaring = asyncio.Lock()
+
+    def names(self) -> Iterator[str]:
+        """Every queue of the server that there has to be."""
+        for queue in self.queues.values():
+            yield from topology.queues_of(queue)
+            yield from (
+                topology.lane(queue.name, group) for group in self.lanes.get(queue.name, ())
+            )
+
+    def exchanges(self) -> Iterator[str]:
+        """Every exchange that there has to be."""
+        if self.queues:
+            yield self.events
+        for queue in self.queues.values():
+            if queue.separate_groups:
+                yield topology.lanes_exchange(queue.name)
+
+    async def again(self, connection: AbstractConnection) -> None:
+        """Declare everything. What is there already, declared differently, is left as it is."""
+        if not self.queues:
+            return
+        async with self._declaring:
+            channel = await _open(connection)
+            for step in list(self._steps()):
+                try:
+                    async with asyncio.timeout(STEP_SECONDS):
+                        await step(channel)
+                except BrokerError as error:
+                    log.warning("not declared again", reason=str(error))
+                    channel = await _open(connection)
+            async with asyncio.timeout(STEP_SECONDS):
+                await channel.close()
+
+    def _steps(self) -> Iterator[Step]:
+        for queue in self.queues.values():
+            yield partial(declare_queue, events=self.events, queue=queue)
+            for group in sorted(self.lanes.get(queue.name, ())):
+                yield partial(declare_lane, queue=queue, group=group)
+
+
+async def declare_events(channel: AbstractChannel, name: str) -> AbstractExchange:
+    """What every event is published to."""
+    return await channel.declare_exchange(name, ExchangeType.DIRECT, durable=True)
+
+
+async def declare_queue(channel: AbstractChannel, events: str, queue: WorkQueue) -> None:
+    """A queue, or what its lanes hang on, with the queues beside it."""
+    exchange = await declare_events(channel, events)
+    for name in topology.queues_of(queue):
+        await _declare(channel, name, topology.QUEUE_ARGUMENTS)
+    if queue.separate_groups:
+        lanes = await channel.declare_exchange(
+            topology.lanes_exchange(queue.name), ExchangeType.HEADERS, durable=True
+        )
+        await lanes.bind(exchange, routing_key=queue.event_type)
+    else:
+        declared = await channel.get_queue(queue.name, ensure=False)
+        await declared.bind(exchange, routing_key=queue.event_type)
+
+
+async def declare_lane(channel: AbstractChannel, queue: WorkQueue, group: str) -> None:
+    """The queue of one group."""
+    name = topology.lane(queue.name, group)
+    await _declare(channel, name, topology.LANE_ARGUMENTS)
+    lane = await channel.get_queue(name, ensure=False)
+    await lane.bind(
+        topology.lanes_exchange(queue.name),
+        arguments={"x-match": "all", topology.GROUP_HEADER: group},
+    )
+
+
+async def _declare(channel: AbstractChannel, name: str, arguments: dict[str, Any]) -> None:
+    try:
+        await channel.declare_queue(name, durable=True, arguments=arguments)
+    except ChannelPreconditionFailed as error:
+        raise BrokerError(
+            f"queue {name!r} is there already, declared differently, perhaps by another "
+            f"version: {error}; use another virtual host, or empty and delete the queue"
+        ) from error
+
+
+async def _open(connection: AbstractConnection) -> AbstractChannel:
+    async with asyncio.timeout(STEP_SECONDS):
+        return await connection.channel()

@@ -1,0 +1,145 @@
+"""The queues of the server that one consumer consumes: its own or its lanes, and its suspects."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Collection, Mapping
+from typing import Final
+
+import structlog
+
+from socratic_bench.adapters.rabbitmq import health, topology
+from socratic_bench.adapters.rabbitmq.health import Seen
+from socratic_bench.adapters.rabbitmq.lanes import Lanes
+from socratic_bench.adapters.rabbitmq.link import Link
+from socratic_bench.errors import BrokerClosed, BrokerError
+from socratic_bench.ports.broker import WorkQueue
+
+log = structlog.get_logger(__name__)
+
+REPLACE_SECONDS: Final = 60.0
+"""How long a queue may be without a leader until it is replaced by an empty one."""
+
+
+class Sources:
+    """Knows which queues are to be consumed, which can be, and what is wrong with the others."""
+
+    def __init__(self, link: Link, queue: WorkQueue, lanes: Lanes | None) -> None:
+        self._link = link
+        self._queue = queue
+        self._lanes = lanes
+        self._told: frozenset[str] = frozenset()
+        self.consumed: dict[str, str] = {}
+        """The consumer tag of each queue that is consumed."""
+        self._unseen: set[str] = set()
+        self._leaderless: dict[str, float] = {}
+        self._refused: dict[str, str] = {}
+        self._lost = False
+
+    @property
+    def suspects(self) -> str:
+        """The name of the queue with the suspects."""
+        return topology.suspects_queue(self._queue.name)
+
+    @property
+    def ailing(self) -> bool:
+        """Whether something cannot be consumed for now."""
+        return bool(self._leaderless or self._refused)
+
+    def serve(self, groups: Collection[str]) -> None:
+        """These are the groups there are."""
+        self._told = frozenset(groups)
+
+    def wanted(self) -> dict[str, str | None]:
+        """Every queue that is to be consumed, with its group if it is a lane."""
+        if self._lanes is None:
+            return {self.suspects: None, self._queue.name: None}
+        groups = sorted(self._told.union(self._lanes.published))
+        lanes = {topology.lane(self._queue.name, group): group for group in groups}
+        return {self.suspects: None, **lanes}
+
+    def forget_all(self) -> None:
+        """Nothing is consumed any more: the channel was lost."""
+        self.consumed.clear()
+        self._unseen.clear()
+
+    def lose(self, tag: str | None) -> None:
+        """The server ended a consumer: its queue was deleted."""
+        for name in [name for name, its_tag in self.consumed.items() if its_tag == tag]:
+            self.miss(name)
+
+    def miss(self, name: str) -> None:
+        """A queue has to be declared again before it is consumed."""
+        self.consumed.pop(name, None)
+        self._lost = True
+
+    def compare(self, found: Mapping[str, Seen | None]) -> bool:
+        """Whether the server, looked at twice, shows no consumer of something consumed here."""
+        unseen = {name for name in self.consumed if (at := found.get(name)) and not at.consumers}
+        doubtful = unseen & self._unseen
+        for name in doubtful:
+            del self.consumed[name]
+        self._unseen = unseen - doubtful
+        return bool(doubtful)
+
+    async def ready(self) -> list[str]:
+        """What is to be consumed, is not, and can be. Raises BrokerUnavailable and BrokerClosed."""
+        if self._lost:
+            await self._link.restore()
+            self._lost = False
+        wanted = self.wanted()
+        missing = {name: group for name, group in wanted.items() if name not in self.consumed}
+        if not missing:
+            self._leaderless, self._refused = {}, {}
+            return []
+        self._refused = await self._declare(missing)
+        there = [name for name in missing if name not in self._refused]
+        leaderless = await health.leaderless(self._link, there)
+        await self._replace(leaderless)
+        return [name for name in there if name not in leaderless]
+
+    def problems(self) -> dict[str, str]:
+        """What is wrong, by the name of the queue."""
+        found: dict[str, str] = {}
+        for name in self.wanted():
+            if name in self._leaderless:
+                found[name] = f"queue {name!r} has no leader: nothing gets in or out"
+            elif name in self._refused:
+                found[name] = f"queue {name!r} cannot be declared: {self._refused[name]}"
+            elif name not in self.consumed:
+                found[name] = f"queue {name!r} is not consumed by this process"
+        return found
+
+    async def _declare(self, names: Mapping[str, str | None]) -> dict[str, str]:
+        """Make sure of the lanes among these; returns what is wrong with which."""
+        groups = {group: name for name, group in names.items() if group is not None}
+        refused: dict[str, str] = {}
+        if self._lanes is None or await _failure(self._lanes.ensure(groups)) is None:
+            return refused
+        for group, name in groups.items():
+            if error := await _failure(self._lanes.ensure([group])):
+                log.warning("lane cannot be used", queue=name, reason=str(error))
+                refused[name] = str(error)
+        return refused
+
+    async def _replace(self, leaderless: Collection[str]) -> None:
+        """Note what has no leader, and put an empty queue in the place of what lost it for good."""
+        now = asyncio.get_running_loop().time()
+        self._leaderless = {name: self._leaderless.get(name, now) for name in leaderless}
+        for name, since in list(self._leaderless.items()):
+            if since > now - REPLACE_SECONDS:
+                continue
+            log.error("queue replaced, its messages are lost: it had no leader", queue=name)
+            if await _failure(health.delete(self._link, name)) is None:
+                self._lost = True
+
+
+async def _failure(work: Awaitable[None]) -> BrokerError | None:
+    """Why it failed, if it did. Raises BrokerClosed."""
+    try:
+        await work
+    except BrokerClosed:
+        raise
+    except BrokerError as error:
+        return error
+    return None

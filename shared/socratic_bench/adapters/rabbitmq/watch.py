@@ -1,0 +1,93 @@
+"""Looks at the server now and then: it tells nobody that a queue or an exchange is gone."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Collection
+from typing import Final
+
+import structlog
+from aio_pika.abc import AbstractChannel
+from aio_pika.exceptions import ChannelNotFoundEntity
+
+from socratic_bench.adapters.rabbitmq import health
+from socratic_bench.adapters.rabbitmq.consumer import RabbitMQConsumer
+from socratic_bench.adapters.rabbitmq.declaring import Declared
+from socratic_bench.adapters.rabbitmq.link import Link
+from socratic_bench.errors import BrokerClosed, BrokerError
+
+log = structlog.get_logger(__name__)
+
+LOOK_SECONDS: Final = 5.0
+"""Seconds between two looks."""
+
+
+class Watch:
+    """Sees what is missing, and has it declared again."""
+
+    def __init__(
+        self,
+        link: Link,
+        declared: Declared,
+        consumers: Collection[RabbitMQConsumer],
+    ) -> None:
+        self._link = link
+        self._declared = declared
+        self._consumers = consumers
+        self._missing: list[str] = []
+        self._looking: asyncio.Task[None] | None = None
+
+    def begin(self) -> None:
+        """Look from now on. Calling it twice does nothing."""
+        if self._looking is None:
+            self._looking = asyncio.create_task(self._look_again_and_again(), name="watch")
+
+    async def end(self) -> None:
+        """Look no more."""
+        if self._looking is not None:
+            self._looking.cancel()
+            await asyncio.wait([self._looking])
+
+    def problems(self) -> dict[str, str]:
+        """What is wrong with which queue or exchange."""
+        found = {name: f"{name!r} is missing on the server" for name in self._missing}
+        for consumer in self._consumers:
+            found |= consumer.problems()
+        return found
+
+    async def look(self) -> None:
+        """Look once. Raises BrokerUnavailable and BrokerClosed."""
+        found = await health.look(self._link, self._declared.names())
+        missing = [name for name, seen in found.items() if seen is None]
+        missing += [name for name in self._declared.exchanges() if not await self._is_there(name)]
+        self._missing = missing
+        for consumer in list(self._consumers):
+            consumer.compare(found)
+        if missing:
+            log.warning("declaring again what is missing", names=missing)
+            await self._link.restore()
+            self._missing = []
+
+    async def _look_again_and_again(self) -> None:
+        while True:
+            await asyncio.sleep(LOOK_SECONDS)
+            try:
+                await self.look()
+            except BrokerClosed:
+                return
+            except Exception as error:
+                # Whatever it is, nobody else would try again.
+                bug = None if isinstance(error, BrokerError) else error
+                log.warning("cannot look at the server", reason=str(error), exc_info=bug)
+
+    async def _is_there(self, exchange: str) -> bool:
+        async with self._link.channel() as channel:
+            return await self._link.in_time(_exists(channel, exchange))
+
+
+async def _exists(channel: AbstractChannel, exchange: str) -> bool:
+    try:
+        await channel.get_exchange(exchange)
+    except ChannelNotFoundEntity:
+        return False
+    return True

@@ -1,0 +1,68 @@
+"""The alert rules ask for metrics that the services have, with labels that they have."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from socratic_api.experiment_metrics import ExperimentMetrics
+from socratic_bench.consuming.queues import WORK_QUEUES
+from socratic_bench.hosting.http_metrics import HttpMetrics
+from socratic_bench.hosting.metrics import DepthMetrics, MessageMetrics, Metrics, ReadyMetrics
+from socratic_curator.reconciler_metrics import ReconcilerMetrics
+from socratic_runner.call_metrics import CallMetrics
+
+ROOT = Path(__file__).parents[2]
+RULES = ROOT / "deploy" / "alerts" / "socratic-bench.rules.yaml"
+METRIC = re.compile(r"\bsocratic_\w+")
+COUNTED = re.compile(r"_(total|bucket|count|sum)$")
+
+
+def rules() -> list[dict[str, Any]]:
+    [group] = yaml.safe_load(RULES.read_text())["groups"]
+    return list(group["rules"])
+
+
+def exported() -> set[str]:
+    """The metrics of all services, without what Prometheus puts after their names."""
+    metrics = Metrics()
+    for each in (
+        MessageMetrics,
+        DepthMetrics,
+        ReadyMetrics,
+        HttpMetrics,
+        CallMetrics,
+        ExperimentMetrics,
+    ):
+        each(metrics)
+    ReconcilerMetrics(metrics, {})
+    return {family.name for family in metrics.registry.collect()}
+
+
+def without_suffix(name: str) -> str:
+    return COUNTED.sub("", name)
+
+
+@pytest.mark.parametrize("rule", rules(), ids=lambda rule: rule["alert"])
+def test_a_rule_asks_for_metrics_that_there_are_and_says_what_to_do(rule: dict[str, Any]) -> None:
+    named = set(METRIC.findall(rule["expr"]))
+    assert named
+    assert {without_suffix(name) for name in named} <= exported()
+    assert rule.keys() == {"alert", "expr", "for", "labels", "annotations"}
+    assert rule["labels"]["severity"] in {"warning", "critical"}
+    assert rule["annotations"].keys() == {"summary", "description"}
+
+
+def test_a_rule_about_a_queue_names_one_that_there_is() -> None:
+    named = re.findall(r'queue!?="([^"]+)"', RULES.read_text())
+    assert set(named) <= {queue.name for queue in WORK_QUEUES}
+    assert named
+
+
+def test_the_readme_names_every_metric() -> None:
+    named = {without_suffix(name) for name in METRIC.findall((ROOT / "README.md").read_text())}
+    assert {name for name in exported() if name.startswith("socratic_")} <= named

@@ -1,0 +1,228 @@
+"""Experiments that lose something on the way, and complete unaided; each turn is paid for once."""
+
+import asyncio
+import json
+import signal
+
+import pytest
+
+from socratic_bench.addresses import open_broker, open_store
+from socratic_bench.consuming.queues import BROADCASTS, WORK_QUEUES
+from socratic_bench.reporting.verification import verify
+from tests.e2e.command import Terminal
+from tests.e2e.service_processes import all_ready, started
+from tests.servers import postgresql, rabbitmq
+from tests.servers.discovery import NotHere, missing, wait_for
+from tests.servers.endpoint import endpoint
+from tests.servers.rabbitmq_process import RabbitMQProcess
+from tests.waiting import until
+
+pytestmark = pytest.mark.connected
+
+MODEL = "vllm/endpoint"
+HASTY = {
+    "SOCRATIC_RUNNER_FIRST_DELAY": "0.01",
+    "SOCRATIC_RUNNER_BUSY_DELAY": "0.2",
+    "SOCRATIC_CURATOR_QUIET": "3",
+}
+WORKERS = ("runner", "judge", "curator")
+RUNS = 15
+
+
+@pytest.fixture
+async def addresses():
+    async with rabbitmq.namespace() as broker, postgresql.prepared_database() as store:
+        yield {"SOCRATIC_BROKER_URL": broker, "SOCRATIC_STORE_URL": store}
+
+
+@pytest.fixture
+def environment(addresses):
+    return {**addresses, **HASTY}
+
+
+@pytest.fixture
+async def store(addresses):
+    store = open_store(addresses["SOCRATIC_STORE_URL"])
+    yield store
+    await store.close()
+
+
+@pytest.fixture
+def terminal(tmp_path, addresses):
+    return Terminal(tmp_path, addresses)
+
+
+async def submitted(terminal, config) -> str:
+    done = await asyncio.to_thread(terminal.run, "submit", terminal.write("b.yaml", config))
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+async def completed(store, experiment_id):
+    """Wait until the experiment is marked as complete."""
+    experiment = await until(
+        lambda: store.experiment(experiment_id), lambda it: it.completed_at, "its completion"
+    )
+    progress = await store.progress(experiment_id)
+    assert (progress.done, progress.failed) == (progress.planned, 0)
+    assert await verify(store, experiment_id) == []
+    return experiment
+
+
+async def dead(addresses) -> list[str]:
+    broker = open_broker(addresses["SOCRATIC_BROKER_URL"])
+    try:
+        await broker.declare(WORK_QUEUES, BROADCASTS)
+        return [each.reason for q in WORK_QUEUES for each in await broker.dead_letters(q.name)]
+    finally:
+        await broker.close()
+
+
+async def test_two_runs_of_a_benchmark_on_one_database_pay_once(terminal, store):
+    async with endpoint() as model:
+        config = terminal.write("b.yaml", model.config(repeats=2))
+        both = await asyncio.gather(
+            *(asyncio.to_thread(terminal.run, "run", config, "--json") for _ in range(2))
+        )
+    results = [json.loads(each.stdout) for each in both]
+    assert [each.returncode for each in both] == [0, 0]
+    assert [each["done"] for each in results] == [2 * RUNS] * 2
+    assert sum(each["model_calls"] for each in results) >= 2 * RUNS
+    assert set(model.calls_of_a_turn.values()) == {1}
+    assert len(model.asked) == 2 * RUNS
+    await completed(store, results[0]["experiment_id"])
+
+
+async def test_what_was_lost_with_every_queue_is_sent_again_and_nothing_is_paid_for_twice(
+    terminal, addresses, environment, store
+):
+    async with endpoint() as model, all_ready(environment, *WORKERS):
+        model.hold()
+        experiment_id = await submitted(terminal, model.config(repeats=3))
+        await model.until_asked(1)
+        await model.answer_next(5)
+        await model.until_asked(6)
+        await rabbitmq.delete(addresses["SOCRATIC_BROKER_URL"], WORK_QUEUES, [MODEL])
+        await model.let_go()
+        await completed(store, experiment_id)
+    assert set(model.calls_of_a_turn.values()) == {1}
+    assert (await store.calls(experiment_id)).calls == 3 * RUNS
+    assert await dead(addresses) == []
+
+
+async def test_facts_that_were_purged_are_folded_all_the_same(
+    terminal, addresses, environment, store
+):
+    async with endpoint() as model:
+        async with all_ready(environment, "runner"):
+            experiment_id = await submitted(terminal, model.config(repeats=1))
+            experiment = await store.experiment(experiment_id)
+            run_ids = [run.run_id for run in experiment.runs()]
+            await until(
+                lambda: store.responses(run_ids), lambda it: len(it) == RUNS, "all responses"
+            )
+        await rabbitmq.delete(addresses["SOCRATIC_BROKER_URL"], WORK_QUEUES, [MODEL])
+        async with all_ready(environment, "judge", "curator"):
+            await completed(store, experiment_id)
+    assert len(model.asked) == RUNS
+    assert await dead(addresses) == []
+
+
+async def test_a_database_that_is_read_only_for_a_while_costs_nothing(
+    terminal, addresses, environment, store
+):
+    address = addresses["SOCRATIC_STORE_URL"]
+    async with endpoint() as model, all_ready(environment, *WORKERS) as services:
+        model.hold()
+        experiment_id = await submitted(terminal, model.config(repeats=1))
+        await model.until_asked(1)
+        await postgresql.read_only(address, is_read_only=True)
+        try:
+            await model.answer_next(1)
+            line = await services["runner"].logged("the store is waited for")
+            unready = await services["runner"].until_ready_is(503)
+        finally:
+            await postgresql.read_only(address, is_read_only=False)
+        await model.let_go()
+        await completed(store, experiment_id)
+        for service in services.values():
+            await service.until_ready_is(200)
+            assert service.running
+    assert line["level"] == "critical"
+    assert "read-only" in line["reason"]
+    assert unready.json()["reason"] == "the store or broker does not answer"
+    assert set(model.calls_of_a_turn.values()) == {1}
+    assert await dead(addresses) == []
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("kind", WORKERS)
+async def test_a_service_that_is_frozen_for_longer_than_its_lease_changes_nothing(
+    terminal, addresses, environment, store, kind
+):
+    async with (
+        endpoint() as model,
+        all_ready(environment, *WORKERS) as services,
+        started(kind, environment) as another,
+    ):
+        await another.ready()
+        model.hold()
+        experiment_id = await submitted(terminal, model.config(repeats=2))
+        await model.until_asked(1)
+        frozen = services[kind]
+        frozen.send_signal(signal.SIGSTOP)
+        await model.let_go()
+        await asyncio.sleep(
+            20
+        )  # what is tried is that time passes: a dead owner's leases last 15 s
+        frozen.send_signal(signal.SIGCONT)
+        await completed(store, experiment_id)
+    assert max(model.calls_of_a_turn.values()) <= 2
+    calls = (await store.calls(experiment_id)).calls
+    assert calls == len(model.asked)
+    assert await dead(addresses) == []
+
+
+@pytest.fixture
+async def own_rabbitmq(tmp_path):
+    """A server that the test may put under an alarm."""
+    folder = tmp_path / "rabbitmq"
+    folder.mkdir()
+    try:
+        server = RabbitMQProcess(folder)
+        server.start()
+    except NotHere as error:
+        missing(str(error))
+    try:
+        await asyncio.to_thread(wait_for, server.url, rabbitmq.check)
+        yield server
+    finally:
+        await asyncio.to_thread(server.kill)
+
+
+@pytest.mark.long
+async def test_while_the_broker_takes_nothing_calls_go_on_and_are_made_once(
+    tmp_path, environment, store, own_rabbitmq
+):
+    environment = {**environment, "SOCRATIC_BROKER_URL": own_rabbitmq.url}
+    terminal = Terminal(tmp_path, environment)
+    watermark = "vm_memory_monitor:set_vm_memory_high_watermark({})."
+    async with endpoint() as model, all_ready(environment, *WORKERS) as services:
+        model.hold()
+        experiment_id = await submitted(terminal, model.config(repeats=1))
+        experiment = await store.experiment(experiment_id)
+        run_ids = [run.run_id for run in experiment.runs()]
+        await model.until_asked(1)
+        await asyncio.to_thread(own_rabbitmq.evaluate, watermark.format("{absolute, 1}"))
+        await model.let_go()
+        await services["runner"].logged("messages wait to be published")
+        unready = await services["runner"].until_ready_is(503)
+        await until(lambda: store.responses(run_ids), lambda it: len(it) == RUNS, "all responses")
+        await asyncio.to_thread(own_rabbitmq.evaluate, watermark.format("0.6"))
+        await completed(store, experiment_id)
+        spending = await store.spending(experiment_id)
+    assert unready.json()["reason"] == "the store or broker does not answer"
+    assert set(model.calls_of_a_turn.values()) == {1}
+    assert (await store.calls(experiment_id)).calls == RUNS
+    assert spending.in_flight == 0
+    assert await dead(environment) == []

@@ -1,0 +1,183 @@
+"""The queue of each group: who declares it, who consumes it, and what a broken one stops."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from itertools import count
+
+import pytest
+from yarl import URL
+
+from socratic_bench.adapters.rabbitmq import listener as listening
+from socratic_bench.adapters.rabbitmq import topology, watch
+from socratic_bench.adapters.rabbitmq.broker import RabbitMQBroker
+from socratic_bench.ports.broker import Consumer, WorkQueue
+from tests.contract.broker.traffic import Traffic, ids, message, new_queue
+from tests.integration.rabbitmq.conftest import stranger
+from tests.servers.rabbitmq import delete
+from tests.waiting import waiting_for
+
+GROUPS = ("a", "b", "c")
+
+
+@pytest.fixture(autouse=True)
+def looks_often(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(watch, "LOOK_SECONDS", 0.1)
+    monkeypatch.setattr(listening, "BIND_SECONDS", 0.1)
+
+
+@pytest.fixture
+def queue() -> WorkQueue:
+    return new_queue(separate_groups=True)
+
+
+@pytest.fixture
+async def brokers(url: str, queue: WorkQueue) -> AsyncIterator[list[RabbitMQBroker]]:
+    """Two of them: one process that publishes, and one that consumes."""
+    opened = [RabbitMQBroker(url), RabbitMQBroker(url)]
+    for each in opened:
+        await each.declare([queue])
+    yield opened
+    for each in opened:
+        await each.close()
+    await delete(url, [queue], GROUPS)
+
+
+def lane(url: str, queue: WorkQueue, group: str) -> str:
+    return topology.lane(topology.named(queue.name, URL(url).query["namespace"]), group)
+
+
+async def test_a_consumer_serves_the_groups_it_is_told_of_whoever_declares_them_first(
+    brokers: list[RabbitMQBroker], queue: WorkQueue, traffic: Traffic
+) -> None:
+    publisher, other = brokers
+    await publisher.publish([message(queue, 1, "a")])
+    async with other.consume(queue.name, prefetch=9, prefetch_per_group=3) as consumer:
+        assert await traffic.receives_nothing(consumer)
+        consumer.serve(["a", "b"])
+        assert ids(await traffic.take(consumer, 1)) == ["a/1"]
+        await publisher.publish([message(queue, 1, "b")])
+        assert ids(await traffic.take(consumer, 1)) == ["b/1"]
+
+
+async def test_a_group_that_is_not_named_any_more_is_left_to_others(
+    brokers: list[RabbitMQBroker], queue: WorkQueue, traffic: Traffic
+) -> None:
+    publisher, other = brokers
+    async with other.consume(queue.name, prefetch=9) as consumer:
+        consumer.serve(["a", "b"])
+        await publisher.publish([message(queue, 1, "a"), message(queue, 1, "b")])
+        in_hand = await traffic.take(consumer, 2)
+        consumer.serve(["b"])
+
+        async def served() -> bool:
+            return lane_names(consumer._intake._sources.consumed) == {"b"}
+
+        await traffic.until_is(served, True)
+        await publisher.publish([message(queue, 2, "a"), message(queue, 2, "b")])
+        await consumer.ack(in_hand)
+        assert ids(await traffic.take(consumer, 1)) == ["b/2"]
+        assert await traffic.receives_nothing(consumer)
+        await traffic.until_is(lambda: publisher.depth(queue.name, "a"), 1)
+
+
+def lane_names(consumed: dict[str, str]) -> set[str]:
+    readable = {name.rpartition(".")[2].rpartition("-")[0] for name in consumed}
+    return readable - {""}
+
+
+async def test_a_lane_that_was_deleted_comes_back_and_stops_no_other(
+    url: str, brokers: list[RabbitMQBroker], queue: WorkQueue, traffic: Traffic
+) -> None:
+    publisher, other = brokers
+    async with other.consume(queue.name, prefetch=9) as consumer, stranger(url) as channel:
+        consumer.serve(["a", "b"])
+        await publisher.publish([message(queue, 1, "a"), message(queue, 1, "b")])
+        in_hand = await traffic.take(consumer, 2)
+        await channel.queue_delete(lane(url, queue, "a"))
+        await publisher.publish([message(queue, 2, "b")])
+        again = await traffic.take(consumer, 1)
+        assert ids(again) == ["b/2"]
+        await consumer.ack([each for each in [*in_hand, *again] if each.message.group == "b"])
+        assert await published_until_received(publisher, consumer, queue, "a")
+
+
+async def published_until_received(
+    publisher: RabbitMQBroker, consumer: Consumer, queue: WorkQueue, group: str
+) -> str:
+    """What is published while a queue is being deleted may be lost with it."""
+    receiving = asyncio.ensure_future(consumer.receive(1))
+    async with waiting_for("a group to flow again"):
+        for number in count(100):
+            await publisher.publish([message(queue, number, group)])
+            await asyncio.wait({receiving}, timeout=0.1)
+            if receiving.done():
+                break
+    return ids(receiving.result())[0]
+
+
+async def test_a_lane_that_was_declared_differently_stops_no_other_and_is_named(
+    url: str, brokers: list[RabbitMQBroker], queue: WorkQueue, traffic: Traffic
+) -> None:
+    publisher, other = brokers
+    broken = lane(url, queue, "b")
+    async with stranger(url) as channel:
+        await channel.declare_queue(broken, durable=True, arguments=topology.QUEUE_ARGUMENTS)
+    async with other.consume(queue.name, prefetch=9) as consumer:
+        consumer.serve(["a", "b", "c"])
+        await publisher.publish([message(queue, 1, "a"), message(queue, 1, "c")])
+        assert sorted(ids(await traffic.take(consumer, 2))) == ["a/1", "c/1"]
+        [problem] = other.problems()
+        assert broken in problem
+        assert "declared differently" in problem
+
+
+async def test_a_queue_that_loses_everything_goes_on_and_so_do_listeners(
+    url: str,
+    brokers: list[RabbitMQBroker],
+    queue: WorkQueue,
+    traffic: Traffic,
+) -> None:
+    publisher, other = brokers
+    await other.declare([], broadcasts=[queue.event_type])
+    plain = WorkQueue(new_queue().name, queue.event_type)
+    for each in brokers:
+        await each.declare([plain])
+    async with (
+        other.consume(queue.name, prefetch=9) as consumer,
+        other.consume(plain.name, prefetch=9) as plain_consumer,
+        other.listen(queue.event_type) as listener,
+    ):
+        consumer.serve(["a"])
+        await publisher.publish([message(queue, 1, "a")])
+        for each in (consumer, plain_consumer):
+            assert ids(await traffic.take(each, 1)) == ["a/1"]
+        assert len(await traffic.hear(listener, 1)) == 1
+        await delete(url, [queue, plain], ["a"])
+        for each in (consumer, plain_consumer):
+            assert await published_until_received(publisher, each, queue, "a")
+        hearing = asyncio.create_task(traffic.hear(listener, 1))
+        async with waiting_for("the listener to hear again"):
+            while not hearing.done():
+                await publisher.publish([message(queue, 3, "a")])
+                await asyncio.wait({hearing}, timeout=0.05)
+    await delete(url, [plain])
+
+
+async def test_what_is_missing_is_found_without_anybody_publishing(
+    url: str,
+    queue: WorkQueue,
+    brokers: list[RabbitMQBroker],
+    traffic: Traffic,
+) -> None:
+    publisher, _ = brokers
+    await publisher.publish([message(queue, 1, "a")])
+    await traffic.until_is(lambda: publisher.depth(queue.name, "a"), 1)
+    await delete(url, [queue], ["a"])
+    await publisher._watch.look()
+    async with stranger(url) as channel:
+        name = topology.named(queue.name, URL(url).query["namespace"])
+        for each in (*publisher._declared.names(), topology.dead_letter_queue(name)):
+            await channel.declare_queue(each, passive=True)
+    assert publisher.problems() == []

@@ -1,0 +1,232 @@
+"""The reconciler sends again what the broker lost, and nothing else."""
+
+import sqlite3
+from contextlib import closing
+from datetime import timedelta
+
+import pytest
+from structlog.testing import capture_logs
+
+from socratic_bench.adapters.memory.broker import MemoryBroker
+from socratic_bench.adapters.sql.store import SqlStore
+from socratic_bench.consuming.queues import (
+    BROADCASTS,
+    CURATOR_RUN_FAILED,
+    JUDGE_RESPONSE_RECORDED,
+    RUNNER_RUN_REQUESTED,
+    WORK_QUEUES,
+)
+from socratic_bench.events.codec import decode
+from socratic_bench.events.experiment_completed import TYPE as COMPLETED
+from socratic_bench.planning import reconciler as reconciling
+from socratic_bench.planning.reconciler import QUIET_SECONDS, Reconciler
+from socratic_bench.ports.leases import ModelInHand
+from socratic_bench.ports.store import RecordedFailure
+from tests.contract.store.facts import MONDAY, a_failure, a_response, a_score, an_experiment
+
+EXPERIMENT = an_experiment()
+RUNS = list(EXPERIMENT.runs())
+MODELS = [model.id for model in EXPERIMENT.manifest.models]
+
+
+class Clock:
+    """Wall clock and monotonic clock, wound on by the test."""
+
+    def __init__(self) -> None:
+        self.seconds = 1_000.0
+
+    def now(self):
+        return MONDAY
+
+    def __call__(self):
+        return self.seconds
+
+
+@pytest.fixture
+async def store(tmp_path):
+    store = SqlStore.from_url(f"sqlite:///{tmp_path}/benchmark.db")
+    await store.prepare()
+    await store.register(EXPERIMENT)
+    await store.mark_planned(EXPERIMENT.experiment_id, MONDAY)
+    yield store
+    await store.close()
+
+
+@pytest.fixture
+async def broker():
+    broker = MemoryBroker()
+    await broker.declare(WORK_QUEUES, BROADCASTS)
+    yield broker
+    await broker.close()
+
+
+@pytest.fixture
+def clock():
+    return Clock()
+
+
+@pytest.fixture
+def healer(store, broker, clock):
+    return Reconciler(store, broker, clock, "curator-1", monotonic=clock)
+
+
+async def taken(broker, queue):
+    """The events that wait in a queue, settled."""
+    depth = await broker.depth(queue.name)
+    events = []
+    async with broker.consume(queue.name, prefetch=10_000) as consumer:
+        while len(events) < depth:
+            deliveries = await consumer.receive(10_000)
+            events += [decode(delivery.message.body) for delivery in deliveries]
+            await consumer.ack(deliveries)
+    return events
+
+
+async def after(healer, clock, seconds):
+    """Two looks, so many seconds apart."""
+    await healer.reconcile()
+    clock.seconds += seconds
+    await healer.reconcile()
+
+
+async def test_runs_that_nobody_has_are_requested_after_two_quiet_minutes(healer, broker, clock):
+    await after(healer, clock, QUIET_SECONDS - 1)
+    assert await taken(broker, RUNNER_RUN_REQUESTED) == []
+    clock.seconds += 1
+    await healer.reconcile()
+    requested = await taken(broker, RUNNER_RUN_REQUESTED)
+    assert sorted(each.subject for each in requested) == sorted(run.run_id for run in RUNS)
+    assert {each.data.retry for each in requested} == {0}
+    assert healer.sent_again == {"runs": len(RUNS)}
+
+
+async def test_what_is_lost_again_is_requested_half_as_often_each_time(healer, broker, clock):
+    sent_at = []
+    for second in range(0, 4_000, 10):
+        clock.seconds = 1_000.0 + second
+        await healer.reconcile()
+        if await taken(broker, RUNNER_RUN_REQUESTED):
+            sent_at.append(second)
+    assert sent_at == [120, 360, 840, 1800, 3720]
+
+
+async def test_only_runs_that_are_not_done_are_requested(healer, store, broker, clock):
+    done, *others = RUNS
+    await store.record([a_response(done)])
+    await store.fold([a_score(done)], [])
+    await after(healer, clock, QUIET_SECONDS)
+    requested = await taken(broker, RUNNER_RUN_REQUESTED)
+    assert sorted(each.subject for each in requested) == sorted(run.run_id for run in others)
+
+
+async def test_a_backlog_is_no_gap(healer, broker, clock):
+    await healer._request(EXPERIMENT, MODELS[0], 1)
+    before = await broker.depth(RUNNER_RUN_REQUESTED.name)
+    for _ in range(100):
+        clock.seconds += 60
+        await healer.reconcile()
+    of_others = [
+        each for each in await taken(broker, RUNNER_RUN_REQUESTED) if each.partitionkey == MODELS[0]
+    ]
+    assert len(of_others) == before
+
+
+async def test_what_a_living_runner_has_in_hand_is_no_gap(healer, store, broker, clock):
+    in_hand = [ModelInHand(EXPERIMENT.experiment_id, model) for model in MODELS]
+    for _ in range(100):
+        await store.heartbeat("runner-1", in_hand)
+        clock.seconds += 60
+        await healer.reconcile()
+    assert await taken(broker, RUNNER_RUN_REQUESTED) == []
+
+
+async def test_an_exhausted_budget_is_no_gap(store, broker, clock):
+    poor = an_experiment(occasion="poor", budget=10_000_000)
+    await store.register(poor)
+    await store.mark_planned(poor.experiment_id, MONDAY)
+    await store.exhaust(poor.experiment_id, 10**18)
+    await store.complete(EXPERIMENT.experiment_id, MONDAY)
+    healer = Reconciler(store, broker, clock, "curator-1", monotonic=clock)
+    await after(healer, clock, 10 * QUIET_SECONDS)
+    requested = await taken(broker, RUNNER_RUN_REQUESTED)
+    assert poor.experiment_id not in {each.correlationid for each in requested}
+
+
+async def test_a_plan_that_was_cut_off_is_published_to_its_end(tmp_path, broker, clock):
+    store = SqlStore.from_url(f"sqlite:///{tmp_path}/plan.db")
+    await store.prepare()
+    await store.register(EXPERIMENT)
+    healer = Reconciler(store, broker, clock, "curator-1", monotonic=clock)
+    await after(healer, clock, QUIET_SECONDS)
+    assert len(await taken(broker, RUNNER_RUN_REQUESTED)) == len(RUNS)
+    [running] = await store.running()
+    assert running.planned_at == MONDAY
+    assert healer.sent_again == {"plans": 1}
+    await store.close()
+
+
+async def test_a_response_without_a_score_and_a_failure_without_a_fold_are_published_again(
+    healer, store, broker, clock
+):
+    answered, failed, *_ = RUNS
+    response, failure = a_response(answered), a_failure(failed)
+    await store.record([response])
+    await store.record_failures([RecordedFailure(failure, 0)])
+    await after(healer, clock, QUIET_SECONDS)
+    [recorded] = await taken(broker, JUDGE_RESPONSE_RECORDED)
+    [announced] = await taken(broker, CURATOR_RUN_FAILED)
+    assert (recorded.data, announced.data) == (response, failure)
+
+
+async def test_what_is_folded_to_the_end_is_complete_and_announced_as_such(
+    healer, store, broker, clock
+):
+    await store.record([a_response(run) for run in RUNS])
+    await store.fold([a_score(run) for run in RUNS], [])
+    async with broker.listen(COMPLETED) as announcements:
+        await healer.reconcile()
+        event = decode((await anext(aiter(announcements))).body)
+    experiment = await store.experiment(EXPERIMENT.experiment_id)
+    assert event.time == experiment.completed_at == MONDAY
+    assert await store.running() == []
+
+
+async def test_one_process_at_a_time_reconciles(store, broker, clock):
+    one, two = (
+        Reconciler(store, broker, clock, f"curator-{number}", monotonic=clock) for number in (1, 2)
+    )
+    await one.reconcile()
+    await after(two, clock, QUIET_SECONDS)
+    assert await taken(broker, RUNNER_RUN_REQUESTED) == []
+    await one.leave()
+    await after(two, clock, QUIET_SECONDS)
+    assert len(await taken(broker, RUNNER_RUN_REQUESTED)) == len(RUNS)
+
+
+async def test_what_a_newer_version_planned_is_left_to_it_and_keeps_nothing_from_being_healed(
+    healer, store, broker, clock, tmp_path
+):
+    newer = an_experiment(occasion="newer")
+    for name, age in (("exp-of-more-fields", 1), ("exp-unreadable", 2)):
+        created_at = MONDAY + timedelta(minutes=age)
+        more = newer.model_copy(update={"experiment_id": name, "created_at": created_at})
+        await store.register(more)
+    with closing(sqlite3.connect(tmp_path / "benchmark.db")) as connection:
+        connection.execute(
+            "UPDATE experiments SET manifest = json_set(manifest, '$.repeats', 'often') "
+            "WHERE experiment_id = 'exp-unreadable'"
+        )
+        connection.commit()
+    assert len(await store.running()) == 3
+    with capture_logs() as logs:
+        await after(healer, clock, QUIET_SECONDS)
+    requested = await taken(broker, RUNNER_RUN_REQUESTED)
+    assert {each.correlationid for each in requested} == {EXPERIMENT.experiment_id}
+    left = [line["correlation_id"] for line in logs if line["event"] == "not reconciled"]
+    assert sorted(left) == ["exp-of-more-fields", "exp-unreadable"]
+
+
+async def test_a_pass_sends_no_more_than_so_many_runs(healer, broker, clock, monkeypatch):
+    monkeypatch.setattr(reconciling, "MOST_A_PASS", 3)
+    await after(healer, clock, QUIET_SECONDS)
+    assert len(await taken(broker, RUNNER_RUN_REQUESTED)) == 3

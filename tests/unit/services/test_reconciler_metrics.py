@@ -1,0 +1,19 @@
+"""What the reconciler sent again, as a metric."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from socratic_bench.hosting.metrics import Metrics
+from socratic_bench.planning.reconciler import SentAgain
+from socratic_curator.reconciler_metrics import ReconcilerMetrics
+
+
+def test_what_was_sent_again_is_counted_from_nothing() -> None:
+    metrics, sent_again = Metrics(), Counter[SentAgain]()
+    ReconcilerMetrics(metrics, sent_again)
+    value = metrics.registry.get_sample_value
+    kinds = ("runs", "responses", "failures", "plans")
+    assert [value("socratic_reconciled_total", {"what": kind}) for kind in kinds] == [0, 0, 0, 0]
+    sent_again["responses"] += 3
+    assert [value("socratic_reconciled_total", {"what": kind}) for kind in kinds] == [0, 3, 0, 0]
