@@ -23,7 +23,25 @@ async def ask(
 ) -> Reply | ModelCallFailed:
     """What came of one call, which may cost `most` nanodollars; raises nothing of its own."""
     begun_at = _now()
-    result = await _ask_in_time(tutor, question, most)
+    limit: asyncio.Timeout | None = None
+    result: Reply | ModelCallFailed
+    try:
+        if tutor.client.answers_at_once:
+            reply = await tutor.client.ask(question)
+        else:
+            with bound_contextvars(**_about(question)):
+                async with asyncio.timeout(tutor.deadline) as limit:
+                    reply = await tutor.client.ask(question)
+        result = _checked(reply, tutor, most)
+    except asyncio.CancelledError:
+        task = asyncio.current_task()
+        if task is None or task.cancelling():
+            raise
+        given_up = "its client gave the call up"
+        result = ModelCallFailed(FailureKind.UNKNOWN, given_up, retryable=True)
+    except Exception as error:  # noqa: BLE001 - whatever it is, it is this call's
+        is_late = limit is not None and limit.expired()
+        result = _late(tutor) if is_late else _failure(error, question)
     seconds = _now() - begun_at
     if isinstance(result, Reply):
         cost = tutor.cost_nanodollars(result.usage)
@@ -33,48 +51,36 @@ async def ask(
     return result
 
 
-async def _ask_in_time(tutor: Tutor, question: Question, most: int) -> Reply | ModelCallFailed:
-    if tutor.client.answers_at_once:
-        return _checked(await _ask(tutor, question), tutor, most)
-    try:
-        with bound_contextvars(**_about(question)):
-            async with asyncio.timeout(tutor.deadline):
-                return _checked(await _ask(tutor, question), tutor, most)
-    except TimeoutError:
-        message = f"no answer within {tutor.deadline:g} s"
-        return ModelCallFailed(FailureKind.TIMEOUT, message, retryable=True)
+def _late(tutor: Tutor) -> ModelCallFailed:
+    message = f"no answer within {tutor.deadline:g} s"
+    return ModelCallFailed(FailureKind.TIMEOUT, message, retryable=True)
 
 
-async def _ask(tutor: Tutor, question: Question) -> Reply | ModelCallFailed:
-    try:
-        reply = await tutor.client.ask(question)
-        for text in (reply.text, reply.stop_reason, reply.model_version):
-            (text or "").encode()
-    except ModelCallFailed as failure:
-        return failure
-    except asyncio.CancelledError:
-        task = asyncio.current_task()
-        if task is None or task.cancelling():
-            raise
-        return ModelCallFailed(FailureKind.UNKNOWN, "its client gave the call up", retryable=True)
-    except UnicodeEncodeError as error:
+def _failure(error: Exception, question: Question) -> ModelCallFailed:
+    """What a client raised, as a failure with a class."""
+    if isinstance(error, ModelCallFailed):
+        return error
+    if isinstance(error, UnicodeEncodeError):
         message = f"the reply is no valid Unicode text: {error.reason}"
         return ModelCallFailed(FailureKind.MALFORMED_REPLY, message, retryable=False)
-    except Exception as error:
-        log.exception("model client failed", model=question.run.model_id, **_about(question))
-        message = f"{type(error).__name__}: {error}"
-        return ModelCallFailed(FailureKind.UNKNOWN, message, retryable=False)
-    return reply
+    log.error(
+        "model client failed",
+        exc_info=error,
+        model=question.run.model_id,
+        **_about(question),
+    )
+    message = f"{type(error).__name__}: {error}"
+    return ModelCallFailed(FailureKind.UNKNOWN, message, retryable=False)
 
 
-def _checked(result: Reply | ModelCallFailed, tutor: Tutor, most: int) -> Reply | ModelCallFailed:
-    """The result, unless its token counts cannot be true."""
-    if isinstance(result, ModelCallFailed) or not most:
-        return result
-    cost = tutor.cost_nanodollars(result.usage)
+def _checked(reply: Reply, tutor: Tutor, most: int) -> Reply | ModelCallFailed:
+    """The reply, unless its text is none or its token counts cannot be true."""
+    for text in (reply.text, reply.stop_reason, reply.model_version):
+        (text or "").encode()
+    cost = tutor.cost_nanodollars(reply.usage) if most else None
     if cost is None or cost <= FAR_TOO_DEAR * most:
-        return result
-    tokens = f"{result.usage.input_tokens} tokens read and {result.usage.output_tokens} written"
+        return reply
+    tokens = f"{reply.usage.input_tokens} tokens read and {reply.usage.output_tokens} written"
     message = f"the provider counted {tokens}, more than the call can have taken"
     return ModelCallFailed(FailureKind.MALFORMED_REPLY, message, retryable=False)
 
