@@ -158,7 +158,7 @@ class RunRequestedHandler:
         failures = await self._store.recorded_failures(run_ids)
         divided = _Divided()
         for work in batch:
-            run, retry = work.event.data.run, work.event.data.retry
+            run, retry = work.event.data.run, work.event.data.retry or 0
             responses, failure = stored.get(run.run_id, ()), failures.get(run.run_id)
             experiment = experiments.get(run.experiment_id)
             if responses and responses[-1].last_turn:
@@ -279,7 +279,7 @@ class RunRequestedHandler:
         responses = conversation.responses[published:]
         match conversation.ended_by:
             case TurnFailed() as ending:
-                failure = _failure(conversation, ending, work.event.data.retry)
+                failure = _failure(conversation, ending, work.event.data.retry or 0)
                 await self._leases.record_failures([failure])
                 return Handled(work, self._events(work, responses, failure))
             case TurnHeldElsewhere() as held:

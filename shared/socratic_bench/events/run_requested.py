@@ -19,8 +19,8 @@ class RunRequestedData(BaseModel):
     model_config = ConfigDict(frozen=True)
 
     run: Run
-    retry: int = Field(default=0, ge=0)
-    """0 for the plan's request; each request to try a failed run again is one more."""
+    retry: int | None = Field(default=None, ge=1)
+    """Which request to try the failed run again this is; None for the plan's."""
 
 
 class RunRequested(Envelope):
@@ -39,5 +39,5 @@ class RunRequested(Envelope):
             time=time,
             partitionkey=run.model_id,
             correlationid=run.experiment_id,
-            data=RunRequestedData(run=run, retry=retry),
+            data=RunRequestedData(run=run, retry=retry or None),
         )

@@ -74,8 +74,16 @@ def priced(experiment: Experiment, *prices: Price | None) -> Experiment:
 def test_an_experiment_is_overdue_or_out_of_budget_only_while_runs_are_left(
     now, done, spending, state
 ):
-    status = ExperimentStatus.at(now, PLANNED, Progress(planned=12, done=done, failed=0), spending)
+    completed_at = MONDAY if done == 12 else None
+    planned = PLANNED.model_copy(update={"completed_at": completed_at})
+    status = ExperimentStatus.at(now, planned, Progress(planned=12, done=done, failed=0), spending)
     assert (status.state, status.left) == (state, 12 - done)
+
+
+def test_an_experiment_is_not_complete_before_the_store_says_so():
+    done = Progress(planned=12, done=12, failed=0)
+    status = ExperimentStatus.at(MONDAY, PLANNED, done, NOTHING_SPENT)
+    assert (status.state, status.left) == (State.AT_WORK, 0)
 
 
 def test_what_is_reserved_for_calls_under_way_is_told_apart_from_what_was_spent():
