@@ -15,11 +15,10 @@ import structlog
 
 from socratic_bench.consuming.group_commit import GroupCommit
 from socratic_bench.consuming.retry_policy import RetryPolicy
-from socratic_bench.consuming.waits import Waits
+from socratic_bench.consuming.waits import WaitNews, Waits
 from socratic_bench.domain.response import Response
 from socratic_bench.errors import (
     StoreError,
-    StoreNotWritable,
     StoreRefused,
     StoreUnavailable,
 )
@@ -211,6 +210,7 @@ class LeaseBook:
         Raises StoreRefused, and what the store raised last.
         """
         attempt = 0
+        news = WaitNews()
         while True:
             try:
                 return await ask(items)
@@ -220,16 +220,11 @@ class LeaseBook:
                 attempt += 1
                 if until.is_set() or (until is self._draining and not _passes(error)):
                     raise
-                self._tell(error, attempt, len(items))
+                level = news.level(error)
+                log.log(level, "the store is waited for", items=len(items), reason=str(error))
                 with self._waits.waiting(str(error)), suppress(TimeoutError):
                     async with asyncio.timeout(self._retry_policy.delay(attempt)):
                         await until.wait()
-
-    def _tell(self, error: StoreError, attempt: int, items: int) -> None:
-        told = log.warning if attempt == 1 else log.debug
-        if attempt == 1 and isinstance(error, StoreNotWritable):
-            told = log.critical
-        told("the store is waited for", items=items, reason=str(error))
 
 
 def _passes(error: StoreError) -> bool:

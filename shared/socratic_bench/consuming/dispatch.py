@@ -28,13 +28,12 @@ from socratic_bench.consuming.outcomes import (
 from socratic_bench.consuming.publication import Ready
 from socratic_bench.consuming.retry_policy import RetryPolicy
 from socratic_bench.consuming.settlements import Ack, DeadLetterIt, RetryLater, Settlement
-from socratic_bench.consuming.waits import Waits
+from socratic_bench.consuming.waits import WaitNews, Waits
 from socratic_bench.errors import (
     BrokerClosed,
     BrokerError,
     InvalidEvent,
     StoreBroken,
-    StoreNotWritable,
     StoreRefused,
     StoreUnavailable,
 )
@@ -82,6 +81,7 @@ class _Waiting:
 
     deliveries: dict[Work[Event], Delivery] = field(default_factory=dict)
     error: Exception = field(default_factory=StoreUnavailable)
+    news: WaitNews = field(default_factory=WaitNews)
 
     def add(self, work: Work[Event], delivery: Delivery, error: Exception) -> None:
         self.deliveries[work] = delivery
@@ -132,10 +132,10 @@ class Dispatcher:
         if undecodable:
             put(Ready((), undecodable))
         give_up = asyncio.get_running_loop().time() + self._patience
-        tries = 0
+        tries, news = 0, WaitNews()
         with ExitStack() as waits:
             while unsettled:
-                waiting = _Waiting()
+                waiting = _Waiting(news=news)
                 await self._handle(unsettled, waiting, put)
                 unsettled = waiting.deliveries
                 if unsettled and not tries:
@@ -148,19 +148,18 @@ class Dispatcher:
     async def _wait(self, waiting: _Waiting, tries: int, give_up: float) -> bool:
         """Wait until it is time for another try; False if there is to be none."""
         delay = self.retry_policy.delay(tries)
-        self._tell(waiting, tries)
+        log.log(
+            waiting.news.level(waiting.error),
+            "work waits",
+            messages=len(waiting.deliveries),
+            reason=_reason(waiting.error),
+        )
         if asyncio.get_running_loop().time() + delay > give_up:
             return False
         with suppress(TimeoutError):
             async with asyncio.timeout(delay):
                 await self._draining.wait()
         return not self._draining.is_set()
-
-    def _tell(self, waiting: _Waiting, tries: int) -> None:
-        told = log.warning if tries == 1 else log.debug
-        if tries == 1 and isinstance(waiting.error, StoreNotWritable):
-            told = log.critical
-        told("work waits", messages=len(waiting.deliveries), reason=_reason(waiting.error))
 
     def _postponed(self, waiting: _Waiting) -> list[Settlement]:
         delay = 0.0 if self._draining.is_set() else COME_BACK
