@@ -4,12 +4,15 @@
 RabbitMQ and PostgreSQL have to be running already; SOCRATIC_BROKER_URL and SOCRATIC_STORE_URL say
 where, if it is not where they usually are. RUNNERS, JUDGES and CURATORS say how many of each.
 
+The runners find keys, and in SOCRATIC_ENDPOINTS the addresses they may call, in the environment of
+this script.
+
 Their metrics are at fixed ports: the first runner, judge and curator at 9101, 9102 and 9103, each
 further one ten higher. SOCRATIC_HEALTH_PORT names another port for the first runner, which the
 others follow; 0 takes free ones for all.
 
-Ctrl-C drains all; another one ends them at once. If one ends by itself the others are stopped:
-whoever started it again would hide why it ended.
+Ctrl-C drains all; another one ends them at once. A service that ends by itself is started again,
+after a pause that doubles each time. One that was never ready cannot start at all: then all stop.
 """
 
 from __future__ import annotations
@@ -20,6 +23,7 @@ import os
 import signal
 import sys
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -29,6 +33,13 @@ WORKERS: Final = {"runner": "RUNNERS", "judge": "JUDGES", "curator": "CURATORS"}
 FIRST_PORT: Final = "9101"
 NEXT_OF_A_KIND: Final = 10
 """From the port of one service to that of the next of its kind."""
+
+FIRST_PAUSE: Final = 1.0
+"""Seconds until a service that ended by itself is started again, for the first time."""
+
+LONGEST_PAUSE: Final = 30.0
+STEADY_SECONDS: Final = 60.0
+"""A service that lived for so long begins with the first pause again."""
 
 MOST: Final = 64
 CONFIG: Final = "deploy/embedded/socratic_embedded/configs/quickstart.yaml"
@@ -43,6 +54,8 @@ class Service:
     environment: Mapping[str, str]
     address: str = ""
     ready: bool = False
+    """Whether it was ready, be it in an earlier process."""
+
     stopped: bool = False
     process: asyncio.subprocess.Process | None = None
 
@@ -70,6 +83,17 @@ class Service:
         if self.process is not None and self.process.returncode is None:
             self.process.terminate()
 
+    @property
+    def ending(self) -> str:
+        """How its process ended."""
+        code = self.process.returncode if self.process else None
+        if code is None or code >= 0:
+            return f"ended by itself with exit code {code}"
+        try:
+            return f"was ended by {signal.Signals(-code).name}"
+        except ValueError:
+            return f"was ended by signal {-code}"
+
     def _show(self, line: str, on_ready: asyncio.Event) -> None:
         try:
             fields = json.loads(line)
@@ -84,8 +108,12 @@ class Service:
         time = str(fields.pop("timestamp", ""))[11:19]
         level = fields.pop("level", "")
         fields.pop("service", None)
-        rest = " ".join(f"{key}={value}" for key, value in fields.items())
+        rest = " ".join(f"{key}={_shown(value)}" for key, value in fields.items())
         say(f"{self.name:<10} | {time} {level:<8} {event} {rest}".rstrip())
+
+
+def _shown(value: object) -> str:
+    return ",".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
 @dataclass(slots=True)
@@ -93,11 +121,11 @@ class Fleet:
     """All services, started and stopped together."""
 
     services: list[Service]
-    stopping: bool = False
+    stopping: asyncio.Event = field(default_factory=asyncio.Event)
     changed: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def run(self) -> int:
-        """Run all until Ctrl-C, or until one ends; returns the exit code."""
+        """Run all until Ctrl-C, or until one cannot start; returns the exit code."""
         loop = asyncio.get_running_loop()
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.add_signal_handler(number, self.stop)
@@ -110,18 +138,31 @@ class Fleet:
 
     def stop(self) -> None:
         """Have all drain; a second time, have them end at once."""
-        say("Ending at once." if self.stopping else "Draining; Ctrl-C again ends at once.")
-        self.stopping = True
+        say("Ending at once." if self.stopping.is_set() else "Draining; Ctrl-C again ends at once.")
+        self.stopping.set()
         for service in self.services:
             service.stop()
 
     async def _watch(self, service: Service) -> int:
-        code = await service.run(self.changed)
-        if self.stopping:
-            return 0
-        say(f"{service.name} ended by itself with exit code {code}: stopping the others.")
-        self.stop()
-        return 1
+        """Run a service, and again whenever it ends by itself; returns 1 if it cannot start."""
+        loop, pause = asyncio.get_running_loop(), FIRST_PAUSE
+        while True:
+            begun = loop.time()
+            await service.run(self.changed)
+            if self.stopping.is_set():
+                return 0
+            if not service.ready:
+                say(f"{service.name} {service.ending} and was never ready: stopping the others.")
+                self.stop()
+                return 1
+            if loop.time() - begun > STEADY_SECONDS:
+                pause = FIRST_PAUSE
+            say(f"{service.name} {service.ending}: starting it again in {pause:g} s.")
+            with suppress(TimeoutError):
+                async with asyncio.timeout(pause):
+                    await self.stopping.wait()
+                return 0
+            pause = min(2 * pause, LONGEST_PAUSE)
 
     async def _greet(self) -> None:
         while not all(service.ready for service in self.services):
@@ -138,7 +179,8 @@ def greeting(services: list[Service]) -> Iterator[str]:
     for service in services:
         what = "dashboard" if service.name == "api" else "metrics"
         path = "/" if service.name == "api" else "/metrics"
-        yield f"  {service.name:<10} {what:<10} {service.address}{path}"
+        process = service.process.pid if service.process else "?"
+        yield f"  {service.name:<10} {what:<10} {service.address}{path}  process {process}"
     yield "In another terminal:"
     environment = services[0].environment
     missing = [

@@ -8,6 +8,7 @@
     │   ├── UnknownProfile      a scorer profile nobody registered
     │   ├── UnknownProvider     a model id whose provider nobody registered
     │   ├── MissingCredential   a key or permission that has to be in the environment
+    │   ├── UnlistedEndpoint    an address that may not be called, or not with this key
     │   ├── MissingExtra        an optional dependency that is not installed
     │   └── UnknownExperiment   an experiment the store does not have
     ├── ModelCallFailed         a provider did not give a response
@@ -17,6 +18,7 @@
     │   │   └── StoreNotWritable    perhaps until somebody acts: disk full, read-only
     │   ├── StoreRefused        a fact that it cannot hold: no other try helps
     │   ├── StoreUnreadable     a row that this version cannot read
+    │   ├── ExperimentStopped   an experiment that is paused, cancelled or deleted
     │   └── StoreBroken         until somebody acts: not a database, wrong address
     ├── BrokerError             the broker did not do what was asked
     │   ├── BrokerClosed        it was closed, or never opened
@@ -88,6 +90,10 @@ class MissingCredential(InvalidInput):
     """A key, or what stands for one, is not in the environment; the message names the variable."""
 
 
+class UnlistedEndpoint(InvalidInput):
+    """An address may not be called, or not with this key; the message names the setting."""
+
+
 class MissingExtra(InvalidInput):
     """A provider's optional dependency is not installed; the message says how to get it."""
 
@@ -138,6 +144,10 @@ class StoreRefused(StoreError):
 
 class StoreUnreadable(StoreError):
     """A row cannot be read by this version: a newer one may have written it, or it is damaged."""
+
+
+class ExperimentStopped(StoreError):
+    """The experiment is paused, cancelled or deleted; the message names the next command."""
 
 
 class StoreBroken(StoreError):

@@ -26,12 +26,15 @@ ENVIRONMENT = {
 OPENING = """
 import asyncio, json, sys
 from socratic_bench.domain.manifest import TutorModel
-from socratic_runner.models.registry import check_model, open_client
+from socratic_bench.providers.registry import check_model
+from socratic_runner.models.registry import open_client
+
+from socratic_bench.providers.endpoints import ANYWHERE
 
 async def main():
     for model_id in sys.argv[1:]:
         check_model(TutorModel(id=model_id))
-        client = open_client(TutorModel(id=model_id))
+        client = open_client(TutorModel(id=model_id), endpoints=ANYWHERE)
         await client.close()
 
 asyncio.run(main())
@@ -41,11 +44,14 @@ ASKING = """
 import asyncio, json, sys
 from socratic_bench.domain.manifest import TutorModel
 from socratic_bench.errors import ModelCallFailed
+from socratic_bench.providers.endpoints import ANYWHERE
 from socratic_runner.models.registry import open_client
 from tests.contract.models.questions import a_question
 
 async def main():
-    client = open_client(TutorModel(id=sys.argv[1], base_url="http://127.0.0.1:9"))
+    model = TutorModel(id=sys.argv[1], base_url="http://127.0.0.1:9")
+    endpoints = ANYWHERE.allowing([("aws", "http://127.0.0.1:9")])
+    client = open_client(model, endpoints=endpoints)
     try:
         await client.ask(a_question())
     except ModelCallFailed:
@@ -63,13 +69,15 @@ for library in sys.argv[2:]:
 
 from socratic_bench.domain.manifest import TutorModel
 from socratic_bench.errors import MissingExtra
-from socratic_runner.models.registry import check_access, check_model, open_client
+from socratic_bench.providers.endpoints import ANYWHERE
+from socratic_bench.providers.registry import check_model
+from socratic_runner.models.registry import check_access, open_client
 
 model = TutorModel(id=sys.argv[1])
 check_model(model)
 for attempt in (check_access, open_client):
     try:
-        attempt(model)
+        attempt(model, endpoints=ANYWHERE)
     except MissingExtra as error:
         print(error)
 """

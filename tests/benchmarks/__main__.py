@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from tests.benchmarks import (
     api_throughput,
+    call_cost,
+    command_start,
     distributed_throughput,
     embedded_throughput,
     many_endpoints,
@@ -20,5 +22,7 @@ if __name__ == "__main__":
     distributed_throughput.main()
     many_endpoints.main()
     slow_model.main()
+    call_cost.main()
     start_up.main()
+    command_start.main()
     visible_latency.main()

@@ -36,7 +36,7 @@ CONNECTIONS = 16
 ROUNDS = 5
 ROUND_SECONDS = 1.0
 PATH = "/api/model-comparison"
-BUDGET = 0.5
+BUDGET = 0.8
 
 
 def main() -> None:

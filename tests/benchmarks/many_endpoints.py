@@ -21,11 +21,14 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
+from typing import NamedTuple
 
 from socratic_bench.adapters.sql.store import SqlStore
 from socratic_bench.adapters.system.clock import SystemClock
 from socratic_bench.domain.manifest import Experiment, Limits, Manifest, TutorModel
 from socratic_bench.domain.scenario import Scenario
+from socratic_bench.providers.endpoints import ANYWHERE
 from socratic_embedded.pipeline import Benchmark
 from socratic_runner.models.registry import open_client
 
@@ -73,27 +76,46 @@ def experiment(
     return Experiment(manifest=manifest, created_at=SystemClock().now())
 
 
-async def rate(planned: Experiment, *, hanging: int = 0) -> float:
-    """Runs a second until all runs of the models that answer are in their cells."""
+class Rate(NamedTuple):
+    """Runs a second of the models that answer."""
+
+    whole: float
+    """From the start until all are in their cells."""
+
+    steady: float
+    """Without the first and the last fifth of the runs."""
+
+
+async def rate(planned: Experiment, *, hanging: int = 0) -> Rate:
+    """How fast the runs of the models that answer come into their cells."""
     answering = (MODELS - hanging) * planned.manifest.repeats
     with tempfile.TemporaryDirectory() as folder:
         store = SqlStore.from_url(f"sqlite:///{folder}/benchmark.db")
         await store.prepare()
         await store.register(planned)
-        benchmark = Benchmark(planned, store, open_client)
+        benchmark = Benchmark(planned, store, partial(open_client, endpoints=ANYWHERE))
         started = time.perf_counter()
         executing = asyncio.create_task(benchmark.execute())
+        seen = [(0.0, 0)]
         try:
-            while (await store.progress(planned.experiment_id)).done < answering:
+            while seen[-1][1] < answering:
                 await asyncio.wait([executing], timeout=0.1)
-            seconds = time.perf_counter() - started
+                done = (await store.progress(planned.experiment_id)).done
+                seen.append((time.perf_counter() - started, done))
             if not hanging:
                 await executing
-            return answering / seconds
+            return Rate(answering / seen[-1][0], _steady(seen, answering))
         finally:
             executing.cancel()
             await asyncio.wait([executing])
             await store.close()
+
+
+def _steady(seen: list[tuple[float, int]], runs: int) -> float:
+    """Runs a second between a fifth and four fifths of `runs`, by what was seen of them when."""
+    since, first = next(each for each in seen if each[1] >= runs / 5)
+    until, last = next(each for each in seen if each[1] >= runs * 4 / 5)
+    return (last - first) / (until - since)
 
 
 async def measure(runs: int) -> None:
@@ -103,14 +125,19 @@ async def measure(runs: int) -> None:
             scattered = await rate(experiment(base_url, runs, stream=stream, hanging=0))
             others = await rate(experiment(base_url, runs, stream=stream, hanging=1), hanging=1)
             alike = await rate(experiment(base_url, runs, stream=stream, hanging=0, scatter=False))
-            kept = others / (scattered * (MODELS - 1) / MODELS)
+            kept = others.whole / (scattered.whole * (MODELS - 1) / MODELS)
             print(
                 f"{MODELS} endpoints of {LATENCY_MS} ms, {IN_FLIGHT} in flight each, "
-                f"{'streamed' if stream else 'whole'}: {scattered:.0f} runs/s, "
-                f"{scattered / IDEAL:.1%} of the ideal; with one hanging the others do {kept:.1%} "
-                f"of what they did; with latencies all alike {alike:.0f} runs/s, "
-                f"{alike / IDEAL:.1%}"
+                f"{'streamed' if stream else 'whole'}: {_told(scattered)}; with one hanging the "
+                f"others do {kept:.1%} of what they did; with latencies all alike {_told(alike)}"
             )
+
+
+def _told(measured: Rate) -> str:
+    return (
+        f"{measured.whole:.0f} runs/s, {measured.whole / IDEAL:.1%} of the ideal, and "
+        f"{measured.steady / IDEAL:.1%} without start and end"
+    )
 
 
 def main(runs: int = RUNS) -> None:

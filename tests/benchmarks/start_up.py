@@ -55,6 +55,7 @@ import asyncio
 import socratic_runner.entrypoints.container
 from socratic_bench.domain.manifest import TutorModel
 from socratic_bench.errors import ModelCallFailed
+from socratic_bench.providers.endpoints import ANYWHERE
 from socratic_runner.models.registry import open_client
 
 async def main():
@@ -62,11 +63,11 @@ async def main():
         TutorModel(
             id=model_id,
             base_url=None if model_id.startswith("reference/") else "http://127.0.0.1:9",
-            options={{"api_key_env": "LOCAL_KEY"}} if model_id.startswith("anthropic/") else {{}},
         )
         for model_id in sys.argv[1:]
     ]
-    clients = [open_client(model) for model in models]
+    endpoints = ANYWHERE.allowing([("aws", "http://127.0.0.1:9")])
+    clients = [open_client(model, endpoints=endpoints) for model in models]
     opened = passed()
     # No part of a runner, and so not to be counted before.
     from tests.contract.models.questions import a_question

@@ -8,11 +8,12 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import aio_pika
-from aio_pika.abc import AbstractIncomingMessage
+from aio_pika.abc import AbstractConnection, AbstractIncomingMessage
 
 from socratic_bench.adapters.rabbitmq import topology
 from socratic_bench.adapters.rabbitmq.wire import packed, unpacked
 from socratic_bench.ports.broker import WorkQueue
+from tests.waiting import until
 
 TOGETHER = 40
 """Messages that are shuffled with each other before they are delivered once more."""
@@ -27,6 +28,7 @@ async def delivered_twice(url: str, *queues: WorkQueue) -> AsyncIterator[None]:
     connection = await aio_pika.connect_robust(url, reconnect_interval=0.2)
     tasks = []
     try:
+        await _declared_again(connection)
         for queue in queues:
             channel = await connection.channel()
             await channel.set_qos(prefetch_count=TOGETHER)
@@ -41,6 +43,21 @@ async def delivered_twice(url: str, *queues: WorkQueue) -> AsyncIterator[None]:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
         await connection.close()
+
+
+async def _declared_again(connection: AbstractConnection) -> None:
+    """Wait until services have declared what a server that lost it had."""
+
+    async def is_there() -> bool:
+        channel = await connection.channel()
+        try:
+            await channel.get_exchange(topology.events_exchange(""))
+        except aio_pika.exceptions.ChannelNotFoundEntity:
+            return False
+        await channel.close()
+        return True
+
+    await until(is_there, bool, "the exchange of all events")
 
 
 async def _repeat(

@@ -42,9 +42,17 @@ FREEZE_SECONDS = 17.0
 
 READ_ONLY_SECONDS = 5.0
 
+ALARM_SECONDS = 8.0
+
 _PURGE = """
-[rabbit_amqqueue:purge(Queue) || Queue <- rabbit_amqqueue:list()], done.
+Purging = [spawn_monitor(fun() -> rabbit_amqqueue:purge(Queue) end)
+           || Queue <- rabbit_amqqueue:list()],
+[receive {'DOWN', Monitor, process, _, _} -> ok after 10000 -> ok end || {_, Monitor} <- Purging],
+done.
 """
+"""Side by side, and no longer than so many milliseconds: a queue without a leader never answers."""
+
+_WATERMARK = "vm_memory_monitor:set_vm_memory_high_watermark({}), done."
 
 LOOKS = 8
 """How often in a row nothing must be left before nothing is."""
@@ -124,6 +132,26 @@ class Stack:
         self._break("purge all queues")
         await asyncio.to_thread(self.rabbitmq.evaluate, _PURGE)
 
+    async def delete_queues(self) -> None:
+        """Lose every queue, with every message that waits."""
+        self._break("delete all queues")
+        models = {each for running in await self.store.running() for each in running.model_ids}
+        await rabbitmq.delete(self.rabbitmq.url, WORK_QUEUES, sorted(models))
+
+    async def discard_broker(self) -> None:
+        """Lose all that the broker has: queues, exchanges, bindings, messages."""
+        self._break("discard what RabbitMQ has")
+        await asyncio.to_thread(self.rabbitmq.discard)
+        self.rabbitmq.start()
+        await asyncio.to_thread(wait_for, self.rabbitmq.url, rabbitmq.check)
+
+    async def raise_memory_alarm(self) -> None:
+        """Have the broker take nothing."""
+        self._break("memory alarm")
+        await asyncio.to_thread(self.rabbitmq.evaluate, _WATERMARK.format("{absolute, 1}"))
+        await asyncio.sleep(ALARM_SECONDS)
+        await asyncio.to_thread(self.rabbitmq.evaluate, _WATERMARK.format("0.6"))
+
     async def most_calls_of_a_turn(self, *, besides: str) -> int:
         """How often a model was called for one turn, at most; not counting an archetype."""
         [row] = await execute(
@@ -175,6 +203,9 @@ class Stack:
             "connections": self.cut_connections,
             "read-only": self.make_read_only,
             "purge": self.purge_queues,
+            "delete": self.delete_queues,
+            "discard": self.discard_broker,
+            "alarm": self.raise_memory_alarm,
         }
 
         def happen(kind: str) -> Awaitable[None]:

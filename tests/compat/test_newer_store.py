@@ -29,7 +29,7 @@ from tests.compat.newer_version import (
     UNREADABLE_RUN,
     UNSCORED,
 )
-from tests.contract.store.facts import a_failure, a_response, a_score
+from tests.contract.store.facts import a_failure, a_response, a_score, failures_in
 from tests.e2e.command import Terminal
 
 ID = EXPERIMENT.experiment_id
@@ -53,7 +53,7 @@ async def test_what_this_version_knows_of_each_fact_is_read(store: SqlStore) -> 
     assert await store.experiment(ID) == EXPERIMENT
     assert await store.responses([ANSWERED.run_id]) == {ANSWERED.run_id: [a_response(ANSWERED)]}
     assert [page async for page in store.score_rows(ID)] == [[a_score(ANSWERED)]]
-    assert await store.failure_rows(ID) == [a_failure(FAILED)]
+    assert await failures_in(store, ID) == [a_failure(FAILED)]
     assert await store.recorded_failures([FAILED.run_id]) == {
         FAILED.run_id: RecordedFailure(a_failure(FAILED), retry=0)
     }
@@ -69,7 +69,7 @@ async def test_a_row_that_cannot_be_read_hides_no_other_and_is_named(store: SqlS
         assert await store.experiments() == [EXPERIMENT]
         assert len(await store.cells()) == 2
         assert [len(page) async for page in store.score_rows(ID)] == [1]
-        assert len(await store.failure_rows(ID)) == 1
+        assert len(await failures_in(store, ID)) == 1
         assert len((await store.responses([ANSWERED.run_id]))[ANSWERED.run_id]) == 1
         assert len(await store.recorded_failures([FAILED.run_id, UNREADABLE_RUN])) == 1
     named = {line["table"]: " ".join(line["unreadable"]) for line in logs}

@@ -15,6 +15,7 @@ from socratic_bench.reporting.verification import verify
 from tests.compat import previous_version
 from tests.compat.previous_version import ANSWERED, EXPERIMENT, FAILURE, RESPONSE, SCORE
 from tests.contract.store.adapters import opened
+from tests.contract.store.facts import failures_in
 from tests.servers import postgresql
 
 
@@ -34,7 +35,7 @@ async def test_today_reads_what_the_previous_version_writes_into_todays_schema(u
         assert await store.experiments() == [EXPERIMENT]
         assert await store.responses([ANSWERED.run_id]) == {ANSWERED.run_id: [RESPONSE]}
         assert [page async for page in store.score_rows(id_)] == [[SCORE]]
-        assert await store.failure_rows(id_) == [FAILURE]
+        assert await failures_in(store, id_) == [FAILURE]
         assert await store.progress(id_) == Progress(planned=12, done=2, failed=1)
         assert await store.calls(id_) == CallCount(calls=1, turns=1)
         assert (await store.spending(id_)).committed == 5

@@ -13,10 +13,10 @@ import httpx
 import pytest
 
 from socratic_bench.adapters.sql.store import SqlStore
-from socratic_bench.domain.manifest import TutorModel
+from socratic_bench.domain.manifest import Experiment, Manifest, TutorModel
 from tests.contract.store.facts import a_score
 from tests.dashboard.conftest import DESKTOP, PHONE, Visit
-from tests.dashboard.seeding import MONDAY, experiment, seed, tutors
+from tests.dashboard.seeding import MONDAY, SCENARIOS, experiment, seed, tutors
 from tests.waiting import until
 
 if TYPE_CHECKING:
@@ -385,7 +385,8 @@ async def test_an_api_that_is_away_is_said_and_the_old_figures_stay(store: SqlSt
 
 async def test_experiments_are_chosen_and_a_mixed_table_says_so(store: SqlStore, visit: Visit):
     first = experiment(tutors(4))
-    later = experiment(tutors(2), repeats=1, created_at=MONDAY + timedelta(days=7))
+    manifest = Manifest(models=tuple(tutors(2)), scenarios=SCENARIOS, system_prompt="Lecture.")
+    later = Experiment(manifest=manifest, created_at=MONDAY + timedelta(days=7))
     await seed(store, first)
     await seed(store, later)
     page = await visit("/")

@@ -14,14 +14,18 @@ import os
 import sys
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 import httpx
 
 from tests import evidence
+from tests.servers.endpoint import OPEN
+from tests.servers.listed import listed
 from tests.waiting import PATIENCE, until, waiting_for
 
 PREFIX = "SOCRATIC_"
+ROOT = Path(__file__).parents[2]
 
 
 class ServiceProcess:
@@ -130,15 +134,22 @@ class ServiceProcess:
             self._news.notify_all()
 
 
-async def start(kind: str, environment: Mapping[str, str]) -> ServiceProcess:
-    """Start a service with these settings alone, on a free port. Whoever does that closes it."""
+async def start(
+    kind: str, environment: Mapping[str, str], module: str | None = None
+) -> ServiceProcess:
+    """Start a service with these settings alone, on a free port. Whoever does that closes it.
+
+    `module` is what Python runs, where it is not the service's own.
+    It may call the endpoints that are open, unless the settings list others.
+    """
     inherited = {name: text for name, text in os.environ.items() if not name.startswith(PREFIX)}
     free_port = {"SOCRATIC_PORT" if kind == "api" else "SOCRATIC_HEALTH_PORT": "0"}
     process = await asyncio.create_subprocess_exec(
         sys.executable,
         "-m",
-        f"socratic_{kind}",
-        env={**inherited, **free_port, **environment},
+        module or f"socratic_{kind}",
+        cwd=ROOT if module else None,
+        env={**inherited, **listed(*OPEN), **free_port, **environment},
         stdin=asyncio.subprocess.DEVNULL,
         stderr=asyncio.subprocess.PIPE,
         limit=2**20,
@@ -147,9 +158,11 @@ async def start(kind: str, environment: Mapping[str, str]) -> ServiceProcess:
 
 
 @asynccontextmanager
-async def started(kind: str, environment: Mapping[str, str]) -> AsyncIterator[ServiceProcess]:
+async def started(
+    kind: str, environment: Mapping[str, str], module: str | None = None
+) -> AsyncIterator[ServiceProcess]:
     """A service that is killed afterwards if it is still there."""
-    service = await start(kind, environment)
+    service = await start(kind, environment, module)
     try:
         yield service
     finally:

@@ -7,10 +7,8 @@ import json
 
 import pytest
 
-from socratic_bench.addresses import open_store
-from tests.e2e.command import Terminal
+from tests.e2e.experiments import submitted
 from tests.e2e.service_processes import all_ready, started
-from tests.servers import postgresql, rabbitmq
 
 pytestmark = [pytest.mark.connected, pytest.mark.long]
 
@@ -25,20 +23,13 @@ budget: {budget}
 PRICE = "{input_per_million: 1, output_per_million: 10}"
 
 
-@pytest.fixture
-async def addresses():
-    async with rabbitmq.namespace() as broker, postgresql.prepared_database() as store:
-        yield {"SOCRATIC_BROKER_URL": broker, "SOCRATIC_STORE_URL": store}
+async def test_a_dollar_stops_two_runners_and_more_money_lets_them_go_on(
+    services_terminal, addresses, store
+):
+    terminal = services_terminal
 
-
-async def test_a_dollar_stops_two_runners_and_more_money_lets_them_go_on(tmp_path, addresses):
-    terminal = Terminal(tmp_path, addresses)
-
-    async def submitted(budget: str) -> str:
-        config = terminal.write("b.yaml", CONFIG.format(price=PRICE, budget=budget))
-        done = await asyncio.to_thread(terminal.run, "submit", config)
-        assert done.returncode == 0, done.stderr
-        return done.stdout.strip()
+    async def submitted_with(budget: str) -> str:
+        return await submitted(terminal, CONFIG.format(price=PRICE, budget=budget))
 
     async def watched(experiment_id: str) -> tuple[int, str]:
         done = await asyncio.to_thread(terminal.run, "watch", experiment_id)
@@ -49,7 +40,7 @@ async def test_a_dollar_stops_two_runners_and_more_money_lets_them_go_on(tmp_pat
         started("runner", addresses) as other,
     ):
         await other.ready()
-        experiment_id = await submitted("1.00")
+        experiment_id = await submitted_with("1.00")
         code, told = await watched(experiment_id)
         assert (code, "budget" in told) == (1, True), told
         status = json.loads(
@@ -66,10 +57,8 @@ async def test_a_dollar_stops_two_runners_and_more_money_lets_them_go_on(tmp_pat
         ]
         assert min(handled) > 0, "one of the runners did nothing"
 
-        assert await submitted("100") == experiment_id
+        assert await submitted_with("100") == experiment_id
         assert (await watched(experiment_id))[0] == 0
 
-    store = open_store(addresses["SOCRATIC_STORE_URL"])
     calls = await store.calls(experiment_id)
-    await store.close()
     assert calls.calls == calls.turns == status["planned"]

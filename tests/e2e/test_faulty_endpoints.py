@@ -20,6 +20,7 @@ from tests.e2e.command import Terminal
 from tests.e2e.test_killed import rows
 from tests.lengths import at_length
 from tests.servers import aimock, llmock
+from tests.servers.listed import listed
 from tests.waiting import PATIENCE
 
 pytestmark = pytest.mark.connected
@@ -139,6 +140,7 @@ def test_faults_that_last_fail_their_own_runs_with_their_class_and_nothing_else(
         "ANOTHER_KEY": "wrong",
         "SOCRATIC_RUNNER_ATTEMPTS": "2",
         "SOCRATIC_RUNNER_PATIENT_ATTEMPTS": "2",
+        **listed(address, keys=["A_KEY", "ANOTHER_KEY"]),
     }
     terminal = Terminal(tmp_path, environment)
     entry = (
@@ -190,7 +192,11 @@ def test_of_calls_that_are_refused_at_random_none_is_lost(terminal: Terminal):
     with ExitStack() as stack:
         address = aimock.start_apart(stack, "--chaos-ratelimit", str(REFUSED))
         # One of a thousand calls is refused seven times in a row.
-        environment = {"A_KEY": aimock.KEY, "SOCRATIC_RUNNER_PATIENT_ATTEMPTS": "50"}
+        environment = {
+            "A_KEY": aimock.KEY,
+            "SOCRATIC_RUNNER_PATIENT_ATTEMPTS": "50",
+            **listed(address, keys=["A_KEY"]),
+        }
         terminal = Terminal(terminal.folder, environment)
         key = "{api_key_env: A_KEY}"
         models = "\n".join(

@@ -6,15 +6,12 @@ import signal
 
 import pytest
 
-from socratic_bench.addresses import open_broker, open_store
-from socratic_bench.consuming.queues import BROADCASTS, WORK_QUEUES
-from socratic_bench.reporting.verification import verify
+from socratic_bench.consuming.queues import WORK_QUEUES
 from tests.e2e.command import Terminal
+from tests.e2e.experiments import completed, dead_letters, submitted
 from tests.e2e.service_processes import all_ready, started
-from tests.servers import postgresql, rabbitmq
-from tests.servers.discovery import NotHere, missing, wait_for
+from tests.servers import rabbitmq
 from tests.servers.endpoint import endpoint
-from tests.servers.rabbitmq_process import RabbitMQProcess
 from tests.waiting import until
 
 pytestmark = pytest.mark.connected
@@ -30,52 +27,13 @@ RUNS = 15
 
 
 @pytest.fixture
-async def addresses():
-    async with rabbitmq.namespace() as broker, postgresql.prepared_database() as store:
-        yield {"SOCRATIC_BROKER_URL": broker, "SOCRATIC_STORE_URL": store}
+def pace():
+    return HASTY
 
 
 @pytest.fixture
-def environment(addresses):
-    return {**addresses, **HASTY}
-
-
-@pytest.fixture
-async def store(addresses):
-    store = open_store(addresses["SOCRATIC_STORE_URL"])
-    yield store
-    await store.close()
-
-
-@pytest.fixture
-def terminal(tmp_path, addresses):
-    return Terminal(tmp_path, addresses)
-
-
-async def submitted(terminal, config) -> str:
-    done = await asyncio.to_thread(terminal.run, "submit", terminal.write("b.yaml", config))
-    assert done.returncode == 0, done.stderr
-    return done.stdout.strip()
-
-
-async def completed(store, experiment_id):
-    """Wait until the experiment is marked as complete."""
-    experiment = await until(
-        lambda: store.experiment(experiment_id), lambda it: it.completed_at, "its completion"
-    )
-    progress = await store.progress(experiment_id)
-    assert (progress.done, progress.failed) == (progress.planned, 0)
-    assert await verify(store, experiment_id) == []
-    return experiment
-
-
-async def dead(addresses) -> list[str]:
-    broker = open_broker(addresses["SOCRATIC_BROKER_URL"])
-    try:
-        await broker.declare(WORK_QUEUES, BROADCASTS)
-        return [each.reason for q in WORK_QUEUES for each in await broker.dead_letters(q.name)]
-    finally:
-        await broker.close()
+def terminal(services_terminal):
+    return services_terminal
 
 
 async def test_two_runs_of_a_benchmark_on_one_database_pay_once(terminal, store):
@@ -102,12 +60,17 @@ async def test_what_was_lost_with_every_queue_is_sent_again_and_nothing_is_paid_
         await model.until_asked(1)
         await model.answer_next(5)
         await model.until_asked(6)
+        # Each process has connected by now: one that connects while queues are being deleted, one
+        # after the other, declares some of them between two deletions.
+        await until(
+            lambda: store.progress(experiment_id), lambda it: it.done == 5, "five runs to be done"
+        )
         await rabbitmq.delete(addresses["SOCRATIC_BROKER_URL"], WORK_QUEUES, [MODEL])
         await model.let_go()
         await completed(store, experiment_id)
     assert set(model.calls_of_a_turn.values()) == {1}
     assert (await store.calls(experiment_id)).calls == 3 * RUNS
-    assert await dead(addresses) == []
+    assert await dead_letters(addresses) == []
 
 
 async def test_facts_that_were_purged_are_folded_all_the_same(
@@ -125,40 +88,7 @@ async def test_facts_that_were_purged_are_folded_all_the_same(
         async with all_ready(environment, "judge", "curator"):
             await completed(store, experiment_id)
     assert len(model.asked) == RUNS
-    assert await dead(addresses) == []
-
-
-async def critical(service):
-    """What a service logged for somebody to act on."""
-    return [line for line in service.logs if line.get("level") == "critical"]
-
-
-async def test_a_database_that_is_read_only_for_a_while_costs_nothing(
-    terminal, addresses, environment, store
-):
-    address = addresses["SOCRATIC_STORE_URL"]
-    async with endpoint() as model, all_ready(environment, *WORKERS) as services:
-        model.hold()
-        experiment_id = await submitted(terminal, model.config(repeats=1))
-        await model.until_asked(1)
-        await postgresql.read_only(address, is_read_only=True)
-        try:
-            await model.answer_next(1)
-            loud = await until(
-                lambda: critical(services["runner"]), bool, "a word that somebody may have to act"
-            )
-            unready = await services["runner"].until_ready_is(503)
-        finally:
-            await postgresql.read_only(address, is_read_only=False)
-        await model.let_go()
-        await completed(store, experiment_id)
-        for service in services.values():
-            await service.until_ready_is(200)
-            assert service.running
-    assert "read-only" in loud[0]["reason"]
-    assert unready.json()["reason"] == "the store or broker does not answer"
-    assert set(model.calls_of_a_turn.values()) == {1}
-    assert await dead(addresses) == []
+    assert await dead_letters(addresses) == []
 
 
 @pytest.mark.long
@@ -186,24 +116,7 @@ async def test_a_service_that_is_frozen_for_longer_than_its_lease_changes_nothin
     assert max(model.calls_of_a_turn.values()) <= 2
     calls = (await store.calls(experiment_id)).calls
     assert calls == len(model.asked)
-    assert await dead(addresses) == []
-
-
-@pytest.fixture
-async def own_rabbitmq(tmp_path):
-    """A server that the test may put under an alarm."""
-    folder = tmp_path / "rabbitmq"
-    folder.mkdir()
-    try:
-        server = RabbitMQProcess(folder)
-        server.start()
-    except NotHere as error:
-        missing(str(error))
-    try:
-        await asyncio.to_thread(wait_for, server.url, rabbitmq.check)
-        yield server
-    finally:
-        await asyncio.to_thread(server.kill)
+    assert await dead_letters(addresses) == []
 
 
 @pytest.mark.long
@@ -231,4 +144,4 @@ async def test_while_the_broker_takes_nothing_calls_go_on_and_are_made_once(
     assert set(model.calls_of_a_turn.values()) == {1}
     assert (await store.calls(experiment_id)).calls == RUNS
     assert spending.in_flight == 0
-    assert await dead(environment) == []
+    assert await dead_letters(environment) == []

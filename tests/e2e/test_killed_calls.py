@@ -13,11 +13,14 @@ from urllib.request import Request, urlopen
 import pytest
 
 from socratic_bench.domain.identifiers import sampling_seed
+from socratic_bench.domain.manifest import Experiment, Manifest
+from socratic_bench.domain.response import Response
 from tests import evidence
 from tests.e2e.command import Terminal
 from tests.e2e.test_killed import kill_midway, rows
 from tests.lengths import at_length
 from tests.servers import aimock
+from tests.servers.listed import listed
 from tests.waiting import PATIENCE
 
 pytestmark = [pytest.mark.connected, pytest.mark.two_lengths]
@@ -54,16 +57,22 @@ def asked(address: str) -> Counter[int]:
 
 def stored(terminal: Terminal) -> set[int]:
     """The seeds of the turns whose responses are stored."""
-    return {
-        sampling_seed(run_id, turn)
-        for run_id, turn in rows(terminal, "SELECT run_id, turn FROM responses")
-    }
+    seeds = set()
+    for (record,) in rows(terminal, "SELECT record FROM responses"):
+        response = Response.model_validate_json(record)
+        [(manifest,)] = rows(terminal, "SELECT manifest FROM experiments")
+        experiment = Experiment(
+            manifest=Manifest.model_validate_json(manifest), created_at=response.recorded_at
+        )
+        [key] = experiment.conversation_keys.values()
+        seeds.add(sampling_seed(key, response.run.repeat, response.turn))
+    return seeds
 
 
 def test_killed_in_the_middle_of_calls_no_stored_answer_is_paid_for_again(tmp_path):
     moments = evidence.chance()
     address = aimock.SERVER.address()
-    terminal = Terminal(tmp_path, {"A_KEY": aimock.KEY})
+    terminal = Terminal(tmp_path, {"A_KEY": aimock.KEY, **listed(address, keys=["A_KEY"])})
     config = terminal.write("b.yaml", CONFIG.format(address=address, repeats=REPEATS))
     paid: dict[int, int] = {}
     midway = 0

@@ -12,6 +12,7 @@ import pytest
 from tests.e2e.command import Terminal
 from tests.e2e.test_killed import rows
 from tests.servers import llama_http, ministack
+from tests.servers.listed import listed
 
 OVER_HTTP = """
 models:
@@ -43,11 +44,12 @@ repeats: 1
 async def test_every_wire_format_carries_the_same_answers_of_a_real_model(terminal: Terminal):
     llama = await asyncio.to_thread(llama_http.SERVER.address)
     aws = await asyncio.to_thread(ministack.SERVER.address)
-    terminal = Terminal(terminal.folder, {**ministack.ROOT, "no_proxy": "127.0.0.1"})
+    environment = {**ministack.ROOT, **listed(aws, aws=True), "no_proxy": "127.0.0.1"}
+    terminal = Terminal(terminal.folder, environment)
     # One after the other: who waits for the model for too long, MiniStack answers by itself.
     for models, address, runs in ((OVER_HTTP, llama, 4), (BEDROCK, aws, 2)):
-        listed = models.format(address=address, region=ministack.REGION)
-        config = terminal.write("b.yaml", listed + QUESTIONS)
+        text = models.format(address=address, region=ministack.REGION)
+        config = terminal.write("b.yaml", text + QUESTIONS)
         done = await asyncio.to_thread(terminal.run, "run", config, "--json")
         result = json.loads(done.stdout)
         assert (result["done"], result["failed"]) == (runs, 0), done.stderr

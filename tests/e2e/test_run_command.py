@@ -56,14 +56,14 @@ def test_a_benchmark_runs_and_shows_every_model_with_its_45_runs(first_run):
     assert lines[2].split()[:2] == ["2", "reference/lecturer"]
     assert all(line.split()[-1] == "45/45" for line in lines[1:3])
     assert "not a real model" in done.stdout
-    assert "90 of 90 runs done, 0 of them failed; 90 model calls now" in done.stderr
+    assert "90 runs done, none failed, 90 calls made." in done.stderr
 
 
 @ON_ONE_STORE
 def test_run_again_it_calls_no_model_and_shows_the_same(first_run, finished, config):
     again = finished.run("run", config)
     assert again.stdout == first_run[1].stdout
-    assert "0 model calls now" in again.stderr
+    assert "90 runs done, none failed, 0 calls made." in again.stderr
 
 
 def test_json_is_alone_on_standard_output(terminal, config):
@@ -136,7 +136,7 @@ def test_a_model_that_fails_every_time_is_named_and_loses_nothing_else(terminal)
     config = terminal.write("b.yaml", "models: [replay/recorded.jsonl, reference/socratic]\n")
     done = terminal.run("run", config)
     assert done.returncode == 1
-    assert "replay/recorded.jsonl: 45 of 45 runs failed (not_found 45); the last:" in done.stderr
+    assert "replay/recorded.jsonl: 45 of 45 runs failed (not_found 45); one of them:" in done.stderr
     board = json.loads(terminal.run("leaderboard", "--format", "json").stdout)
     socratic, replay = board["models"]
     assert (socratic["model_id"], socratic["coverage"]) == ("reference/socratic", 1.0)

@@ -124,6 +124,8 @@ def test_wrong_use_is_one_sentence_and_exit_code_2(terminal, words, sentence):
         '{"text": "a", "output_tokens": 1' + "0" * 400 + "}",
         '{"text": "a", "output_tokens": ' + "9" * 5_000 + "}",
         '{"overall": 1e999}',
+        '{"overall": 1' + "0" * 400 + "}",
+        '{"overall": 80, "scores": ' + "[" * 991 + "]" * 991 + "}",
         "[" * 100_000,
         '"text"',
         '{"text": 7}',

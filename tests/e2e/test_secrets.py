@@ -8,9 +8,11 @@ import asyncpg
 import pytest
 
 from socratic_bench.addresses import open_store
+from tests.contract.store.facts import failures_in
 from tests.e2e.command import Terminal
 from tests.e2e.service_processes import all_ready
 from tests.servers import aimock, postgresql, rabbitmq
+from tests.servers.listed import listed
 from tests.waiting import until
 
 pytestmark = pytest.mark.connected
@@ -28,6 +30,10 @@ models:
 scenarios: [student-bigger-fraction]
 repeats: 2
 """
+NAMED = CONFIG.replace("options: {{api_key_env: A_KEY}}", "endpoint: A_KEY-0").replace(
+    "options: {{api_key_env: ANOTHER_KEY}}", "endpoint: ANOTHER_KEY-0"
+)
+"""The same for services, whose operator has listed the keys."""
 
 
 def planted_in(text: str | bytes) -> list[str]:
@@ -37,8 +43,9 @@ def planted_in(text: str | bytes) -> list[str]:
 
 
 def test_no_key_is_in_what_a_benchmark_prints_or_stores(tmp_path):
-    terminal = Terminal(tmp_path, KEYS)
-    config = terminal.write("b.yaml", CONFIG.format(address=aimock.SERVER.address()))
+    address = aimock.SERVER.address()
+    terminal = Terminal(tmp_path, {**KEYS, **listed(address, keys=KEYS)})
+    config = terminal.write("b.yaml", CONFIG.format(address=address))
     for words in (("run", config), ("run", config, "--json"), ("leaderboard",), ("status",)):
         done = terminal.run(*words)
         assert planted_in(done.stdout + done.stderr) == []
@@ -72,9 +79,10 @@ async def test_no_key_is_in_the_logs_or_the_database_of_services(tmp_path):
     address = await asyncio.to_thread(aimock.SERVER.address)
     async with rabbitmq.namespace() as broker, postgresql.prepared_database() as database:
         addresses = {"SOCRATIC_BROKER_URL": broker, "SOCRATIC_STORE_URL": database}
-        environment = {**addresses, **KEYS, "SOCRATIC_LOG_LEVEL": "debug"}
+        endpoints = listed(address, keys=KEYS)
+        environment = {**addresses, **KEYS, **endpoints, "SOCRATIC_LOG_LEVEL": "debug"}
         terminal = Terminal(tmp_path, addresses)
-        config = terminal.write("b.yaml", CONFIG.format(address=address))
+        config = terminal.write("b.yaml", NAMED.format(address=address))
         async with all_ready(environment, "runner", "judge", "curator") as services:
             submitted = await asyncio.to_thread(terminal.run, "submit", config)
             assert submitted.returncode == 0, submitted.stderr
@@ -85,7 +93,7 @@ async def test_no_key_is_in_the_logs_or_the_database_of_services(tmp_path):
                 lambda it: it.done == it.planned,
                 "all runs",
             )
-            failed = await store.failure_rows(experiment_id)
+            failed = await failures_in(store, experiment_id)
             await store.close()
             for service in services.values():
                 service.terminate()

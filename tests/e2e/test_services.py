@@ -13,11 +13,11 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from socratic_bench.addresses import open_broker, open_store
+from socratic_bench.adapters.rabbitmq.broker import SHARES
+from socratic_bench.addresses import open_broker
 from socratic_bench.consuming.queues import BROADCASTS, WORK_QUEUES
-from tests.e2e.command import Terminal
+from tests.e2e.experiments import submitted
 from tests.e2e.service_processes import all_ready, started
-from tests.servers import postgresql, rabbitmq
 from tests.servers.endpoint import endpoint
 from tests.servers.proxy import proxy
 from tests.waiting import PATIENCE, until, waiting_for
@@ -36,21 +36,8 @@ QUICK = {
 
 
 @pytest.fixture
-async def addresses():
-    async with rabbitmq.namespace() as broker, postgresql.prepared_database() as store:
-        yield {"SOCRATIC_BROKER_URL": broker, "SOCRATIC_STORE_URL": store}
-
-
-@pytest.fixture
-def environment(addresses):
-    return {**addresses, **QUICK}
-
-
-@pytest.fixture
-async def store(addresses):
-    store = open_store(addresses["SOCRATIC_STORE_URL"])
-    yield store
-    await store.close()
+def pace():
+    return QUICK
 
 
 @pytest.fixture
@@ -65,14 +52,6 @@ def models(*, repeats=REPEATS, **options) -> str:
     limits = {key: options.pop(key) for key in ("timeout_seconds",) if key in options}
     entry = {"id": "reference/socratic", "options": options, "limits": limits}
     return json.dumps({"models": [entry], "repeats": repeats})
-
-
-async def submitted(tmp_path, addresses, config) -> str:
-    """Submit a benchmark as a person does; its experiment's id."""
-    terminal = Terminal(tmp_path, addresses)
-    done = await asyncio.to_thread(terminal.run, "submit", terminal.write("b.yaml", config))
-    assert done.returncode == 0, done.stderr
-    return done.stdout.strip()
 
 
 async def done(store, experiment_id, at_least=RUNS):
@@ -100,10 +79,10 @@ async def dead(broker) -> list[str]:
 
 
 async def test_four_processes_carry_out_a_benchmark_and_drain_when_told_to(
-    tmp_path, addresses, environment, store, broker
+    services_terminal, environment, store, broker
 ):
     async with all_ready(environment, *KINDS) as services:
-        experiment_id = await submitted(tmp_path, addresses, models())
+        experiment_id = await submitted(services_terminal, models())
         progress = await done(store, experiment_id)
         [shown] = (await services["api"].get("/api/model-comparison")).json()["models"]
         handled = {
@@ -145,6 +124,18 @@ async def test_four_processes_carry_out_a_benchmark_and_drain_when_told_to(
         ], service.text
 
 
+async def test_the_api_says_how_much_waits_for_runners_though_it_serves_no_model(
+    services_terminal, environment
+):
+    async with all_ready(environment, "api") as services:
+        await submitted(services_terminal, models())
+        await until(
+            lambda: services["api"].metric("socratic_queue_depth", queue="runner-run-requested"),
+            lambda waiting: waiting == SHARES,
+            "the parcels of all runs",
+        )
+
+
 @pytest.mark.parametrize(
     ("kind", "environment", "named"),
     [
@@ -165,7 +156,8 @@ async def test_four_processes_carry_out_a_benchmark_and_drain_when_told_to(
             {"SOCRATIC_BROKER_URL": "amqp://host/", "SOCRATIC_HEALTH_HOST": "203.0.113.1"},
             "SOCRATIC_HEALTH_PORT",
         ),
-        ("api", {"SOCRATIC_HOST": "203.0.113.1"}, "SOCRATIC_PORT"),
+        ("api", {"SOCRATIC_HOST": "203.0.113.1"}, "SOCRATIC_API_KEYS"),
+        ("api", {"SOCRATIC_HOST": "203.0.113.1", "SOCRATIC_API_KEYS": "a-key"}, "SOCRATIC_PORT"),
     ],
 )
 async def test_a_wrong_setting_ends_a_service_with_2_and_a_sentence_that_names_it(
@@ -211,7 +203,7 @@ async def test_told_to_stop_while_it_waits_for_the_broker_it_stops():
 
 @pytest.mark.parametrize("missing", ["broker", "store"])
 async def test_a_server_that_goes_down_and_comes_back_loses_nothing(
-    tmp_path, addresses, environment, store, broker, missing
+    services_terminal, addresses, environment, store, broker, missing
 ):
     name = f"SOCRATIC_{missing.upper()}_URL"
     server = urlsplit(addresses[name])
@@ -222,7 +214,7 @@ async def test_a_server_that_goes_down_and_comes_back_loses_nothing(
             # A lease counts as a call, and one whose commit is cut off may be counted twice: with
             # calls that take long, none is being taken at the moment when the server goes.
             config = models(repeats=1, latency_ms=1_500)
-            experiment_id = await submitted(tmp_path, addresses, config)
+            experiment_id = await submitted(services_terminal, config)
             await done(store, experiment_id, at_least=1)
             await between.stop()
             unready = await services["curator"].until_ready_is(503)
@@ -244,12 +236,12 @@ async def test_a_server_that_goes_down_and_comes_back_loses_nothing(
 
 
 async def test_calls_in_hand_are_finished_before_a_runner_ends(
-    tmp_path, addresses, environment, store
+    services_terminal, environment, store
 ):
     async with endpoint() as model, all_ready(environment, "runner") as services:
         runner = services["runner"]
         model.hold()
-        experiment_id = await submitted(tmp_path, addresses, model.config())
+        experiment_id = await submitted(services_terminal, model.config())
         await with_eight_calls_in_hand(model)
         runner.terminate()
         await runner.logged("draining")
@@ -267,13 +259,13 @@ async def with_eight_calls_in_hand(model):
 
 
 async def test_what_takes_longer_than_the_drain_deadline_is_given_back(
-    tmp_path, addresses, environment, store, broker
+    services_terminal, environment, store, broker
 ):
     impatient = {**environment, "SOCRATIC_DRAIN_DEADLINE": "0.2"}
     async with endpoint() as model, all_ready(impatient, "runner") as services:
         runner = services["runner"]
         model.hold()
-        await submitted(tmp_path, addresses, model.config())
+        await submitted(services_terminal, model.config())
         await model.until_asked(1)
         runner.terminate()
         assert await runner.ended() == 0
@@ -286,12 +278,12 @@ async def test_what_takes_longer_than_the_drain_deadline_is_given_back(
 
 
 async def test_the_runs_of_a_killed_runner_come_through_long_before_its_leases_run_out(
-    tmp_path, addresses, environment, store, broker
+    services_terminal, environment, store, broker
 ):
     async with endpoint() as model, all_ready(environment, *KINDS[:3]) as services:
         model.hold()
         config = model.config(repeats=1, timeout_seconds=10 * PATIENCE)
-        experiment_id = await submitted(tmp_path, addresses, config)
+        experiment_id = await submitted(services_terminal, config)
         await model.until_asked(1)  # the runner has all the runs in hand
         async with started("runner", environment) as second:
             await second.ready()
@@ -319,6 +311,7 @@ async def up_local(environment):
             "SOCRATIC_PORT": "0",
             "SOCRATIC_HEALTH_PORT": "0",
             "JUDGES": "2",
+            "RUNNERS": "2",
         },
         stdout=asyncio.subprocess.PIPE,
     )
@@ -342,18 +335,33 @@ async def until_said(process, words) -> list[str]:
 
 async def test_up_local_starts_all_says_what_to_do_next_and_drains_them_at_ctrl_c(environment):
     async with up_local(environment) as process:
-        said = await until_said(process, "All 5 services are ready.")
+        said = await until_said(process, "All 6 services are ready.")
         await until_said(process, "socratic-bench submit")
         process.send_signal(signal.SIGINT)
         rest, _ = await process.communicate()
     assert process.returncode == 0
     assert sum(line.startswith("judge-") and " ready " in line for line in said) == 2
-    assert rest.decode().count(" stopped") == 5
+    assert rest.decode().count(" stopped") == 6
 
 
 @pytest.mark.long
-async def test_up_local_stops_the_others_when_one_ends_by_itself(environment, broker):
+async def test_up_local_stops_the_others_when_one_cannot_start(environment, broker):
     async with up_local({**environment, "SOCRATIC_JUDGE_BATCH": "none"}) as process:
-        said = await until_said(process, "ended by itself with exit code 2")
+        said = await until_said(process, "ended by itself with exit code 2 and was never ready")
         assert await process.wait() == 1
     assert any("SOCRATIC_JUDGE_BATCH" in line for line in said)
+
+
+async def test_up_local_starts_a_killed_runner_again_and_the_others_go_on(environment):
+    async with up_local(environment) as process:
+        said = await until_said(process, "socratic-bench submit")
+        [pid] = (line.split()[-1] for line in said if line.startswith("  runner-2 "))
+        os.kill(int(pid), signal.SIGKILL)
+        said = await until_said(process, "runner-2 was ended by SIGKILL: starting it again in 1 s.")
+        said += await until_said(process, " ready ")
+        assert said[-1].startswith("runner-2 ")
+        process.send_signal(signal.SIGINT)
+        rest, _ = await process.communicate()
+    assert process.returncode == 0
+    assert "stopping the others" not in "\n".join(said)
+    assert rest.decode().count(" stopped") == 6

@@ -83,7 +83,8 @@ async def test_what_is_submitted_is_carried_out_by_the_services_and_watched_to_i
         "manifest_id": done["manifest_id"],
         "planned": 90,
         "already_done": 90,
-        "published": 0,
+        "answered": 0,
+        "requested": 0,
     }
 
 
@@ -121,7 +122,7 @@ async def test_past_its_deadline_what_is_undone_is_listed_by_name_and_where_it_i
     assert len({run["run_id"] for run in overdue["undone"]}) == 90
     status = terminal.run("status", experiment_id)
     assert status.returncode == 1
-    assert "… and 40 more" in status.stdout
+    assert "… and 70 more: --undone" in status.stdout
     assert "90 runs are not done: 90 without a score." in status.stderr
 
 

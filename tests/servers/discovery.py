@@ -9,6 +9,7 @@ from __future__ import annotations
 import atexit
 import gc
 import os
+import sys
 import threading
 import time
 import warnings
@@ -28,6 +29,9 @@ DOCKER_SECONDS = 3
 START_SECONDS = 60.0
 """How long a server that was started may take until it can be used."""
 
+TRUST_SECONDS = 30.0
+"""How long a server counts as usable after it was checked."""
+
 
 class NotHere(Exception):
     """No server was found in a place; the message says why, without a password."""
@@ -43,12 +47,23 @@ class Place:
 
 
 class Server:
-    """A server, looked for once in a process, when a test first needs it."""
+    """A server, looked for when a test first needs it, and again where it can no longer be used."""
 
-    def __init__(self, name: str, places: Sequence[Place]) -> None:
+    def __init__(
+        self,
+        name: str,
+        places: Sequence[Place],
+        *,
+        check: Check | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """`check` looks now and then whether the server that was found can still be used."""
         self._name = name
         self._places = places
+        self._check = check
+        self._clock = clock
         self._address: str | None = None
+        self._checked = 0.0
         self._reason: str | None = None
         self._looking = threading.Lock()
 
@@ -58,9 +73,22 @@ class Server:
         Blocks, for as long as starting a server takes: within a loop, call it in a thread.
         """
         with self._looking:
+            if self._address is not None and not self._usable(self._address):
+                self._address = None
             if self._address is None and self._reason is None:
                 self._look()
         return self._address or missing(f"no {self._name} for this test. {self._reason}")
+
+    def _usable(self, address: str) -> bool:
+        if self._check is None or self._clock() - self._checked < TRUST_SECONDS:
+            return True
+        try:
+            self._check(address)
+        except NotHere as error:
+            print(f"The {self._name} can no longer be used: {error}.", file=sys.__stderr__)
+            return False
+        self._checked = self._clock()
+        return True
 
     def _look(self) -> None:
         reasons = []
@@ -71,6 +99,7 @@ class Server:
                 except NotHere as error:
                     reasons.append(f"{place.name}: {error}")
                 else:
+                    self._checked = self._clock()
                     atexit.register(started.pop_all().close)
                     return
         self._reason = "; ".join(reasons)

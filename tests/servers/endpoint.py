@@ -24,6 +24,9 @@ from tests.waiting import waiting_for
 
 TEXT = "What have you tried so far?"
 
+OPEN: list[str] = []
+"""The addresses of those that are open: the runners of a test may call them."""
+
 
 @dataclass
 class Endpoint:
@@ -96,4 +99,8 @@ async def endpoint() -> AsyncIterator[Endpoint]:
     model = Endpoint()
     async with serving(model.answer) as server:
         model.address = f"{server.address}/v1"
-        yield model
+        OPEN.append(model.address)
+        try:
+            yield model
+        finally:
+            OPEN.remove(model.address)

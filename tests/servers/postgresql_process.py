@@ -19,20 +19,36 @@ PATIENCE = 60.0
 class PostgreSQLProcess:
     """A server in a folder, at a port of its own. What it keeps outlives its process."""
 
-    def __init__(self, folder: Path) -> None:
-        """Raises NotHere where no server is installed, or it may not run as this user."""
+    def __init__(self, folder: Path, *, standby_of: str | None = None) -> None:
+        """With `standby_of`, it follows the server at that address until it is promoted.
+
+        Raises NotHere where no server is installed, or it may not run as this user.
+        """
         self._programs = _programs()
         self._folder = folder
         self._run_as = _server_user()
-        if self._run_as:
-            os.chown(folder, self._run_as["user"], self._run_as["group"])
+        self.give(folder)
         with socket.create_server(("127.0.0.1", 0)) as free:
             self._port: int = free.getsockname()[1]
-        self._run("initdb", "--username=postgres", "--auth=trust", "--encoding=UTF8", "--no-sync")
+        if standby_of is None:
+            access = ("--username=postgres", "--auth=trust", "--encoding=UTF8")
+            self._run("initdb", *access, "--no-sync")
+        else:
+            copy = ("--dbname", standby_of, "--write-recovery-conf", "--checkpoint=fast")
+            self._run("pg_basebackup", *copy, "--no-sync")
 
     @property
     def url(self) -> str:
         return f"postgresql://postgres@127.0.0.1:{self._port}"
+
+    @property
+    def port(self) -> int:
+        return self._port
+
+    def give(self, folder: Path) -> None:
+        """Let the server have a folder."""
+        if self._run_as:
+            os.chown(folder, self._run_as["user"], self._run_as["group"])
 
     def start(self) -> None:
         """Start it, and wait until it is up. Raises NotHere."""
@@ -47,6 +63,10 @@ class PostgreSQLProcess:
     def kill(self) -> None:
         """End it as a crash does: without a checkpoint, so that it recovers when it starts."""
         self._run("pg_ctl", "stop", "--wait", "--mode=immediate")
+
+    def promote(self) -> None:
+        """Have a standby be the primary from now on."""
+        self._run("pg_ctl", "promote", "--wait")
 
     def _run(self, program: str, *arguments: str) -> None:
         try:
@@ -72,7 +92,7 @@ def _programs() -> Path:
         reverse=True,
     )
     if on_path := shutil.which("initdb"):
-        installed.insert(0, Path(on_path))
+        installed.insert(0, Path(on_path).resolve())
     if not installed:
         raise NotHere("no initdb on the PATH or in /usr/lib/postgresql")
     return installed[0].parent

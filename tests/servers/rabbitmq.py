@@ -12,6 +12,7 @@ from pathlib import Path
 from uuid import uuid4
 
 import aio_pika
+from aio_pika.exceptions import ChannelNotFoundEntity
 from yarl import URL
 
 from socratic_bench.adapters.rabbitmq import topology
@@ -103,13 +104,37 @@ async def delete(url: str, queues: Sequence[WorkQueue], groups: Collection[str] 
         await channel.exchange_delete(topology.events_exchange(namespace))
 
 
+async def has_lane(url: str, queue: WorkQueue, group: str) -> bool:
+    """Whether there is a queue of a group."""
+    lane = topology.lane(topology.named(queue.name, namespace_of(url)), group)
+    connection = await aio_pika.connect(str(URL(url).without_query_params("namespace")))
+    async with connection, connection.channel() as channel:
+        try:
+            await channel.get_queue(lane)
+        except ChannelNotFoundEntity:
+            return False
+    return True
+
+
 def check(address: str) -> None:
-    """Whether there is a server at `address` that lets us in. Blocks; raises NotHere."""
+    """Whether a server at `address` declares, keeps and deletes a queue. Blocks; raises NotHere.
+
+    A server that has lost track of its queues lets one in, and then answers nothing.
+    """
 
     async def ask() -> None:
-        async with asyncio.timeout(PATIENCE):
-            connection = await connect(URL(address))
-            await connection.close()
+        async with (
+            asyncio.timeout(2 * PATIENCE),  # closing waits for an answer as well
+            await connect(URL(address)) as connection,
+            asyncio.timeout(PATIENCE),
+        ):
+            channel = await connection.channel()
+            queue = await channel.declare_queue(
+                f"test-{uuid4().hex[:12]}", durable=True, arguments={"x-queue-type": "quorum"}
+            )
+            await channel.default_exchange.publish(aio_pika.Message(b"here"), queue.name)
+            await queue.get(no_ack=True)
+            await channel.queue_delete(queue.name)
 
     try:
         asyncio.run(ask())
@@ -141,4 +166,5 @@ SERVER = Server(
         ),
         Place("a private process", _private_process),
     ],
+    check=check,
 )

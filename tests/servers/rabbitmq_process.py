@@ -81,6 +81,11 @@ class RabbitMQProcess:
         """End it as a power cut does."""
         self._end(signal.SIGKILL)
 
+    def discard(self) -> None:
+        """End it, and lose all that it kept, as with the disk."""
+        self.kill()
+        shutil.rmtree(self._folder / "data")
+
     def stop(self) -> None:
         """Have it shut down."""
         self._end(signal.SIGTERM)

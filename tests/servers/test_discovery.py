@@ -7,7 +7,14 @@ from contextlib import ExitStack
 
 import pytest
 
-from tests.servers.discovery import NotHere, Place, Server, at_standard_port, in_environment
+from tests.servers.discovery import (
+    TRUST_SECONDS,
+    NotHere,
+    Place,
+    Server,
+    at_standard_port,
+    in_environment,
+)
 
 VARIABLE = "SOCRATIC_TEST_SOMETHING_URL"
 
@@ -87,3 +94,19 @@ def test_a_server_is_looked_for_once_and_stopped_only_where_it_is_not_used() -> 
     server = Server("something", [Place("in vain", start_in_vain), Place("here", start)])
     assert [server.address(), server.address()] == ["ours", "ours"]
     assert happened == ["stopped in vain", "started"]
+
+
+def test_a_server_that_can_no_longer_be_used_is_replaced_by_another() -> None:
+    works, now = {"first", "second"}, [0.0]
+
+    def check(address: str) -> None:
+        if address not in works:
+            raise NotHere("no answer")
+
+    place = at_standard_port("ports", ["first", "second"], check)
+    server = Server("something", [place], check=check, clock=lambda: now[0])
+    assert server.address() == "first"
+    works.remove("first")
+    assert server.address() == "first", "it was checked a moment ago"
+    now[0] = TRUST_SECONDS
+    assert server.address() == "second"

@@ -6,34 +6,34 @@ use. What machines read goes to standard output, what people read beside it to s
 
 from __future__ import annotations
 
-import logging
 import os
 import sys
+import warnings
 from importlib import import_module
 from typing import cast
 
 import click
-import structlog
-from structlog.typing import EventDict
 
 from socratic_bench.errors import InvalidInput, SocraticBenchError
 
-COMMANDS = (
-    "run",
-    "submit",
-    "status",
-    "watch",
-    "dlq",
-    "score",
-    "leaderboard",
-    "serve",
-    "verify",
-    "demo",
-)
-"""Each is a function of its name in a module of its name."""
-
-SAYINGS = 50
-"""Different log lines that are printed before the rest is kept to itself."""
+COMMANDS = {
+    "run": "Run the benchmark in CONFIG and show the leaderboard.",
+    "submit": "Have running services carry out the benchmark in CONFIG.",
+    "status": "Show how far experiments are, and what is not done.",
+    "watch": "Follow an experiment to its end, and show the leaderboard.",
+    "pause": "Pause an experiment: no call of it begins until it is resumed.",
+    "resume": "Let an experiment go on that was paused or cancelled.",
+    "cancel": "Cancel an experiment: it goes no further, and its results stay.",
+    "delete": "Delete an experiment with everything that it brought, for good.",
+    "dlq": "Look at dead letters, put them back, or throw them away.",
+    "score": "Score texts or transcripts, without a model.",
+    "leaderboard": "Show the models, best first, with intervals and coverage.",
+    "serve": "Serve the API and the dashboard, until Ctrl-C.",
+    "verify": "Recompute every aggregate and compare exactly.",
+    "demo": "Benchmark the built-in tutors and a local model.",
+}
+"""Each is a function of its name in a module of its name. What it does is said here once more:
+`--help` imports none of them."""
 
 
 class _Commands(click.Group):
@@ -49,6 +49,10 @@ class _Commands(click.Group):
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
@@ -68,11 +72,14 @@ def socratic_bench() -> None:
 
 def main() -> None:
     """Run the command; every expected error is one sentence and an exit code."""
-    _log_to_standard_error()
+    if COMMANDS.keys() & set(sys.argv[1:]):
+        import_module("socratic_embedded.command_log").log_to_standard_error()
     try:
         # A command that ends with an exit code of its own gives it back from here.
         sys.exit(socratic_bench(standalone_mode=False))
     except click.Abort:
+        # Python warns of each coroutine that the interrupt met before its first step.
+        warnings.simplefilter("ignore", RuntimeWarning)
         click.echo("Stopped.", err=True)
         sys.exit(130)
     except click.ClickException as error:
@@ -82,43 +89,3 @@ def main() -> None:
         for line in str(error).splitlines():
             click.echo(f"Error: {line}", err=True)
         sys.exit(2 if isinstance(error, InvalidInput) else 1)
-
-
-def _log_to_standard_error() -> None:
-    # What a driver warns of, such as a channel that was closed under it, is its own affair.
-    logging.getLogger().setLevel(logging.ERROR)
-    logging.getLogger("aiormq").setLevel(logging.CRITICAL)
-    structlog.configure(
-        processors=[
-            _named_error,
-            _Once(),
-            structlog.processors.add_log_level,
-            structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty()),
-        ],
-        wrapper_class=structlog.make_filtering_bound_logger(logging.WARNING),
-        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
-    )
-
-
-def _named_error(_logger: object, _method: str, event: EventDict) -> EventDict:
-    """An exception as its name and message: a traceback helps nobody at a prompt."""
-    error = event.pop("exc_info", None)
-    if error is True:
-        error = sys.exc_info()[1]
-    if isinstance(error, BaseException):
-        event["error"] = f"{type(error).__name__}: {error}"
-    return event
-
-
-class _Once:
-    """Says the same thing once, however many runs it happens to."""
-
-    def __init__(self) -> None:
-        self._said: set[tuple[str, str]] = set()
-
-    def __call__(self, _logger: object, _method: str, event: EventDict) -> EventDict:
-        saying = (str(event["event"]), str(event.get("error", event.get("reason", ""))))
-        if saying in self._said or len(self._said) >= SAYINGS:
-            raise structlog.DropEvent
-        self._said.add(saying)
-        return event

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from rich.console import Group, RenderableType
@@ -46,13 +46,21 @@ class _Columns:
     """Those for which the terminal is too narrow."""
 
 
-def comparison_table(comparison: ModelComparison, *, detail: bool, width: int) -> RenderableType:
+def comparison_table(
+    comparison: ModelComparison,
+    *,
+    detail: bool,
+    width: int,
+    reasons: Mapping[str, str] | None = None,
+) -> RenderableType:
     """The models, best first; with `detail`, every dimension and vector below each.
 
-    Figures are never cut: in a `width` that is too narrow, names are folded, and the vectors are
-    left out, and then the dimensions, which the last lines say.
+    `reasons` says of models why they have no score. Figures are never cut: in a `width` that is too
+    narrow, names are folded, and the vectors are left out, and then the dimensions, which the last
+    lines say.
     """
-    columns = _columns(comparison, detail=detail, width=width)
+    reasons = {model_id: f"({excerpt(why)})" for model_id, why in (reasons or {}).items()}
+    columns = _columns(comparison, reasons, detail=detail, width=width)
     table = Table(box=None, pad_edge=False, padding=(0, GAP, 0, 0), header_style="bold")
     table.add_column("", justify="right", no_wrap=True)
     table.add_column("model", overflow="fold")
@@ -63,14 +71,16 @@ def comparison_table(comparison: ModelComparison, *, detail: bool, width: int) -
     for name in ("coverage", "runs", *(["cost"] if columns.cost else [])):
         table.add_column(name, justify="right", no_wrap=True)
     for rank, model in enumerate(comparison.models, start=1):
-        table.add_row(*_model_cells(rank, model, columns))
+        table.add_row(*_model_cells(rank, model, columns, reasons.get(model.model_id)))
         if detail:
             for dimension, figures in model.dimensions.items():
                 table.add_row(*_dimension_cells(dimension, figures, columns), style="dim")
     return Group(table, *(Text(line, style="dim") for line in _legend(comparison, columns)))
 
 
-def _columns(comparison: ModelComparison, *, detail: bool, width: int) -> _Columns:
+def _columns(
+    comparison: ModelComparison, reasons: Mapping[str, str], *, detail: bool, width: int
+) -> _Columns:
     """As many columns as leave `NAME_WIDTH` for the names. With `detail` vectors come first, since
     every dimension has a row.
     """
@@ -79,7 +89,8 @@ def _columns(comparison: ModelComparison, *, detail: bool, width: int) -> _Colum
     taken = [
         len(str(len(models))),
         min(NAME_WIDTH, _longest(_model_name(model).cell_len for model in models)),
-        *(len(header) for header in (OVERALL, "95 % interval", "coverage")),
+        *(len(header) for header in (OVERALL, "coverage")),
+        max(map(len, ("95 % interval", *reasons.values()))),
         _longest(len(_runs(model)) for model in models),
         *([_longest(len(_cost(model)) for model in models)] if costs else []),
     ]
@@ -115,13 +126,15 @@ def _cost(model: ModelFigures) -> str:
     return cost(model.total_cost_usd, model.cost_known)
 
 
-def _model_cells(rank: int, model: ModelFigures, columns: _Columns) -> list[str | Text]:
+def _model_cells(
+    rank: int, model: ModelFigures, columns: _Columns, reason: str | None
+) -> list[str | Text]:
     scored = model.overall_score is not None
     return [
         str(rank) if scored else MISSING,
         _model_name(model),
         Text(figure(model.overall_score), style="bold"),
-        interval(model.confidence_interval),
+        interval(model.confidence_interval) if reason is None else reason,
         *(
             figure(model.dimensions[each].overall) if each in model.dimensions else MISSING
             for each in columns.dimensions

@@ -10,7 +10,9 @@ from rich.text import Text
 
 from socratic_bench.domain.manifest import TutorModel
 from socratic_bench.planning.estimate import Estimate, ModelEstimate, Range
+from socratic_bench.providers.registry import WITHOUT_CHARGE
 from socratic_bench.reporting.costs import dollars, usd
+from socratic_embedded.prospect import Prospect
 from socratic_embedded.terminal import MISSING, excerpt
 
 MODELS_NAMED = 5
@@ -58,17 +60,22 @@ def _total_figures(estimate: Estimate) -> tuple[str, ...]:
         f"{estimate.calls:,}",
         f"{estimate.input_tokens.likely:,}",
         f"{estimate.output_tokens.likely:,}",
-        *_costs(estimate.cost, at_least=bool(estimate.unpriced)),
+        *_total_costs(estimate),
     )
 
 
-def _costs(cost: Range | None, *, at_least: bool = False) -> tuple[str, str]:
+def _costs(cost: Range | None) -> tuple[str, str]:
     if cost is None:
         return MISSING, MISSING
-    return (
-        dollars(usd(cost.likely), at_least=at_least),
-        dollars(usd(cost.at_most), at_least=at_least),
-    )
+    return dollars(usd(cost.likely)), dollars(usd(cost.at_most))
+
+
+def _total_costs(estimate: Estimate) -> tuple[str, str]:
+    """There is no telling the most where a model has no price."""
+    cost = estimate.cost
+    if cost is None or not estimate.unpriced:
+        return _costs(cost)
+    return dollars(usd(cost.likely), at_least=True), MISSING
 
 
 def _legend(estimate: Estimate) -> list[str]:
@@ -76,20 +83,23 @@ def _legend(estimate: Estimate) -> list[str]:
     if any(each.model.is_reference for each in estimate.models):
         lines.append("reference: a built-in archetype, not a real model; its price is simulated.")
     if estimate.unpriced:
-        lines.append(_on_unpriced(estimate.unpriced))
+        lines.append(_on_unpriced(estimate.unpriced, estimate.cost))
     if estimate.cost is not None:
         lines.append(_on_budget(estimate, estimate.cost))
     return lines
 
 
-def _on_unpriced(models: tuple[TutorModel, ...]) -> str:
+def _on_unpriced(models: tuple[TutorModel, ...], others_cost: Range | None) -> str:
     named = ", ".join(excerpt(model.id) for model in models[:MODELS_NAMED])
     more = len(models) - MODELS_NAMED
     others = f" and {more} more" if more > 0 else ""
-    return (
+    unknown = (
         f"No price is known for {named}{others}, and so no cost: "
         "a `price` says it, 0 where the model is free."
     )
+    if others_cost is None:
+        return unknown
+    return f"{unknown} Without that it is {dollars(usd(others_cost.at_most))} at most."
 
 
 def _on_budget(estimate: Estimate, cost: Range) -> str:
@@ -105,9 +115,49 @@ def _on_budget(estimate: Estimate, cost: Range) -> str:
     return f"{budget} is likely to suffice, but not for {at_most}. {then}"
 
 
-def estimate_as_json(estimate: Estimate) -> dict[str, Any]:
-    """The estimate with money in USD; null is unknown, never zero."""
+def prospect_sentence(prospect: Prospect) -> str:
+    """What is done, reused and new, and what the new takes."""
+    outlook, estimate = prospect.outlook, prospect.estimate
+    parts = [f"{outlook.done:,} done"] if outlook.done else []
+    if outlook.answered:
+        parts.append(f"{outlook.answered:,} answered")
+    if outlook.reused:
+        parts.append(f"{outlook.reused:,} reused{_paid_then(outlook.reused_nanodollars)}")
+    parts.append(f"{outlook.new:,} new{_price_of_new(estimate) if outlook.new else ''}")
+    return f"{_runs(outlook.planned)}: {', '.join(parts)}."
+
+
+def _runs(count: int) -> str:
+    return "1 run" if count == 1 else f"{count:,} runs"
+
+
+def _paid_then(nanodollars: int) -> str:
+    return f" ({dollars(usd(nanodollars))} were paid for them before)" if nanodollars else ""
+
+
+def _price_of_new(estimate: Estimate) -> str:
+    calls = "1 call" if estimate.calls == 1 else f"{estimate.calls:,} calls"
+    to_ask = [each for each in estimate.models if each.calls]
+    if all(each.model.is_reference for each in to_ask):
+        return f" ({calls}, of built-in tutors: they cost nothing)"
+    if all(each.model.provider in WITHOUT_CHARGE for each in to_ask):
+        return f" ({calls}, all answered by this machine: they cost nothing)"
+    if estimate.cost is None:
+        return f" ({calls}, at an unknown price)"
+    likely, at_most = _total_costs(estimate)
+    most = f"at most {at_most}" if not estimate.unpriced else "at most unknown"
+    return f" ({calls}: likely {likely}, {most})"
+
+
+def estimate_as_json(prospect: Prospect) -> dict[str, Any]:
+    """What is left with money in USD; null is unknown, never zero."""
+    outlook, estimate = prospect.outlook, prospect.estimate
     return {
+        "planned_runs": outlook.planned,
+        "done_runs": outlook.done,
+        "answered_runs": outlook.answered,
+        "reused_runs": outlook.reused,
+        "new_runs": outlook.new,
         "models": [
             {
                 "model_id": each.model.id,

@@ -17,9 +17,12 @@ from socratic_bench.adapters.memory.broker import MemoryBroker
 from socratic_bench.adapters.system.clock import SystemClock
 from socratic_bench.consuming.dispatch import to_message
 from socratic_bench.consuming.queues import BROADCASTS, WORK_QUEUES
+from socratic_bench.consuming.retry_policy import RetryPolicy
+from socratic_bench.consuming.waits import Waits, gravest
 from socratic_bench.consuming.worker import Worker
+from socratic_bench.domain.experiment_state import ExperimentState
 from socratic_bench.domain.manifest import Experiment
-from socratic_bench.errors import StoreUnavailable
+from socratic_bench.errors import StoreNotWritable, StoreUnavailable
 from socratic_bench.events.codec import Event
 from socratic_bench.hosting.failures import first_cause
 from socratic_bench.hosting.owners import new_owner
@@ -36,6 +39,7 @@ from socratic_judge.settings import JudgeSettings
 from socratic_runner.bootstrap import runner_worker
 from socratic_runner.clients import OpenClient
 from socratic_runner.settings import RunnerSettings
+from socratic_runner.troubles import Troubles
 
 SOURCE = "socratic-bench"
 WATCH_INTERVAL = 0.05
@@ -43,6 +47,9 @@ WATCH_INTERVAL = 0.05
 
 MAX_WAITING = 2_000
 """Messages that wait in a queue, at most: planning goes no faster than the runs are carried out."""
+
+ENDLESS = RetryPolicy(attempts=sys.maxsize)
+"""Planning waits for the store as long as the workers do: its end would cancel their calls."""
 
 DRAIN_DEADLINE = 10.0
 """Seconds that what is in hand has to end once a stop was asked for; calls have as long as each may
@@ -67,6 +74,9 @@ class BenchmarkResult:
     stopped: bool
     """Whether it was asked to stop while something was left to do."""
 
+    state: ExperimentState
+    """What somebody decided about the experiment meanwhile."""
+
 
 @dataclass(slots=True)
 class Benchmark:
@@ -79,14 +89,21 @@ class Benchmark:
     on_progress: Callable[[Progress], Awaitable[None]] | None = None
     """Called a few times a second while work goes on."""
 
+    on_wait: Callable[[Exception | None], None] | None = None
+    """Called as often with the trouble for which work waits; with None while none does."""
+
     retry_failed: bool = False
-    """Whether runs that failed before are tried again."""
+    """Whether runs that failed are tried again."""
 
     alone: bool = False
     """Whether no other process carries out runs with this store."""
 
+    troubles: Troubles | None = None
+    """Where to look which models fail; without it the log tells of them."""
+
     _stop: asyncio.Event = field(default_factory=asyncio.Event)
     _cut_short: bool = False
+    _calls_before: int = 0
 
     def stop(self) -> None:
         """Take up nothing new; what is in flight is finished, within a deadline, and stored."""
@@ -95,11 +112,13 @@ class Benchmark:
     async def execute(self) -> BenchmarkResult:
         """Carry out every run that is not done yet, and aggregate it.
 
-        Raises StoreBroken and other errors that end all work; what is stored stays.
+        An unavailable store is waited for. Raises ExperimentStopped for one that is paused,
+        cancelled or deleted at first, StoreNotWritable where the store takes nothing before any
+        call was begun, StoreBroken and other errors that end all work; what is stored stays.
         """
         experiment = await self.store.register(self.experiment)
         experiment_id = experiment.experiment_id
-        calls_before = await self.store.calls(experiment_id)
+        self._calls_before = (await self.store.calls(experiment_id)).calls
         try:
             with quiet_garbage_collector():
                 async with self._services() as (broker, workers):
@@ -111,6 +130,7 @@ class Benchmark:
                     ]
         except BaseExceptionGroup as group:
             raise first_cause(group) from group
+        states = await self.store.states([experiment_id])
         calls = await self.store.calls(experiment_id)
         progress = await self.store.progress(experiment_id)
         if progress.done >= progress.planned:
@@ -119,9 +139,10 @@ class Benchmark:
             experiment=experiment,
             progress=progress,
             plan=plan,
-            calls=calls.calls - calls_before.calls,
+            calls=calls.calls - self._calls_before,
             dead_letters=tuple(dead),
             stopped=self._cut_short,
+            state=states[experiment_id],
         )
 
     @asynccontextmanager
@@ -137,6 +158,7 @@ class Benchmark:
                 load_settings(RunnerSettings),
                 owner=new_owner("embedded"),
                 alone=self.alone,
+                troubles=self.troubles,
             ) as runner:
                 judge = judge_worker(broker, self.clock, load_settings(JudgeSettings))
                 curators = curator_workers(
@@ -154,15 +176,27 @@ class Benchmark:
         async def publish(events: Sequence[Event]) -> None:
             await broker.publish([to_message(event) for event in events])
 
-        again = await self._failed_runs(experiment) if self.retry_failed else frozenset()
+        planner_waits = Waits()
+
+        def waits_for() -> Exception | None:
+            errors = (planner_waits.error, *(worker.waits_for for worker in workers))
+            return gravest(error for error in errors if error is not None)
+
         async with asyncio.TaskGroup() as tasks:
             running = [tasks.create_task(worker.run()) for worker in workers]
             planning = tasks.create_task(
                 publish_plan(
-                    experiment, self.store, publish, clock=self.clock, source=SOURCE, again=again
+                    experiment,
+                    self.store,
+                    publish,
+                    clock=self.clock,
+                    source=SOURCE,
+                    retry_failed=self.retry_failed,
+                    retry_policy=ENDLESS,
+                    waits=planner_waits,
                 )
             )
-            self._cut_short = not await self._watch(experiment, broker, planning)
+            self._cut_short = not await self._watch(experiment, broker, planning, waits_for)
             planning.cancel()
             # In the order in which the data flows: what one hands on, the next still takes.
             for worker, task in zip(workers, running, strict=True):
@@ -174,10 +208,23 @@ class Benchmark:
         return None if planning.cancelled() else planning.result()
 
     async def _watch(
-        self, experiment: Experiment, broker: MemoryBroker, planning: asyncio.Task[PlanCounts]
+        self,
+        experiment: Experiment,
+        broker: MemoryBroker,
+        planning: asyncio.Task[PlanCounts],
+        waits_for: Callable[[], Exception | None],
     ) -> bool:
-        """Wait until planning is done and no message is left; False if a stop came first."""
+        """Wait until planning is done and no message is left; False if a stop came first.
+
+        Raises StoreNotWritable if that is waited for and no call was begun: there is no reply to
+        be kept.
+        """
         while not (planning.done() and broker.outstanding == 0):
+            error = waits_for()
+            if isinstance(error, StoreNotWritable) and not await self._has_called(experiment):
+                raise error
+            if self.on_wait is not None:
+                self.on_wait(error)
             if self.on_progress is not None:
                 # The workers wait for a store that is away; so does whoever only looks on.
                 with suppress(StoreUnavailable):
@@ -188,8 +235,14 @@ class Benchmark:
             except TimeoutError:
                 continue
             return False
+        if self.on_wait is not None:
+            self.on_wait(None)
         return True
 
-    async def _failed_runs(self, experiment: Experiment) -> frozenset[str]:
-        failures = await self.store.failure_rows(experiment.experiment_id)
-        return frozenset(failure.run.run_id for failure in failures)
+    async def _has_called(self, experiment: Experiment) -> bool:
+        """Whether any call was begun in this execution; yes, if the store cannot tell."""
+        try:
+            calls = await self.store.calls(experiment.experiment_id)
+        except StoreUnavailable:
+            return True
+        return calls.calls > self._calls_before

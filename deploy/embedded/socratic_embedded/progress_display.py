@@ -1,31 +1,56 @@
-"""What a person sees while a benchmark runs: a line a model on a terminal, nothing in a pipe."""
+"""What a person sees while a benchmark runs: a line a model on a terminal, now and then one in a
+pipe, and the trouble of a model at once.
+"""
 
 from __future__ import annotations
 
+import time
 from collections import defaultdict
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
 from types import TracebackType
-from typing import Self
+from typing import Final, Self
 
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn
 from rich.progress import TimeElapsedColumn as Elapsed
 
 from socratic_bench.domain.cell import Tally
 from socratic_bench.domain.manifest import Experiment
+from socratic_bench.domain.trouble import Trouble
 from socratic_bench.ports.store import Progress as ExperimentProgress
 from socratic_bench.ports.store import Store
-from socratic_bench.reporting.costs import dollars, total_usd
-from socratic_embedded.terminal import excerpt, standard_error
+from socratic_bench.reporting.costs import SpendingFigures, dollars, total_usd
+from socratic_bench.reporting.trouble_news import TroubleNews
+from socratic_embedded.terminal import counted, excerpt, how_far, say, standard_error
 
 MODELS_SHOWN = 30
 """More models than this share one line."""
 
+LINE_SECONDS: Final = 30.0
+"""From one line to the next where there is no terminal."""
+
+TROUBLE_WIDTH: Final = 400
+"""Characters of a sentence about a model in trouble."""
+
+MODELS_NAMED: Final = 5
+"""Models in trouble that a line names."""
+
 
 class ProgressDisplay:
-    """Follows one experiment on standard error; silent where that is no terminal."""
+    """Follows one experiment on standard error."""
 
-    def __init__(self, experiment: Experiment, store: Store) -> None:
+    def __init__(
+        self,
+        experiment: Experiment,
+        store: Store,
+        find_troubles: Callable[[], Awaitable[Sequence[Trouble]]] | None = None,
+    ) -> None:
+        """`find_troubles` says which models fail; without it the store is asked."""
         self._experiment = experiment
         self._store = store
+        self._find_troubles = find_troubles or partial(store.troubles, experiment.experiment_id)
+        self._news = TroubleNews()
+        self._line_due = time.monotonic() + LINE_SECONDS
         console = standard_error()
         self._shown = console.is_terminal
         self._bars = Progress(
@@ -63,9 +88,31 @@ class ProgressDisplay:
         self._lines[key] = self._bars.add_task(excerpt(name, 40), total=total, note="")
 
     async def update(self, progress: ExperimentProgress) -> None:
-        """Show how far the experiment is."""
-        if not self._shown:
-            return
+        """Show how far the experiment is, and which of its models fail."""
+        troubles = {each.model_id: each for each in await self._find_troubles()}
+        for trouble in self._news.new_among(troubles.values()):
+            self._say(trouble)
+        if self._shown:
+            await self._move_bars(progress, troubles)
+        elif time.monotonic() >= self._line_due:
+            self._line_due = time.monotonic() + LINE_SECONDS
+            say(await self._line(progress, troubles))
+
+    def tell(self, trouble: Trouble) -> None:
+        """Say at once that a model fails, unless it was said."""
+        if self._news.is_new(trouble):
+            self._say(trouble)
+
+    def _say(self, trouble: Trouble) -> None:
+        sentence = excerpt(trouble.sentence, TROUBLE_WIDTH)
+        if self._shown:
+            self._bars.console.print(sentence, soft_wrap=True)
+        else:
+            say(sentence)
+
+    async def _move_bars(
+        self, progress: ExperimentProgress, troubles: Mapping[str, Trouble]
+    ) -> None:
         ended: defaultdict[str, int] = defaultdict(int)
         failed: defaultdict[str, int] = defaultdict(int)
         cost: defaultdict[str, Tally] = defaultdict(Tally)
@@ -80,5 +127,28 @@ class ProgressDisplay:
             paid = total_usd(cost[key])
             costs = "" if paid is None else dollars(paid)
             failures = f"{failed[key]} failed" if failed[key] else ""
-            note = "  ".join(filter(None, (costs, failures)))
+            trouble = _in_short(troubles.get(key))
+            note = "  ".join(filter(None, (costs, failures, trouble)))
             self._bars.update(line, completed=ended[key], note=note)
+
+    async def _line(self, progress: ExperimentProgress, troubles: Mapping[str, Trouble]) -> str:
+        experiment_id = self._experiment.experiment_id
+        calls = (await self._store.calls(experiment_id)).calls
+        spending = await self._store.spending(experiment_id)
+        spent = SpendingFigures.of(
+            spending, has_prices=self._experiment.manifest.has_prices
+        ).spent_usd
+        parts = (how_far(progress), counted(calls, "call"), "" if spent is None else dollars(spent))
+        line = ", ".join(filter(None, parts))
+        named = [f"{excerpt(each.model_id)} ({excerpt(each.kind)})" for each in troubles.values()]
+        if more := len(named[MODELS_NAMED:]):
+            named[MODELS_NAMED:] = [f"{more} more"]
+        return f"{line}; in trouble: {', '.join(named)}" if named else line
+
+
+def _in_short(trouble: Trouble | None) -> str:
+    """What has room beside a bar: the sentence stands above."""
+    if trouble is None:
+        return ""
+    tries = f" {trouble.attempt}/{trouble.attempts}" if trouble.attempt else ""
+    return f"{excerpt(trouble.kind)}{tries}"

@@ -7,15 +7,24 @@ from collections.abc import Iterable, Mapping, Sequence
 from rich.table import Table
 from rich.text import Text
 
+from socratic_bench.domain.trouble import Trouble
 from socratic_bench.reporting.costs import SpendingFigures, dollars
 from socratic_bench.reporting.experiment_status import ExperimentStatus, ModelProgress, State
 from socratic_bench.reporting.undone import UndoneRun, WaitsFor
 from socratic_embedded.comparison_table import cost
 from socratic_embedded.terminal import MISSING, excerpt, moment
 
+SENTENCE = 400
+"""Characters of a sentence about a failure."""
+
+LISTED = 20
+"""Lines about failures."""
+
 _STYLES = {
     State.COMPLETE: "green",
     State.AT_WORK: "",
+    State.PAUSED: "yellow",
+    State.CANCELLED: "yellow",
     State.OVERDUE: "bold red",
     State.OUT_OF_BUDGET: "bold red",
 }
@@ -101,6 +110,26 @@ def _name(model: ModelProgress) -> Text:
 
 def _reasons(failures: Mapping[str, int]) -> str:
     return ", ".join(f"{excerpt(kind)} {count}" for kind, count in failures.items())
+
+
+def trouble_lines(troubles: Sequence[Trouble]) -> list[Text]:
+    """A sentence for each model whose calls fail now, under a heading."""
+    return _listed("in trouble", [excerpt(each.sentence, SENTENCE) for each in troubles])
+
+
+def failure_lines(models: Sequence[ModelProgress]) -> list[Text]:
+    """For each model and kind of failure what one of its failed runs was told."""
+    told = [
+        excerpt(f"{model.model_id}: {kind} {model.failures[kind]}: {message}", SENTENCE)
+        for model in models
+        for kind, message in model.failure_examples.items()
+    ]
+    more = [f"… and {len(told) - LISTED} more: --json"] if len(told) > LISTED else []
+    return _listed("failed, for example", told[:LISTED] + more)
+
+
+def _listed(heading: str, lines: Sequence[str]) -> list[Text]:
+    return [Text(), Text(heading, style="bold"), *map(Text, lines)] if lines else []
 
 
 def undone_table(runs: Iterable[UndoneRun]) -> Table:

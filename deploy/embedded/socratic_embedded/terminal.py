@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import sys
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING
 
 import click
 from rich.console import Console
+
+if TYPE_CHECKING:
+    from socratic_bench.ports.store import Progress
 
 PIPED_WIDTH = 160
 """Columns of a table that goes into a file or a pipe."""
@@ -33,6 +37,18 @@ def standard_error() -> Console:
 def say(sentence: str) -> None:
     """Tell a person something beside what was asked for: on standard error, unwrapped."""
     click.echo(sentence, err=True)
+
+
+def counted(number: int, what: str) -> str:
+    """A number of things, in words: `1 run`, `2 runs`."""
+    return f"{number} {what}{'' if number == 1 else 's'}"
+
+
+def how_far(progress: Progress) -> str:
+    """How far an experiment is, in runs."""
+    runs = counted(progress.planned, "run")
+    done = runs if progress.done == progress.planned else f"{progress.done} of {runs}"
+    return f"{done} done, {progress.failed or 'none'} failed"
 
 
 def figure(value: object) -> str:

@@ -92,9 +92,14 @@ def _record(line: str) -> dict[str, Any]:
 
 
 def _converted(record: dict[str, Any]) -> dict[str, Any]:
-    """The predecessor's scores on the scale of today. Raises ValueError for infinite ones."""
-    converted = {**on_unit_scale(record), "status": CONVERTED}
-    json.dumps(converted, allow_nan=False)
+    """The predecessor's scores on the scale of today. Raises ValueError for those that are none."""
+    try:
+        converted = {**on_unit_scale(record), "status": CONVERTED}
+        json.dumps(converted, allow_nan=False)
+    except OverflowError:
+        raise ValueError("a score is far above 100") from None
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
     return converted
 
 

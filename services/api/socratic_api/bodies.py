@@ -7,10 +7,36 @@ import asyncio
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 
+from socratic_api.endpoints import JSON
+
 BODY_LIMIT = 2 * 1024 * 1024
 """Bytes."""
 
 _DEADLINE_SECONDS = 30.0
+
+
+def require_json(request: Request) -> None:
+    """Raises HTTPException 415 unless the body is said to be JSON.
+
+    A browser asks first before a page of another site may send that: what it may send unasked is
+    not JSON.
+    """
+    media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if media_type != JSON:
+        raise HTTPException(415, f"content-type: must be {JSON}", {"Accept": JSON})
+
+
+def is_at_most(request: Request, size: int) -> bool:
+    """Whether the body is known to have at most so many bytes."""
+    declared = request.headers.get("content-length", "")
+    return declared.isdecimal() and int(declared) <= size
+
+
+def refuse_too_large(request: Request, limit: int = BODY_LIMIT) -> None:
+    """Raises HTTPException 413 for a body that is declared to be larger than `limit` bytes."""
+    declared = request.headers.get("content-length", "")
+    if declared.isdecimal() and int(declared) > limit:
+        raise _too_large(limit)
 
 
 async def read_body(request: Request, limit: int = BODY_LIMIT) -> bytes:
@@ -19,9 +45,7 @@ async def read_body(request: Request, limit: int = BODY_LIMIT) -> bytes:
     Raises HTTPException 413 beyond `limit` bytes, 408 if it has not arrived in time, 400 if the
     client went away.
     """
-    declared = request.headers.get("content-length", "")
-    if declared.isdecimal() and int(declared) > limit:
-        raise _too_large(limit)
+    refuse_too_large(request, limit)
     body = bytearray()
     try:
         async with asyncio.timeout(_DEADLINE_SECONDS):

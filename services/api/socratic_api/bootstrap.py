@@ -8,7 +8,9 @@ from contextlib import asynccontextmanager
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 
+from socratic_api.access import Access, CheckAccess
 from socratic_api.problems import HANDLERS
+from socratic_api.quick_answers import QuickAnswers
 from socratic_api.ready_bytes import ReadyBytes
 from socratic_api.routes import (
     cost_analysis,
@@ -20,6 +22,7 @@ from socratic_api.routes import (
     score,
 )
 from socratic_api.routes.openapi import with_openapi
+from socratic_api.scoring import ScoringTurns
 from socratic_api.security_headers import SecurityHeaders
 from socratic_api.settings import ApiSettings
 from socratic_bench.adapters.system.clock import SystemClock
@@ -52,18 +55,21 @@ def build_app(
     metrics = metrics or Metrics()
     timeout = settings.store_timeout
     clock = clock or SystemClock()
-    ready = ReadyBytes(store.revision, settings.freshness_ms / 1000, timeout)
+    freshness = settings.freshness_ms / 1000
+    lasting = {model_comparison.KEY, cost_analysis.KEY}
+    ready = ReadyBytes(store.revision, freshness, timeout, lasting)
 
     async def revision_for_now() -> str:
         return f"{await store.revision()} {clock.now().timestamp() // SPENDING_SECONDS:.0f}"
 
-    ready_for_now = ReadyBytes(revision_for_now, settings.freshness_ms / 1000, timeout)
+    ready_for_now = ReadyBytes(revision_for_now, freshness, timeout, {experiments.KEY})
+    turns = ScoringTurns()
     endpoints = with_openapi(
         [
             *model_comparison.endpoints(store, ready),
             *cost_analysis.endpoints(store, ready),
             *experiments.endpoints(store, ready_for_now, clock),
-            *score.endpoints(),
+            *score.endpoints(turns),
             *profiles.endpoints(),
             *health.endpoints(readiness, metrics),
             *dashboard.endpoints(),
@@ -75,12 +81,15 @@ def build_app(
         yield
         await ready.close()
         await ready_for_now.close()
+        turns.close()
 
     return Starlette(
         routes=[endpoint.route() for endpoint in endpoints],
         middleware=[
             Middleware(CountRequests, metrics=HttpMetrics(metrics)),
             Middleware(SecurityHeaders),
+            Middleware(CheckAccess, access=Access(settings)),
+            Middleware(QuickAnswers, endpoints=endpoints),
         ],
         exception_handlers=HANDLERS,
         lifespan=lifespan,

@@ -11,6 +11,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from socratic_api.ready_bytes import ReadyBody
+
 JSON = "application/json"
 
 
@@ -41,6 +43,9 @@ class Endpoint:
 
     problems: Mapping[int, str] = field(default_factory=dict)
     """Which problems it answers with, and when."""
+
+    ready: Callable[[], ReadyBody | None] | None = None
+    """The answer to a request without a query, where it is at hand."""
 
     def route(self) -> Route:
         """The endpoint as a route of the application."""

@@ -7,14 +7,26 @@ import gzip
 import hashlib
 import time
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Container
 from dataclasses import dataclass, field
 
 from starlette.requests import Request
 from starlette.responses import Response
+from starlette.types import Scope
+
+RawHeaders = tuple[tuple[bytes, bytes], ...]
 
 _GZIP_FROM_BYTES = 1024
 _GZIP_LEVEL = 5
+
+_MADE_AT_ONCE = 1
+"""Bodies that are made side by side; others wait. One alone can take 100 MB to make."""
+
+_STALE_AFTER = 0.25
+"""Seconds that a request waits for a new body where there is an older one."""
+
+_STALE_FOR = 10.0
+"""Seconds that an older one is good for that: a store that does not answer is told of."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,8 +38,15 @@ class ReadyBody:
     """None where compression is not worth it."""
 
     etag: str
-    plain_headers: tuple[tuple[bytes, bytes], ...]
-    compressed_headers: tuple[tuple[bytes, bytes], ...]
+    plain_headers: RawHeaders
+    """The length of the body comes last."""
+
+    compressed_headers: RawHeaders
+
+    @property
+    def size(self) -> int:
+        """Bytes that it takes."""
+        return len(self.plain) + len(self.compressed or b"")
 
 
 def make_ready(body: bytes, media_type: str) -> ReadyBody:
@@ -58,19 +77,25 @@ def make_ready(body: bytes, media_type: str) -> ReadyBody:
 def ready_response(request: Request, ready: ReadyBody) -> Response:
     """The body as this request wants it: not at all (304), compressed, or plain."""
     response = Response()
-    known = request.headers.get("if-none-match")
-    if known is not None and _names(known, ready.etag):
-        response.status_code = 304
-        response.raw_headers = [
-            header for header in ready.plain_headers if header[0] != b"content-length"
-        ]
-    elif ready.compressed is not None and _takes_gzip(request.headers.get("accept-encoding", "")):
-        response.body = ready.compressed
-        response.raw_headers = list(ready.compressed_headers)
-    else:
-        response.body = ready.plain
-        response.raw_headers = list(ready.plain_headers)
+    response.status_code, headers, response.body = wanted(request.scope, ready)
+    response.raw_headers = list(headers)
     return response
+
+
+def wanted(scope: Scope, ready: ReadyBody) -> tuple[int, RawHeaders, bytes]:
+    """Status, headers and body of what a request wants."""
+    known = encodings = None
+    for name, value in scope["headers"]:
+        if name == b"if-none-match":
+            known = value
+        elif name == b"accept-encoding":
+            encodings = value
+    if known is not None and _names(known.decode("latin-1"), ready.etag):
+        return 304, ready.plain_headers[:-1], b""  # all but the length
+    offered = "" if encodings is None else encodings.decode("latin-1")
+    if ready.compressed is not None and _takes_gzip(offered):
+        return 200, ready.compressed_headers, ready.compressed
+    return 200, ready.plain_headers, ready.plain
 
 
 def _names(if_none_match: str, etag: str) -> bool:
@@ -97,6 +122,10 @@ class _Entry:
     fresh_until: float = 0.0
     refresh: asyncio.Task[ReadyBody] | None = None
 
+    @property
+    def size(self) -> int:
+        return 0 if self.ready is None else self.ready.size
+
 
 @dataclass(slots=True)
 class ReadyBytes:
@@ -105,7 +134,8 @@ class ReadyBytes:
     An entry is served without a question for `freshness` seconds. After that the store is asked
     for its revision, by one task however many requests wait for it, and the body is made anew only
     if the revision has changed. Making a body takes at most a fifth of the time: an entry that was
-    slow to make stays fresh for longer.
+    slow to make stays fresh for longer. Where so much is asked for that this one has to wait, the
+    body of an earlier revision is served.
     """
 
     revision: Callable[[], Awaitable[str]]
@@ -115,18 +145,29 @@ class ReadyBytes:
     timeout: float
     """Seconds that a refresh may take; TimeoutError after that."""
 
+    lasting: Container[str] = ()
+    """What is asked for all the time, and stays whatever else is: few keys."""
+
     capacity: int = 64
+    capacity_bytes: int = 16 * 1024 * 1024
     media_type: str = "application/json"
     _entries: OrderedDict[str, _Entry] = field(default_factory=OrderedDict)
     _running: set[asyncio.Task[ReadyBody]] = field(default_factory=set)
+    _making: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(_MADE_AT_ONCE))
+
+    def fresh(self, key: str) -> ReadyBody | None:
+        """The body called `key`, if it can be served without a question."""
+        entry = self._entries.get(key)
+        if entry is None or time.monotonic() >= entry.fresh_until:
+            return None
+        return entry.ready
 
     async def get(self, key: str, make: Callable[[], Awaitable[bytes]]) -> ReadyBody:
         """The body called `key`, made by `make` if there is none of the present revision."""
         entry = self._entries.get(key)
         if entry is None:
             entry = self._entries[key] = _Entry()
-            while len(self._entries) > self.capacity:
-                self._entries.popitem(last=False)
+            self._make_room()
         else:
             self._entries.move_to_end(key)
         if entry.ready is not None and time.monotonic() < entry.fresh_until:
@@ -134,8 +175,13 @@ class ReadyBytes:
         if entry.refresh is None:
             entry.refresh = asyncio.create_task(self._refresh(key, entry, make))
             self._running.add(entry.refresh)
-            entry.refresh.add_done_callback(self._running.discard)
-        return await asyncio.shield(entry.refresh)
+            entry.refresh.add_done_callback(self._refreshed)
+        refresh = entry.refresh
+        if entry.ready is not None and time.monotonic() < entry.fresh_until + _STALE_FOR:
+            await asyncio.wait({refresh}, timeout=_STALE_AFTER)
+            if not refresh.done():
+                return entry.ready
+        return await asyncio.shield(refresh)
 
     async def _refresh(
         self, key: str, entry: _Entry, make: Callable[[], Awaitable[bytes]]
@@ -145,8 +191,10 @@ class ReadyBytes:
             async with asyncio.timeout(self.timeout):
                 revision = await self.revision()
                 if entry.ready is None or entry.revision != revision:
-                    body = await make()
-                    entry.ready = await asyncio.to_thread(make_ready, body, self.media_type)
+                    async with self._making:
+                        began = time.monotonic()
+                        body = await make()
+                        entry.ready = await asyncio.to_thread(make_ready, body, self.media_type)
                     entry.revision = revision
         except BaseException:
             if entry.ready is None and self._entries.get(key) is entry:
@@ -156,7 +204,20 @@ class ReadyBytes:
             entry.refresh = None
         ended = time.monotonic()
         entry.fresh_until = ended + max(self.freshness, 4 * (ended - began))
+        self._make_room()
         return entry.ready
+
+    def _refreshed(self, refresh: asyncio.Task[ReadyBody]) -> None:
+        self._running.discard(refresh)
+        if not refresh.cancelled():
+            refresh.exception()  # looked at, though nobody may have waited for it
+
+    def _make_room(self) -> None:
+        """Forget what was asked for the longest time ago, until the rest fits."""
+        passing = [key for key in self._entries if key not in self.lasting]
+        held = sum(self._entries[key].size for key in passing)
+        while passing and (len(passing) > self.capacity or held > self.capacity_bytes):
+            held -= self._entries.pop(passing.pop(0)).size
 
     async def close(self) -> None:
         """End the refreshes in hand."""

@@ -24,4 +24,7 @@ class CuratorProcessSettings(CuratorSettings, WorkerProcessSettings):
     curator_quiet: float = Field(default=QUIET_SECONDS, gt=0, le=86_400)
     """Seconds without any change after which what is missing of an experiment is sent again."""
 
+    curator_delete_after_days: float | None = Field(default=None, gt=0, le=36_500)
+    """Days for which an experiment is kept once it is complete; without it for ever."""
+
     health_port: int = Field(default=9103, ge=0, le=65535)

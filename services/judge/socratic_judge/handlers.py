@@ -58,6 +58,7 @@ def judge(response: Response) -> ScoredResponse:
         last_turn=response.last_turn,
         profile=response.profile,
         status=figures.status,
+        error_kind=response.error_kind,
         vectors=figures.vectors,
         overall=figures.overall,
         usage=response.usage,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
+from contextlib import asynccontextmanager
 from functools import partial
 
 from socratic_bench.consuming.dispatch import Dispatcher
@@ -25,9 +25,13 @@ from socratic_runner.experiments import Experiments
 from socratic_runner.handler import RunRequestedHandler
 from socratic_runner.leases import LeaseBook
 from socratic_runner.limits.account import AccountShares
+from socratic_runner.limits.breaker import BUSY_SILENCE
+from socratic_runner.limits.pausing import BackOff
 from socratic_runner.limits.retries import Retries
 from socratic_runner.limits.scopes import Gates
+from socratic_runner.limits.shared_pauses import SharedPauses
 from socratic_runner.settings import RunnerSettings
+from socratic_runner.troubles import Troubles
 
 
 @asynccontextmanager
@@ -43,17 +47,26 @@ async def runner_worker(
     groups: FindGroups | None = None,
     observer: Observer | None = None,
     call_observer: CallObserver | None = None,
+    troubles: Troubles | None = None,
 ) -> AsyncIterator[Worker]:
     """The worker that carries out runs, with the model clients it opens.
 
     `owner` names this runner in leases and is unique for this process. One that is `alone` has the
     store to itself, and with it the limits of its models; others share those through the store.
-    `groups` says which models' queues to consume, where a broker cannot list them.
+    `groups` says which models' queues to consume, where a broker cannot list them. `troubles` is
+    where to look which models fail; without it the log tells of them.
     """
-    gates = Gates(most=settings.runner_in_flight_per_model)
-    tutors = TutorPool(open_client, gates)
+    back_off = BackOff(settings.runner_first_delay, 2 * settings.runner_longest_delay)
+    gates = Gates(
+        most=settings.runner_in_flight_per_model,
+        clock=asyncio.get_running_loop().time,
+        back_off=back_off,
+    )
+    tutors = TutorPool(open_client, gates, busy_silence=_busy_silence(settings))
     draining, waits = asyncio.Event(), Waits()
-    leases = LeaseBook(store, owner, waits, draining)
+    observing = call_observer or UnobservedCalls()
+    troubles = troubles or Troubles(observing)
+    leases = LeaseBook(store, owner, waits, draining, troubles)
     runner = ConversationRunner(
         leases,
         store.responses,
@@ -62,7 +75,8 @@ async def runner_worker(
         _new_retries(settings),
         settings.runner_lease_margin,
         draining,
-        call_observer or UnobservedCalls(),
+        observing,
+        troubles,
     )
     handler = RunRequestedHandler(
         store,
@@ -111,8 +125,18 @@ def _new_retries(settings: RunnerSettings) -> Callable[[], Retries]:
     )
 
 
-def _shared(
-    store: Store, owner: str, gates: Gates, *, alone: bool
-) -> AbstractAsyncContextManager[object]:
-    """Shares the limits of accounts with other runners, where there may be any."""
-    return nullcontext() if alone else AccountShares(store.share, owner, gates)
+def _busy_silence(settings: RunnerSettings) -> float:
+    """Seconds that a run's tries take at a provider that is busy all the time, or BUSY_SILENCE."""
+    tries = range(settings.runner_patient_attempts - 1)
+    first, longest = settings.runner_first_delay, settings.runner_longest_delay
+    return max(BUSY_SILENCE, sum(min(longest, first * 2.0 ** min(each, 30)) for each in tries))
+
+
+@asynccontextmanager
+async def _shared(store: Store, owner: str, gates: Gates, *, alone: bool) -> AsyncIterator[None]:
+    """Shares limits and pauses of models with other runners, where there may be any."""
+    if alone:
+        yield
+        return
+    async with AccountShares(store.share, owner, gates), SharedPauses(store.pauses, gates):
+        yield

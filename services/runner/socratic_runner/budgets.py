@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 import structlog
 
 from socratic_bench.ports.leases import LeaseStore, Spending
+from socratic_runner.last_uses import LastUses
 
 log = structlog.get_logger(__name__)
 
@@ -31,6 +32,7 @@ class Budgets:
     def __init__(self, store: LeaseStore) -> None:
         self._store = store
         self._experiments: defaultdict[str, _Experiment] = defaultdict(_Experiment)
+        self._uses = LastUses[str]()
 
     async def room_may_come(self, experiment_id: str, reserve: int) -> bool:
         """Whether a call that may cost `reserve` nanodollars may fit into the budget later.
@@ -38,6 +40,10 @@ class Budgets:
         Money comes back when calls in flight turn out to cost less than they may. Where none is in
         flight none comes: the budget is then marked as exhausted.
         """
+        if self._uses.look_is_due:
+            for idle in self._uses.take_idle():
+                self._experiments.pop(idle, None)
+        self._uses.note(experiment_id)
         experiment = self._experiments[experiment_id]
         async with experiment.looking:
             # What was spent stays spent, so a look that is a moment old is as good as a new one.

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Final
 
-from prometheus_client import Counter, Histogram
+from prometheus_client import Counter, Gauge, Histogram
 
 from socratic_bench.domain.money import NANODOLLARS_PER_DOLLAR
 from socratic_bench.domain.response import Usage
@@ -26,29 +27,38 @@ class CallMetrics:
     def __init__(self, metrics: Metrics) -> None:
         registry = metrics.registry
         self._named: set[str] = set()
-        self._calls = Counter(
+        calls = Counter(
             "socratic_calls",
             "Calls that ended, by what came of them: ok, or the class of the failure",
             ("model", "outcome"),
             registry=registry,
         )
-        self._tokens = Counter(
+        tokens = Counter(
             "socratic_call_tokens",
             "Tokens that providers counted, by direction: input, or output with reasoning",
             ("model", "direction"),
             registry=registry,
         )
-        self._usd = Counter(
+        usd = Counter(
             "socratic_call_usd",
             "What replies cost in USD, where it is known",
             ("model",),
             registry=registry,
         )
-        self._seconds = Histogram(
+        seconds = Histogram(
             "socratic_call_seconds",
             "From when a call was begun to when it ended, whatever came of it",
             ("model",),
             buckets=_SECONDS,
+            registry=registry,
+        )
+        # To find a series by its labels takes longer than to add to it.
+        self._calls, self._tokens = cache(calls.labels), cache(tokens.labels)
+        self._usd, self._seconds = cache(usd.labels), cache(seconds.labels)
+        self._troubles = Gauge(
+            "socratic_model_troubles",
+            "Experiments in hand in which the latest call to the model failed, by its class",
+            ("model", "outcome"),
             registry=registry,
         )
 
@@ -59,19 +69,27 @@ class CallMetrics:
         model = self._ended(model_id, "ok", seconds)
         for direction, tokens in (("input", usage.input_tokens), ("output", usage.output_tokens)):
             if tokens is not None:
-                self._tokens.labels(model, direction).inc(tokens)
+                self._tokens(model, direction).inc(tokens)
         if cost_nanodollars is not None:
-            self._usd.labels(model).inc(cost_nanodollars / NANODOLLARS_PER_DOLLAR)
+            self._usd(model).inc(cost_nanodollars / NANODOLLARS_PER_DOLLAR)
 
     def failed(self, model_id: str, seconds: float, kind: str) -> None:
         """A call ended without a reply; `kind` is the class of its failure."""
         self._ended(model_id, kind, seconds)
 
+    def troubled(self, model_id: str, kind: str) -> None:
+        """A model of an experiment fails, with `kind` the class of its latest failure."""
+        self._troubles.labels(self._name(model_id), kind).inc()
+
+    def untroubled(self, model_id: str, kind: str) -> None:
+        """What was said by `troubled` holds no longer."""
+        self._troubles.labels(self._name(model_id), kind).dec()
+
     def _ended(self, model_id: str, outcome: str, seconds: float) -> str:
         """Count a call; returns the name that its model has here."""
         model = self._name(model_id)
-        self._calls.labels(model, outcome).inc()
-        self._seconds.labels(model).observe(seconds)
+        self._calls(model, outcome).inc()
+        self._seconds(model).observe(seconds)
         return model
 
     def _name(self, model_id: str) -> str:

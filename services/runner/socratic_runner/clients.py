@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Final
 
@@ -12,8 +12,11 @@ import structlog
 from socratic_bench.consuming.cancellation import to_the_end
 from socratic_bench.domain.manifest import Experiment, TutorModel
 from socratic_bench.domain.response import Usage
+from socratic_bench.errors import ModelCallFailed
+from socratic_bench.ports.leases import ModelInHand
 from socratic_bench.ports.models import ModelClient
-from socratic_runner.limits.breaker import Breaker
+from socratic_runner.last_uses import LastUses
+from socratic_runner.limits.breaker import BUSY_SILENCE, Breaker
 from socratic_runner.limits.gate import Gate
 from socratic_runner.limits.scopes import Gates
 
@@ -37,6 +40,12 @@ class Tutor:
     breaker: Breaker
 
     @property
+    def refusal(self) -> ModelCallFailed | None:
+        """What a run would fail with that came now, without being called; None: it may come."""
+        longest = self.model.limits.run_timeout_seconds
+        return self.breaker.refusal or self.gate.refusal(longest)
+
+    @property
     def deadline(self) -> float:
         """Seconds that one call may take."""
         return self.model.limits.timeout_seconds
@@ -50,34 +59,60 @@ class Tutor:
 
 
 class TutorPool:
-    """Opens one client per model of an experiment, keeps it, and closes them all."""
+    """Opens one client per model of an experiment, and closes it once it is idle or not needed."""
 
-    def __init__(self, open_client: OpenClient, gates: Gates) -> None:
+    def __init__(
+        self, open_client: OpenClient, gates: Gates, *, busy_silence: float = BUSY_SILENCE
+    ) -> None:
+        """`busy_silence` is for how long a model may be busy all the time until it is stopped."""
         self._open_client = open_client
+        self._busy_silence = busy_silence
         self._gates = gates
-        self._tutors: dict[tuple[str, str], Tutor] = {}
+        self._tutors: dict[ModelInHand, Tutor] = {}
+        self._uses = LastUses[ModelInHand]()
+        self._closing: set[asyncio.Task[None]] = set()
 
     def tutor(self, experiment: Experiment, model_id: str) -> Tutor:
         """The tutor for a model of an experiment, with the price and the limits it has now.
 
         Raises InvalidInput if the model cannot be spoken to, saying why.
         """
-        key = (experiment.experiment_id, model_id)
+        key = ModelInHand(experiment.experiment_id, model_id)
+        self._uses.note(key)
         model = experiment.manifest.models_by_id[model_id]
         tutor = self._tutors.get(key)
         if tutor is None or tutor.model is not model:
             # What decides about responses is the same throughout an experiment.
             client = tutor.client if tutor else self._open_client(model)
-            breaker = tutor.breaker if tutor else Breaker(model.id)
+            breaker = tutor.breaker if tutor else Breaker(model.id, busy_silence=self._busy_silence)
             gate = self._gates.gate_for(model, client.concurrency)
             tutor = self._tutors[key] = Tutor(model, client, gate, breaker)
         return tutor
+
+    def close_idle(self, in_use: Callable[[], Collection[ModelInHand]]) -> None:
+        """Now and then, begin to close the clients that nobody has used for long.
+
+        Those of the models `in_use` are kept.
+        """
+        if not self._uses.look_is_due:
+            return
+        for key in self._uses.take_idle(in_use()):
+            if tutor := self._tutors.pop(key, None):
+                closing = asyncio.create_task(_close(tutor.client))
+                self._closing.add(closing)
+                closing.add_done_callback(self._closing.discard)
 
     async def close(self) -> None:
         """Close every client, even where one cannot be closed, or the caller is cancelled."""
         clients = [tutor.client for tutor in self._tutors.values()]
         self._tutors = {}
-        closed = asyncio.gather(*(each.close() for each in clients), return_exceptions=True)
-        for error in await to_the_end(closed, patience=CLOSE_SECONDS):
-            if error is not None:
-                log.warning("a model client could not be closed", reason=str(error))
+        await to_the_end(
+            asyncio.gather(*map(_close, clients), *self._closing), patience=CLOSE_SECONDS
+        )
+
+
+async def _close(client: ModelClient) -> None:
+    try:
+        await client.close()
+    except Exception as error:  # noqa: BLE001 - whatever it is, the others are closed
+        log.warning("a model client could not be closed", reason=str(error))

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from socratic_bench.domain.identifiers import sampling_seed
-from socratic_bench.domain.manifest import Manifest
+from socratic_bench.domain.manifest import Experiment, Manifest
 from socratic_bench.domain.response import Response
 from socratic_bench.domain.run import Run
 from socratic_bench.errors import ModelCallFailed, SocraticBenchError
@@ -30,6 +30,10 @@ class OutOfBudget(SocraticBenchError):
     """What is left of the experiment's budget does not suffice for the call."""
 
 
+class Stopped(SocraticBenchError):
+    """The experiment is paused, cancelled or deleted."""
+
+
 class NoRoomYet(SocraticBenchError):
     """Calls in flight have reserved the rest of the budget, and may cost less in the end."""
 
@@ -44,7 +48,7 @@ class TurnFailed(SocraticBenchError):
         self.attempts = attempts
 
 
-Ending = TurnFailed | TurnHeldElsewhere | TurnPutOff | OutOfBudget
+Ending = TurnFailed | TurnHeldElsewhere | TurnPutOff | OutOfBudget | Stopped
 
 
 @dataclass(slots=True, eq=False)
@@ -52,7 +56,7 @@ class Conversation:
     """One run under way."""
 
     run: Run
-    manifest: Manifest
+    experiment: Experiment
     responses: list[Response] = field(default_factory=list)
     """Its stored responses, in the order of their turns."""
 
@@ -65,8 +69,15 @@ class Conversation:
     failure: ModelCallFailed | None = None
     """How a call for the turn that is next failed, if nobody has decided yet what follows."""
 
+    last_failure: ModelCallFailed | None = None
+    """How the last call for the turn that is next failed."""
+
     ended_by: Ending | None = None
     """What keeps it from going on."""
+
+    @property
+    def manifest(self) -> Manifest:
+        return self.experiment.manifest
 
     @property
     def open(self) -> bool:
@@ -95,11 +106,13 @@ class Conversation:
         """Go on to the next turn."""
         self.responses.append(stored)
         self.attempts = 0
+        self.last_failure = None
 
     def question(self) -> Question:
         """What its model is asked next."""
         messages = self.manifest.scenarios_by_id[self.run.scenario_id].student_messages
         turn = len(self.responses) + 1
+        key = self.experiment.conversation_keys[self.run.model_id, self.run.scenario_id]
         return Question(
             run=self.run,
             turn=turn,
@@ -109,7 +122,7 @@ class Conversation:
                 EarlierTurn(response.student_message, response.text) for response in self.responses
             ),
             parameters=self.manifest.parameters,
-            seed=sampling_seed(self.run.run_id, turn),
+            seed=sampling_seed(key, self.run.repeat, turn),
         )
 
     def response(self, question: Question, reply: Reply, tutor: Tutor, now: datetime) -> Response:
@@ -125,6 +138,7 @@ class Conversation:
             earlier_turns=question.earlier_turns,
             text=reply.text,
             status=effective_status(reply.status, reply.text),
+            error_kind=reply.error_kind,
             usage=usage,
             latency_ms=reply.latency_ms,
             first_token_ms=reply.first_token_ms,

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 from uuid import uuid4
 
@@ -32,14 +32,16 @@ from socratic_runner.conversation import (
     Ending,
     NoRoomYet,
     OutOfBudget,
+    Stopped,
     TurnFailed,
     TurnHeldElsewhere,
     TurnPutOff,
 )
 from socratic_runner.failure_classes import MAY_BE_BILLED
-from socratic_runner.leases import LeaseBook, Recorded
-from socratic_runner.limits.gate import GateClosed, Passage, Place
+from socratic_runner.leases import CANCEL_PATIENCE, LeaseBook, Recorded
+from socratic_runner.limits.line import GateClosed, Passage, Place
 from socratic_runner.limits.retries import Retries
+from socratic_runner.troubles import Troubles
 
 log = structlog.get_logger(__name__)
 
@@ -52,10 +54,9 @@ HELD_PAUSE: Final = 2.0
 HELD_LOOKS: Final = 9
 """So many looks, and a runner that died meanwhile is known to be dead."""
 
-CANCEL_PATIENCE: Final = 5.0
-"""Seconds that a call which is cancelled waits for the store, to give its lease back."""
-
-NotCalled = TurnHeldElsewhere | TurnPutOff | OutOfBudget | NoRoomYet | ModelCallFailed | Response
+NotCalled = (
+    TurnHeldElsewhere | TurnPutOff | OutOfBudget | Stopped | NoRoomYet | ModelCallFailed | Response
+)
 """Why no call was made: a response may be stored already."""
 
 StoredResponses = Callable[[Collection[str]], Awaitable[Mapping[str, Sequence[Response]]]]
@@ -99,6 +100,8 @@ class ConversationRunner:
     """Once set, calls in flight are finished and no other is begun."""
 
     observer: CallObserver
+    troubles: Troubles = field(default_factory=Troubles)
+    """Told of every failed attempt, and of replies."""
 
     async def run(
         self, tutor: Tutor, conversation: Conversation, on_turn: Callable[[], None]
@@ -122,14 +125,21 @@ class ConversationRunner:
         retries = self.new_retries()
         looks = 0
         result: Response | NotCalled | None = conversation.take_failure()
+        called = 0
         while True:
             result = result or await self._try(tutor, conversation, question)
             match result:
                 case Response():
                     return result
                 case ModelCallFailed():
-                    delay = retries.next_delay(result)
-                    if delay is None or self._comes_too_late(tutor, conversation, delay):
+                    conversation.last_failure = result
+                    delay = self._next_delay(tutor, conversation, retries, result)
+                    if conversation.attempts > called:  # a call was made, and not refused here
+                        called = conversation.attempts
+                        self.troubles.failed(
+                            question.run, result, *retries.counted(result), next_in_seconds=delay
+                        )
+                    if delay is None:
                         return TurnFailed(question.turn, result, conversation.attempts)
                 case NoRoomYet():
                     delay = BUDGET_PAUSE
@@ -145,7 +155,7 @@ class ConversationRunner:
         self, tutor: Tutor, conversation: Conversation, question: Question
     ) -> Response | NotCalled:
         """One call for a turn, from the line before the gate to the stored response."""
-        if refusal := tutor.breaker.refusal:
+        if refusal := tutor.refusal:
             return refusal
         tokens = tokens_at_most(question.texts, question.parameters.max_tokens)
         try:
@@ -157,6 +167,8 @@ class ConversationRunner:
                 with tutor.breaker.admitted():
                     result = await ask(tutor, question, permit.lease.reserve, self.observer)
                     _learn(tutor, permit.passage, result)
+                    if isinstance(result, Reply):
+                        self.troubles.replied(question.run)
         except GateClosed as closed:
             return TurnPutOff(str(closed))
         return await self._settle(tutor, conversation, question, permit.lease, result)
@@ -165,10 +177,10 @@ class ConversationRunner:
         self, place: Place, tutor: Tutor, conversation: Conversation, question: Question
     ) -> Permit | NotCalled:
         """Wait for a lease, which is taken a little before, and for the gate."""
-        if not await _in_time(place.near(), tutor, conversation):
-            return _run_is_late(tutor)
+        if not place.is_near and not await _in_time(place.near(), tutor, conversation):
+            return _run_is_late(tutor, conversation)
         while True:
-            if refusal := tutor.breaker.refusal:
+            if refusal := tutor.refusal:
                 return refusal
             lease = await self._take(tutor, question)
             if not isinstance(lease, Lease):
@@ -184,7 +196,7 @@ class ConversationRunner:
             if permit is not None:
                 return permit
             if not await _in_time(place.passage(), tutor, conversation):
-                return _run_is_late(tutor)
+                return _run_is_late(tutor, conversation)
 
     async def _pass(
         self, place: Place, lease: Lease, tutor: Tutor, conversation: Conversation
@@ -196,13 +208,13 @@ class ConversationRunner:
             passage = await place.passage(within=kept if left is None else min(kept, left))
         except TimeoutError:
             return None
-        if not self.leases.certain:
+        if not self.leases.certain or self.leases.stopped_since(lease.taken_at, lease.key):
             return None
         if self.draining.is_set():
             return _put_off()
         left = conversation.time_left(tutor, _now())
         if left is not None and left <= 0:
-            return _run_is_late(tutor)
+            return _run_is_late(tutor, conversation)
         return tutor.breaker.admit() or Permit(lease, passage)
 
     async def _take(self, tutor: Tutor, question: Question) -> Lease | NotCalled:
@@ -211,7 +223,7 @@ class ConversationRunner:
             return _put_off()
         claim = self.claim(tutor, question)
         try:
-            [answer] = await to_the_end(self.leases.take([claim]), patience=CANCEL_PATIENCE)
+            [answer] = await self.leases.take([claim])
         except asyncio.CancelledError:
             await self._give_back(claim.lease)
             raise
@@ -234,6 +246,10 @@ class ConversationRunner:
                 if response.turn == claim.lease.turn:
                     return response
             return TurnHeldElsewhere("this version cannot read the stored response of this turn")
+        if answer is LeaseAnswer.STOPPED:
+            # Where the answer to an earlier claim was lost, the lease may be held.
+            await self._give_back(claim.lease)
+            return Stopped("the experiment was paused, cancelled or deleted")
         if answer is LeaseAnswer.OVER_BUDGET:
             if await self.budgets.room_may_come(claim.lease.experiment_id, claim.reserve):
                 return NoRoomYet("calls in flight have reserved the rest of the budget")
@@ -269,10 +285,16 @@ class ConversationRunner:
             # The lease ends with this process; what it reserved stays committed.
             log.warning("lease not given back", run_id=lease.run_id, reason=str(error))
 
-    def _comes_too_late(self, tutor: Tutor, conversation: Conversation, delay: float) -> bool:
-        """Whether another try after `delay` seconds would begin after the run's deadline."""
+    def _next_delay(
+        self, tutor: Tutor, conversation: Conversation, retries: Retries, failure: ModelCallFailed
+    ) -> float | None:
+        """Seconds until another try; None where that is of no use, or after the run's deadline."""
+        delay = retries.next_delay(failure)
+        if delay is None:
+            return None
+        delay = max(delay, tutor.gate.paused_for)
         left = conversation.time_left(tutor, _now())
-        return left is not None and delay > left
+        return None if left is not None and delay > left else delay
 
     async def _wait(self, seconds: float) -> None:
         """Wait so long, or until the runner drains."""
@@ -307,17 +329,21 @@ def _learn(tutor: Tutor, passage: Passage, result: Reply | ModelCallFailed) -> N
         tutor.breaker.trip(result)
     elif wait is not None and wait > tutor.model.limits.run_timeout_seconds:
         # No run can wait for that long, so nobody is to wait at the gate.
-        passage.failed(ModelCallFailed(result.kind, str(result), retryable=False))
+        passage.failed(result)
         tutor.breaker.trip(result, wait)
+        tutor.gate.look_again()
     else:
         passage.failed(result)
         tutor.breaker.failed(result)
 
 
-def _run_is_late(tutor: Tutor) -> ModelCallFailed:
-    longest = tutor.model.limits.run_timeout_seconds
+def _run_is_late(tutor: Tutor, conversation: Conversation) -> ModelCallFailed:
+    """The failure of a run that waits no longer: why its last call failed, if it did."""
+    longest, last = tutor.model.limits.run_timeout_seconds, conversation.last_failure
     message = f"the run's deadline of {longest:g} s passed before another call could be made"
-    return ModelCallFailed(FailureKind.TIMEOUT, message, retryable=False)
+    if last is None:
+        return ModelCallFailed(FailureKind.TIMEOUT, message, retryable=False)
+    return ModelCallFailed(last.kind, f"{message}; the last call: {last}", retryable=False)
 
 
 def _now() -> float:

@@ -11,11 +11,17 @@ import structlog
 from socratic_bench.domain.manifest import Experiment
 from socratic_bench.errors import StoreUnreadable
 from socratic_bench.ports.store import Store
+from socratic_runner.last_uses import LastUses
 
 log = structlog.get_logger(__name__)
 
 FRESH = 30.0
 """Seconds until an experiment is read again: its prices and limits may have been changed."""
+
+
+OPEN_FOR = 1.0
+"""Seconds for which an experiment is taken to be open. One that has been stopped meanwhile is found
+out when a lease is claimed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,24 +32,61 @@ class NotUnderstood:
 
 
 class Experiments:
-    """Reads experiments from the store, and keeps them for a while."""
+    """Reads experiments from the store, and keeps them as long as runs of them come in."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
         self._known: dict[str, tuple[Experiment | NotUnderstood, float]] = {}
+        self._reading = asyncio.Lock()
+        self._uses = LastUses[str]()
+        self._open: dict[str, float] = {}
+        """Until when each is taken to be open."""
+
+    async def stopped(self, experiment_ids: Collection[str]) -> set[str]:
+        """Those of these experiments that are paused, cancelled or deleted now.
+
+        That one is stopped is never remembered: requests may come since it was resumed.
+        """
+        now = asyncio.get_running_loop().time()
+        asked = [id_ for id_ in experiment_ids if self._open.get(id_, now) <= now]
+        if not asked:
+            return set()
+        states = await self._store.states(asked)
+        stopped = {id_ for id_, state in states.items() if not state.calls_may_begin}
+        self._open = {id_: until for id_, until in self._open.items() if until > now}
+        self._open |= dict.fromkeys(set(asked) - stopped, now + OPEN_FOR)
+        return stopped
 
     async def named(
         self, experiment_ids: Collection[str]
     ) -> Mapping[str, Experiment | NotUnderstood]:
         """Those of these experiments that are in the store."""
-        now = asyncio.get_running_loop().time()
+        if self._uses.look_is_due:
+            for experiment_id in self._uses.take_idle():
+                self._known.pop(experiment_id, None)
         for experiment_id in experiment_ids:
-            known = self._known.get(experiment_id)
-            if known is None or known[1] + FRESH < now:
-                experiment = await self._read(experiment_id)
-                if experiment is not None:
-                    self._known[experiment_id] = (experiment, now)
+            self._uses.note(experiment_id)
+            if not self._is_fresh(experiment_id):
+                # Many batches begin at once, and what one of them reads serves the others.
+                async with self._reading:
+                    if not self._is_fresh(experiment_id):
+                        await self._refresh(experiment_id)
         return {id_: self._known[id_][0] for id_ in experiment_ids if id_ in self._known}
+
+    def _is_fresh(self, experiment_id: str) -> bool:
+        known = self._known.get(experiment_id)
+        return known is not None and asyncio.get_running_loop().time() <= known[1] + FRESH
+
+    async def _refresh(self, experiment_id: str) -> None:
+        """Read an experiment. One that has not changed stays the object that it was."""
+        now = asyncio.get_running_loop().time()
+        experiment = await self._read(experiment_id)
+        if experiment is None:
+            return
+        known = self._known.get(experiment_id)
+        if known is not None and known[0] == experiment:
+            experiment = known[0]
+        self._known[experiment_id] = (experiment, now)
 
     async def _read(self, experiment_id: str) -> Experiment | NotUnderstood | None:
         try:

@@ -32,6 +32,7 @@ from socratic_runner.clients import Tutor, TutorPool
 from socratic_runner.conversation import (
     Conversation,
     OutOfBudget,
+    Stopped,
     TurnFailed,
     TurnHeldElsewhere,
     TurnPutOff,
@@ -40,6 +41,7 @@ from socratic_runner.conversation_runner import ConversationRunner
 from socratic_runner.experiments import Experiments, NotUnderstood
 from socratic_runner.instant_runner import InstantRunner
 from socratic_runner.leases import LeaseBook
+from socratic_runner.troubles import model_of
 
 SOURCE: Final = "socratic-runner"
 
@@ -68,8 +70,7 @@ class RunInHand:
 
     @property
     def model(self) -> ModelInHand:
-        run = self.conversation.run
-        return ModelInHand(run.experiment_id, run.model_id)
+        return model_of(self.conversation.run)
 
 
 @dataclass(slots=True)
@@ -83,6 +84,14 @@ class _Divided:
 
     ended: list[tuple[Work[RunRequested], Conversation]] = field(default_factory=list)
     """Runs whose model cannot be called at all."""
+
+    @property
+    def models(self) -> list[ModelInHand]:
+        """The model of each run that is in hand now."""
+        return [
+            *(each.model for each in self.due),
+            *(model_of(conversation.run) for _, conversation in self.ended),
+        ]
 
     @property
     def open(self) -> int:
@@ -122,8 +131,9 @@ class RunRequestedHandler:
         self, batch: Sequence[Work[RunRequested]]
     ) -> AsyncGenerator[Sequence[Outcome], None]:
         """Carry out a batch of runs; yields outcomes as they come."""
+        self._tutors.close_idle(lambda: {run.model for run in self._in_hand.values()})
         divided = await self._divide(batch)
-        with self._leases.in_hand(each.model for each in divided.due):
+        with self._leases.in_hand(divided.models):
             outcomes: asyncio.Queue[Sequence[Outcome]] = asyncio.Queue()
             tasks = self._begin(divided, outcomes.put_nowait)
             left = divided.open
@@ -150,15 +160,24 @@ class RunRequestedHandler:
 
     async def _divide(self, batch: Sequence[Work[RunRequested]]) -> _Divided:
         """The runs to carry out, and what can be said of the others already."""
-        run_ids = {work.event.data.run.run_id for work in batch}
-        experiments = await self._experiments.named(
+        stopped = await self._experiments.stopped(
             {work.event.data.run.experiment_id for work in batch}
+        )
+        divided = _Divided()
+        going_on: list[Work[RunRequested]] = []
+        for work in batch:
+            if work.event.data.run.experiment_id in stopped:
+                divided.settled.append(Handled(work))
+            else:
+                going_on.append(work)
+        run_ids = {work.event.data.run.run_id for work in going_on}
+        experiments = await self._experiments.named(
+            {work.event.data.run.experiment_id for work in going_on}
         )
         stored = await self._store.responses(run_ids)
         failures = await self._store.recorded_failures(run_ids)
-        divided = _Divided()
-        for work in batch:
-            run, retry = work.event.data.run, work.event.data.retry or 0
+        for work in going_on:
+            run, retry = work.event.data.run, _retry_of(work)
             responses, failure = stored.get(run.run_id, ()), failures.get(run.run_id)
             experiment = experiments.get(run.experiment_id)
             if responses and responses[-1].last_turn:
@@ -173,7 +192,7 @@ class RunRequestedHandler:
             elif in_hand := self._in_hand.get(run.run_id):
                 divided.joins.append((work, in_hand))
             else:
-                conversation = Conversation(run, experiment.manifest, _in_a_row(responses))
+                conversation = Conversation(run, experiment, _in_a_row(responses))
                 self._take_in_hand(work, conversation, experiment, divided)
         return divided
 
@@ -187,8 +206,10 @@ class RunRequestedHandler:
         try:
             tutor = self._tutors.tutor(experiment, conversation.run.model_id)
         except InvalidInput as error:
-            conversation.ended_by = _not_callable(error)
+            failure = not_callable(error)
+            conversation.ended_by = TurnFailed(1, failure, 0)
             divided.ended.append((work, conversation))
+            self._runner.troubles.failed(conversation.run, failure, 0, 0, None)
         else:
             run = RunInHand(work, tutor, conversation)
             self._in_hand[conversation.run.run_id] = run
@@ -245,9 +266,20 @@ class RunRequestedHandler:
         await asyncio.gather(*(self._carry_out(each, put) for each in left))
 
     async def _join(self, work: Work[RunRequested], in_hand: RunInHand, put: Put) -> None:
-        """Settle a second request of a run as the first is settled."""
+        """Settle a second request of a run as the first is settled.
+
+        A failure of the first does not answer a request to try the run again. Where the first was
+        stopped, the second may have been made since the experiment was resumed.
+        """
         await in_hand.ended.wait()
-        await self._end(work, in_hand.conversation, put)
+        if isinstance(in_hand.conversation.ended_by, Stopped):
+            put([Postponed(work, 0.0, "an earlier request of this run was stopped")])
+            return
+        failed = isinstance(in_hand.conversation.ended_by, TurnFailed)
+        if failed and _retry_of(in_hand.work) < _retry_of(work):
+            put([Postponed(work, 0.0, "an earlier request of this run failed")])
+        else:
+            await self._end(work, in_hand.conversation, put)
 
     async def _end(self, work: Work[RunRequested], conversation: Conversation, put: Put) -> None:
         """Settle a request of a run that is over."""
@@ -279,16 +311,16 @@ class RunRequestedHandler:
         responses = conversation.responses[published:]
         match conversation.ended_by:
             case TurnFailed() as ending:
-                failure = _failure(conversation, ending, work.event.data.retry or 0)
+                failure = _failure(conversation, ending, _retry_of(work))
                 await self._leases.record_failures([failure])
                 return Handled(work, self._events(work, responses, failure))
             case TurnHeldElsewhere() as held:
                 return Postponed(work, self._busy_delay, str(held))
             case TurnPutOff() as put_off:
                 return Postponed(work, 0.0, str(put_off))
-            case OutOfBudget() | None if not conversation.open:
-                # Out of budget it is neither done nor failed: the run is requested again once the
-                # budget is raised.
+            case OutOfBudget() | Stopped() | None if not conversation.open:
+                # Out of budget or stopped it is neither done nor failed: the run is requested again
+                # once the budget is raised, or the experiment resumed.
                 return Handled(work, self._events(work, responses))
             case _:
                 return Postponed(work, 0.0, "the first delivery of this run was given up")
@@ -305,6 +337,11 @@ class RunRequestedHandler:
             return recorded
         now = self._clock.now()
         return (*recorded, RunFailed.of(failure.failure, source=SOURCE, time=now, cause=cause))
+
+
+def _retry_of(work: Work[RunRequested]) -> int:
+    """How often the run was tried before, as its request says."""
+    return work.event.data.retry or 0
 
 
 def _in_a_row(responses: Sequence[Response]) -> list[Response]:
@@ -324,11 +361,11 @@ def _failure(conversation: Conversation, ending: TurnFailed, retry: int) -> Reco
     return RecordedFailure(failure, retry)
 
 
-def _not_callable(error: InvalidInput) -> TurnFailed:
+def not_callable(error: InvalidInput) -> ModelCallFailed:
     """The failure of a model that cannot be called at all."""
     no_key = isinstance(error, MissingCredential)
     kind = FailureKind.AUTH if no_key else FailureKind.BAD_REQUEST
-    return TurnFailed(1, ModelCallFailed(kind, str(error), retryable=False), 0)
+    return ModelCallFailed(kind, str(error), retryable=False)
 
 
 def _recorded(response: Response, cause: str) -> ResponseRecorded:

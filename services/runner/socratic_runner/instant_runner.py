@@ -53,6 +53,7 @@ class InstantRunner:
                 response = each.response(question, result, tutor, now)
                 lease_id = claim.lease.lease_id if claim.reserve else None
                 replied[each] = Recorded(response, lease_id)
+                self.runner.troubles.replied(each.run)
         if failed:
             await self.leases.end_calls(failed)
         if replied:

@@ -13,9 +13,10 @@ from typing import Final, TypeVar
 
 import structlog
 
+from socratic_bench.consuming.cancellation import to_the_end
 from socratic_bench.consuming.group_commit import GroupCommit
 from socratic_bench.consuming.retry_policy import RetryPolicy
-from socratic_bench.consuming.waits import WaitNews, Waits
+from socratic_bench.consuming.waits import STORE_IS_WAITED_FOR, WaitNews, Waits
 from socratic_bench.domain.response import Response
 from socratic_bench.errors import (
     StoreError,
@@ -32,6 +33,7 @@ from socratic_bench.ports.leases import (
     ModelInHand,
 )
 from socratic_bench.ports.store import RecordedFailure, Store
+from socratic_runner.troubles import Troubles
 
 log = structlog.get_logger(__name__)
 
@@ -50,6 +52,13 @@ BEAT_SECONDS: Final = 3.0
 
 CERTAIN_SECONDS: Final = DEAD_AFTER_SECONDS - BEAT_SECONDS
 """For so long after a heartbeat it is certain that the store takes this owner for alive."""
+
+STOPPED_SECONDS: Final = 3_600.0
+"""For how long it is remembered that a claim was refused as stopped: no lease waits for so long to
+be used."""
+
+CANCEL_PATIENCE: Final = 5.0
+"""Seconds that a cancelled task waits for the store, to know which leases to give back."""
 
 LEAVE_SECONDS: Final = 3.0
 """How long the store may take to note that this runner is gone."""
@@ -74,17 +83,30 @@ class LeaseBook:
     answers, or nothing is to wait any more. A reply that was paid for is let go only then.
     """
 
-    def __init__(self, store: Store, owner: str, waits: Waits, draining: asyncio.Event) -> None:
-        """`owner` is unique for this process. No lease is waited for once `draining` is set."""
+    def __init__(
+        self,
+        store: Store,
+        owner: str,
+        waits: Waits,
+        draining: asyncio.Event,
+        troubles: Troubles | None = None,
+    ) -> None:
+        """`owner` is unique for this process. No lease is waited for once `draining` is set. The
+        heartbeats carry `troubles`.
+        """
         self._store = store
         self.owner = owner
         self._waits = waits
         self._draining = draining
+        self._troubles = Troubles() if troubles is None else troubles
+        self._told_of_troubles = False
         self._closing = asyncio.Event()
         self._retry_policy = RetryPolicy()
         self._in_hand: Counter[ModelInHand] = Counter()
         self._beating = asyncio.Lock()
         self._beaten_at = float("-inf")
+        self._stopped_at: dict[str, float] = {}
+        """When a claim was last refused since its experiment is stopped, by experiment."""
         self._take = _grouped(partial(self._patiently, self._take_now, draining))
         self._give_back = _grouped(partial(self._patiently, self._give_back_now, self._closing))
         self._end = _grouped(partial(self._patiently, self._end_now, self._closing))
@@ -120,6 +142,7 @@ class LeaseBook:
             yield
         finally:
             self._in_hand -= models
+            self._troubles.let_go(each for each in models if each not in self._in_hand)
 
     @property
     def certain(self) -> bool:
@@ -129,11 +152,19 @@ class LeaseBook:
         """
         return _now() - self._beaten_at < CERTAIN_SECONDS
 
+    def stopped_since(self, taken_at: float, lease: LeaseKey) -> bool:
+        """Whether a claim of its experiment was refused as stopped since this lease was taken."""
+        stopped_at = self._stopped_at.get(lease.experiment_id)
+        return stopped_at is not None and stopped_at >= taken_at
+
     async def take(self, claims: Sequence[Claim]) -> Sequence[LeaseAnswer]:
-        """What `LeaseStore.take_leases` says. Raises StoreUnavailable once the runner drains."""
+        """What `LeaseStore.take_leases` says; a cancellation awaits its end for a while.
+
+        Raises StoreUnavailable once the runner drains.
+        """
         if _now() - self._beaten_at > BEAT_SECONDS:
             await self._beat()
-        return await self._take(claims)
+        return await to_the_end(self._take.begin(claims), patience=CANCEL_PATIENCE)
 
     async def give_back(self, leases: Sequence[LeaseKey]) -> None:
         """End leases under which no call was begun."""
@@ -154,7 +185,7 @@ class LeaseBook:
     async def _keep_beating(self) -> None:
         while True:
             await asyncio.sleep(BEAT_SECONDS)
-            if self._in_hand:
+            if self._in_hand or self._told_of_troubles:
                 with suppress(StoreError, TimeoutError):
                     async with asyncio.timeout(BEAT_SECONDS):
                         await self._beat()
@@ -169,18 +200,34 @@ class LeaseBook:
             if self._beaten_at < asked_at:
                 begun = _now()
                 models = sorted(self._in_hand)
-                beat = partial(self._store.heartbeat, self.owner, models)
+                troubles = self._troubles.present()
+                beat = partial(self._store.heartbeat, self.owner, models, troubles)
                 await self._patiently(lambda _: beat(), self._draining, models)
                 self._beaten_at = begun
+                self._told_of_troubles = bool(troubles)
 
     async def _leave(self) -> None:
+        if self._beaten_at == float("-inf"):
+            return  # the store never heard of this owner
         try:
             await within(LEAVE_SECONDS, self._store.leave(self.owner))
         except (StoreError, TimeoutError) as error:
             log.warning("leases stay for a while", reason=str(error) or "no answer in time")
 
     async def _take_now(self, claims: Sequence[Claim]) -> Sequence[LeaseAnswer]:
-        return await self._store.take_leases(claims, self.owner)
+        answers = await self._store.take_leases(claims, self.owner)
+        if LeaseAnswer.STOPPED in answers:
+            self._note_stopped(
+                claim.lease.experiment_id
+                for claim, answer in zip(claims, answers, strict=True)
+                if answer is LeaseAnswer.STOPPED
+            )
+        return answers
+
+    def _note_stopped(self, experiment_ids: Iterable[str]) -> None:
+        now = _now()
+        recent = {id_: at for id_, at in self._stopped_at.items() if now - at < STOPPED_SECONDS}
+        self._stopped_at = recent | dict.fromkeys(experiment_ids, now)
 
     async def _give_back_now(self, leases: Sequence[LeaseKey]) -> Sequence[None]:
         await self._store.give_back_leases(leases)
@@ -211,24 +258,23 @@ class LeaseBook:
         """
         attempt = 0
         news = WaitNews()
-        while True:
-            try:
-                return await ask(items)
-            except StoreRefused:
-                raise
-            except StoreError as error:
-                attempt += 1
-                if until.is_set() or (until is self._draining and not _passes(error)):
+        with self._waits.waiting() as waits_for:
+            while True:
+                try:
+                    return await ask(items)
+                except StoreRefused:
                     raise
-                level = news.level(error)
-                log.log(level, "the store is waited for", items=len(items), reason=str(error))
-                with self._waits.waiting(str(error)), suppress(TimeoutError):
+                except StoreError as error:
+                    attempt += 1
+                    passes = isinstance(error, StoreUnavailable)
+                    if until.is_set() or (until is self._draining and not passes):
+                        raise
+                    waits_for(error)
+                    level, reason = news.level(error), str(error)
+                    log.log(level, STORE_IS_WAITED_FOR, items=len(items), reason=reason)
+                with suppress(TimeoutError):
                     async with asyncio.timeout(self._retry_policy.delay(attempt)):
                         await until.wait()
-
-
-def _passes(error: StoreError) -> bool:
-    return isinstance(error, StoreUnavailable)
 
 
 def _now() -> float:

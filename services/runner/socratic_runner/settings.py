@@ -33,6 +33,10 @@ class RunnerSettings(ServiceSettings):
     """Seconds that a lease lasts longer than the deadline of its call, for what comes before the
     call and after it. Nobody waits for that time where a runner has died."""
 
+    endpoints: SecretStr | None = None
+    """The addresses that may be called, each with the key that it may be sent, as JSON or as the
+    path of a file that holds it; a secret, since there may be keys in it."""
+
     runner_busy_delay: float = Field(default=10.0, gt=0, le=3600)
     """Seconds until a run that another runner has is looked at again."""
 

@@ -5,7 +5,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable
 from contextlib import suppress
-from typing import TypeVar
+from typing import Final, TypeVar
+
+CANCEL_AGAIN_SECONDS: Final = 10.0
+"""After which a task that goes on although it was cancelled is cancelled again. To end in good
+order takes less."""
 
 Result = TypeVar("Result")
 
@@ -25,6 +29,17 @@ async def to_the_end(work: Awaitable[Result], *, patience: float | None = None) 
         if task.done() and not task.cancelled():
             task.exception()
         raise
+
+
+async def cancelled(task: asyncio.Task[None]) -> None:
+    """Cancel a task, and wait for its end.
+
+    A cancellation may get lost in a driver: one that comes while a channel is being closed, say,
+    ends there as the error that closed it.
+    """
+    while not task.done():
+        task.cancel()
+        await asyncio.wait([task], timeout=CANCEL_AGAIN_SECONDS)
 
 
 async def _end_of(task: asyncio.Future[Result], patience: float | None) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import ExitStack, aclosing, suppress
+from contextlib import aclosing, suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final
@@ -28,7 +28,7 @@ from socratic_bench.consuming.outcomes import (
 from socratic_bench.consuming.publication import Ready
 from socratic_bench.consuming.retry_policy import RetryPolicy
 from socratic_bench.consuming.settlements import Ack, DeadLetterIt, RetryLater, Settlement
-from socratic_bench.consuming.waits import WaitNews, Waits
+from socratic_bench.consuming.waits import WORK_WAITS, WaitNews, Waits
 from socratic_bench.errors import (
     BrokerClosed,
     BrokerError,
@@ -133,13 +133,18 @@ class Dispatcher:
             put(Ready((), undecodable))
         give_up = asyncio.get_running_loop().time() + self._patience
         tries, news = 0, WaitNews()
-        with ExitStack() as waits:
+        with self.waits.waiting() as waits_for:
+
+            def put_what_is_ready(ready: Ready) -> None:
+                waits_for(None)
+                put(ready)
+
             while unsettled:
                 waiting = _Waiting(news=news)
-                await self._handle(unsettled, waiting, put)
+                await self._handle(unsettled, waiting, put_what_is_ready)
                 unsettled = waiting.deliveries
-                if unsettled and not tries:
-                    waits.enter_context(self.waits.waiting(_reason(waiting.error)))
+                if unsettled:
+                    waits_for(waiting.error)
                 tries += 1
                 if unsettled and not await self._wait(waiting, tries, give_up):
                     put(Ready((), self._postponed(waiting)))
@@ -150,7 +155,7 @@ class Dispatcher:
         delay = self.retry_policy.delay(tries)
         log.log(
             waiting.news.level(waiting.error),
-            "work waits",
+            WORK_WAITS,
             messages=len(waiting.deliveries),
             reason=_reason(waiting.error),
         )

@@ -60,6 +60,10 @@ class GroupCommit(Generic[Item, Result]):
         A caller that is cancelled before that batch begins takes its item back; one that is
         cancelled later does not. Raises what `execute` raised, or GroupCommitClosed.
         """
+        return await self.begin(item)
+
+    def begin(self, item: Item) -> asyncio.Future[Result]:
+        """The result that `item` will have; cancelled in time, it takes the item back."""
         if not self._is_open:
             raise GroupCommitClosed(
                 "nothing can be committed outside the context of the group commit; "
@@ -68,7 +72,7 @@ class GroupCommit(Generic[Item, Result]):
         future: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
         self._pending.append((item, future))
         self._woken.set()
-        return await future
+        return future
 
     async def __aenter__(self) -> Self:
         self._is_open = True

@@ -76,8 +76,9 @@ class Publication:
             return
         log.warning("messages wait to be published", messages=len(messages), reason=str(error))
         attempt = 0
-        with self._waits.waiting(str(error)):
+        with self._waits.waiting() as waits_for:
             while error is not None:
+                waits_for(error)
                 attempt += 1
                 await asyncio.sleep(self._retry_policy.delay(attempt))
                 error = await self._try(messages)

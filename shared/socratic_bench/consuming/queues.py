@@ -15,7 +15,7 @@ from socratic_bench.events import (
 from socratic_bench.ports.broker import WorkQueue
 
 RUNNER_RUN_REQUESTED: Final = WorkQueue(
-    "runner-run-requested", run_requested.TYPE, separate_groups=True, parcel=10
+    "runner-run-requested", run_requested.TYPE, separate_groups=True, parcel=25
 )
 JUDGE_RESPONSE_RECORDED: Final = WorkQueue(
     "judge-response-recorded", response_recorded.TYPE, parcel=50

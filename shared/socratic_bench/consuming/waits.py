@@ -2,33 +2,50 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from logging import CRITICAL, DEBUG, WARNING
+from typing import Final
 
 from socratic_bench.errors import StoreNotWritable
 
+WORK_WAITS: Final = "work waits"
+STORE_IS_WAITED_FOR: Final = "the store is waited for"
+"""What is logged where something waits; a command tells it otherwise."""
+
 
 class Waits:
-    """The reasons for which work of one worker waits at the moment."""
+    """What the work of one worker waits for at the moment."""
 
     def __init__(self) -> None:
-        self._reasons: dict[object, str] = {}
+        self._errors: dict[object, Exception] = {}
 
     @property
-    def reason(self) -> str | None:
-        """One of the reasons; None while nothing waits."""
-        return next(iter(self._reasons.values()), None)
+    def error(self) -> Exception | None:
+        """The gravest trouble for which something waits; None while nothing waits."""
+        return gravest(self._errors.values())
 
     @contextmanager
-    def waiting(self, reason: str) -> Iterator[None]:
-        """Say that some work waits while the context is open."""
+    def waiting(self) -> Iterator[Callable[[Exception | None], None]]:
+        """Yields what to call with each error for which something waits, and with None once it
+        goes on; it does so at the latest when the context is closed.
+        """
         key = object()
-        self._reasons[key] = reason
+
+        def wait_for(error: Exception | None) -> None:
+            self._errors.pop(key, None)
+            if error is not None:
+                self._errors[key] = error
+
         try:
-            yield
+            yield wait_for
         finally:
-            del self._reasons[key]
+            wait_for(None)
+
+
+def gravest(errors: Iterable[Exception]) -> Exception | None:
+    """The first that somebody may have to act on, or else the first; None if there is none."""
+    return min(errors, key=lambda error: not isinstance(error, StoreNotWritable), default=None)
 
 
 class WaitNews:

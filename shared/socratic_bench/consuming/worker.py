@@ -49,7 +49,8 @@ class Intake:
 
     pause: float = 0.05
     """Seconds from one batch to the next unless it was full: what comes meanwhile makes the next
-    one bigger, and a batch costs about the same whatever its size. The first never waits."""
+    one bigger, and a batch costs about the same whatever its size. The first never waits, and none
+    waits after a suspect, which comes on its own."""
 
     prefetch_per_group: int | None = None
     """Of one group (model), at most; None: as many as of all."""
@@ -91,9 +92,9 @@ class Worker:
         return self._queue.name
 
     @property
-    def waits_for(self) -> str | None:
+    def waits_for(self) -> Exception | None:
         """Why some of its work waits for the store or the broker; None while none does."""
-        return self._dispatcher.waits.reason
+        return self._dispatcher.waits.error
 
     def drain(self) -> None:
         """Take no more; `run` returns once what is in hand is settled."""
@@ -127,7 +128,7 @@ class Worker:
                         return
                     batch = batches.create_task(self._process(consumer, deliveries))
                     batch.add_done_callback(lambda _: free.release())
-                    if len(deliveries) < intake.batch:
+                    if len(deliveries) < intake.batch and not deliveries[0].suspect:
                         await asyncio.sleep(intake.pause)
 
     @asynccontextmanager

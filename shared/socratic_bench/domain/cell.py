@@ -61,7 +61,8 @@ class Cell:
     key: CellKey
     dimension: str
     statuses: dict[str, int] = field(default_factory=dict)
-    """How many responses ended how; a failed run counts as `error`."""
+    """How many responses ended how; a failed run counts as `error`, and a response that is not
+    known to be finished as its kind of error."""
 
     vectors: dict[str, Tally] = field(default_factory=dict)
     """Per vector, and for `overall`: scores in millionths."""
@@ -87,7 +88,7 @@ class Cell:
 
     def add_score(self, scored: ScoredResponse) -> None:
         """Fold in a response that was scored or found unscorable."""
-        self._count(scored.status, 1)
+        self._count(scored.error_kind or scored.status, 1)
         self.runs_ended += scored.last_turn
         if scored.vectors is not None and scored.overall is not None:
             for vector, score in scored.vectors.items():
@@ -114,7 +115,7 @@ class Cell:
         self._count(Status.ERROR, -1)
         self.runs_ended -= 1
 
-    def _count(self, status: Status, step: int) -> None:
+    def _count(self, status: str, step: int) -> None:
         count = self.statuses.get(status, 0) + step
         if count:
             self.statuses[str(status)] = count

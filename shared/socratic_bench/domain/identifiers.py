@@ -43,7 +43,11 @@ def run_id(experiment_id: str, model_id: str, scenario_id: str, repeat: int) -> 
     return f"run-{experiment_id.removeprefix('exp-')[:8]}-{repeat:06}-{digest}"
 
 
-def sampling_seed(run_id: str, turn: int) -> int:
-    """The seed for sampling one turn of a run: 0 to 2**31 - 1, for models that take one."""
-    digest = hashlib.blake2b(f"{run_id}/{turn}".encode(), digest_size=4).digest()
+def sampling_seed(conversation_key: str, repeat: int, turn: int) -> int:
+    """The seed for sampling one turn: 0 to 2**31 - 1, for models that take one.
+
+    Whichever experiment asks, the same repeat of the same conversation has the same seeds.
+    """
+    name = f"{conversation_key}/{repeat}/{turn}"
+    digest = hashlib.blake2b(name.encode(), digest_size=4).digest()
     return int.from_bytes(digest, "big") & 0x7FFF_FFFF

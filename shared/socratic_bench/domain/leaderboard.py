@@ -113,7 +113,8 @@ def build_leaderboard(
     """Fold `cells` into a leaderboard of the selected experiments, under one profile.
 
     `selection` says for each model which experiments count, newest first; cells of other
-    experiments, models or profiles are passed over.
+    experiments, models or profiles are passed over. Where several of them ask a model the same, the
+    one with the most runs counts: the others may have adopted its answers, or it theirs.
     """
     chosen = {
         (experiment.experiment_id, model_id)
@@ -147,22 +148,42 @@ def build_leaderboard(
 def _model_row(
     model_id: str, experiments: tuple[Experiment, ...], cells: Sequence[Cell]
 ) -> ModelRow:
+    counted = _counted(model_id, experiments, cells)
+    cells = [cell for cell in cells if (cell.key.experiment_id, cell.key.scenario_id) in counted]
     by_dimension: defaultdict[str, list[Cell]] = defaultdict(list)
     for cell in cells:
         by_dimension[cell.dimension].append(cell)
     return ModelRow(
         model=experiments[0].manifest.models_by_id[model_id],
         experiment_ids=tuple(experiment.experiment_id for experiment in experiments),
-        planned_runs=sum(
-            len(experiment.manifest.scenarios) * experiment.manifest.repeats
-            for experiment in experiments
-        ),
+        planned_runs=sum(counted.values()),
         standing=standing(cells),
         dimensions={
             dimension: standing(by_dimension[dimension]) for dimension in _dimensions(experiments)
         },
         consumption=_consumption(cells),
     )
+
+
+def _counted(
+    model_id: str, experiments: tuple[Experiment, ...], cells: Sequence[Cell]
+) -> dict[tuple[str, str], int]:
+    """The planned runs of every conversation, each in one experiment, by that and the scenario."""
+    ended: defaultdict[tuple[str, str], int] = defaultdict(int)
+    for cell in cells:
+        ended[cell.key.experiment_id, cell.key.scenario_id] += cell.runs_ended
+    counted: dict[str, tuple[str, str]] = {}
+    repeats: dict[tuple[str, str], int] = {}
+    for experiment in experiments:
+        for scenario in experiment.manifest.scenarios:
+            place = (experiment.experiment_id, scenario.id)
+            repeats[place] = experiment.manifest.repeats
+            alone = len(experiments) == 1
+            key = scenario.id if alone else experiment.conversation_keys[model_id, scenario.id]
+            known = counted.setdefault(key, place)
+            if ended[known] < ended[place]:
+                counted[key] = place
+    return {place: repeats[place] for place in counted.values()}
 
 
 def standing(cells: Sequence[Cell]) -> Standing:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
 from functools import cached_property
 from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, model_validator
 
+from socratic_bench.domain.experiment_state import ExperimentState
 from socratic_bench.domain.identifiers import content_name, experiment_id, run_id
 from socratic_bench.domain.money import Dollars, Price
 from socratic_bench.domain.run import Run
@@ -77,6 +78,14 @@ class TutorModel(BaseModel):
     """What the provider needs to know besides, such as `latency_ms` of a reference tutor."""
 
     base_url: str | None = None
+    endpoint: Annotated[
+        str | None,
+        # An older version, which does not know the field, reads every plan without it.
+        Field(pattern=r"^[A-Za-z0-9._-]{1,64}$", exclude_if=lambda name: name is None),
+    ] = None
+    """Which of the endpoints that the operator has listed for this address, where there are
+    several; never where its key is found."""
+
     price: Price | None = None
     """None: unknown, which is not zero."""
 
@@ -106,7 +115,8 @@ class TutorModel(BaseModel):
 
     def identity(self) -> dict[str, Any]:
         """What decides about this model's responses: not its price, limits or display name."""
-        return {"id": self.id, "options": self.options, "base_url": self.base_url}
+        named = {} if self.endpoint is None else {"endpoint": self.endpoint}
+        return {"id": self.id, "options": self.options, "base_url": self.base_url, **named}
 
 
 class Manifest(BaseModel):
@@ -140,23 +150,32 @@ class Manifest(BaseModel):
 
     @cached_property
     def conditions_id(self) -> str:
-        """The name of everything but the models: figures with equal conditions compare."""
+        """The name of what models are asked and scored by: figures with equal conditions compare.
+
+        How often they are asked is not part of it: it decides how sure the figures are.
+        """
         return content_name("cond", self._conditions())
 
     @cached_property
     def manifest_id(self) -> str:
         """The name of the whole plan, without prices, limits, names, deadline and budget."""
         models = [model.identity() for model in self.models]
-        return content_name("man", {**self._conditions(), "models": models})
+        plan = {**self._conditions(), "repeats": self.repeats, "models": models}
+        return content_name("man", plan)
 
     def _conditions(self) -> dict[str, Any]:
         return self.model_dump(
-            mode="json", include={"scenarios", "system_prompt", "parameters", "repeats", "profile"}
+            mode="json", include={"scenarios", "system_prompt", "parameters", "profile"}
         )
 
     @property
     def planned_runs(self) -> int:
         return len(self.models) * len(self.scenarios) * self.repeats
+
+    @property
+    def has_prices(self) -> bool:
+        """Whether any of its models has a price."""
+        return any(model.price is not None for model in self.models)
 
     @cached_property
     def models_by_id(self) -> dict[str, TutorModel]:
@@ -178,6 +197,10 @@ class Experiment(BaseModel):
 
     created_at: datetime
     completed_at: datetime | None = None
+    state: ExperimentState = ExperimentState.OPEN
+    submitted: bool = True
+    """Whether services may carry it out. One that only `run` began is carried out by `run`."""
+
     experiment_id: str = Field(
         default_factory=lambda given: _experiment_id(given["manifest"], given["occasion"])
     )
@@ -199,6 +222,26 @@ class Experiment(BaseModel):
     def deadline_at(self) -> datetime:
         """When every run is to be done; one that is not is overdue from then on."""
         return self.created_at + timedelta(hours=self.manifest.deadline_hours)
+
+    @cached_property
+    def conversation_keys(self) -> Mapping[tuple[str, str], str]:
+        """What each model is asked in each scenario, named by its content, by the ids of both.
+
+        Equal keys: the same model is asked the same, on the same occasion, in any experiment.
+        """
+        manifest = self.manifest
+        asked = manifest.model_dump(mode="json", include={"system_prompt", "parameters"})
+        setting = content_name("asked", {**asked, "occasion": self.occasion}, 32)
+        models = {model.id: content_name("m", model.identity(), 32) for model in manifest.models}
+        messages = {
+            scenario.id: content_name("s", [scenario.id, *scenario.student_messages], 32)
+            for scenario in manifest.scenarios
+        }
+        return {
+            (model, scenario): content_name("conv", [setting, identity, said], 32)
+            for scenario, said in messages.items()
+            for model, identity in models.items()
+        }
 
     def runs(self) -> Iterator[Run]:
         """Every run of the plan, models taking turns so that none waits for another."""

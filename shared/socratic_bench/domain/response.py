@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from datetime import datetime
+from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, FailFast, Field
 
-from socratic_bench.domain.run import Run
+from socratic_bench.domain.run import MOST_TURNS, Run
 from socratic_bench.scoring.exchange import EarlierTurn
 from socratic_bench.scoring.score import MOST_TOKENS
 from socratic_bench.scoring.statuses import Status
@@ -43,7 +44,7 @@ class Response(BaseModel):
     model_config = ConfigDict(frozen=True)
 
     run: Run
-    turn: int = Field(ge=1)
+    turn: int = Field(ge=1, le=MOST_TURNS)
     last_turn: bool
     """Whether this turn ends its run."""
 
@@ -53,9 +54,13 @@ class Response(BaseModel):
     student_message: str
     """What the student said in this turn."""
 
-    earlier_turns: tuple[EarlierTurn, ...] = ()
+    earlier_turns: Annotated[tuple[EarlierTurn, ...], FailFast()] = ()
     text: str
     status: Status
+    error_kind: str | None = Field(default=None, max_length=40)
+    """Which kind of `error` the status is: `unfinished`, for the reason in `stop_reason`. It has a
+    field of its own, so that versions that do not know the kind leave it unscored too."""
+
     usage: Usage = Usage()
     latency_ms: int | None = Field(default=None, ge=0)
     """How long the call took; a reference tutor's is simulated."""
@@ -74,3 +79,10 @@ class Response(BaseModel):
 
     attempts: int = Field(default=1, ge=1)
     recorded_at: datetime
+    adopted_from: str | None = None
+    """The run of another experiment that this was asked in; None: it was asked in its own."""
+
+    @property
+    def charged_nanodollars(self) -> int | None:
+        """What its experiment pays for it: nothing where another one has; None: not known."""
+        return self.cost_nanodollars if self.adopted_from is None else 0

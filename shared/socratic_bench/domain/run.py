@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from typing import Final
+
 from pydantic import BaseModel, ConfigDict, Field
+
+MOST_TURNS: Final = 2**31 - 1
+"""What a column of 32 bits holds."""
 
 
 class Run(BaseModel):
@@ -18,13 +25,20 @@ class Run(BaseModel):
     repeat: int = Field(ge=1)
 
 
+def batches(runs: Iterable[Run], size: int) -> Iterator[list[Run]]:
+    """`runs` in order, `size` at a time, however many there are."""
+    remaining = iter(runs)
+    while batch := list(islice(remaining, size)):
+        yield batch
+
+
 class RunFailure(BaseModel):
     """A run that gave no response after all its tries."""
 
     model_config = ConfigDict(frozen=True)
 
     run: Run
-    turn: int = Field(ge=1)
+    turn: int = Field(ge=1, le=MOST_TURNS)
     """The turn it failed at."""
 
     profile: str

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Final, Literal
+from typing import Annotated, Final, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, FailFast, Field
 
 from socratic_bench.domain.identifiers import content_name
 from socratic_bench.events.envelope import Envelope, event_id
@@ -22,7 +22,7 @@ class AggregateUpdatedData(BaseModel):
     planned: int = Field(ge=0)
     done: int = Field(ge=0)
     failed: int = Field(ge=0)
-    models: tuple[str, ...]
+    models: Annotated[tuple[str, ...], FailFast()]
 
 
 class AggregateUpdated(Envelope):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Final
 
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 
@@ -46,6 +46,10 @@ EVENT_TYPES = (
 )
 
 
+MOST_BYTES: Final = 64 * 1024 * 1024
+"""The size of an event at most: a conversation of many long answers takes some megabytes."""
+
+
 def encode(event: Event) -> bytes:
     """The event as structured-mode CloudEvents JSON (application/cloudevents+json)."""
     return event.__pydantic_serializer__.to_json(event)
@@ -53,6 +57,8 @@ def encode(event: Event) -> bytes:
 
 def decode(body: bytes) -> Event:
     """The event in `body`. Raises InvalidEvent, saying what is wrong and where in it."""
+    if len(body) > MOST_BYTES:
+        raise InvalidEvent(f"larger than {MOST_BYTES:,} bytes: no event is")
     try:
         return _EVENT.validate_json(body)
     except ValidationError as error:

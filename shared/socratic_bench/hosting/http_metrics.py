@@ -35,10 +35,19 @@ class HttpMetrics:
             registry=metrics.registry,
         )
 
+        self._series: dict[tuple[str, int], tuple[Counter, Histogram]] = {}
+
     def answered(self, route: str, status: int, seconds: float) -> None:
         """A request was answered."""
-        self._requests.labels(route, str(status)).inc()
-        self._seconds.labels(route).observe(seconds)
+        series = self._series.get((route, status))
+        if series is None:
+            counter, histogram = (
+                self._requests.labels(route, str(status)),
+                self._seconds.labels(route),
+            )
+            series = self._series[route, status] = counter, histogram
+        series[0].inc()
+        series[1].observe(seconds)
 
 
 class CountRequests:

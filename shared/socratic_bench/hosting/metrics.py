@@ -5,7 +5,15 @@ from __future__ import annotations
 import asyncio
 import math
 from collections import defaultdict
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
+from collections.abc import (
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from datetime import UTC, datetime
 from functools import partial
@@ -23,7 +31,8 @@ from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 
 from socratic_bench.adapters.system.clock import SystemClock
 from socratic_bench.consuming.observing import SettledAs
-from socratic_bench.errors import BrokerError
+from socratic_bench.consuming.worker import FindGroups
+from socratic_bench.errors import BrokerError, StoreError
 from socratic_bench.hosting.deadlines import within
 from socratic_bench.hosting.readiness import Readiness
 from socratic_bench.ports.broker import Broker
@@ -182,12 +191,20 @@ class DepthMetrics:
             registry=metrics.registry,
         )
 
-    def watching(self, broker: Broker, queues: Sequence[str]) -> AbstractAsyncContextManager[None]:
-        """Look while the context is open."""
+    def watching(
+        self, broker: Broker, queues: Sequence[str], groups: Mapping[str, FindGroups] | None = None
+    ) -> AbstractAsyncContextManager[None]:
+        """Look while the context is open. `groups` says, by the name of a queue, which groups it
+        has: a process that serves none of them cannot know.
+        """
+
+        async def depth(queue: str) -> int | None:
+            find_groups = (groups or {}).get(queue)
+            return await broker.depth(queue, groups=await find_groups() if find_groups else ())
 
         async def look() -> None:
             for queue in queues:
-                self._depth.labels(queue).set(await _told(broker.depth(queue)))
+                self._depth.labels(queue).set(await _told(depth(queue)))
                 self._dead.labels(queue).set(await _told(broker.dead_letter_depth(queue)))
 
         return looking(look, DEPTH_INTERVAL)
@@ -196,6 +213,6 @@ class DepthMetrics:
 async def _told(depth: Awaitable[int | None]) -> float:
     try:
         messages = await within(DEPTH_DEADLINE, depth)
-    except (BrokerError, TimeoutError):
+    except (BrokerError, StoreError, TimeoutError):
         return math.nan
     return math.nan if messages is None else messages

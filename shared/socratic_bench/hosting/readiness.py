@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Final, Literal
 
@@ -25,6 +26,8 @@ class Readiness:
         """`checks` ask each thing the process needs, by its name, whether it is there."""
         self._checks = checks
         self._deadline = deadline
+        self._told: tuple[str, str] | None = None
+        """What was missing when it was last asked, and why."""
         self._state: Literal["starting", "started", "draining"] = "starting"
 
     def start(self) -> None:
@@ -46,6 +49,13 @@ class Readiness:
             try:
                 await within(self._deadline, check())
             except (SocraticBenchError, TimeoutError) as error:
-                log.warning("not ready", missing=name, reason=str(error) or "no answer in time")
+                self._tell(name, str(error) or "no answer in time")
                 return f"the {name} does not answer"
+        self._told = None
         return None
+
+    def _tell(self, missing: str, reason: str) -> None:
+        """Once: an orchestrator asks every few seconds."""
+        level = logging.DEBUG if (missing, reason) == self._told else logging.WARNING
+        self._told = missing, reason
+        log.log(level, "not ready", missing=missing, reason=reason)

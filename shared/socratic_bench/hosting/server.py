@@ -11,24 +11,72 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from typing import Final
 
+import structlog
 import uvicorn
 from starlette.types import ASGIApp
 
 from socratic_bench.errors import InvalidSettings
+from socratic_bench.hosting.connections import HEAD_BYTES, Guard, GuardedProtocol, GuardedState
 
-_BACKLOG: Final = 2048
+log = structlog.get_logger(__name__)
+
+_BACKLOG: Final = 1024
+"""Connections that the kernel holds until they are accepted: a crowd may come at once."""
+
+_RECEIVE_BYTES: Final = 64 * 1024
+"""What the kernel holds of a connection that nobody has read yet; it doubles this for itself.
+
+So much at most arrives at once as well, and is held here."""
+
+_PAUSE: Final = 0.05
+"""Seconds until it is looked again whether there is room for another connection."""
+
+_TICKS_BETWEEN_CHECKS: Final = 10
+"""uvicorn's server ticks ten times a second."""
 
 
 class _Server(uvicorn.Server):
-    """A server that says when it listens, and leaves signals to its process."""
+    """A server that says when it listens, guards its connections, and leaves signals alone."""
 
-    def __init__(self, config: uvicorn.Config) -> None:
+    def __init__(self, config: uvicorn.Config, guard: Guard) -> None:
         super().__init__(config)
         self.listening = asyncio.Event()
+        self.server_state = self._guarded = GuardedState(guard)
+        self._guard = guard
+        self._accepting: list[asyncio.Task[None]] = []
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        await super().startup(sockets)
+        await super().startup([])  # asyncio would accept whatever comes, however much is open
+        self._accepting = [asyncio.create_task(self._accept(each)) for each in sockets or ()]
         self.listening.set()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        for accepting in self._accepting:
+            accepting.cancel()
+        await asyncio.gather(*self._accepting, return_exceptions=True)
+        await super().shutdown(sockets)
+
+    async def _accept(self, listener: socket.socket) -> None:
+        """Accept connections as long as there is room for them: others wait in the kernel."""
+        loop = asyncio.get_running_loop()
+        while True:
+            if not self._guard.makes_room(loop.time()):
+                await asyncio.sleep(_PAUSE)
+                continue
+            try:
+                accepted, _ = await loop.sock_accept(listener)
+                await loop.connect_accepted_socket(self._new_protocol, accepted)
+            except OSError as error:
+                log.warning("a connection could not be accepted", reason=str(error))
+                await asyncio.sleep(_PAUSE)
+
+    def _new_protocol(self) -> asyncio.Protocol:
+        return GuardedProtocol(self.config, self._guarded, self.lifespan.state)
+
+    async def on_tick(self, counter: int) -> bool:
+        if counter % _TICKS_BETWEEN_CHECKS == 0:
+            self._guard.check(asyncio.get_running_loop().time())
+        return await super().on_tick(counter)
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -37,24 +85,28 @@ class _Server(uvicorn.Server):
 
 @asynccontextmanager
 async def serving(
-    app: ASGIApp, host: str, port: int, *, shutdown_timeout: float
+    app: ASGIApp, host: str, port: int, *, shutdown_timeout: float, guard: Guard | None = None
 ) -> AsyncIterator[str]:
     """Serve an application while the context is open; gives its address.
 
-    When the context ends, requests in hand have `shutdown_timeout` seconds. Raises InvalidSettings
-    where nobody can listen at `host` and `port`.
+    When the context ends, requests in hand have `shutdown_timeout` seconds. The `guard` keeps the
+    connections within limits; without one they are the usual ones. Raises InvalidSettings where
+    nobody can listen at `host` and `port`.
     """
     with _listening_socket(host, port) as listener:
         config = uvicorn.Config(
             app,
             access_log=False,
+            h11_max_incomplete_event_size=HEAD_BYTES,
+            http=GuardedProtocol,
             lifespan="on",
             log_config=None,
+            log_level="error",  # what clients do wrong is no affair of the log
             server_header=False,
             timeout_graceful_shutdown=math.ceil(shutdown_timeout),
             ws="none",
         )
-        server = _Server(config)
+        server = _Server(config, guard or Guard())
         running = asyncio.create_task(server.serve([listener]), name=f"server on {host}:{port}")
         try:
             await _until_listening(server, running)
@@ -82,8 +134,10 @@ def _listening_socket(host: str, port: int) -> socket.socket:
     try:
         if os.name == "posix":
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _RECEIVE_BYTES)
         listener.bind((host, port))
         listener.listen(_BACKLOG)
+        listener.setblocking(False)  # noqa: FBT003 - its name says it
     except OSError as error:
         listener.close()
         if error.errno == errno.EADDRINUSE:

@@ -94,8 +94,8 @@ async def _check_progress(workers: Sequence[Worker]) -> None:
     A database that is read-only or full answers every question, and takes nothing.
     """
     for worker in workers:
-        if worker.waits_for is not None:
-            raise StoreUnavailable(worker.waits_for)
+        if (error := worker.waits_for) is not None:
+            raise StoreUnavailable(str(error))
 
 
 def _drain_deadline(settings: WorkerProcessSettings, workers: Sequence[Worker]) -> float:

@@ -6,14 +6,15 @@ of the domain's types; here they are only put together, and what is wrong is tol
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel, create_model
 
-from socratic_bench.domain.manifest import Manifest, TutorModel
+from socratic_bench.domain.manifest import Experiment, Manifest, TutorModel
 from socratic_bench.domain.scenario import Name
 from socratic_bench.errors import InvalidConfig, InvalidInput, Mistake, UnknownProfile
 from socratic_bench.planning.documents import parse_document, read_text
@@ -21,7 +22,7 @@ from socratic_bench.planning.model_catalogue import ModelCatalogue
 from socratic_bench.planning.model_selection import ModelSelection
 from socratic_bench.planning.predecessor import Predecessor, is_predecessor
 from socratic_bench.planning.scenario_selection import ScenarioSelection
-from socratic_bench.planning.source import Mistakes, Node, Unreadable, shown
+from socratic_bench.planning.source import Mistakes, Node, TooManyMistakes, Unreadable, shown
 from socratic_bench.planning.validation import unknown_field, validate
 from socratic_bench.scoring.profiles import profile_named
 
@@ -48,8 +49,21 @@ class BenchmarkConfig:
     base_folder: Path | None
     """What relative paths in it start from, such as a recording's; None: it may name no files."""
 
+    key_variables: Mapping[str, str] = field(default_factory=dict)
+    """The environment variable that holds the key of a model, by the model's id, where the
+    configuration names one. No part of the manifest: only a command on the spot reads it."""
+
     unused: tuple[Mistake, ...] = ()
     """Fields of a predecessor's file that nothing here uses: no mistakes, but worth telling."""
+
+    def experiment(self, created_at: datetime, *, submitted: bool = True) -> Experiment:
+        """The experiment that it describes, were it new; `submitted` to services, or not."""
+        return Experiment(
+            manifest=self.manifest,
+            occasion=self.occasion,
+            created_at=created_at,
+            submitted=submitted,
+        )
 
 
 def read_config(path: str | Path, catalogue: ModelCatalogue) -> BenchmarkConfig:
@@ -76,6 +90,19 @@ def parse_config(
     """
     mistakes = Mistakes()
     try:
+        return _parse(text, name, base_folder, catalogue, mistakes)
+    except TooManyMistakes:
+        raise mistakes.as_error() from None
+
+
+def _parse(
+    text: str,
+    name: str,
+    base_folder: Path | None,
+    catalogue: ModelCatalogue,
+    mistakes: Mistakes,
+) -> BenchmarkConfig:
+    try:
         root = parse_document(text, name, mistakes)
     except Unreadable as error:
         mistakes.add(error.place, error.problem)
@@ -98,7 +125,8 @@ def _config(
     _check_names(root, mistakes)
     fields = root.fields or {}
     settings = _settings(root, mistakes)
-    models = ModelSelection(base_folder, catalogue, mistakes, predecessor).read(root)
+    selection = ModelSelection(base_folder, catalogue, mistakes, predecessor)
+    models = selection.read(root)
     scenarios = ScenarioSelection(base_folder, mistakes, predecessor).read(fields.get("scenarios"))
     if settings is not None:
         _check_together(root, settings, models, mistakes)
@@ -107,7 +135,9 @@ def _config(
     written = settings.model_dump(exclude_unset=True)
     occasion = written.pop("occasion", None)
     manifest = Manifest(models=models, scenarios=scenarios, **written)
-    return BenchmarkConfig(manifest, occasion, base_folder, unused.in_order())
+    return BenchmarkConfig(
+        manifest, occasion, base_folder, selection.key_variables, unused.in_order()
+    )
 
 
 def _check_names(root: Node, mistakes: Mistakes) -> None:

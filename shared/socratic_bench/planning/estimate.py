@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
@@ -51,7 +51,7 @@ class Estimate:
 
     models: tuple[ModelEstimate, ...]
     budget: int | None
-    """Nanodollars that it may cost; None: no cap."""
+    """Nanodollars that it may still cost; None: no cap."""
 
     @property
     def runs(self) -> int:
@@ -99,17 +99,27 @@ class Estimate:
         return self.budget is not None and cost is not None and cost > self.budget
 
 
-def estimate(manifest: Manifest) -> Estimate:
-    """What carrying out all of `manifest` takes, from nothing. Asks nobody."""
-    calls = [
-        call
+def estimate(
+    manifest: Manifest, left: Mapping[tuple[str, str], int] | None = None, spent: int = 0
+) -> Estimate:
+    """What carrying out `manifest` takes. Asks nobody.
+
+    `left` says how many runs of each model in each scenario are to be asked, by the ids of both;
+    without it, all. `spent` nanodollars of the budget are gone.
+    """
+    calls = {
+        scenario.id: _calls(manifest.system_prompt, scenario, manifest.parameters.max_tokens)
         for scenario in manifest.scenarios
-        for call in _calls(manifest.system_prompt, scenario, manifest.parameters.max_tokens)
-    ]
-    return Estimate(
-        models=tuple(_model_estimate(model, manifest, calls) for model in manifest.models),
-        budget=None if manifest.budget is None else nanodollars(manifest.budget),
-    )
+    }
+    models = []
+    for model in manifest.models:
+        runs = {
+            scenario: manifest.repeats if left is None else left.get((model.id, scenario), 0)
+            for scenario in calls
+        }
+        models.append(_model_estimate(model, manifest.parameters.max_tokens, calls, runs))
+    budget = None if manifest.budget is None else max(0, nanodollars(manifest.budget) - spent)
+    return Estimate(models=tuple(models), budget=budget)
 
 
 def _calls(system_prompt: str, scenario: Scenario, max_tokens: int) -> list[Range]:
@@ -129,22 +139,30 @@ def _calls(system_prompt: str, scenario: Scenario, max_tokens: int) -> list[Rang
     return calls
 
 
-def _model_estimate(model: TutorModel, manifest: Manifest, calls: Sequence[Range]) -> ModelEstimate:
-    repeats, max_tokens = manifest.repeats, manifest.parameters.max_tokens
-    input_tokens = _times(_sum(calls), repeats)
-    output_tokens = _times(
-        Range(min(LIKELY_OUTPUT_TOKENS, max_tokens), max_tokens), repeats * len(calls)
-    )
+def _model_estimate(
+    model: TutorModel,
+    max_tokens: int,
+    calls: Mapping[str, Sequence[Range]],
+    runs: Mapping[str, int],
+) -> ModelEstimate:
+    """`calls` of a run and `runs`, both by scenario."""
+    count = sum(len(calls[scenario]) * runs[scenario] for scenario in runs)
+    input_tokens = _sum(_times(_sum(calls[scenario]), runs[scenario]) for scenario in runs)
+    output_tokens = _times(Range(min(LIKELY_OUTPUT_TOKENS, max_tokens), max_tokens), count)
     cost = None
     if model.price is not None:
         likely = model.price.cost_nanodollars(input_tokens.likely, output_tokens.likely)
         # Rounded up call by call, as it is when the budget is kept.
-        at_most = sum(at_most_nanodollars(model.price, call.at_most, max_tokens) for call in calls)
-        cost = Range(likely, at_most * repeats)
+        at_most = sum(
+            at_most_nanodollars(model.price, call.at_most, max_tokens) * runs[scenario]
+            for scenario in runs
+            for call in calls[scenario]
+        )
+        cost = Range(likely, at_most)
     return ModelEstimate(
         model=model,
-        runs=len(manifest.scenarios) * repeats,
-        calls=len(calls) * repeats,
+        runs=sum(runs.values()),
+        calls=count,
         input_tokens=input_tokens,
         output_tokens=output_tokens,
         cost=cost,

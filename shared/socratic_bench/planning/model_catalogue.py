@@ -21,9 +21,10 @@ class ModelCatalogue(Protocol):
         """The names of the providers: what stands before the slash of a model id."""
         ...
 
-    def check(self, model: TutorModel, base_folder: Path | None) -> None:
+    def check(self, model: TutorModel, base_folder: Path | None, key_variable: str | None) -> None:
         """Raise InvalidInput, in a sentence, if a run of this model could not even begin.
 
+        `key_variable` is the environment variable that the configuration names for its key.
         Raises UnknownProvider where nobody registered its provider.
         """
         ...

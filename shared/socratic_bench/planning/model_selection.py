@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from socratic_bench.domain.manifest import TutorModel
@@ -11,6 +11,7 @@ from socratic_bench.planning.model_catalogue import ModelCatalogue
 from socratic_bench.planning.predecessor import Predecessor
 from socratic_bench.planning.source import Mistakes, Node, shown
 from socratic_bench.planning.validation import validate
+from socratic_bench.providers.key_variables import take_key_variable
 
 FINGERPRINT = "sha256"
 """The option of a model that holds the hash of its files."""
@@ -25,6 +26,10 @@ class ModelSelection:
     mistakes: Mistakes
     predecessor: Predecessor | None
     """How entries of the predecessor's shape are translated, if it is one."""
+
+    key_variables: dict[str, str] = field(default_factory=dict)
+    """The environment variables that hold the keys of models, by their ids, where that was said.
+    They are no part of a plan."""
 
     def read(self, root: Node) -> tuple[TutorModel, ...]:
         """The models that the configuration asks for, those that are wrong left out and noted."""
@@ -63,13 +68,16 @@ class ModelSelection:
         if model is None:
             return None
         try:
-            self.catalogue.check(model, self.base_folder)
+            model, key_variable = take_key_variable(model)
+            self.catalogue.check(model, self.base_folder, key_variable)
             fingerprint = self.catalogue.fingerprint(model, self.base_folder)
         except UnknownProvider as error:
             self.mistakes.add(entry.place_of(("id",)), str(error))
         except InvalidInput as error:
             self.mistakes.add(entry.place, str(error))
         else:
+            if key_variable is not None:
+                self.key_variables[model.id] = key_variable
             return model if fingerprint is None else self._bound(model, fingerprint, entry)
         return None
 

@@ -110,8 +110,11 @@ class Predecessor:
             return node
         kept: dict[str, Node] = {}
         for name, entry in node.fields.items():
-            if name in known or close_match(name, known):
+            if name in known:
                 kept[name] = entry
-            else:
-                self._unused.add(entry.place, NOT_USED)
+            elif not self._unused.is_full:
+                if close_match(name, known):
+                    kept[name] = entry
+                else:
+                    self._unused.add(entry.place, NOT_USED)
         return node.with_fields(kept)

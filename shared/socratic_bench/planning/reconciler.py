@@ -15,12 +15,11 @@ from collections.abc import (
     AsyncIterator,
     Callable,
     Collection,
-    Iterator,
     Mapping,
     Sequence,
 )
 from contextlib import asynccontextmanager, suppress
-from itertools import islice
+from datetime import timedelta
 from typing import Final, Literal
 from uuid import uuid4
 
@@ -33,15 +32,17 @@ from socratic_bench.consuming.queues import (
     JUDGE_RESPONSE_RECORDED,
     RUNNER_RUN_REQUESTED,
 )
+from socratic_bench.domain.experiment_state import ExperimentState
 from socratic_bench.domain.manifest import Experiment
-from socratic_bench.domain.run import Run
-from socratic_bench.errors import BrokerError, StoreError, StoreUnreadable
+from socratic_bench.domain.run import batches
+from socratic_bench.errors import BrokerError, ExperimentStopped, StoreError, StoreUnreadable
 from socratic_bench.events.codec import Event
 from socratic_bench.events.experiment_completed import ExperimentCompleted, ExperimentCompletedData
 from socratic_bench.events.response_recorded import ResponseRecorded
 from socratic_bench.events.run_failed import RunFailed
 from socratic_bench.events.run_requested import RunRequested
-from socratic_bench.planning.plan import publish_plan
+from socratic_bench.planning.expiry import Expiry
+from socratic_bench.planning.plan import PlanCounts, publish_plan
 from socratic_bench.ports.broker import Broker
 from socratic_bench.ports.clock import Clock
 from socratic_bench.ports.leases import Claim, LeaseAnswer, LeaseKey
@@ -53,6 +54,13 @@ SOURCE: Final = "socratic-reconciler"
 
 LOOK_SECONDS: Final = 10.0
 """Seconds between two passes."""
+
+LOOKS_WHILE_IDLE: Final = 8
+"""An experiment in which nothing has changed for longer than the quiet time is looked at again
+after an eighth of what it is longer."""
+
+LONGEST_LOOK_SECONDS: Final = 300.0
+"""However long nothing changed, an experiment is looked at so often."""
 
 TURN_SECONDS: Final = 45.0
 """For how long a process is the one that reconciles, after each pass."""
@@ -111,6 +119,10 @@ class _Known:
 
     def __init__(self, experiment: Experiment, quiet: float) -> None:
         self.experiment = experiment
+        self._quiet = quiet
+        self._row: RunningExperiment | None = None
+        self._ended: Mapping[str, int] | None = None
+        self._changed_at = self._looked_at = 0.0
         self.progress = _Watched(quiet, quiet)
         self.plan = _Watched(quiet, quiet)
         self.models = {model.id: _Watched(quiet, quiet) for model in experiment.manifest.models}
@@ -122,6 +134,20 @@ class _Known:
     def runs_of_a_model(self) -> int:
         manifest = self.experiment.manifest
         return manifest.planned_runs // len(manifest.models)
+
+    def is_due(self, row: RunningExperiment, now: float) -> bool:
+        """Whether to look at it now: the longer nothing has changed, the less often."""
+        if row != self._row:
+            self._row, self._changed_at = row, now
+            return True
+        idle = now - self._changed_at - self._quiet
+        return now - self._looked_at >= min(idle / LOOKS_WHILE_IDLE, LONGEST_LOOK_SECONDS)
+
+    def looked(self, ended: Mapping[str, int], now: float) -> None:
+        """So many runs of each model have ended now."""
+        self._looked_at = now
+        if ended != self._ended:
+            self._ended, self._changed_at = ended, now
 
 
 class Reconciler:
@@ -135,10 +161,11 @@ class Reconciler:
         owner: str,
         *,
         quiet: float = QUIET_SECONDS,
+        delete_after: timedelta | None = None,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         """`owner` is unique for this process. For `quiet` seconds nothing may have changed before
-        anything is sent again.
+        anything is sent again. Experiments that have been complete for `delete_after` are deleted.
         """
         self._store = store
         self._broker = broker
@@ -150,6 +177,7 @@ class Reconciler:
         self._left: set[str] = set()
         """Experiments that are left to a newer version, of which the log was told."""
         self._turn: LeaseKey | None = None
+        self._expiry = Expiry(store, clock, delete_after, monotonic)
         self.sent_again: Counter[SentAgain] = Counter()
 
     async def run(self) -> None:
@@ -159,6 +187,9 @@ class Reconciler:
                 await self.reconcile()
             except (StoreError, BrokerError) as error:
                 log.info("cannot reconcile now", reason=str(error))
+            except Exception:
+                # Nobody else would notice that experiments are healed no longer.
+                log.exception("reconciler failed")
             await asyncio.sleep(LOOK_SECONDS)
 
     async def reconcile(self) -> None:
@@ -166,14 +197,25 @@ class Reconciler:
         if not await self._is_mine():
             self._known.clear()
             return
-        running = await self._store.running()
+        running = [each for each in await self._store.running() if each.state.calls_may_begin]
         ids = {each.experiment_id for each in running}
         self._known = {id_: known for id_, known in self._known.items() if id_ in ids}
+        self._left &= ids
         left = MOST_A_PASS
         for each in running:
             known = await self._know(each)
-            if known is not None:
+            if known is None or not known.is_due(each, self._monotonic()):
+                continue
+            try:
                 left -= await self._heal(each, known, left)
+            except ExperimentStopped:
+                continue  # just now
+            except (StoreError, BrokerError):
+                raise
+            except Exception:
+                # A fault that one experiment shows must not keep the others from being healed.
+                log.exception("cannot reconcile", correlation_id=each.experiment_id)
+        await self._expiry.expire()
 
     async def leave(self) -> None:
         """Let another process go on at once."""
@@ -189,8 +231,8 @@ class Reconciler:
     async def _know(self, running: RunningExperiment) -> _Known | None:
         """What is known of an experiment; None for one that this version does not understand."""
         experiment_id = running.experiment_id
-        if experiment_id in self._known:
-            return self._known[experiment_id]
+        if experiment_id in self._known or experiment_id in self._left:
+            return self._known.get(experiment_id)
         try:
             experiment = await self._store.experiment(experiment_id)
         except StoreUnreadable as error:
@@ -205,16 +247,20 @@ class Reconciler:
         return known
 
     def _leave_to_newer(self, experiment_id: str, reason: str) -> None:
-        if experiment_id not in self._left:
-            self._left.add(experiment_id)
-            log.warning("not reconciled", correlation_id=experiment_id, reason=reason)
+        self._left.add(experiment_id)
+        log.warning("not reconciled", correlation_id=experiment_id, reason=reason)
 
     async def _heal(self, running: RunningExperiment, known: _Known, most: int) -> int:
         """Send again what is lost of one experiment; returns how many runs."""
-        ended = await self._store.ended_runs(running.experiment_id)
-        if known.progress.is_stuck(dict(ended), self._monotonic()):
+        if running.state is ExperimentState.RESUMED:
+            await self._resume(running.experiment_id)
+            return 0
+        ended = dict(await self._store.ended_runs(running.experiment_id))
+        known.looked(ended, self._monotonic())
+        if known.progress.is_stuck(ended, self._monotonic()):
             await self._resend_responses(known)
             await self._resend_failures(known)
+            known.progress.sent_again(self._monotonic())
         missing = {
             model: known.runs_of_a_model - ended.get(model, 0)
             for model in sorted(running.model_ids)
@@ -253,7 +299,7 @@ class Reconciler:
     async def _request(self, experiment: Experiment, model: str, most: int) -> int:
         """Request runs of a model that are not done."""
         sent = 0
-        for batch in _batches(run for run in experiment.runs() if run.model_id == model):
+        for batch in batches((run for run in experiment.runs() if run.model_id == model), BATCH):
             ids = [run.run_id for run in batch]
             done = await self._store.done_runs(experiment.experiment_id, ids)
             due = [run for run in batch if run.run_id not in done][: most - sent]
@@ -265,6 +311,22 @@ class Reconciler:
         self._tell("runs", sent, experiment.experiment_id, model=model)
         return sent
 
+    async def _resume(self, experiment_id: str) -> None:
+        """Request again, at once, what is not done: requests were settled while it was stopped."""
+        counts = await self._publish_plan(experiment_id)
+        await self._store.change_state(experiment_id, ExperimentState.OPEN)
+        del self._known[experiment_id]  # everything is given time anew
+        log.info("resumed", correlation_id=experiment_id, runs=counts.requested)
+
+    async def _publish_plan(self, experiment_id: str) -> PlanCounts:
+        """Publish a plan from its start, of the experiment as it is stored now."""
+        experiment = await self._store.experiment(experiment_id)
+        if experiment is None:
+            raise ExperimentStopped(f"experiment {experiment_id} was deleted")
+        return await publish_plan(
+            experiment, self._store, self._publish, clock=self._clock, source=SOURCE
+        )
+
     async def _resume_plan(
         self, known: _Known, missing: Mapping[str, int], in_hand: Collection[str]
     ) -> None:
@@ -273,12 +335,10 @@ class Reconciler:
         if in_hand or await self._waits(RUNNER_RUN_REQUESTED.name):
             known.plan.touch(now)
         if known.plan.is_stuck(dict(missing), now):
-            experiment = known.experiment
-            counts = await publish_plan(
-                experiment, self._store, self._publish, clock=self._clock, source=SOURCE
-            )
+            experiment_id = known.experiment.experiment_id
+            counts = await self._publish_plan(experiment_id)
             known.plan.sent_again(now)
-            self._tell("plans", 1, experiment.experiment_id, runs=counts.published)
+            self._tell("plans", 1, experiment_id, runs=counts.requested)
 
     async def _resend_responses(self, known: _Known) -> None:
         """Publish responses again that have waited for their score for long."""
@@ -330,11 +390,6 @@ class Reconciler:
     def _tell(self, what: SentAgain, count: int, experiment_id: str, **more: object) -> None:
         self.sent_again[what] += count
         log.warning("sent again", what=what, count=count, correlation_id=experiment_id, **more)
-
-
-def _batches(runs: Iterator[Run]) -> Iterator[list[Run]]:
-    while batch := list(islice(runs, BATCH)):
-        yield batch
 
 
 @asynccontextmanager

@@ -24,7 +24,7 @@ DIGITS_LIMIT = 40
 """Digits of a whole number at most."""
 
 MISTAKES_LIMIT = 1000
-"""Mistakes told at once at most."""
+"""Mistakes told at once at most: then reading ends, since finding words for each takes a while."""
 
 _PLAIN_KEY = re.compile(r"[\w-]{1,60}")
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
@@ -124,15 +124,28 @@ class Unreadable(InvalidInput):
         self.problem = problem
 
 
+class TooManyMistakes(InvalidInput):
+    """There are more mistakes than are told at once. It ends the reading of a document."""
+
+
 @dataclass(slots=True)
 class Mistakes:
     """The mistakes found so far."""
 
     _found: list[tuple[Place, str]] = field(default_factory=list)
+    _are_more: bool = False
 
     def add(self, place: Place, problem: str) -> None:
-        """Note one more."""
+        """Note one more. Raises TooManyMistakes where there is no room for it."""
+        if self.is_full:
+            self._are_more = True
+            raise TooManyMistakes(f"{place}: {problem}")
         self._found.append((place, problem))
+
+    @property
+    def is_full(self) -> bool:
+        """Whether there is no room for another one."""
+        return len(self._found) >= MISTAKES_LIMIT
 
     def __bool__(self) -> bool:
         return bool(self._found)
@@ -146,10 +159,10 @@ class Mistakes:
         return tuple(Mistake(str(place), problem) for place, problem in ordered)
 
     def as_error(self) -> InvalidConfig:
-        """The error that tells them, and how many are left out where they are very many."""
-        told = self.in_order()[:MISTAKES_LIMIT]
-        if more := len(self._found) - len(told):
-            told += (Mistake(told[-1].place, f"{more} more mistakes follow"),)
+        """The error that tells them, and that there are more where they are very many."""
+        told = self.in_order()
+        if self._are_more:
+            told += (Mistake(told[-1].place, "there are more mistakes: mend these first"),)
         return InvalidConfig(told)
 
 

@@ -14,7 +14,8 @@ hold up the others. Where every message is handled in the same short time, there
 
 A message that is redelivered SUSPECT_AFTER times unsettled may be what ends its consumers. It
 becomes a suspect of its queue: it is handed out alone, to a consumer that has nothing else in hand,
-and if it comes back unsettled SUSPECT_AFTER times again, it is a dead letter.
+and if it comes back unsettled SUSPECT_AFTER times again, it is a dead letter. One that takes long
+and ends nobody does not keep the others waiting: see `alone_for`.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Collection, Iterable, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
+from math import inf
 from typing import Final, NamedTuple, Protocol
 
 SUSPECT_AFTER: Final = 5
@@ -29,9 +31,23 @@ SUSPECT_AFTER: Final = 5
 it is a dead letter."""
 
 
+ALONE_SECONDS: Final = (2.0, 30.0)
+"""For how long a suspect is alone in hand, unless it is settled before, the first time and the
+second. Whatever ends consumers mostly does so at once."""
+
+
+def alone_for(redeliveries: int) -> float:
+    """Seconds after which others may be handed out beside a suspect that is still in hand.
+
+    One that came back unsettled more than once is alone until it is settled: nothing becomes a dead
+    letter that was not alone the last times.
+    """
+    return ALONE_SECONDS[redeliveries] if redeliveries < len(ALONE_SECONDS) else inf
+
+
 def ended_alone(times: int) -> str:
     """Why a suspect is a dead letter."""
-    return f"its consumer ended {times} times while handling this message alone"
+    return f"its consumer ended {times} times after it was given this message alone"
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +95,9 @@ class Delivery(NamedTuple):
     receipt: int
     """What the consumer settles it by; of no meaning to anybody else."""
 
+    suspect: bool = False
+    """Whether it may be what ends its consumers, and is the only one of its receive."""
+
 
 @dataclass(frozen=True, slots=True)
 class DeadLetter:
@@ -114,8 +133,8 @@ class Consumer(Protocol):
 
         Waits too while as many deliveries are unsettled as the consumer may hold. While a suspect
         waits for this consumer, nothing else is handed out: it comes as the only delivery once
-        everything in hand is settled, and what comes next waits until it is settled too. Gives way
-        to other tasks even if deliveries are ready.
+        everything in hand is settled, and what comes next waits until it is settled too, or in hand
+        for `alone_for` so long. Gives way to other tasks even if deliveries are ready.
         """
         ...
 
@@ -198,9 +217,12 @@ class Broker(Protocol):
         """
         ...
 
-    async def depth(self, queue: str, group: str | None = None) -> int | None:
+    async def depth(
+        self, queue: str, group: str | None = None, *, groups: Collection[str] = ()
+    ) -> int | None:
         """How many messages wait in the queue, suspects and delayed ones included, unsettled ones
-        not; None where the broker cannot tell.
+        not; None where the broker cannot tell. These `groups` are counted too, where a broker
+        cannot list those of a queue that keeps its groups apart.
 
         With a `group`, how many of that group there are at least: those that wait, and those that
         this broker's consumers have in hand. What other processes have in hand, until it is settled
@@ -224,10 +246,26 @@ class Broker(Protocol):
         """Throw the dead letters of a queue away; returns how many."""
         ...
 
+    async def remove_group(self, queue: str, group: str) -> None:
+        """Throw away what waits of a group, and what the broker keeps for it, in a queue that keeps
+        its groups apart.
+
+        For a group that nobody serves any more: it is given a moment for that. What is delayed or
+        suspect may stay. The group is there again as soon as somebody serves it or publishes to it.
+        """
+        ...
+
     def problems(self) -> Sequence[str]:
         """One sentence for each declared queue, and each group that is served, whose messages do
         not flow at the moment: it is missing, has no leader, or this broker's consumer of it does
         not consume it. Empty when all is well. Says what was seen last, and asks nobody.
+        """
+        ...
+
+    async def inspect(self, queues: Iterable[WorkQueue]) -> Sequence[str]:
+        """One sentence for each of these queues, and those beside them, that is missing or has no
+        leader, with what to do about it. Asks now, and declares nothing. Groups are left to
+        `problems` of whoever serves them.
         """
         ...
 

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Final, NamedTuple, Protocol
 
+from socratic_bench.domain.trouble import Trouble
+
 DEAD_AFTER_SECONDS: Final = 15.0
 """An owner whose last heartbeat is older is dead."""
 
@@ -49,6 +51,9 @@ class LeaseAnswer(Enum):
 
     OVER_BUDGET = auto()
     """What the call may cost does not fit into what is left of the budget now."""
+
+    STOPPED = auto()
+    """The experiment is paused, cancelled or deleted."""
 
 
 class CallEnd(NamedTuple):
@@ -102,6 +107,9 @@ class LeaseStore(Protocol):
         What a lease that is taken over had reserved stays committed until that lease is settled.
 
         A claim whose lease `owner` holds already is granted again and changes nothing.
+
+        Once a change of state is stored in which no call may begin, nothing of that experiment is
+        granted, such a claim neither.
         """
         ...
 
@@ -120,8 +128,13 @@ class LeaseStore(Protocol):
         """
         ...
 
-    async def heartbeat(self, owner: str, in_hand: Collection[ModelInHand]) -> None:
-        """Say that `owner` is alive, and of which models it has runs in hand.
+    async def heartbeat(
+        self,
+        owner: str,
+        in_hand: Collection[ModelInHand],
+        troubles: Collection[Trouble] = (),
+    ) -> None:
+        """Say that `owner` is alive, of which models it has runs in hand, and which of them fail.
 
         To be called every few seconds while it has runs in hand. An owner that was taken for dead
         is alive again.
@@ -138,6 +151,10 @@ class LeaseStore(Protocol):
 
     async def models_in_hand(self, experiment_id: str) -> Mapping[str, int]:
         """The models of an experiment that live owners have runs of, and how many owners."""
+        ...
+
+    async def troubles(self, experiment_id: str) -> Sequence[Trouble]:
+        """The troubles of an experiment's models, as each live owner said last, in no order."""
         ...
 
     async def spending(self, experiment_id: str) -> Spending:

@@ -40,7 +40,8 @@ class Reply:
 
     text: str
     status: Status
-    """OK, TRUNCATED or REFUSED; an empty text is found by whoever records the reply."""
+    """OK, TRUNCATED or REFUSED, or ERROR with its kind; an empty text is found by whoever records
+    the reply."""
 
     usage: Usage
     latency_ms: int | None
@@ -50,6 +51,9 @@ class Reply:
 
     first_token_ms: int | None = None
     """How long the first piece of text or reasoning took; None where the reply came whole."""
+
+    error_kind: str | None = None
+    """Which kind of ERROR this is: UNFINISHED."""
 
 
 class FailureKind(StrEnum):

@@ -9,15 +9,15 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from socratic_bench.domain.cell import Cell, Tally
+from socratic_bench.domain.cell import Tally
 from socratic_bench.domain.leaderboard import (
     Consumption,
     Leaderboard,
     ModelRow,
     Standing,
 )
-from socratic_bench.domain.manifest import Experiment
 from socratic_bench.domain.money import NANODOLLARS_PER_DOLLAR
+from socratic_bench.domain.outline import ExperimentOutline
 from socratic_bench.domain.statistics import Estimate
 from socratic_bench.ports.store import Store
 from socratic_bench.reporting.costs import known_share, total, total_usd
@@ -123,18 +123,17 @@ class ExperimentSummary(BaseModel):
     done: int
 
     @classmethod
-    def of(cls, experiment: Experiment, *, done: int) -> ExperimentSummary:
-        manifest = experiment.manifest
+    def of(cls, experiment: ExperimentOutline, *, done: int) -> ExperimentSummary:
         return cls(
             experiment_id=experiment.experiment_id,
-            manifest_id=manifest.manifest_id,
+            manifest_id=experiment.manifest_id,
             conditions_id=experiment.conditions_id,
-            profile=manifest.profile,
+            profile=experiment.profile,
             occasion=experiment.occasion,
-            models=len(manifest.models),
+            models=len(experiment.model_ids),
             created_at=experiment.created_at,
             completed_at=experiment.completed_at,
-            planned=manifest.planned_runs,
+            planned=experiment.planned_runs,
             done=done,
         )
 
@@ -182,34 +181,32 @@ def _compare(selected: Selection) -> ModelComparison:
         profile=board.profile,
         vectors=board.vectors,
         dimensions=board.dimensions,
-        experiments=_summaries(board.experiments, selected.cells),
+        experiments=tuple(
+            ExperimentSummary.of(ExperimentOutline.of(each), done=selected.done[each.experiment_id])
+            for each in board.experiments
+        ),
         mixed_conditions=mixed,
-        note=_note(len(board.conditions), board.profile, selected.left_out),
+        note=_note(len(board.conditions), board.profile, selected),
     )
 
 
-def _summaries(
-    experiments: Iterable[Experiment], cells: Iterable[Cell]
-) -> tuple[ExperimentSummary, ...]:
-    profiles = {each.experiment_id: each.manifest.profile for each in experiments}
-    done = dict.fromkeys(profiles, 0)
-    for cell in cells:
-        if profiles.get(cell.key.experiment_id) == cell.key.profile:
-            done[cell.key.experiment_id] += cell.runs_ended
-    return tuple(ExperimentSummary.of(each, done=done[each.experiment_id]) for each in experiments)
-
-
-def _note(conditions: int, profile: str, left_out: int) -> str | None:
+def _note(conditions: int, profile: str, selected: Selection) -> str | None:
     sentences = []
+    left_out = selected.left_out
     if conditions > 1:
         sentences.append(
-            f"This table mixes {conditions} different test conditions (scenarios, prompts, "
-            "parameters or repeats): figures compare only within one of them."
+            f"This table mixes {conditions} different test conditions (scenarios, prompts "
+            "or parameters): figures compare only within one of them."
         )
     if left_out:
         experiments = "1 experiment" if left_out == 1 else f"{left_out} experiments"
         verb = "is" if left_out == 1 else "are"
         sentences.append(f"{experiments} scored by another profile than {profile} {verb} left out.")
+    if selected.too_old:
+        sentences.append(
+            f"There is no room for all experiments in one table: the {selected.too_old} oldest "
+            "are left out."
+        )
     return " ".join(sentences) or None
 
 

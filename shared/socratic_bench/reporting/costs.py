@@ -7,7 +7,6 @@ from math import floor, log10
 from pydantic import BaseModel, ConfigDict
 
 from socratic_bench.domain.cell import Tally
-from socratic_bench.domain.manifest import Manifest
 from socratic_bench.domain.money import NANODOLLARS_PER_DOLLAR
 from socratic_bench.ports.leases import Spending
 
@@ -66,11 +65,11 @@ class SpendingFigures(BaseModel):
     """Whether calls were given up since the budget does not suffice for them."""
 
     @classmethod
-    def of(cls, spending: Spending, manifest: Manifest) -> SpendingFigures:
-        priced = any(model.price is not None for model in manifest.models)
+    def of(cls, spending: Spending, *, has_prices: bool) -> SpendingFigures:
+        """Of an experiment any of whose models has a price, or none."""
         return cls(
             budget_usd=None if spending.budget is None else usd(spending.budget),
-            spent_usd=usd(spending.committed - spending.in_flight) if priced else None,
-            in_flight_usd=usd(spending.in_flight) if priced else None,
+            spent_usd=usd(spending.committed - spending.in_flight) if has_prices else None,
+            in_flight_usd=usd(spending.in_flight) if has_prices else None,
             exhausted=spending.exhausted,
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from enum import StrEnum
 from typing import Literal
@@ -10,13 +10,16 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict
 
 from socratic_bench.domain.cell import Cell, Tally
+from socratic_bench.domain.experiment_state import ExperimentState
 from socratic_bench.domain.manifest import Experiment, TutorModel
+from socratic_bench.domain.outline import ExperimentOutline
+from socratic_bench.domain.trouble import Trouble
 from socratic_bench.errors import UnknownExperiment
 from socratic_bench.ports.leases import Spending
 from socratic_bench.ports.store import Progress, Store
 from socratic_bench.reporting.comparison import ExperimentSummary
 from socratic_bench.reporting.costs import SpendingFigures, known_share, total_usd
-from socratic_bench.reporting.failures import failure_kinds
+from socratic_bench.reporting.failures import ModelFailures, model_failures
 from socratic_bench.scoring.statuses import Status
 
 NAMED = 5
@@ -32,6 +35,12 @@ class State(StrEnum):
     AT_WORK = "at_work"
     OVERDUE = "overdue"
     """Its deadline has passed and not every run is done."""
+
+    PAUSED = "paused"
+    """No call begins until it is resumed."""
+
+    CANCELLED = "cancelled"
+    """It is carried out no further, unless it is resumed."""
 
     OUT_OF_BUDGET = "out_of_budget"
     """Calls were given up since the budget does not suffice for them, and not every run is done,
@@ -53,7 +62,7 @@ class ExperimentStatus(ExperimentSummary):
 
     @classmethod
     def at(
-        cls, now: datetime, experiment: Experiment, progress: Progress, spending: Spending
+        cls, now: datetime, experiment: ExperimentOutline, progress: Progress, spending: Spending
     ) -> ExperimentStatus:
         """The status of an experiment that is this far and cost this much, `now`."""
         left = max(0, progress.planned - progress.done)
@@ -63,13 +72,15 @@ class ExperimentStatus(ExperimentSummary):
             left=left,
             deadline_at=experiment.deadline_at,
             state=_state(now, experiment, exhausted=spending.exhausted),
-            spending=SpendingFigures.of(spending, experiment.manifest),
+            spending=SpendingFigures.of(spending, has_prices=experiment.has_prices),
         )
 
 
-def _state(now: datetime, experiment: Experiment, *, exhausted: bool) -> State:
+def _state(now: datetime, experiment: ExperimentOutline, *, exhausted: bool) -> State:
     if experiment.completed_at is not None:
         return State.COMPLETE
+    if not experiment.state.calls_may_begin:
+        return State(experiment.state)
     if exhausted:
         return State.OUT_OF_BUDGET
     return State.OVERDUE if now >= experiment.deadline_at else State.AT_WORK
@@ -81,7 +92,20 @@ async def experiment_status(
     """The status of an experiment as the store has it, `now`."""
     progress = await store.progress(experiment.experiment_id)
     spending = await store.spending(experiment.experiment_id)
-    return ExperimentStatus.at(now, experiment, progress, spending)
+    return ExperimentStatus.at(now, ExperimentOutline.of(experiment), progress, spending)
+
+
+async def experiment_statuses(
+    store: Store, experiments: Sequence[ExperimentOutline], now: datetime
+) -> list[ExperimentStatus]:
+    """The statuses of many experiments, asked for together."""
+    ids = [each.experiment_id for each in experiments]
+    progress, spending = await store.progress_of(ids), await store.spending_of(ids)
+    return [
+        ExperimentStatus.at(now, each, progress[each.experiment_id], spending[each.experiment_id])
+        for each in experiments
+        if each.experiment_id in progress and each.experiment_id in spending
+    ]
 
 
 class ModelProgress(BaseModel):
@@ -100,6 +124,9 @@ class ModelProgress(BaseModel):
     failures: dict[str, int]
     """How many runs failed why, the most frequent kind first."""
 
+    failure_examples: dict[str, str]
+    """For each of those kinds what one of its runs was told."""
+
     total_cost_usd: float | None
     """Of the responses with a known cost; null where none has one, which is not zero."""
 
@@ -114,16 +141,16 @@ async def model_progress(store: Store, experiment: Experiment) -> tuple[ModelPro
     for cell in await store.cells([experiment.experiment_id]):
         if cell.key.profile == manifest.profile:
             cells[cell.key.model_id].append(cell)
-    failures = await failure_kinds(store, experiment)
+    failures = await model_failures(store, experiment.experiment_id)
     planned = len(manifest.scenarios) * manifest.repeats
     return tuple(
-        _model_progress(model, planned, cells[model.id], failures.get(model.id, {}))
+        _model_progress(model, planned, cells[model.id], failures.get(model.id, ModelFailures()))
         for model in manifest.models
     )
 
 
 def _model_progress(
-    model: TutorModel, planned: int, cells: Sequence[Cell], failures: Mapping[str, int]
+    model: TutorModel, planned: int, cells: Sequence[Cell], failures: ModelFailures
 ) -> ModelProgress:
     cost = Tally()
     for cell in cells:
@@ -135,29 +162,47 @@ def _model_progress(
         planned=planned,
         done=sum(cell.runs_ended for cell in cells),
         failed=sum(cell.statuses.get(Status.ERROR, 0) for cell in cells),
-        failures=dict(failures),
+        failures=dict(failures.counts.most_common()),
+        failure_examples=failures.examples,
         total_cost_usd=total_usd(cost),
         cost_known=known_share(cost, sum(cell.responses for cell in cells)),
     )
 
 
+async def model_troubles(store: Store, experiment: Experiment) -> tuple[Trouble, ...]:
+    """Which models fail now, as live runners say, in the order of the manifest.
+
+    Where several say so of one model: that which has the most attempts behind it.
+    """
+    if experiment.completed_at is not None:
+        return ()
+    troubles: dict[str, Trouble] = {}
+    for trouble in await store.troubles(experiment.experiment_id):
+        told = troubles.get(trouble.model_id)
+        if told is None or told.attempt < trouble.attempt:
+            troubles[trouble.model_id] = trouble
+    return tuple(troubles[model.id] for model in experiment.manifest.models if model.id in troubles)
+
+
 async def find_experiment(store: Store, experiment_id: str) -> Experiment:
     """The experiment of this id, or of the only id that begins with it.
 
-    Raises UnknownExperiment where there is none, or where it could be several.
+    Raises UnknownExperiment where there is none, or none any more, or where it could be several.
     """
     if found := await store.experiment(experiment_id):
         return found
     meant = [
-        each
-        for each in await store.experiments()
+        each.experiment_id
+        for each in await store.outlines()
         if experiment_id and each.experiment_id.startswith(experiment_id)
     ]
-    if len(meant) == 1:
-        return meant[0]
+    if len(meant) == 1 and (found := await store.experiment(meant[0])):
+        return found
+    if not meant and ExperimentState.DELETED in (await store.states([experiment_id])).values():
+        raise UnknownExperiment(f"experiment {experiment_id} was deleted")
     if not meant:
         raise UnknownExperiment(f"there is no experiment {experiment_id!r} in this store")
-    named = ", ".join(each.experiment_id for each in meant[:NAMED])
+    named = ", ".join(meant[:NAMED])
     more = ", …" if len(meant) > NAMED else ""
     raise UnknownExperiment(
         f"{experiment_id!r} could be {len(meant)} experiments: {named}{more}; "

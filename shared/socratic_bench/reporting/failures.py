@@ -4,32 +4,61 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 
-from socratic_bench.domain.manifest import Experiment
-from socratic_bench.ports.store import Store
+from socratic_bench.domain.trouble import one_line
+from socratic_bench.ports.store import FailureKind, Store
+from socratic_bench.reporting.comparison import ModelComparison, ModelFigures
+from socratic_bench.scoring.statuses import Status
 
-BATCH = 500
-"""Failed runs that are looked up at a time."""
+
+@dataclass(slots=True)
+class ModelFailures:
+    """The failed runs of one model."""
+
+    counts: Counter[str] = field(default_factory=Counter)
+    """How many runs failed for which kind."""
+
+    examples: dict[str, str] = field(default_factory=dict)
+    """For each kind what one of them was told."""
+
+    def add(self, failed: FailureKind) -> None:
+        """Count runs that failed for the same reason."""
+        self.counts[failed.kind] += failed.runs
+        self.examples.setdefault(failed.kind, one_line(failed.message))
 
 
-async def failure_kinds(store: Store, experiment: Experiment) -> Mapping[str, Mapping[str, int]]:
-    """How many runs of each model failed why, the most frequent kind first.
+async def model_failures(store: Store, experiment_id: str) -> Mapping[str, ModelFailures]:
+    """The failures of those models that have any.
 
     A run does not count once it has ended with a response.
     """
-    failed = {
-        failure.run.run_id: failure
-        for failure in await store.failure_rows(experiment.experiment_id)
-        if failure.profile == experiment.manifest.profile
-    }
-    kinds: dict[str, Counter[str]] = {}
-    run_ids = list(failed)
-    for start in range(0, len(run_ids), BATCH):
-        batch = run_ids[start : start + BATCH]
-        responses = await store.responses(batch)
-        for run_id in batch:
-            answered = responses.get(run_id, ())
-            if not (answered and answered[-1].last_turn):
-                failure = failed[run_id]
-                kinds.setdefault(failure.run.model_id, Counter())[failure.kind] += 1
-    return {model_id: dict(counts.most_common()) for model_id, counts in kinds.items()}
+    failures: dict[str, ModelFailures] = {}
+    for each in await store.failure_kinds(experiment_id):
+        failures.setdefault(each.model_id, ModelFailures()).add(each)
+    return failures
+
+
+async def why_unscored(store: Store, comparison: ModelComparison) -> Mapping[str, str]:
+    """For each model without a score that ended any run, what became of most of them.
+
+    A status of its responses, or the class of its failures.
+    """
+    reasons: dict[str, str] = {}
+    for model in comparison.models:
+        if model.overall_score is not None or not model.statuses:
+            continue
+        reason = max(model.statuses, key=model.statuses.__getitem__)
+        if reason == Status.ERROR:
+            reason = await _most_frequent(store, model) or reason
+        reasons[model.model_id] = reason
+    return reasons
+
+
+async def _most_frequent(store: Store, model: ModelFigures) -> str | None:
+    for experiment_id in model.experiment_ids:
+        failures = await model_failures(store, experiment_id)
+        if model.model_id in failures:
+            [(kind, _)] = failures[model.model_id].counts.most_common(1)
+            return kind
+    return None

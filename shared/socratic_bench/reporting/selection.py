@@ -1,9 +1,10 @@
-"""Which experiments a table is made of, and their cells."""
+"""Which experiments stand in a table, and their cells."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from socratic_bench.domain.cell import Cell
 from socratic_bench.domain.leaderboard import (
@@ -13,12 +14,22 @@ from socratic_bench.domain.leaderboard import (
     newest_experiments,
 )
 from socratic_bench.domain.manifest import Experiment
+from socratic_bench.domain.outline import ExperimentOutline
 from socratic_bench.errors import UnknownExperiment
 from socratic_bench.ports.store import Store
 from socratic_bench.scoring.profiles import CANONICAL
 
 EVERY = "all"
 """Selects every experiment at once instead of one by its id."""
+
+MOST_TOGETHER: Final = 500
+"""Experiments in one table at most."""
+
+MOST_CELLS: Final = 40_000
+"""Cells of a table: once there are so many, older experiments are left out. They take 100 MB."""
+
+_READ_TOGETHER: Final = 10
+"""Experiments whose cells are read at a time, those that do not count too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,9 +40,17 @@ class Selection:
     """For each model the experiments that count, newest first."""
 
     cells: Sequence[Cell]
+    """Those of the models in these experiments, under the profile."""
+
+    done: Mapping[str, int]
+    """How many runs of each experiment are done."""
+
     profile: str
     left_out: int
     """Experiments that were meant too, but were scored by another profile."""
+
+    too_old: int
+    """Experiments that were meant too, but were too many."""
 
     def leaderboard(self) -> Leaderboard:
         """Their models, best first. Takes a while for many: not for the event loop."""
@@ -41,26 +60,73 @@ class Selection:
 async def select(store: Store, experiment: str | None) -> Selection:
     """Each model's newest experiment, one experiment by its id, or `all`.
 
-    A table has one profile: that of the newest experiment in it. Raises UnknownExperiment for an id
-    the store does not have.
+    A table has one profile: that of the newest experiment in it. There are bounds to how many
+    experiments it has. Raises UnknownExperiment for an id the store does not have.
     """
     candidates = await _candidates(store, experiment)
-    profile = candidates[0].manifest.profile if candidates else CANONICAL
-    comparable = [each for each in candidates if each.manifest.profile == profile]
+    profile = candidates[0].profile if candidates else CANONICAL
+    comparable = [each for each in candidates if each.profile == profile]
+    wanted = comparable if experiment == EVERY else _newest(comparable)
+    ids = [each.experiment_id for each in wanted[:MOST_TOGETHER]]
+    experiments = await store.experiments(ids)
     choose = every_experiment if experiment == EVERY else newest_experiments
-    by_model = choose(comparable)
-    chosen = {each.experiment_id for several in by_model.values() for each in several}
-    cells = await store.cells(chosen) if chosen else ()
-    return Selection(by_model, cells, profile, len(candidates) - len(comparable))
+    cells, done = await _cells_and_done(store, choose(experiments), experiments, profile)
+    shown = [each for each in experiments if each.experiment_id in done]
+    return Selection(
+        choose(shown),
+        cells,
+        done,
+        profile,
+        left_out=len(candidates) - len(comparable),
+        too_old=len(wanted) - len(ids) + len(experiments) - len(shown),
+    )
 
 
-async def _candidates(store: Store, experiment: str | None) -> Sequence[Experiment]:
+async def _candidates(store: Store, experiment: str | None) -> Sequence[ExperimentOutline]:
     if experiment is None or experiment == EVERY:
-        return await store.experiments()
+        return await store.outlines()
     found = await store.experiment(experiment)
     if found is None:
         raise UnknownExperiment(
             f"experiment: there is no {experiment!r} in this store; "
             f"name one that it has, or {EVERY!r}"
         )
-    return [found]
+    return [ExperimentOutline.of(found)]
+
+
+def _newest(experiments: Iterable[ExperimentOutline]) -> list[ExperimentOutline]:
+    """Those that are any model's newest; given and returned newest first."""
+    seen: set[str] = set()
+    newest = []
+    for experiment in experiments:
+        if not seen.issuperset(experiment.model_ids):
+            seen.update(experiment.model_ids)
+            newest.append(experiment)
+    return newest
+
+
+async def _cells_and_done(
+    store: Store,
+    by_model: Mapping[str, tuple[Experiment, ...]],
+    experiments: Sequence[Experiment],
+    profile: str,
+) -> tuple[list[Cell], dict[str, int]]:
+    """The cells that count, and how many runs of each experiment are done: of the newest first,
+    until there are MOST_CELLS.
+    """
+    counting = {
+        (each.experiment_id, model_id) for model_id, several in by_model.items() for each in several
+    }
+    cells: list[Cell] = []
+    done: dict[str, int] = {}
+    for start in range(0, len(experiments), _READ_TOGETHER):
+        if len(cells) >= MOST_CELLS:
+            break
+        ids = [each.experiment_id for each in experiments[start : start + _READ_TOGETHER]]
+        done |= dict.fromkeys(ids, 0)
+        for cell in await store.cells(ids):
+            if cell.key.profile == profile:
+                done[cell.key.experiment_id] += cell.runs_ended
+                if (cell.key.experiment_id, cell.key.model_id) in counting:
+                    cells.append(cell)
+    return cells, done

@@ -68,7 +68,7 @@ async def _differences(store: Store, experiment_id: str) -> list[Difference]:
 
 
 async def _recompute(store: Store, experiment_id: str) -> Mapping[CellKey, Cell]:
-    failures = await store.failure_rows(experiment_id)
+    failures = [each async for page in store.failure_rows(experiment_id) for each in page]
     failed = {(failure.run.run_id, failure.profile) for failure in failures}
     ended_after_all: set[tuple[str, str]] = set()
     cells: dict[CellKey, Cell] = {}

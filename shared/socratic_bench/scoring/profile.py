@@ -88,4 +88,5 @@ def overall(values: tuple[float, ...], weights: tuple[float, ...] | None) -> flo
     if weights is None:
         return sum(values) / len(values)
     total = sum(weights)
-    return sum(value * weight for value, weight in zip(values, weights, strict=True)) / total
+    mean = sum(value * weight for value, weight in zip(values, weights, strict=True)) / total
+    return min(mean, 1.0)  # rounding may leave the scale by its last digit

@@ -17,7 +17,13 @@ class Status(StrEnum):
     EMPTY = "empty"
     """The tutor returned nothing but white space."""
     ERROR = "error"
-    """No response came; the kind of error stands beside it."""
+    """No response came, or none that is known to be finished; the kind of error stands beside it.
+    """
+
+
+UNFINISHED = "unfinished"
+"""The kind of ERROR of an answer that ended for a reason not known to end a finished one. It is
+kept all the same: it was paid for, and a later version may know the reason."""
 
 
 def effective_status(status: Status, text: str) -> Status:

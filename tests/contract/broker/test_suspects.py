@@ -5,14 +5,17 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Awaitable, Callable
+from contextlib import AsyncExitStack
 
 import pytest
 
+from socratic_bench.ports import broker as port
 from socratic_bench.ports.broker import (
     SUSPECT_AFTER,
     Broker,
     Consumer,
     DeadLetter,
+    Delivery,
     WorkQueue,
     ended_alone,
 )
@@ -93,6 +96,73 @@ async def test_a_suspect_that_is_retried_is_none_any_more(
         await broker.publish([message(queue, 1)])
         assert len(await traffic.take(consumer, 1)) == 1
     assert again.attempt == 1 + counted
+
+
+async def _make_suspects(broker: Broker, queue: WorkQueue, traffic: Traffic, *names: str) -> None:
+    """Publish messages, each of which is in the hand of several consumers when they end."""
+    await broker.publish([message(queue, 1, name) for name in names])
+    for _ in range(SUSPECT_AFTER):
+        async with AsyncExitStack() as stack:
+            consumers = [
+                await stack.enter_async_context(broker.consume(queue.name, prefetch=1))
+                for _ in names
+            ]
+            await asyncio.gather(*(traffic.take(consumer, 1) for consumer in consumers))
+
+
+async def test_a_suspect_that_takes_long_and_ends_nobody_keeps_others_waiting_for_a_while_only(
+    broker: Broker, queue: WorkQueue, traffic: Traffic, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(port, "ALONE_SECONDS", (0.3, 0.3))
+    await _make_suspects(broker, queue, traffic, "slow", "other")
+    async with broker.consume(queue.name, prefetch=10) as consumer:
+        alone = await traffic.receive(consumer)
+        beside = await traffic.receive(consumer)
+        assert sorted(ids([*alone, *beside])) == ["other/1", "slow/1"]
+        assert [len(alone), len(beside)] == [1, 1]
+        assert all(delivery.suspect for delivery in [*alone, *beside])
+        await broker.publish([message(queue, 2)])
+        normal = await traffic.receive(consumer)
+        assert [(delivery.message.id, delivery.suspect) for delivery in normal] == [
+            ("model/2", False)
+        ]
+        await consumer.ack([*beside, *normal, *alone])
+    await traffic.until_depth(broker, queue, 0)
+    assert await broker.dead_letters(queue.name) == []
+
+
+async def test_what_ends_its_consumers_late_is_the_only_dead_letter(
+    broker: Broker, queue: WorkQueue, traffic: Traffic, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(port, "ALONE_SECONDS", (0.1, 0.3))
+    long = 0.8  # longer than both, for a good message as for what ends the consumer
+    await _make_suspects(broker, queue, traffic, "late", "good")
+    done: list[str] = []
+
+    async def live() -> None:
+        async with broker.consume(queue.name, prefetch=10) as consumer:
+            while in_hand := await _received_within(consumer, long):
+                if "late/1" in ids(in_hand):
+                    return
+                await consumer.ack(in_hand)
+                done.extend(ids(in_hand))
+
+    async with waiting_for("the dead letter and the good message"):
+        while len(letters := await broker.dead_letters(queue.name)) + len(done) < 2:
+            await live()
+    assert [letter.message.id for letter in letters] == ["late/1"]
+    assert done == ["good/1"]
+
+
+async def _received_within(consumer: Consumer, seconds: float) -> list[Delivery]:
+    """All that is handed out until nothing is for so many seconds."""
+    received: list[Delivery] = []
+    while True:
+        try:
+            async with asyncio.timeout(seconds):
+                received += await consumer.receive(10)
+        except TimeoutError:
+            return received
 
 
 @pytest.mark.parametrize("parcel", [1, 8])

@@ -6,6 +6,8 @@ from pathlib import Path
 
 from socratic_bench.domain.manifest import Parameters, TutorModel
 from socratic_bench.ports.models import ModelClient, Question
+from socratic_bench.providers.base_urls import origin
+from socratic_bench.providers.endpoints import Endpoint, Endpoints
 from socratic_runner.models.registry import open_client
 from tests.contract.models.adapters import ModelAdapter
 from tests.servers import ministack
@@ -19,7 +21,8 @@ class BedrockAdapter(ModelAdapter):
 
     def open(self, folder: Path) -> ModelClient:
         model = self.model.model_copy(update={"base_url": ministack.SERVER.address()})
-        return open_client(model, base_folder=folder)
+        listed = Endpoint("ministack", origin(ministack.SERVER.address()), aws=True)
+        return open_client(model, base_folder=folder, endpoints=Endpoints((listed,)))
 
     def questions(self, *, turn: int = 1) -> list[Question]:
         asked = super().questions(turn=turn)

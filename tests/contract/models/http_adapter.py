@@ -7,6 +7,7 @@ from pathlib import Path
 
 from socratic_bench.domain.manifest import Parameters, TutorModel
 from socratic_bench.ports.models import ModelClient, Question
+from socratic_bench.providers.endpoints import ANYWHERE
 from socratic_runner.models.registry import open_client
 from tests.contract.models.adapters import ModelAdapter
 from tests.servers.llama_http import NAME, SERVER
@@ -23,7 +24,7 @@ class HttpAdapter(ModelAdapter):
 
     def open(self, folder: Path) -> ModelClient:
         model = self.model.model_copy(update={"base_url": f"{SERVER.address()}{self.path}"})
-        return open_client(model, base_folder=folder)
+        return open_client(model, base_folder=folder, endpoints=ANYWHERE)
 
     def questions(self, *, turn: int = 1) -> list[Question]:
         parameters = Parameters(max_tokens=12, temperature=self.temperature)

@@ -38,7 +38,7 @@ def a_question(
         student_message=scenario.prompt,
         earlier_turns=(EARLIER,) * (turn - 1),
         parameters=parameters or Parameters(),
-        seed=sampling_seed(run, turn),
+        seed=sampling_seed(f"{model_id}/{scenario.id}", repeat, turn),
     )
 
 

@@ -15,6 +15,7 @@ from socratic_bench.domain.run import Run, RunFailure
 from socratic_bench.domain.scenario import DIMENSIONS, Scenario
 from socratic_bench.domain.score import ScoredResponse
 from socratic_bench.ports.leases import Claim, LeaseKey
+from socratic_bench.ports.store import Store
 from socratic_bench.scoring.profiles import CANONICAL
 from socratic_bench.scoring.statuses import Status
 
@@ -171,3 +172,8 @@ class Facts:
 def contents(cells: Iterable[Cell]) -> dict[CellKey, str]:
     """The cells as text, so that comparing them is comparing bytes."""
     return {cell.key: f"{cell.dimension} {cell.to_json()}" for cell in cells}
+
+
+async def failures_in(store: Store, experiment_id: str) -> list[RunFailure]:
+    """Every stored failure of an experiment."""
+    return [each async for page in store.failure_rows(experiment_id) for each in page]

@@ -23,6 +23,7 @@ from tests.contract.store.facts import (
     a_score,
     an_experiment,
     contents,
+    failures_in,
 )
 from tests.waiting import waiting_for
 
@@ -103,7 +104,7 @@ async def test_a_fold_cancelled_anywhere_is_folded_wholly_or_not_at_all(store: S
         cancelled += await _cut_off(folding, seconds=number / 10_000)
         rows = [row async for page in store.score_rows(experiment.experiment_id) for row in page]
         assert sum(scored in rows for scored in batch) in {0, 2}
-        failures = await store.failure_rows(experiment.experiment_id)
+        failures = await failures_in(store, experiment.experiment_id)
         cells = await store.cells([experiment.experiment_id])
         assert contents(cells) == contents(fold(rows, failures).values())
         async with waiting_for("a write after a fold was cancelled"):

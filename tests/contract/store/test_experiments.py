@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from datetime import timedelta, timezone
 from decimal import Decimal
 
@@ -10,8 +11,9 @@ import pytest
 
 from socratic_bench.domain.manifest import Experiment, Limits
 from socratic_bench.domain.money import Price
+from socratic_bench.domain.outline import ExperimentOutline
 from socratic_bench.errors import StoreError
-from socratic_bench.ports.store import Progress, Store
+from socratic_bench.ports.store import ExperimentCounts, Progress, Store
 from tests.contract.store.facts import (
     MINUTE,
     MONDAY,
@@ -21,6 +23,7 @@ from tests.contract.store.facts import (
     an_experiment,
     an_unscored,
     claim_of,
+    failures_in,
 )
 
 
@@ -58,7 +61,7 @@ async def test_any_character_may_be_in_what_is_asked_and_in_why_it_failed(store:
     await store.register(experiment)
     await store.fold([], [failure])
     assert await store.experiment(experiment.experiment_id) == experiment
-    assert await store.failure_rows(experiment.experiment_id) == [failure]
+    assert await failures_in(store, experiment.experiment_id) == [failure]
 
 
 async def test_an_experiment_that_is_not_there_is_none(store: Store) -> None:
@@ -269,3 +272,108 @@ async def test_the_revision_changes_with_every_change_and_only_then(store: Store
     await store.register(_with_other_prices(experiment))
     await store.complete(experiment.experiment_id, MONDAY)
     assert await store.revision() == seen[-1]
+
+
+async def test_outlines_tell_of_every_experiment_as_it_is_now(store: Store) -> None:
+    weeks = [
+        an_experiment(occasion=f"week {week}", created_at=MONDAY + week * MINUTE)
+        for week in (2, 0, 1)
+    ]
+    for experiment in weeks:
+        await store.register(experiment)
+    two, nought, one = weeks
+    assert await store.outlines() == [ExperimentOutline.of(each) for each in (two, one, nought)]
+
+    repriced = await store.register(_with_other_prices(one))
+    await _ended(store, nought)
+    await store.complete(nought.experiment_id, MONDAY + 10 * MINUTE)
+    assert (await store.outlines())[1] == ExperimentOutline.of(repriced)
+    assert (await store.outlines())[2].completed_at == MONDAY + 10 * MINUTE
+
+
+async def test_outlines_of_another_process_are_seen(store: Store, other_store: Store) -> None:
+    experiment = an_experiment()
+    assert await store.outlines() == []
+    await other_store.register(experiment)
+    assert [each.experiment_id for each in await store.outlines()] == [experiment.experiment_id]
+    repriced = await other_store.register(_with_other_prices(experiment))
+    assert await store.outlines() == [ExperimentOutline.of(repriced)]
+    assert await store.experiments([experiment.experiment_id]) == [repriced]
+
+
+async def test_experiments_are_found_by_their_ids_however_many_there_are(store: Store) -> None:
+    weeks = [
+        an_experiment(occasion=f"week {week}", created_at=MONDAY + week * MINUTE)
+        for week in range(180)
+    ]
+    for experiment in weeks:
+        await store.register(experiment)
+    ids = [each.experiment_id for each in weeks]
+    for _ in range(2):
+        assert await store.experiments([*ids[3:], "exp-unknown"]) == weeks[:2:-1]
+    assert await store.experiments([]) == []
+    assert await store.experiments() == weeks[::-1]
+    assert len(await store.outlines()) == 180
+
+
+async def test_experiments_are_counted_by_how_they_stand(store: Store) -> None:
+    assert await store.count_experiments() == ExperimentCounts(0, 0, 0, 0, 0)
+    done, running = an_experiment(occasion="a"), an_experiment(occasion="b")
+    exhausted = an_experiment(occasion="c", budget=1000)
+    await _ended(store, done)
+    await store.complete(done.experiment_id, MONDAY)
+    for experiment in (exhausted, running):
+        await store.register(experiment)
+    await store.exhaust(exhausted.experiment_id, 10**9)
+    assert await store.count_experiments() == ExperimentCounts(
+        complete=1, exhausted=1, paused=0, cancelled=0, running=1
+    )
+
+
+async def test_progress_and_spending_of_many_are_told_together(store: Store) -> None:
+    first, second = an_experiment(occasion="a"), an_experiment(occasion="b")
+    await _ended(store, first)
+    await store.register(second)
+    ids = [first.experiment_id, second.experiment_id]
+    asked = [*ids, "exp-unknown"]
+    assert await store.progress_of(asked) == {id_: await store.progress(id_) for id_ in ids}
+    assert await store.spending_of(asked) == {id_: await store.spending(id_) for id_ in ids}
+    assert await store.progress_of([]) == {}
+    assert await store.spending_of([]) == {}
+
+
+async def test_failures_come_in_pages_and_are_counted_by_model_and_kind(store: Store) -> None:
+    experiment = await store.register(an_experiment(repeats=150))
+    runs = [*experiment.runs()]
+    late = {"kind": "timeout", "message": "\0 \\\0 \\\\u0000 too late\\"}
+    failures = [
+        a_failure(run).model_copy(update=late if number % 3 else {"kind": "auth"})
+        for number, run in enumerate(runs)
+    ]
+    await store.fold([], failures)
+    answered = runs[0]
+    await store.record([a_response(answered)])
+
+    pages = [page async for page in store.failure_rows(experiment.experiment_id)]
+    assert len(pages) > 1
+    assert [each for page in pages for each in page] == sorted(
+        failures, key=lambda each: each.run.run_id
+    )
+    counted = Counter((each.run.model_id, each.kind) for each in failures if each.run != answered)
+    kinds = await store.failure_kinds(experiment.experiment_id)
+    assert {(each.model_id, each.kind): each.runs for each in kinds} == counted
+    assert {each.message for each in kinds if each.kind == "timeout"} == {late["message"]}
+    assert [each.model_id for each in kinds] == sorted(each.model_id for each in kinds)
+
+    asked = [run.run_id for run in runs[:3]]
+    assert await store.failed_runs(experiment.experiment_id, [*asked, "run-x"]) == set(asked)
+    assert await store.failed_runs("exp-unknown", asked) == set()
+
+
+async def test_an_answered_turn_that_is_not_the_last_leaves_a_run_failed(store: Store) -> None:
+    experiment = await store.register(an_experiment(follow_ups=["Why?"]))
+    run, *_ = experiment.runs()
+    await store.record([a_response(run, last_turn=False)])
+    await store.fold([], [a_failure(run)])
+    [failed] = await store.failure_kinds(experiment.experiment_id)
+    assert (failed.model_id, failed.runs) == (run.model_id, 1)

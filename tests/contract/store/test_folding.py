@@ -17,6 +17,7 @@ from tests.contract.store.facts import (
     an_experiment,
     an_unscored,
     contents,
+    failures_in,
 )
 
 RUN = a_run()
@@ -32,7 +33,7 @@ async def test_new_facts_are_stored_and_counted(store: Store) -> None:
     assert contents(folded) == facts.cells
     assert contents(await store.cells()) == facts.cells
     assert sorted(await _score_rows(store), key=lambda scored: scored.run.repeat) == [*facts.scores]
-    assert await store.failure_rows(EXPERIMENT_ID) == [*facts.failures]
+    assert await failures_in(store, EXPERIMENT_ID) == [*facts.failures]
 
 
 async def test_a_fact_that_comes_again_changes_nothing_and_its_cell_is_returned(
@@ -44,7 +45,7 @@ async def test_a_fact_that_comes_again_changes_nothing_and_its_cell_is_returned(
         assert contents(await store.fold(facts.scores, facts.failures)) == facts.cells
     assert contents(await store.cells()) == facts.cells
     assert await _score_rows(store) == [*facts.scores]
-    assert await store.failure_rows(EXPERIMENT_ID) == [*facts.failures]
+    assert await failures_in(store, EXPERIMENT_ID) == [*facts.failures]
 
 
 async def test_a_fact_that_is_twice_in_a_batch_is_counted_once(store: Store) -> None:
@@ -65,7 +66,7 @@ async def test_of_failures_in_the_same_turn_the_first_stays(store: Store) -> Non
     first = a_failure(RUN)
     await store.fold([], [first, first.model_copy(update={"kind": "timeout"})])
     assert contents(await store.cells()) == Facts(failures=(first,)).cells
-    assert await store.failure_rows(EXPERIMENT_ID) == [first]
+    assert await failures_in(store, EXPERIMENT_ID) == [first]
 
 
 async def test_the_same_response_under_two_profiles_is_two_scores(store: Store) -> None:
@@ -83,7 +84,7 @@ async def test_a_failure_before_its_run_ended_with_a_response_is_taken_back(
     await store.fold([], facts.failures)
     assert contents(await store.fold(facts.scores, [])) == facts.cells
     assert contents(await store.cells()) == facts.cells
-    assert await store.failure_rows(EXPERIMENT_ID) == [*facts.failures]
+    assert await failures_in(store, EXPERIMENT_ID) == [*facts.failures]
 
 
 async def test_a_failure_after_its_run_ended_with_a_response_is_kept_but_not_counted(
@@ -93,7 +94,7 @@ async def test_a_failure_after_its_run_ended_with_a_response_is_kept_but_not_cou
     await store.fold(facts.scores, [])
     assert contents(await store.fold([], facts.failures)) == facts.cells
     assert contents(await store.cells()) == facts.cells
-    assert await store.failure_rows(EXPERIMENT_ID) == [*facts.failures]
+    assert await failures_in(store, EXPERIMENT_ID) == [*facts.failures]
 
 
 async def test_a_failure_beside_the_response_that_ended_its_run_is_not_counted(
@@ -243,5 +244,5 @@ async def test_a_run_that_failed_twice_failed_once_where_it_came_furthest(
         await store.fold(scores, [a_failure(RUN, turn=turn)])
     facts = Facts(scores, tuple(a_failure(RUN, turn=turn) for turn in turns))
     assert contents(await store.cells()) == facts.cells
-    assert [failure.turn for failure in await store.failure_rows(EXPERIMENT_ID)] == [3]
+    assert [failure.turn for failure in await failures_in(store, EXPERIMENT_ID)] == [3]
     assert sum(cell.runs_ended for cell in await store.cells()) == 1

@@ -6,6 +6,7 @@ import pytest
 
 from socratic_bench.domain.manifest import Experiment
 from socratic_bench.domain.run import Run
+from socratic_bench.domain.trouble import Trouble
 from socratic_bench.ports.leases import (
     DEAD_AFTER_SECONDS,
     Claim,
@@ -147,3 +148,38 @@ async def test_owners_that_nobody_has_heard_of_for_long_are_forgotten(
     await store.leave("other")
     await _take(store, claim_of(run, "o1"), "old")
     assert await _take(store, claim_of(run, "b1"), B) is HELD
+
+
+def _trouble(model_id: str, attempt: int = 1, experiment_id: str = ID) -> Trouble:
+    return Trouble(
+        experiment_id=experiment_id,
+        model_id=model_id,
+        kind="unreachable",
+        reason="connection refused: \u0000, \u2028 and [bold]",
+        attempt=attempt,
+        attempts=12,
+        next_in_seconds=None if attempt == 12 else 0.5,
+    )
+
+
+async def test_troubles_are_those_of_live_owners_as_each_said_last(
+    store: Store, other_store: Store, clock: StoppedClock
+) -> None:
+    in_hand = [ModelInHand(ID, "m")]
+    assert await store.troubles(ID) == []
+    await store.heartbeat("dead", in_hand, [_trouble("m", 3)])
+    clock.pass_by(DEAD_AFTER_SECONDS - 1)
+    await store.heartbeat(A, in_hand, [_trouble("m"), _trouble("n", 12), _trouble("o", 1, "other")])
+    await other_store.heartbeat(B, in_hand, [_trouble("m", 2)])
+    assert sorted((each.model_id, each.attempt) for each in await store.troubles(ID)) == [
+        ("m", 1),
+        ("m", 2),
+        ("m", 3),
+        ("n", 12),
+    ]
+    clock.pass_by(2)
+    await store.heartbeat(A, in_hand)
+    assert await store.troubles(ID) == [_trouble("m", 2)]
+    assert await store.models_in_hand(ID) == {"m": 2}
+    await store.leave(B)
+    assert await other_store.troubles(ID) == []

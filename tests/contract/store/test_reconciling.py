@@ -44,6 +44,18 @@ async def test_experiments_are_running_until_they_are_complete_newest_first(stor
     ]
 
 
+async def test_running_experiments_are_found_however_often_they_are_asked_for(
+    store: Store, experiment: Experiment
+) -> None:
+    other = await store.register(an_experiment(models=1, occasion="other"))
+    known = {each.experiment_id: each.model_ids for each in await store.running()}
+    await store.register(an_experiment(models=1, occasion="later"))
+    await store.complete(other.experiment_id, MONDAY)
+    again = {each.experiment_id: each.model_ids for each in await store.running()}
+    assert known.items() <= again.items()
+    assert len(again) == 3
+
+
 async def test_the_first_time_at_which_all_was_planned_stays(
     store: Store, experiment: Experiment
 ) -> None:
@@ -53,6 +65,32 @@ async def test_the_first_time_at_which_all_was_planned_stays(
     await store.mark_planned("exp-unknown", MONDAY)
     [running] = await store.running()
     assert running.planned_at == MONDAY + MINUTE
+
+
+async def test_what_experiments_ask_is_found_by_its_content_the_newest_first(
+    store: Store, experiment: Experiment
+) -> None:
+    more = await store.register(an_experiment(repeats=3, created_at=MONDAY + MINUTE))
+    await store.register(an_experiment(occasion="another", created_at=MONDAY + MINUTE))
+    keys = [*more.conversation_keys.values(), "conv-of-nobody"]
+    ids = [more.experiment_id, experiment.experiment_id]
+    assert await store.asked_in(keys, 2) == dict.fromkeys(keys[:-1], ids)
+    assert await store.asked_in(keys[:1], 1) == {keys[0]: ids[:1]}
+    await store.register(experiment)
+    assert await store.asked_in(keys[:1], 9) == {keys[0]: ids}
+
+
+async def test_an_adopted_response_costs_its_experiment_nothing_and_is_no_call(
+    store: Store, experiment: Experiment
+) -> None:
+    run, other, *_ = experiment.runs()
+    adopted = a_response(run).model_copy(update={"adopted_from": "run-elsewhere"})
+    assert await store.record([adopted, a_response(other)]) == [adopted, a_response(other)]
+    assert (await store.spending(experiment.experiment_id)).committed == 21_000
+    assert (await store.calls(experiment.experiment_id)).calls == 0
+    assert await store.responses([run.run_id]) == {run.run_id: [adopted]}
+    unscored = await store.unscored_responses(experiment.experiment_id, 9)
+    assert {each.run for each in unscored} == {run, other}
 
 
 async def test_ended_runs_are_counted_by_model(store: Store, experiment: Experiment) -> None:

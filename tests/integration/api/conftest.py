@@ -27,5 +27,5 @@ def settings() -> ApiSettings:
 @pytest.fixture
 async def client(store: SqlStore, settings: ApiSettings) -> AsyncIterator[httpx.AsyncClient]:
     transport = httpx.ASGITransport(build_app(store, settings), raise_app_exceptions=False)
-    async with httpx.AsyncClient(transport=transport, base_url="http://api") as client:
+    async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client:
         yield client

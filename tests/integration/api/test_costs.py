@@ -132,7 +132,7 @@ async def test_spending_is_never_shown_as_it_was_longer_ago_than_promised(
 ):
     await store.register(with_budget(experiment((HOSTED,)), Decimal("0.5")))
     calls: Counter[str] = Counter()
-    for name in ("revision", "spending"):
+    for name in ("revision", "spending_of"):
         ask = getattr(store, name)
 
         async def counted(*arguments, name=name, ask=ask):
@@ -147,7 +147,7 @@ async def test_spending_is_never_shown_as_it_was_longer_ago_than_promised(
                 await client.get("/api/experiments")
 
     await look_until_refreshed(3)
-    assert calls["spending"] == 1
+    assert calls["spending_of"] == 1
     clock.time += timedelta(seconds=SPENDING_SECONDS)
     await look_until_refreshed(4)
-    assert calls["spending"] == 2
+    assert calls["spending_of"] == 2

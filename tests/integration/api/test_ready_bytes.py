@@ -7,6 +7,7 @@ import asyncio
 import pytest
 
 from socratic_api.ready_bytes import ReadyBytes
+from tests.waiting import waiting_for
 
 
 class Kitchen:
@@ -132,3 +133,50 @@ async def test_closing_ends_a_refresh_in_hand():
 def _expire(ready: ReadyBytes) -> None:
     for entry in ready._entries.values():
         entry.fresh_until = 0.0
+
+
+async def test_an_older_body_is_served_while_a_new_one_takes_long():
+    kitchen = Kitchen()
+    bytes_ready = cache(kitchen)
+    assert (await bytes_ready.get("a", kitchen.make)).plain == b"made of revision 1"
+    kitchen.revision_now = 2
+    kitchen.open.clear()
+
+    async with waiting_for("the older body, then the new one"):
+        assert (await bytes_ready.get("a", kitchen.make)).plain == b"made of revision 1"
+        kitchen.open.set()
+        while (await bytes_ready.get("a", kitchen.make)).plain != b"made of revision 2":
+            pass
+    await bytes_ready.close()
+
+
+async def test_one_body_is_made_at_a_time_and_none_keeps_a_lasting_one_out():
+    kitchen = Kitchen()
+    bytes_ready = ReadyBytes(kitchen.revision, 60, timeout=60, lasting={"kept"}, capacity=3)
+    await bytes_ready.get("kept", kitchen.make)
+    kitchen.open.clear()
+
+    asked = [asyncio.create_task(bytes_ready.get(f"{n}", kitchen.make)) for n in range(100)]
+    async with waiting_for("a hundred bodies"):
+        kitchen.busy.clear()
+        await kitchen.busy.wait()
+        assert kitchen.made == 1 + 1
+        assert bytes_ready.fresh("kept") is not None
+        kitchen.open.set()
+        await asyncio.gather(*asked)
+    assert bytes_ready.fresh("kept") is not None
+    assert sum(bytes_ready.fresh(f"{n}") is not None for n in range(100)) <= 3
+
+
+async def test_the_cache_is_bounded_in_bytes():
+    kitchen = Kitchen()
+
+    async def make() -> bytes:
+        return b"x" * 600
+
+    bytes_ready = ReadyBytes(kitchen.revision, 60, timeout=5, capacity_bytes=2000)
+    for number in range(10):
+        await bytes_ready.get(f"{number}", make)
+
+    kept = [number for number in range(10) if bytes_ready.fresh(f"{number}") is not None]
+    assert kept == [7, 8, 9]

@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+from collections import Counter
 
 import httpx
 import pytest
 
+from socratic_api import scoring
 from socratic_api.bodies import BODY_LIMIT
+from socratic_api.bootstrap import build_app
+from socratic_api.scoring import MARKERS_SHOWN
+from socratic_api.settings import ApiSettings
+from socratic_bench.adapters.sql.store import SqlStore
 from socratic_bench.scoring.score import score
 
 ADDRESS = "/api/score"
+JSON = {"content-type": "application/json"}
 TEXT = "Perhaps. What might you consider? You should ask."
 
 
@@ -82,20 +90,80 @@ async def test_what_cannot_be_scored_is_422_and_names_the_place(
     "body", [b"", b"{", b"\xff\xfe", b'{"text": "\\ud800"}', b'{"text": NaN}', b"[" * 100_000]
 )
 async def test_what_is_no_json_is_422(client: httpx.AsyncClient, body: bytes):
-    answer = await client.post(ADDRESS, content=body)
+    answer = await client.post(ADDRESS, headers=JSON, content=body)
 
     assert answer.status_code == 422
     assert answer.json()["detail"].startswith("body: not JSON")
 
 
+@pytest.mark.parametrize("tokens", [1e13, 10**12 + 1, 10**400])
+async def test_more_tokens_than_any_response_has_are_refused_and_lose_no_other_item(
+    client: httpx.AsyncClient, tokens: float
+):
+    asked = {"text": "a", "output_tokens": tokens}
+    alone = await client.post(ADDRESS, headers=JSON, content=json.dumps(asked))
+    batch = await client.post(
+        ADDRESS, headers=JSON, content=json.dumps({"items": [{"text": "Why?"}, asked]})
+    )
+
+    assert alone.status_code == 422
+    assert alone.json()["detail"].startswith("output_tokens: ")
+    first, second = batch.json()["scores"]
+    assert first == score("Why?").as_dict()
+    assert second["error"]["detail"].startswith("items.1.output_tokens: ")
+
+
+async def test_a_thousand_markers_are_listed_and_all_are_counted(client: httpx.AsyncClient):
+    text = "might should " * 2000
+    evidence = (await client.post(ADDRESS, json={"text": text})).json()["evidence"]
+
+    assert len(evidence["markers"]) == MARKERS_SHOWN
+    assert "the first 1,000 of 4,000 markers are listed" in evidence["notes"]
+    assert evidence["arithmetic"] == score(text).evidence.as_dict()["arithmetic"]
+
+
+async def test_a_large_batch_is_answered_piece_by_piece_and_in_order(client: httpx.AsyncClient):
+    items = [{"text": f"What might {number} be? " * 90} for number in range(100)]
+    items[7] = {"txt": "x"}
+    items[50] = {"text": "a", "profile": "x-v9"}
+
+    answer = await client.post(ADDRESS, json={"items": items})
+
+    assert "content-length" not in answer.headers
+    scores = answer.json()["scores"]
+    assert scores[7]["error"]["detail"].startswith("items.7.text: ")
+    assert scores[50]["error"]["detail"].startswith("items.50.profile: ")
+    for number in (0, 6, 8, 99):
+        assert scores[number]["overall"] == score(items[number]["text"]).overall
+
+
+async def test_who_waits_for_too_long_a_line_is_told_to_come_back(
+    store: SqlStore, settings: ApiSettings, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(scoring, "MOST_WAITING", 3)
+    app = build_app(store, settings)
+    transport = httpx.ASGITransport(app)
+    async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client:
+        asked = [client.post(ADDRESS, json={"text": f"Why {n}?"}) for n in range(50)]
+        answers = await asyncio.gather(*asked)
+
+    statuses = Counter(each.status_code for each in answers)
+    assert statuses.keys() == {200, 503}
+    assert statuses[200] >= 3
+    refused = next(each for each in answers if each.status_code == 503)
+    assert refused.headers["retry-after"]
+
+
 async def test_tokens_that_are_no_number_are_refused(client: httpx.AsyncClient):
-    answer = await client.post(ADDRESS, content=b'{"text": "a", "output_tokens": 1e999}')
+    answer = await client.post(
+        ADDRESS, headers=JSON, content=b'{"text": "a", "output_tokens": 1e999}'
+    )
 
     assert answer.status_code == 422
 
 
 async def test_a_body_that_is_declared_too_large_is_refused_unread(client: httpx.AsyncClient):
-    answer = await client.post(ADDRESS, content=b"x" * (BODY_LIMIT + 1))
+    answer = await client.post(ADDRESS, headers=JSON, content=b"x" * (BODY_LIMIT + 1))
 
     assert answer.status_code == 413
     assert answer.json()["status"] == 413
@@ -112,7 +180,7 @@ async def test_a_body_that_turns_out_too_large_is_refused_while_it_arrives(
             sent += 65536
             yield b"x" * 65536
 
-    answer = await client.post(ADDRESS, content=endless())
+    answer = await client.post(ADDRESS, headers=JSON, content=endless())
 
     assert answer.status_code == 413
     assert sent < BODY_LIMIT + 4 * 65536
@@ -123,7 +191,7 @@ async def test_text_of_any_script_comes_back_with_positions_in_code_points(
 ):
     text = "😀 مرحبا could <img src=x onerror=alert(1)>?"
 
-    answer = (await client.post(ADDRESS, content=json.dumps({"text": text}))).json()
+    answer = (await client.post(ADDRESS, headers=JSON, content=json.dumps({"text": text}))).json()
 
     [marker] = answer["evidence"]["markers"]
     assert text[marker["start"] : marker["end"]] == "could"

@@ -14,6 +14,7 @@ import httpx
 import pytest
 
 from socratic_api.entrypoints.container import serve
+from socratic_api.settings import ApiSettings
 from socratic_bench.adapters.sql.store import SqlStore
 from socratic_bench.errors import InvalidSettings
 from tests.waiting import waiting_for
@@ -60,9 +61,41 @@ async def test_small_packets_are_sent_at_once(store: SqlStore):
     assert took < 100 * 0.035  # each would wait 40 ms for a delayed acknowledgement
 
 
+SMUGGLED = (
+    "POST /api/score HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
+    "Content-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"
+    "GET /api/model-comparison HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
+)
+"""Whether its second request is one depends on which of the two headers one believes."""
+
+
+async def test_no_request_is_smuggled_in_by_a_body_with_two_lengths(store: SqlStore):
+    ready: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+    serving = asyncio.create_task(serve(store, "127.0.0.1", 0, ready.set_result))
+    async with waiting_for("the end of the connection"):
+        port = int((await ready).rpartition(":")[2])
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(SMUGGLED.encode())
+        answers = (await reader.read()).decode()
+        writer.close()
+        serving.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await serving
+
+    assert answers.startswith("HTTP/1.1 400 ")
+    assert answers.count("HTTP/1.1 ") == 1
+
+
 async def test_a_host_of_another_machine_is_one_sentence(store: SqlStore):
+    settings = ApiSettings(api_keys=["a-key"])
     with pytest.raises(InvalidSettings, match=r"203\.0\.113\.1:8000"):
-        await serve(store, "203.0.113.1", 8000, lambda _address: None)
+        await serve(store, "203.0.113.1", 8000, lambda _address: None, settings)
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "203.0.113.1"])
+async def test_other_machines_are_let_in_with_keys_alone(store: SqlStore, host: str):
+    with pytest.raises(InvalidSettings, match="SOCRATIC_API_KEYS"):
+        await serve(store, host, 0, lambda _address: None)
 
 
 async def api_process(**settings: str) -> asyncio.subprocess.Process:
@@ -94,6 +127,8 @@ async def test_the_process_ends_with_0_when_it_is_told_to_stop(tmp_path: Path):
     ("settings", "said"),
     [
         ({"SOCRATIC_PORT": "http"}, "SOCRATIC_PORT"),
+        ({"SOCRATIC_HOST": "0.0.0.0"}, "SOCRATIC_API_KEYS"),
+        ({"SOCRATIC_READS_NEED_KEY": "true"}, "SOCRATIC_API_KEYS"),
         ({"SOCRATIC_STORE_URL": "sqlite"}, "sqlite:///"),
         ({"SOCRATIC_STORE_URL": "ftp://user:secret@host/x"}, "sqlite:///"),
     ],

@@ -21,6 +21,8 @@ import pytest
 from socratic_bench.domain.manifest import Limits, TutorModel
 from socratic_bench.errors import ModelCallFailed
 from socratic_bench.ports.models import ModelClient, Reply
+from socratic_bench.providers.base_urls import origin
+from socratic_bench.providers.endpoints import Endpoint, Endpoints
 from socratic_runner.models.registry import open_client
 from tests.contract.models.questions import a_question
 from tests.waiting import PATIENCE, waiting_for
@@ -114,16 +116,17 @@ async def answering(answer: Answer, *, waits: bool = False) -> AsyncIterator[Wir
 
 @asynccontextmanager
 async def opened(
-    address: str, *, limits: Limits | None = None, **options: Any
+    address: str | None, *, limits: Limits | None = None, **options: Any
 ) -> AsyncIterator[ModelClient]:
-    """A client that asks there."""
+    """A client that asks there; None: at AWS's own address."""
     model = TutorModel(
         id="bedrock/anthropic.claude-v9:0",
         base_url=address,
         options=options,
         limits=limits or Limits(),
     )
-    client = open_client(model)
+    listed = [] if address is None else [Endpoint("imitation", origin(address), aws=True)]
+    client = open_client(model, endpoints=Endpoints(tuple(listed)))
     try:
         async with waiting_for("the model"):
             yield client
@@ -182,11 +185,12 @@ def metadata(**more: Any) -> bytes:
     return event("metadata", {"usage": usage, "metrics": {"latencyMs": 5}, **more})
 
 
-def sends(*pieces: bytes, whole: bool = True) -> Answer:
+def sends(*pieces: bytes, whole: bool = True, headers: dict[str, str] | None = None) -> Answer:
     """A stream of these pieces, which breaks off after them unless it is whole."""
+    fields = "".join(f"{name}: {value}\r\n" for name, value in (headers or {}).items())
 
     async def answer(_: Wire, writer: asyncio.StreamWriter) -> None:
-        writer.write(f"{_STREAM}Transfer-Encoding: chunked\r\n\r\n".encode())
+        writer.write(f"{_STREAM}{fields}Transfer-Encoding: chunked\r\n\r\n".encode())
         for piece in pieces:
             await send_chunk(writer, piece)
         if whole:

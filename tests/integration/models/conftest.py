@@ -10,6 +10,8 @@ import pytest
 from socratic_bench.domain.manifest import Limits, TutorModel
 from socratic_bench.errors import ModelCallFailed
 from socratic_bench.ports.models import ModelClient, Question
+from socratic_bench.providers.base_urls import origin
+from socratic_bench.providers.endpoints import ANYWHERE
 from socratic_runner.models.registry import open_client
 from tests.contract.models.questions import a_question
 
@@ -25,16 +27,23 @@ def no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 async def open_model() -> AsyncIterator[OpenModel]:
-    """Opens a model by its id and base URL, with limits and options."""
+    """Opens a model by its id and base URL, with a key, limits and options."""
     clients: list[ModelClient] = []
 
     def opened(
-        model_id: str, base_url: str, *, limits: Limits | None = None, **options: Any
+        model_id: str,
+        base_url: str | None,
+        *,
+        limits: Limits | None = None,
+        key_variable: str | None = None,
+        **options: Any,
     ) -> ModelClient:
         model = TutorModel(
             id=model_id, base_url=base_url, options=options, limits=limits or Limits()
         )
-        clients.append(open_client(model))
+        keys = [(key_variable, origin(base_url))] if key_variable and base_url else []
+        endpoints = ANYWHERE.allowing(keys)
+        clients.append(open_client(model, endpoints=endpoints, key_variable=key_variable))
         return clients[-1]
 
     yield opened

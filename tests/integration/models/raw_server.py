@@ -44,8 +44,11 @@ async def read_request(reader: asyncio.StreamReader) -> Request:
 
 
 @asynccontextmanager
-async def serving(answer: Answering) -> AsyncIterator[RawServer]:
-    """A server on the loopback address that answers each request in this way."""
+async def serving(answer: Answering, port: int = 0) -> AsyncIterator[RawServer]:
+    """A server on the loopback address that answers each request in this way.
+
+    `port` may be one that a test keeps for it: it is shared with whoever is bound to it.
+    """
     tasks: set[asyncio.Task[None]] = set()
 
     async def converse(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -68,7 +71,9 @@ async def serving(answer: Answering) -> AsyncIterator[RawServer]:
         tasks.add(task)
         task.add_done_callback(tasks.discard)
 
-    listener = await asyncio.start_server(connected, "127.0.0.1", 0)
+    listener = await asyncio.start_server(
+        connected, "127.0.0.1", port, reuse_port=bool(port) or None
+    )
     server = RawServer(f"http://127.0.0.1:{listener.sockets[0].getsockname()[1]}")
     async with listener:
         yield server

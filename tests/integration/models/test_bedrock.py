@@ -19,6 +19,8 @@ from yarl import URL
 from socratic_bench.domain.manifest import Parameters, TutorModel
 from socratic_bench.errors import ModelUnusable
 from socratic_bench.ports.models import FailureKind, ModelClient, Question
+from socratic_bench.providers.base_urls import origin
+from socratic_bench.providers.endpoints import Endpoint, Endpoints
 from socratic_bench.scoring.statuses import Status
 from socratic_runner.models.registry import open_client
 from tests.contract.models.questions import a_question
@@ -46,7 +48,8 @@ async def opened(
     address: str, name: str = "amazon.nova-lite-v1:0", **options: Any
 ) -> AsyncIterator[ModelClient]:
     model = TutorModel(id=f"bedrock/{name}", base_url=address, options=options)
-    client = open_client(model)
+    listed = Endpoint("imitation", origin(address), aws=True)
+    client = open_client(model, endpoints=Endpoints((listed,)))
     try:
         async with waiting_for("the model"):
             yield client

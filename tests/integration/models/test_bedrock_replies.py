@@ -89,7 +89,8 @@ async def test_a_prompt_router_tells_which_model_it_chose():
         ("model_context_window_exceeded", Status.TRUNCATED),
         ("guardrail_intervened", Status.REFUSED),
         ("content_filtered", Status.REFUSED),
-        ("a_reason_of_next_year", Status.OK),
+        ("tool_use", Status.ERROR),
+        ("a_reason_of_next_year", Status.ERROR),
     ],
 )
 async def test_a_stop_reason_says_how_the_reply_ended(reason, status):

@@ -260,17 +260,22 @@ async def test_a_closed_client_cannot_be_asked(open_model: OpenModel):
     assert "is closed" in str(failure)
 
 
-async def test_whole_replies_share_a_connection_and_streams_without_tls_do_not(
-    open_model: OpenModel,
+@pytest.mark.parametrize("stream", [True, False])
+async def test_without_tls_each_call_has_a_connection_of_its_own(
+    open_model: OpenModel, stream: bool
 ):
-    async with serving(saying(response("200 OK", completion("Why?"), JSON), then_close=False)) as (
-        server
-    ):
-        for stream, connections in ((False, 1), (True, 4)):
-            client = open_model(MODEL, server.address, stream=stream)
-            for _ in range(3):
-                await client.ask(a_question())
-            assert server.connections == connections
+    """So that no reply which nobody asked for can be taken for the next one's."""
+    unasked = response("200 OK", completion("That was for somebody else."), JSON)
+
+    async def answer(_request: Request, writer: asyncio.StreamWriter) -> None:
+        reply = completion(f"Reply {len(server.requests)}")
+        writer.write(response("200 OK", reply, JSON) + unasked)
+
+    async with serving(answer) as server:
+        client = open_model(MODEL, server.address, stream=stream)
+        replies = [(await client.ask(a_question())).text for _ in range(3)]
+        assert replies == ["Reply 1", "Reply 2", "Reply 3"]
+        assert server.connections == 3
 
 
 async def test_many_calls_are_made_at_once(open_model: OpenModel):

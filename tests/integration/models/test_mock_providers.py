@@ -161,7 +161,7 @@ async def test_aimock_is_understood(
     open_model: OpenModel, monkeypatch, provider, stream, name, status, reason
 ):
     model = await at_aimock(provider, name, monkeypatch)
-    client = open_model(*model, stream=stream, api_key_env="AIMOCK_KEY")
+    client = open_model(*model, stream=stream, key_variable="AIMOCK_KEY")
     reply = await client.ask(a_question())
     assert (reply.text, reply.status) == (aimock.TEXT, status)
     assert reply.stop_reason in reason
@@ -173,7 +173,7 @@ async def test_aimock_is_understood(
 
 async def test_a_filtered_answer_is_a_refusal(open_model: OpenModel, monkeypatch):
     model = await at_aimock("openai", "filtered", monkeypatch)
-    reply = await open_model(*model, api_key_env="AIMOCK_KEY").ask(a_question())
+    reply = await open_model(*model, key_variable="AIMOCK_KEY").ask(a_question())
     assert (reply.text, reply.status) == ("No.", Status.REFUSED)
 
 
@@ -196,7 +196,7 @@ async def test_the_faults_of_aimock_have_their_kinds(
     open_model: OpenModel, monkeypatch, provider: str, name: str, kinds: set[FailureKind]
 ):
     model = await at_aimock(provider, name, monkeypatch)
-    client = open_model(*model, api_key_env="AIMOCK_KEY", limits=IMPATIENT)
+    client = open_model(*model, key_variable="AIMOCK_KEY", limits=IMPATIENT)
     failure = await failure_of(client)
     assert failure.kind in kinds
     assert aimock.KEY not in str(failure)

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import json
 import logging
+import socket
 import traceback
+from urllib.parse import quote
 
 import pytest
 import structlog
 
 from socratic_bench.domain.manifest import Limits
-from socratic_bench.errors import ModelCallFailed
+from socratic_bench.errors import ModelCallFailed, ModelUnusable
+from socratic_bench.ports.models import FailureKind
 from tests.contract.models.questions import a_question
 from tests.integration.models.conftest import OpenModel
 from tests.integration.models.raw_server import (
@@ -127,7 +131,7 @@ async def test_no_outcome_shows_the_key(
                 client = open_model(
                     f"{provider}/m",
                     server.address,
-                    api_key_env="THE_KEY",
+                    key_variable="THE_KEY",
                     stream=stream,
                     limits=limits,
                 )
@@ -152,7 +156,7 @@ async def test_what_a_reply_says_of_itself_does_not_show_the_key(open_model: Ope
         )
 
     async with serving(answer) as server:
-        client = open_model("openai/m", server.address, api_key_env="THE_KEY", stream=False)
+        client = open_model("openai/m", server.address, key_variable="THE_KEY", stream=False)
         reply = await client.ask(a_question())
     assert KEY not in repr(reply)
     assert reply.text == "Why?"
@@ -161,10 +165,176 @@ async def test_what_a_reply_says_of_itself_does_not_show_the_key(open_model: Ope
 @PROVIDERS
 async def test_the_key_is_in_no_url_and_no_body(open_model: OpenModel, provider: str):
     async with serving(nothing) as server:
-        client = open_model(f"{provider}/m", server.address, api_key_env="THE_KEY")
+        client = open_model(f"{provider}/m", server.address, key_variable="THE_KEY")
         with pytest.raises(ModelCallFailed):
             await client.ask(a_question())
         (request,) = server.requests
     assert KEY not in request.line
     assert KEY.encode() not in request.body
     assert sum(KEY in value for value in request.headers.values()) == 1
+
+
+@PROVIDERS
+@pytest.mark.parametrize(
+    "said",
+    [
+        KEY,
+        KEY.upper(),
+        quote(KEY, safe=""),
+        quote(KEY, safe="").lower(),
+        KEY.encode().hex(),
+        base64.b64encode(KEY.encode()).decode(),
+        base64.b64encode(f"Bearer {KEY} is mine".encode()).decode(),
+        base64.b64encode(f"x-api-key: {KEY}.".encode()).decode(),
+        base64.urlsafe_b64encode(f"{KEY}??>>".encode()).decode(),
+    ],
+)
+@pytest.mark.parametrize("pieces", [1, 3])
+async def test_a_key_that_comes_back_in_an_answer_is_hidden(
+    open_model: OpenModel, provider: str, said: str, pieces: int
+):
+    text = f"What is {said} for?"
+    step = -(-len(text) // pieces)
+    parts = [text[at : at + step] for at in range(0, len(text), step)]
+
+    async def answer(_request: Request, writer: asyncio.StreamWriter) -> None:
+        writer.write(STREAM_HEAD + (stream_of(provider, parts)))
+        writer.close()
+
+    async with serving(answer) as server:
+        client = open_model(f"{provider}/m", server.address, key_variable="THE_KEY")
+        reply = await client.ask(a_question())
+    assert "[hidden]" in reply.text
+    assert reply.text.startswith("What is ")
+    for piece in reply.text.removeprefix("What is ").removesuffix(" for?").split("[hidden]"):
+        for part in (*PARTS, KEY.encode().hex()):
+            assert part.lower() not in piece.lower()
+        for start in range(4):
+            whole = piece[start : len(piece) - (len(piece) - start) % 4]
+            decoded = base64.urlsafe_b64decode(whole.translate(str.maketrans("+/", "-_")))
+            assert not any(KEY[at : at + 5].encode() in decoded for at in range(len(KEY) - 4))
+
+
+def stream_of(provider: str, parts: list[str]) -> bytes:
+    if provider == "openai":
+        return b"".join(map(chunk, parts)) + chunk("", "stop") + b"data: [DONE]\n\n"
+    events: list[dict[str, object]] = [
+        {
+            "type": "message_start",
+            "message": {
+                "model": "m",
+                "content": [],
+                "usage": {"input_tokens": 1, "output_tokens": 1},
+            },
+        },
+        *(
+            {"type": "content_block_delta", "delta": {"type": "text_delta", "text": part}}
+            for part in parts
+        ),
+        {
+            "type": "message_delta",
+            "delta": {"stop_reason": "end_turn"},
+            "usage": {"output_tokens": 9},
+        },
+        {"type": "message_stop"},
+    ]
+    lines = (f"event: {event['type']}\ndata: {json.dumps(event)}\n\n" for event in events)
+    return "".join(lines).encode()
+
+
+async def test_an_ordinary_word_that_a_server_takes_for_a_key_stays_in_an_answer(
+    open_model: OpenModel, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("THE_KEY", "EMPTY")
+
+    async def answer(_request: Request, writer: asyncio.StreamWriter) -> None:
+        text = "Is the set EMPTY, or empty?"
+        writer.write(response("200 OK", completion(text), "Content-Type: application/json"))
+
+    async with serving(answer) as server:
+        client = open_model("vllm/m", server.address, key_variable="THE_KEY", stream=False)
+        assert (await client.ask(a_question())).text == "Is the set EMPTY, or empty?"
+
+
+@PROVIDERS
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+async def test_a_redirect_is_not_followed(open_model: OpenModel, provider: str, status: int):
+    async with serving(nothing) as elsewhere:
+
+        async def away(_request: Request, writer: asyncio.StreamWriter) -> None:
+            writer.write(response(f"{status} Away", b"", f"Location: {elsewhere.address}/v1"))
+
+        async with serving(away) as server:
+            client = open_model(f"{provider}/m", server.address, key_variable="THE_KEY")
+            with pytest.raises(ModelUnusable, match=r"a redirect to .* is not followed") as failed:
+                await client.ask(a_question())
+        assert (elsewhere.connections, failed.value.kind) == (0, FailureKind.BAD_REQUEST)
+
+
+async def test_what_a_foreign_server_says_of_an_error_is_kept_short(open_model: OpenModel):
+    async def answer(_request: Request, writer: asyncio.StreamWriter) -> None:
+        writer.write(response("400 No", b"an internal page of somebody " * 1000))
+
+    async with serving(answer) as server:
+        client = open_model("openai/m", server.address, key_variable="THE_KEY")
+        with pytest.raises(ModelCallFailed) as failed:
+            await client.ask(a_question())
+    assert len(str(failed.value)) < 350
+
+
+ADDRESSES = [
+    "169.254.169.254",
+    "169.254.170.2",
+    "100.100.100.200",
+    "::ffff:169.254.169.254",
+    "::ffff:100.100.100.200",
+    "64:ff9b::a9fe:a9fe",
+    "2002:a9fe:a9fe::1",
+    "fe80::1",
+    "fd00:ec2::254",
+]
+
+
+def leading_to(*answers: list[str]):
+    """A resolver that gives these addresses, the last ones for ever."""
+    left = list(answers)
+
+    def resolve(_host: str, port: int, *_: object, **__: object) -> list[tuple[object, ...]]:
+        given = left.pop(0) if len(left) > 1 else left[0]
+        return [
+            (socket.AF_INET6, socket.SOCK_STREAM, 6, "", (address, port, 0, 0))
+            if ":" in address
+            else (socket.AF_INET, socket.SOCK_STREAM, 6, "", (address, port))
+            for address in given
+        ]
+
+    return resolve
+
+
+@pytest.mark.parametrize("address", ADDRESSES)
+async def test_a_name_that_leads_to_the_metadata_of_a_cloud_is_not_followed(
+    open_model: OpenModel, monkeypatch: pytest.MonkeyPatch, address: str
+):
+    monkeypatch.setattr(socket, "getaddrinfo", leading_to([address]))
+    client = open_model("openai/m", "http://llm.example:80", key_variable="THE_KEY")
+    with pytest.raises(ModelUnusable, match="is never called") as failed:
+        await client.ask(a_question())
+    assert failed.value.kind == FailureKind.BAD_REQUEST
+
+
+async def test_a_name_that_leads_elsewhere_once_it_was_called_gains_nothing(
+    open_model: OpenModel, monkeypatch: pytest.MonkeyPatch
+):
+    async def answer(_request: Request, writer: asyncio.StreamWriter) -> None:
+        writer.write(response("200 OK", completion("Why?"), "Content-Type: application/json"))
+
+    async with serving(answer) as server:
+        port = server.address.rpartition(":")[2]
+        resolver = leading_to(["127.0.0.1"], ["169.254.169.254", "fd00:ec2::254"])
+        monkeypatch.setattr(socket, "getaddrinfo", resolver)
+        where = ("openai/m", f"http://llm.example:{port}")
+        first = open_model(*where, key_variable="THE_KEY", stream=False)
+        assert (await first.ask(a_question())).text == "Why?"
+        second = open_model(*where, key_variable="THE_KEY", stream=False)
+        with pytest.raises(ModelUnusable, match="is never called"):
+            await second.ask(a_question())

@@ -12,6 +12,7 @@ from yarl import URL
 from socratic_bench.adapters.rabbitmq import listener as listening
 from socratic_bench.adapters.rabbitmq import topology, watch
 from socratic_bench.adapters.rabbitmq.broker import RabbitMQBroker
+from socratic_bench.adapters.rabbitmq.link import connect
 from socratic_bench.ports.broker import Consumer, WorkQueue
 from tests.contract.broker.traffic import Traffic, ids, message, new_queue
 from tests.integration.rabbitmq.conftest import stranger
@@ -82,7 +83,7 @@ async def test_a_group_that_is_not_named_any_more_is_left_to_others(
         await traffic.until_is(lambda: publisher.depth(queue.name, "a"), 1)
 
 
-def lane_names(consumed: dict[str, str]) -> set[str]:
+def lane_names(consumed: dict[str, list[str]]) -> set[str]:
     readable = {name.rpartition(".")[2].rpartition("-")[0] for name in consumed}
     return readable - {""}
 
@@ -93,12 +94,14 @@ async def test_a_lane_that_was_deleted_comes_back_and_stops_no_other(
     publisher, other = brokers
     async with other.consume(queue.name, prefetch=9) as consumer, stranger(url) as channel:
         consumer.serve(["a", "b"])
-        await publisher.publish([message(queue, 1, "a"), message(queue, 1, "b")])
-        in_hand = await traffic.take(consumer, 2)
+        # Two of each in hand: the consumer is sent as many ahead as it may have.
+        both = [message(queue, number, group) for group in "ab" for number in (1, 2)]
+        await publisher.publish(both)
+        in_hand = await traffic.take(consumer, 4)
         await channel.queue_delete(lane(url, queue, "a"))
-        await publisher.publish([message(queue, 2, "b")])
+        await publisher.publish([message(queue, 3, "b")])
         again = await traffic.take(consumer, 1)
-        assert ids(again) == ["b/2"]
+        assert ids(again) == ["b/3"]
         await consumer.ack([each for each in [*in_hand, *again] if each.message.group == "b"])
         assert await published_until_received(publisher, consumer, queue, "a")
 
@@ -123,7 +126,8 @@ async def test_a_lane_that_was_declared_differently_stops_no_other_and_is_named(
     publisher, other = brokers
     broken = lane(url, queue, "b")
     async with stranger(url) as channel:
-        await channel.declare_queue(broken, durable=True, arguments=topology.QUEUE_ARGUMENTS)
+        arguments = {**topology.LANE_ARGUMENTS, "x-delivery-limit": 5}
+        await channel.declare_queue(broken, durable=True, arguments=arguments)
     async with other.consume(queue.name, prefetch=9) as consumer:
         consumer.serve(["a", "b", "c"])
         await publisher.publish([message(queue, 1, "a"), message(queue, 1, "c")])
@@ -131,6 +135,22 @@ async def test_a_lane_that_was_declared_differently_stops_no_other_and_is_named(
         [problem] = other.problems()
         assert broken in problem
         assert "declared differently" in problem
+
+
+async def test_a_lane_of_an_earlier_version_is_used_as_it_is(
+    url: str, brokers: list[RabbitMQBroker], queue: WorkQueue, traffic: Traffic
+) -> None:
+    publisher, other = brokers
+    async with stranger(url) as channel:
+        arguments = {"x-queue-type": "quorum", "x-delivery-limit": 1_000_000_000}
+        await channel.declare_queue(lane(url, queue, "b"), durable=True, arguments=arguments)
+    await publisher.publish([message(queue, 1, group) for group in GROUPS])
+    async with other.consume(queue.name, prefetch=9) as consumer:
+        consumer.serve(GROUPS)
+        in_hand = await traffic.take(consumer, 3)
+        assert sorted(ids(in_hand)) == ["a/1", "b/1", "c/1"]
+        await consumer.ack(in_hand)
+        assert other.problems() == []
 
 
 async def test_a_queue_that_loses_everything_goes_on_and_so_do_listeners(
@@ -165,6 +185,15 @@ async def test_a_queue_that_loses_everything_goes_on_and_so_do_listeners(
     await delete(url, [plain])
 
 
+async def test_a_process_that_serves_no_group_counts_what_waits_in_those_it_is_told_of(
+    brokers: list[RabbitMQBroker], queue: WorkQueue, traffic: Traffic
+) -> None:
+    publisher, other = brokers
+    await publisher.publish([message(queue, number, group) for group in "ab" for number in (1, 2)])
+    await traffic.until_is(lambda: other.depth(queue.name, groups=["a", "b", "nobody's"]), 4)
+    await traffic.until_is(lambda: publisher.depth(queue.name, groups=["a"]), 4)
+
+
 async def test_what_is_missing_is_found_without_anybody_publishing(
     url: str,
     queue: WorkQueue,
@@ -181,3 +210,42 @@ async def test_what_is_missing_is_found_without_anybody_publishing(
         for each in (*publisher._declared.names(), topology.dead_letter_queue(name)):
             await channel.declare_queue(each, passive=True)
     assert publisher.problems() == []
+
+
+async def test_who_connects_just_after_a_queue_was_deleted_cuts_no_consumer_off(
+    url: str, brokers: list[RabbitMQBroker], traffic: Traffic
+) -> None:
+    publisher, other = brokers
+    plain = new_queue()
+    for each in brokers:
+        await each.declare([plain])
+    address = URL(url)
+    name = topology.named(plain.name, address.query["namespace"])
+    connection = await connect(address.without_query_params("namespace"))
+    async with other.consume(plain.name, prefetch=9) as consumer, stranger(url) as channel:
+        await publisher.publish([message(plain, 1)])
+        assert ids(await traffic.take(consumer, 1)) == ["model/1"]
+        await channel.queue_delete(name)
+        await publisher._declared.again(connection)
+        assert await published_until_received(publisher, consumer, plain, "model")
+    await connection.close()
+    await delete(url, [plain])
+
+
+async def test_a_few_messages_of_a_group_are_shared_by_several_consumers(
+    url: str, traffic: Traffic
+) -> None:
+    queue = new_queue(separate_groups=True, parcel=50)
+    broker = RabbitMQBroker(url)
+    try:
+        await broker.declare([queue])
+        async with (
+            broker.consume(queue.name, prefetch=1) as one,
+            broker.consume(queue.name, prefetch=1) as other,
+        ):
+            await broker.publish([message(queue, number, "a") for number in range(10)])
+            for consumer in (one, other):
+                await consumer.ack(await traffic.take(consumer, 1))
+    finally:
+        await broker.close()
+        await delete(url, [queue], ["a"])

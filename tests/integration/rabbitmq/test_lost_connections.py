@@ -13,8 +13,9 @@ from aio_pika.abc import AbstractConnection
 from aio_pika.exceptions import AMQPError
 from yarl import URL
 
-from socratic_bench.adapters.rabbitmq import link
+from socratic_bench.adapters.rabbitmq import health, link, watch
 from socratic_bench.adapters.rabbitmq.broker import RabbitMQBroker
+from socratic_bench.adapters.rabbitmq.routing import Routing
 from socratic_bench.adapters.rabbitmq.sources import Sources
 from socratic_bench.errors import (
     BrokerClosed,
@@ -23,7 +24,7 @@ from socratic_bench.errors import (
     DeliveryLost,
     InvalidSettings,
 )
-from socratic_bench.ports.broker import WorkQueue
+from socratic_bench.ports.broker import SUSPECT_AFTER, WorkQueue
 from tests.contract.broker.traffic import Traffic, ids, message, messages
 from tests.servers.proxy import Proxy, proxy
 from tests.servers.rabbitmq import delete
@@ -79,6 +80,58 @@ async def test_connections_that_are_cut_again_and_again_leave_no_dead_letter(
                 await consumer.ack(delivered)
                 left.difference_update(ids(delivered))
     assert await broker.dead_letters(queue.name) == []
+
+
+async def test_what_is_sent_along_with_what_ends_consumers_becomes_suspect_in_small_numbers(
+    broker: RabbitMQBroker, way: Proxy, queue: WorkQueue, traffic: Traffic
+) -> None:
+    """Cut connections are to the server what killed processes are."""
+    left, suspects = {*ids(messages(queue, 64))}, set[str]()
+    await broker.publish(messages(queue, 64))
+    async with broker.consume(queue.name, prefetch=64) as consumer:
+        while left:
+            in_hand = await traffic.take(consumer, 1)
+            if in_hand[0].suspect:
+                suspects.update(ids(in_hand))
+            else:
+                while more := await traffic.receive_if_any(consumer, 64):
+                    in_hand += more
+            if "model/40" in ids(in_hand) and not in_hand[0].suspect:
+                way.cut()
+                continue
+            with suppress(DeliveryLost):
+                await consumer.ack(in_hand)
+                left.difference_update(ids(in_hand))
+    assert "model/40" in suspects
+    assert len(suspects) <= 4
+    assert await broker.dead_letters(queue.name) == []
+
+
+async def test_a_move_that_ends_with_its_channel_keeps_no_suspect_back(
+    broker: RabbitMQBroker,
+    way: Proxy,
+    queue: WorkQueue,
+    traffic: Traffic,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    move, begun = Routing.apart, asyncio.Event()
+
+    async def move_for_ever(*_: object) -> None:
+        begun.set()
+        await asyncio.Event().wait()
+
+    await broker.publish([message(queue, 1)])
+    for _ in range(SUSPECT_AFTER):
+        async with broker.consume(queue.name, prefetch=1) as consumer:
+            await traffic.take(consumer, 1)
+    monkeypatch.setattr(Routing, "apart", move_for_ever)
+    async with broker.consume(queue.name, prefetch=1) as consumer:
+        await traffic.finish(asyncio.create_task(begun.wait()))
+        monkeypatch.setattr(Routing, "apart", move)
+        way.cut()
+        [suspect] = await traffic.take(consumer, 1)
+        assert suspect.suspect
+        await consumer.ack([suspect])
 
 
 async def test_a_server_that_comes_back_without_its_queues_gets_them_again(
@@ -142,6 +195,27 @@ async def test_a_link_that_is_closed_just_when_it_connects_is_closed(
         await opened.close()
         with pytest.raises(BrokerClosed):
             await waiting
+
+
+async def test_a_broker_is_closed_although_its_driver_loses_the_cancellation_of_a_look(
+    url: str, queue: WorkQueue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looking = asyncio.Event()
+
+    async def look(*_: object) -> None:
+        try:
+            looking.set()
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            raise BrokerUnavailable("the channel was closed") from None
+
+    monkeypatch.setattr(watch, "LOOK_SECONDS", 0.01)
+    monkeypatch.setattr(health, "look", look)
+    broker = RabbitMQBroker(url)
+    await broker.declare([queue])
+    async with waiting_for("the end of the broker"):
+        await looking.wait()
+        await broker.close()
 
 
 async def test_a_retry_that_is_cancelled_before_its_copy_is_published_loses_nothing(

@@ -31,6 +31,7 @@ from tests.contract.store.facts import (
     an_experiment,
     claim_of,
     contents,
+    failures_in,
 )
 from tests.integration.sql.processes import at_once
 from tests.lengths import at_length
@@ -107,7 +108,7 @@ async def test_several_curators_and_runners_at_once_lose_nothing_and_count_nothi
         assert calls == CallCount(len(granted), len(granted))
         assert set(await store.responses([run.run_id for run in EXPERIMENT.runs()])) == set(granted)
         rows = [row async for page in store.score_rows(EXPERIMENT.experiment_id) for row in page]
-        failures = await store.failure_rows(EXPERIMENT.experiment_id)
+        failures = await failures_in(store, EXPERIMENT.experiment_id)
         assert contents(await store.cells()) == Facts(tuple(rows), tuple(failures)).cells
         known = facts()
         await store.fold(known.scores, known.failures)

@@ -300,6 +300,41 @@ async def test_a_database_that_may_only_be_read_says_so_and_is_read(url: str) ->
         assert await store.cells() == []
 
 
+async def test_an_address_that_asks_for_a_server_to_write_to_finds_it_to_read_as_well(
+    url: str,
+) -> None:
+    writable = f"{url}?target_session_attrs=read-write"
+    async with opened(lambda: SqlStore.from_url(writable)) as store:
+        await store.prepare()
+        assert await store.fold([a_score(a_run())], [])
+        assert len(await store.cells()) == 1
+
+
+async def test_of_several_hosts_one_that_is_silent_keeps_nobody_from_the_others(
+    url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(postgresql_engine, "CONNECT_SECONDS", 2.0)
+    server = urlsplit(url)
+    async with proxy(server.hostname or "", server.port or 0) as silent:
+        silent.fall_silent()
+        access, at, host = server.netloc.rpartition("@")
+        hosts = f"{access}{at}127.0.0.1:{silent.port},{host}"
+        several = server._replace(netloc=hosts, query="target_session_attrs=read-write").geturl()
+        async with opened(lambda: SqlStore.from_url(several)) as store:
+            assert await store.cells() == []
+
+
+async def test_an_address_none_of_whose_servers_can_be_written_to_says_so(url: str) -> None:
+    await _prepared(url)
+    name = urlsplit(url).path.removeprefix("/")
+    await postgresql.execute(url, f"ALTER DATABASE {name} SET default_transaction_read_only = on")
+    store = SqlStore.from_url(f"{url}?target_session_attrs=read-write")
+    for ask in (store.prepare, store.revision, lambda: store.record([a_response(a_run())])):
+        with pytest.raises(StoreNotWritable, match="none of the servers in the address"):
+            await ask()
+    await store.close()
+
+
 async def test_a_store_that_was_never_prepared_says_that_nothing_is_there(url: str) -> None:
     store = SqlStore.from_url(url)
     for ask in (store.experiments, store.revision, lambda: store.fold([a_score(a_run())], [])):

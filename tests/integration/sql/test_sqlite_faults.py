@@ -19,6 +19,7 @@ from socratic_bench.adapters.sql.store import SqlStore
 from socratic_bench.domain.response import Response
 from socratic_bench.errors import StoreBroken, StoreError, StoreNotWritable, StoreUnavailable
 from tests.contract.store.facts import a_response, a_run, a_score
+from tests.small_disk import SmallDisk, small_disk
 
 REPOSITORY = Path(__file__).parents[3]
 
@@ -53,19 +54,9 @@ asyncio.run(main())
 
 
 @pytest.fixture
-def tiny_disk(tmp_path: Path) -> Iterator[Path]:
-    """A disk of 3 MB, where we may mount one."""
-    mount = ["mount", "-t", "tmpfs", "-o", "size=3m", "tmpfs", str(tmp_path)]
-    try:
-        subprocess.run(mount, check=True, capture_output=True)
-    except (OSError, subprocess.CalledProcessError) as error:
-        pytest.skip(f"no disk can be mounted here: {error}")
-    yield tmp_path
-    subprocess.run(["umount", str(tmp_path)], check=True)
-
-
-def _make_read_only(disk: Path) -> None:
-    subprocess.run(["mount", "-o", "remount,ro", str(disk)], check=True)
+def tiny_disk(tmp_path: Path) -> Iterator[SmallDisk]:
+    with small_disk(tmp_path, megabytes=3) as disk:
+        yield disk
 
 
 async def _use(url: str) -> None:
@@ -105,10 +96,10 @@ async def test_a_store_that_was_never_prepared_says_that_nothing_is_there(tmp_pa
     await store.close()
 
 
-async def test_a_disk_that_may_not_be_written_says_so(tiny_disk: Path) -> None:
-    path = tiny_disk / "benchmark.db"
+async def test_a_disk_that_may_not_be_written_says_so(tiny_disk: SmallDisk) -> None:
+    path = tiny_disk.folder / "benchmark.db"
     await _use(f"sqlite:///{path}")
-    await asyncio.to_thread(_make_read_only, tiny_disk)
+    await asyncio.to_thread(tiny_disk.make_read_only)
     with pytest.raises(StoreBroken, match=f"{path}: .*may be written to|{path}: .*permissions"):
         await _use(f"sqlite:///{path}")
 
@@ -167,8 +158,8 @@ async def test_a_database_that_others_keep_locked_is_unavailable_for_now(
     await store.close()
 
 
-async def test_a_full_disk_is_said_to_be_full_and_loses_nothing(tiny_disk: Path) -> None:
-    path = tiny_disk / "benchmark.db"
+async def test_a_full_disk_is_said_to_be_full_and_loses_nothing(tiny_disk: SmallDisk) -> None:
+    path = tiny_disk.folder / "benchmark.db"
     store = SqlStore.from_url(f"sqlite:///{path}")
     await store.prepare()
     responses = [a_response(a_run(repeat), "x" * 100_000) for repeat in range(1, 100)]

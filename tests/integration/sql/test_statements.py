@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from sqlalchemy import URL, ClauseElement, Executable, create_engine, event
 
-from socratic_bench.adapters.sql import lease_statements, reconciling, statements
+from socratic_bench.adapters.sql import lease_statements, reconciling, statements, stopping
 from socratic_bench.adapters.sql.batched import Lookups, Writes
 from socratic_bench.adapters.sql.dialects import DIALECTS
 from socratic_bench.adapters.sql.lease_statements import LeaseStatements
@@ -34,6 +34,7 @@ def _texts(name: str) -> dict[str, str]:
         **vars(statements),
         **vars(lease_statements),
         **vars(reconciling),
+        **vars(stopping),
         **vars(Writes(dialect)),
         **vars(Lookups(dialect)),
         **vars(LeaseStatements(dialect)),
@@ -61,8 +62,10 @@ def test_no_text_of_a_lookup_depends_on_how_many_keys_there_are(name: str) -> No
 def test_postgresql_is_given_arrays_and_locks_what_it_takes() -> None:
     texts = _texts("postgresql")
     assert "FROM unnest(" in texts["lease"]
-    for name in ("take_cells", "take_spending", "take_calls"):
+    for name in ("take_cells", "take_spending", "take_calls", "WAIT_FOR_HOLDERS"):
         assert texts[name].endswith("FOR UPDATE")
+    for name in ("hold_open", "hold_kept"):
+        assert texts[name].endswith("FOR KEY SHARE")
 
 
 def _counted(monkeypatch: pytest.MonkeyPatch) -> list[Executable]:
@@ -86,10 +89,10 @@ async def test_calls_without_a_price_cost_no_statement_about_money(
         runs = list(experiment.runs())
         executed = _counted(monkeypatch)
         await store.take_leases([claim_of(run, "lease") for run in runs], "a")
-        assert len(executed) == 2
+        assert len(executed) == 3
         responses = [a_response(run, cost=None) for run in runs]
         await store.record(responses, ["lease"] * len(runs))
-        assert len(executed) == 5
+        assert len(executed) == 7
         assert not any("spending" in str(statement) for statement in executed)
 
 
@@ -101,9 +104,9 @@ async def test_calls_with_a_price_cost_as_many_statements_however_many_there_are
         runs = list(experiment.runs())
         executed = _counted(monkeypatch)
         await store.take_leases([claim_of(run, "lease", 9) for run in runs], "a")
-        assert len(executed) == 4
+        assert len(executed) == 5
         await store.record([a_response(run, cost=5) for run in runs], ["lease"] * len(runs))
-        assert len(executed) == 9
+        assert len(executed) == 11
 
 
 async def test_sqlite_looks_keys_up_in_an_index(tmp_path: Path) -> None:
@@ -125,6 +128,7 @@ async def test_sqlite_looks_keys_up_in_an_index(tmp_path: Path) -> None:
         times = {"now": 0, "dead_before": 0}
         keys = leases.keys_of_calls(turns, claimant="a", **times)
         connection.execute(leases.find_leases, keys)
+        connection.execute(lookups.hold_open, {"experiment_ids": ["exp", "other"]})
         connection.execute(lookups.responses, {"run_ids": ["run-1", "run-2"]})
         connection.execute(reconciling.UNSCORED_RESPONSES, {"experiment_id": "exp", "limit": 1})
         connection.execute(reconciling.LIST_RUNNING)
@@ -132,7 +136,7 @@ async def test_sqlite_looks_keys_up_in_an_index(tmp_path: Path) -> None:
         cells = lookups.keys_of_cells([("exp", "a/b", "scenario", turn, "v1") for turn in (1, 2)])
         connection.execute(lookups.take_cells, cells)
     engine.dispose()
-    assert len(plans) == 7
+    assert len(plans) == 8
     for scan in SCANS:
         plans = {statement: plan.replace(scan, "") for statement, plan in plans.items()}
     assert [plan for plan in plans.values() if "SCAN" in plan] == []
@@ -142,9 +146,7 @@ async def test_what_is_in_flight_is_found_without_reading_every_call(tmp_path: P
     path = tmp_path / "benchmark.db"
     async with opened(lambda: SqlStore.from_url(f"sqlite:///{path}")):
         pass
-    spending = str(
-        lease_statements.FIND_SPENDING.compile(dialect=URL.create("sqlite").get_dialect()())
-    )
+    spending = str(lease_statements.SPENDINGS.compile(dialect=URL.create("sqlite").get_dialect()()))
     with closing(sqlite3.connect(path)) as connection:
         parameters = [0] * spending.count("?")
         plan = connection.execute(f"EXPLAIN QUERY PLAN {spending}", parameters).fetchall()

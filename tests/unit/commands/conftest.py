@@ -42,10 +42,16 @@ class KeptBroker(MemoryBroker):
         super().__init__()
         self.opened: list[str] = []
         self.published: list[Message] = []
+        self.wrong: dict[str, str] = {}
+        """What is wrong with which queue."""
 
     async def publish(self, messages) -> None:
         self.published += messages
         await super().publish(messages)
+
+    async def inspect(self, queues) -> list[str]:
+        names = [queue.name for queue in queues]
+        return [problem for name, problem in self.wrong.items() if name in names]
 
     async def close(self) -> None:
         """Only a command's connection ends."""

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from socratic_bench.consuming.queues import WORK_QUEUES
+from socratic_bench.errors import BrokerUnavailable
 from socratic_bench.ports.broker import DeadLetter, Message
 from socratic_embedded.commands.dlq import _as_json
 
@@ -144,6 +145,39 @@ def test_a_person_is_asked_before_letters_are_thrown_away(
     assert prompt.run("dlq", "purge", JUDGE).code == code
     assert questions == [f"Throw away all dead letters of {JUDGE}, for good?"]
     assert len(asyncio.run(broker.dead_letters(JUDGE))) == left
+
+
+@pytest.mark.parametrize("action", [["list"], ["redrive"], ["purge", "--yes"]])
+def test_a_queue_out_of_order_is_named_first_and_is_a_failed_check(prompt, broker, action):
+    asyncio.run(broker.bury(JUDGE, "why", b"1"))
+    broker.wrong = {JUDGE: "queue 'judge' has no leader: do this", CURATOR: "something else"}
+    done = prompt.run("dlq", *action, JUDGE)
+    assert done.code == 1
+    first, *others = done.err.splitlines()
+    assert first == "queue 'judge' has no leader: do this."
+    assert others == [next(line for line in others if line.startswith(f"{JUDGE}: 1 dead letter"))]
+
+
+def test_what_is_out_of_order_is_the_first_object_of_the_json(prompt, broker):
+    asyncio.run(broker.bury(JUDGE, "why", b"1"))
+    broker.wrong = {CURATOR: "queue 'curator' is missing: do that"}
+    done = prompt.run("dlq", "list", "--json")
+    problem, letter = map(json.loads, done.out.splitlines())
+    assert (done.code, problem) == (1, {"problem": "queue 'curator' is missing: do that"})
+    assert letter["id"] == "m-1"
+    assert done.err.startswith("queue 'curator' is missing: do that.\n")
+
+
+def test_what_is_out_of_order_is_said_although_the_broker_then_fails(prompt, broker, monkeypatch):
+    async def fail(*_):
+        raise BrokerUnavailable("the broker has not confirmed a message")
+
+    broker.wrong = {JUDGE: "queue 'judge' has no leader: do this"}
+    monkeypatch.setattr(broker, "redrive", fail)
+    done = prompt.run("dlq", "redrive", JUDGE)
+    assert done.code == 1
+    assert done.err.startswith("queue 'judge' has no leader: do this.\n")
+    assert "has not confirmed" in done.err
 
 
 @pytest.mark.parametrize("action", ["list", "redrive", "purge"])

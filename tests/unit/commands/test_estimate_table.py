@@ -6,10 +6,16 @@ from decimal import Decimal
 import pytest
 from rich.console import Console
 
-from socratic_bench.domain.manifest import Manifest, TutorModel
+from socratic_bench.domain.manifest import Experiment, Manifest, TutorModel
 from socratic_bench.domain.money import Price
 from socratic_bench.planning.estimate import estimate
-from socratic_embedded.estimate_table import estimate_as_json, estimate_table
+from socratic_embedded.estimate_table import (
+    estimate_as_json,
+    estimate_table,
+    prospect_sentence,
+)
+from socratic_embedded.prospect import Prospect
+from tests.contract.store.facts import MONDAY
 from tests.dashboard.seeding import SCENARIOS
 
 PRICE = Price(input_per_million=Decimal(3), output_per_million=Decimal(15))
@@ -45,8 +51,10 @@ def test_a_total_with_an_unknown_part_is_at_least_what_is_known():
     lines = shown(found)
     assert lines[2].endswith("– –")
     assert lines[4].startswith("total 135 135 ")
-    assert lines[4].count("≥ $") == 2
+    assert lines[4].count("≥ $") == 1
+    assert lines[4].endswith(" –"), "there is no most where a price is unknown"
     assert "No price is known for hosted/unpriced, and so no cost" in sentences(found)
+    assert "Without that it is $0.4436 at most." in sentences(found)
 
 
 def test_models_without_a_price_are_named_up_to_a_few():
@@ -87,10 +95,10 @@ def test_a_long_name_is_folded_and_cuts_no_figure_off():
 
 
 def test_json_has_every_figure_with_null_for_the_unknown():
-    found = an_estimate(
-        PRICED, UNPRICED, TutorModel(id="local/free", price=FREE), budget=Decimal(1)
-    )
-    told = estimate_as_json(found)
+    models = (PRICED, UNPRICED, TutorModel(id="local/free", price=FREE))
+    manifest = Manifest(models=models, scenarios=SCENARIOS, budget=Decimal(1))
+    experiment = Experiment(manifest=manifest, created_at=MONDAY)
+    told = estimate_as_json(Prospect.from_nothing(experiment))
     priced, unpriced, free = told["models"]
     assert priced["cost_usd"] == {"likely": 0.11664, "at_most": 0.44361}
     assert (unpriced["cost_usd"], free["cost_usd"]) == (None, {"likely": 0.0, "at_most": 0.0})
@@ -98,3 +106,23 @@ def test_json_has_every_figure_with_null_for_the_unknown():
     assert told["total"]["calls"] == 3 * 45
     assert (told["unpriced"], told["budget_usd"]) == (["hosted/unpriced"], 1.0)
     assert (told["may_exceed_budget"], told["likely_exceeds_budget"]) == (False, False)
+
+
+@pytest.mark.parametrize(
+    ("models", "said"),
+    [
+        (["reference/socratic"], "1 call, of built-in tutors: they cost nothing"),
+        (
+            ["reference/socratic", "local/smollm2"],
+            "2 calls, all answered by this machine: they cost nothing",
+        ),
+        (["local/smollm2", "hosted/unpriced"], "2 calls, at an unknown price"),
+    ],
+)
+def test_before_the_first_call_a_sentence_says_what_the_new_runs_cost(models, said):
+    manifest = Manifest(
+        models=tuple(TutorModel(id=each) for each in models), scenarios=SCENARIOS[:1], repeats=1
+    )
+    experiment = Experiment(manifest=manifest, created_at=MONDAY)
+    sentence = prospect_sentence(Prospect.from_nothing(experiment))
+    assert sentence.endswith(f"new ({said}).")

@@ -11,6 +11,7 @@ from socratic_bench.adapters.sql.store import SqlStore
 from socratic_bench.domain.manifest import TutorModel
 from socratic_bench.domain.money import Price
 from socratic_bench.reporting.comparison import model_comparison
+from socratic_bench.reporting.failures import why_unscored
 from socratic_embedded.comparison_table import comparison_csv, comparison_table
 from tests.contract.store.facts import a_failure, a_score
 from tests.dashboard.seeding import experiment, seed, tutors
@@ -28,11 +29,11 @@ async def store(tmp_path):
     await store.close()
 
 
-def shown(comparison, *, width=160, detail=False):
+def shown(comparison, *, width=160, detail=False, reasons=None):
     """The lines of the table, as a terminal of that width shows them."""
     text = io.StringIO()
     console = Console(file=text, width=width, markup=False, highlight=False)
-    console.print(comparison_table(comparison, detail=detail, width=width))
+    console.print(comparison_table(comparison, detail=detail, width=width, reasons=reasons))
     return [line.rstrip() for line in text.getvalue().splitlines()]
 
 
@@ -134,3 +135,19 @@ async def test_csv_has_what_responses_took_with_an_empty_field_for_the_unknown(s
     unpriced = await scored(store, TutorModel(id="hosted/x"), cost=None)
     rows = csv.DictReader(io.StringIO(comparison_csv(unpriced)))
     assert {row["model_id"]: row["total_cost_usd"] for row in rows}["hosted/x"] == ""
+
+
+async def test_a_model_without_a_score_says_why_in_its_row(store):
+    planned = experiment([TutorModel(id="hosted/m"), TutorModel(id="hosted/down")])
+    await store.register(planned)
+    runs = list(planned.runs())
+    why = {"kind": "context_too_long"}
+    failed = [a_failure(run).model_copy(update=why) for run in runs if "down" in run.model_id]
+    await store.fold([a_score(run) for run in runs if "down" not in run.model_id], failed)
+    comparison = await model_comparison(store)
+    reasons = await why_unscored(store, comparison)
+    assert reasons == {"hosted/down": "context_too_long"}
+    for width in (160, 80):
+        _, well, down, *_ = shown(comparison, width=width, reasons=reasons)
+        assert "(" not in well
+        assert down.split()[:4] == ["–", "hosted/down", "–", "(context_too_long)"]

@@ -8,8 +8,9 @@ import pytest
 
 from socratic_bench.domain.manifest import TutorModel
 from socratic_bench.domain.money import Price
+from socratic_bench.domain.trouble import Trouble
 from socratic_bench.errors import BrokerUnavailable
-from socratic_bench.ports.leases import Claim, LeaseKey
+from socratic_bench.ports.leases import Claim, LeaseKey, ModelInHand
 from tests.contract.store.facts import a_failure, a_response, a_score, an_experiment
 
 LONG_AGO = datetime.now(UTC) - timedelta(hours=50)
@@ -144,6 +145,64 @@ def test_each_model_has_its_cost_and_what_its_runs_failed_for(prompt):
     assert "hosted/unpriced 6 2 1 ≥ $0.000021 rate_limited 1" in lines
 
 
+def test_each_kind_of_failure_has_the_words_of_one_run(prompt):
+    experiment = a_priced_experiment()
+    registered(prompt, experiment, failed=2)
+    told = a_failure(next(experiment.runs())).message
+    lines = prompt.run("status", "exp").out.splitlines()
+    at = lines.index("failed, for example")
+    assert lines[at + 1 :] == [
+        f"hosted/priced: rate_limited 1: {told}",
+        f"hosted/unpriced: rate_limited 1: {told}",
+    ]
+
+
+def in_trouble(prompt, experiment, owner="runner-1", **changes):
+    """Have a live runner say that the first model fails."""
+    model_id = experiment.manifest.models[0].id
+    trouble = Trouble(
+        experiment_id=experiment.experiment_id,
+        model_id=model_id,
+        kind="unreachable",
+        reason="connection refused by [bold]the\x1b[31m host",
+        attempt=3,
+        attempts=12,
+        next_in_seconds=4.0,
+    ).model_copy(update=changes)
+    in_hand = [ModelInHand(experiment.experiment_id, model_id)]
+    prompt.seed(lambda store: store.heartbeat(owner, in_hand, [trouble]))
+
+
+def test_a_model_in_trouble_is_named_with_its_reason_as_plain_text(prompt):
+    experiment = a_priced_experiment()
+    registered(prompt, experiment)
+    in_trouble(prompt, experiment)
+    in_trouble(prompt, experiment, "runner-2", attempt=2)
+    lines = prompt.run("status", "exp").out.splitlines()
+    assert lines[lines.index("in trouble") + 1 :] == [
+        (
+            "hosted/priced: connection refused by [bold]the\ufffd[31m host "
+            "(attempt 3 of 12, next in 4 s)"
+        )
+    ]
+    [told] = prompt.run("status", "exp", "--json").json["troubles"]
+    assert (told["model_id"], told["kind"], told["attempt"]) == ("hosted/priced", "unreachable", 3)
+
+
+def test_no_trouble_is_shown_once_its_runner_has_left_or_all_is_complete(prompt):
+    experiment = a_priced_experiment()
+    registered(prompt, experiment, scored=12)
+    in_trouble(prompt, experiment)
+    assert "in trouble" not in prompt.run("status", "exp").out
+    other = an_experiment(created_at=JUST_NOW, occasion="again")
+    registered(prompt, other)
+    in_trouble(prompt, other)
+    assert "in trouble" in prompt.run("status", other.experiment_id).out
+    prompt.seed(lambda store: store.leave("runner-1"))
+    assert "in trouble" not in prompt.run("status", other.experiment_id).out
+    assert prompt.run("status", other.experiment_id, "--json").json["troubles"] == []
+
+
 def test_out_of_budget_is_a_state_that_names_what_is_undone_and_exits_with_1(prompt):
     experiment = a_priced_experiment(budget=Decimal("0.0001"))
     registered(prompt, experiment, scored=3)
@@ -178,8 +237,12 @@ def test_past_its_deadline_every_undone_run_is_named_and_the_exit_code_is_1(prom
     done = prompt.run("status", experiment.experiment_id)
     assert done.code == 1
     named = [line for line in done.out.splitlines() if "run-" in line]
+    assert [line.split()[3] for line in named] == undone[:20]
+    assert done.out.endswith("… and 40 more: --undone\n")
+    asked_for = prompt.run("status", experiment.experiment_id, "--undone").out
+    named = [line for line in asked_for.splitlines() if "run-" in line]
     assert [line.split()[3] for line in named] == undone[:50]
-    assert done.out.endswith("… and 10 more\n")
+    assert asked_for.endswith("… and 10 more\n")
     assert "60 runs are not done: 57 without a response, 3 without a score." in done.err
     assert "The deadline has passed." in done.err
     as_json = prompt.run("status", experiment.experiment_id, "--json")

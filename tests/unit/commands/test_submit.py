@@ -34,7 +34,8 @@ def test_every_run_is_requested_and_the_id_stands_alone_on_standard_output(promp
     experiment_id = done.out.removesuffix("\n")
     assert experiment_id.startswith("exp-")
     assert len(set(requested(broker))) == 90
-    assert "90 of 90 runs requested, 0 were done before." in done.err
+    assert "90 runs: 90 new" in done.err
+    assert "90 of 90 runs requested." in done.err
     assert done.err.endswith(f"socratic-bench watch {experiment_id}\n")
 
 
@@ -46,7 +47,8 @@ def test_json_stands_alone_on_standard_output(prompt, broker, config):
         "manifest_id": done.json["manifest_id"],
         "planned": 90,
         "already_done": 0,
-        "published": 90,
+        "answered": 0,
+        "requested": 90,
     }
     assert done.json["manifest_id"].startswith("man-")
 
@@ -62,10 +64,10 @@ def test_submitted_again_only_what_is_not_done_is_requested(prompt, broker, conf
 
     prompt.seed(finish_some)
     again = prompt.run("submit", config, "--json")
-    assert (again.json["already_done"], again.json["published"]) == (2, 88)
+    assert (again.json["already_done"], again.json["requested"]) == (2, 88)
     assert requested(broker) == every[2:]
     retried = prompt.run("submit", config, "--json", "--retry-failed")
-    assert (retried.json["already_done"], retried.json["published"]) == (1, 89)
+    assert (retried.json["already_done"], retried.json["requested"]) == (1, 89)
     assert requested(broker) == every[1:]
 
 
@@ -146,7 +148,7 @@ def test_a_broker_that_goes_away_is_one_sentence_and_the_same_command_goes_on(
     assert (done.code, done.out) == (1, "")
     assert "The same command goes on where this stopped" in done.err
     assert done.err.endswith("Error: broker.example: the broker cannot be used for now: gone\n")
-    assert prompt.run("submit", config, "--json").json["published"] == 90
+    assert prompt.run("submit", config, "--json").json["requested"] == 90
 
 
 def test_no_password_is_shown(prompt, broker, config):
@@ -154,3 +156,27 @@ def test_no_password_is_shown(prompt, broker, config):
     assert broker.opened == [BROKER]
     everything = [prompt.run("submit", config), prompt.run("dlq", "list")]
     assert "secret" not in "".join(done.out + done.err for done in everything)
+
+
+def test_what_the_operator_of_the_services_has_to_list_is_said(prompt, broker):
+    config = prompt.write(
+        "models:\n"
+        "- {id: openai/gpt}\n"
+        "- {id: openai-compatible/a, base_url: 'https://llm.example/v1',"
+        " options: {api_key_env: OUR_KEY}}\n"
+        "- {id: openai-compatible/b, base_url: 'https://llm.example/v1',"
+        " options: {api_key_env: OUR_KEY}}\n"
+        "- {id: openai-compatible/c, base_url: 'https://other.example/v1', endpoint: theirs}\n"
+        "- {id: bedrock/x, base_url: 'https://vpce.example'}\n"
+        "- ollama/llama3\n"
+    )
+    done = prompt.run("submit", config)
+    assert done.code == 0
+    notes = [line for line in done.err.splitlines() if "SOCRATIC_ENDPOINTS=" in line]
+    assert [note.partition("='")[2].rstrip("'") for note in notes] == [
+        '{"NAME": {"origin": "https://llm.example", "key_variable": "OUR_KEY"}}',
+        '{"theirs": {"origin": "https://other.example", "key_variable": "…"}}',
+        '{"NAME": {"origin": "https://vpce.example", "aws": true}}',
+        '{"NAME": {"origin": "http://127.0.0.1:11434"}}',
+    ]
+    assert all("OUR_KEY" not in str(message.body) for message in broker.published)

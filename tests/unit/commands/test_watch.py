@@ -59,7 +59,7 @@ class ScriptedStore:
     async def cells(self, experiment_ids):
         return self.scored
 
-    async def failure_rows(self, experiment_id):
+    async def failure_kinds(self, experiment_id):
         return []
 
     async def progress(self, experiment_id):
@@ -216,7 +216,7 @@ def test_a_complete_experiment_shows_its_leaderboard(prompt):
     done = prompt.run("watch", "exp-")
     assert done.code == 0
     assert done.out.splitlines()[1].split()[-2:] == ["6/6", "$0.00013"]
-    assert "12 of 12 runs done, 0 of them failed." in done.err
+    assert "12 runs done, none failed. Results:" in done.err
     as_json = prompt.run("watch", "exp-", "--json").json
     assert (as_json["state"], as_json["done"]) == ("complete", 12)
     assert [model["total_runs"] for model in as_json["leaderboard"]["models"]] == [6, 6]

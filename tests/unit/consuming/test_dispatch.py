@@ -207,19 +207,21 @@ async def test_a_service_that_drains_waits_for_nothing_that_is_away():
 
 
 async def test_a_dispatcher_says_what_its_work_waits_for():
-    reasons = []
+    read_only, seen = StoreNotWritable("read-only"), []
 
     async def handler(batch):
-        reasons.append(dispatcher.waits.reason)
-        if len(reasons) < 3:
-            raise StoreNotWritable("read-only")
-        yield [Handled(work) for work in batch]
+        seen.append(dispatcher.waits.error)
+        if len(seen) < 3:
+            raise read_only
+        yield [Handled(batch[0])]
+        seen.append(dispatcher.waits.error)
+        yield [Handled(batch[1])]
 
     dispatcher = Dispatcher(handler, RunRequested, AT_ONCE)
     with structlog.testing.capture_logs() as lines:
-        await dispatcher.dispatch(deliveries(1), lambda _: None)
-    assert reasons == [None, *["StoreNotWritable: read-only"] * 2]
-    assert dispatcher.waits.reason is None
+        await dispatcher.dispatch(deliveries(2), lambda _: None)
+    assert seen == [None, read_only, read_only, None]
+    assert dispatcher.waits.error is None
     assert [line["log_level"] for line in lines] == ["critical", "debug"]
 
 

@@ -266,7 +266,7 @@ async def test_while_the_broker_confirms_nothing_the_handler_goes_on_and_is_not_
     async with waiting_for("the worker"):
         await worker.run()
     assert begun == ["run-0", "run-1", "run-2"]
-    assert reasons == ["nothing is confirmed"]
+    assert [str(reason) for reason in reasons] == ["nothing is confirmed"]
     assert tally.outcomes == {"handled": 3}
     assert await broker.depth(JUDGE_RESPONSE_RECORDED.name) == 3
     assert worker.waits_for is None

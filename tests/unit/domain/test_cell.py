@@ -160,6 +160,20 @@ def test_scores_are_summed_in_whole_millionths() -> None:
     assert millionths(0.000_001_5) == 2
 
 
+def test_a_reply_that_is_not_known_to_be_finished_counts_as_that_and_as_no_failed_run() -> None:
+    scored = ScoredResponse(
+        run=RUN,
+        turn=1,
+        last_turn=True,
+        profile="socratic-v1",
+        status=Status.ERROR,
+        error_kind="unfinished",
+    )
+    cell = _cell([scored])
+    assert cell.statuses == {"unfinished": 1}
+    assert (cell.responses, cell.scored, cell.runs_ended) == (1, 0, 1)
+
+
 def test_what_a_provider_did_not_count_is_no_zero() -> None:
     cell = _cell(
         [ScoredResponse(run=RUN, turn=1, last_turn=True, profile="p", status=Status.REFUSED)]

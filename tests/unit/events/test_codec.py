@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from socratic_bench.domain.run import Run
 from socratic_bench.errors import InvalidEvent
+from socratic_bench.events import codec
 from socratic_bench.events.codec import EVENT_TYPES, Event, decode, encode
 from socratic_bench.events.run_requested import RunRequested
 from tests.unit.events.examples import RUN, TIME, example_events
@@ -110,3 +111,56 @@ def test_any_text_survives_the_journey(dimension, model_id, repeat):
     )
     event = RunRequested.of(run, source="test", time=TIME)
     assert decode(encode(event)) == event
+
+
+SCORED = json.loads(encode(EXAMPLES["response.scored"]))
+
+
+def scored_with(**changes):
+    return json.dumps({**SCORED, "data": {**SCORED["data"], **changes}}).encode()
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"overall": 7.0},
+        {"overall": -3},
+        {"overall": 1e300},
+        {"overall": float("nan")},
+        {"overall": float("inf")},
+        {"vectors": {"verbosity": 1.0000001}},
+        {"vectors": {"verbosity": float("nan")}},
+        {"turn": 2**31},
+        {"turn": 0},
+    ],
+)
+def test_a_score_that_is_none_is_no_event(changes):
+    with pytest.raises(InvalidEvent):
+        decode(scored_with(**changes))
+
+
+@pytest.mark.parametrize("overall", [0, 1, 0.5, None])
+def test_the_ends_of_the_scale_are_on_it(overall):
+    assert decode(scored_with(overall=overall)).data.overall == overall
+
+
+@pytest.mark.parametrize(
+    ("name", "field", "bad"),
+    [
+        ("response.recorded", "earlier_turns", [1] * 100_000),
+        ("aggregate.updated", "models", [1] * 100_000),
+    ],
+)
+def test_reading_ends_at_the_first_mistake_of_very_many(name, field, bad):
+    event = json.loads(encode(EXAMPLES[name]))
+    event["data"][field] = bad
+    with pytest.raises(InvalidEvent) as caught:
+        decode(json.dumps(event).encode())
+    assert f"{field}.0: " in str(caught.value)
+    assert "more)" not in str(caught.value)
+
+
+def test_what_is_larger_than_any_event_is_not_looked_at(monkeypatch):
+    monkeypatch.setattr(codec, "MOST_BYTES", 100)
+    with pytest.raises(InvalidEvent, match="larger than 100 bytes"):
+        decode(b"[" * 101)

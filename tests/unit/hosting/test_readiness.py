@@ -3,8 +3,9 @@
 import asyncio
 
 import pytest
+from structlog.testing import capture_logs
 
-from socratic_bench.errors import BrokerUnavailable, StoreBroken
+from socratic_bench.errors import BrokerUnavailable, StoreBroken, StoreUnavailable
 from socratic_bench.hosting.readiness import Readiness
 
 
@@ -52,3 +53,24 @@ async def test_it_does_not_ask_before_it_has_started():
         raise AssertionError("nothing is to be asked while starting")
 
     assert await Readiness({"store": never}).problem() == "the service is starting"
+
+
+async def test_the_log_says_once_why_it_is_not_ready_and_again_when_the_reason_changes():
+    errors = [
+        *[StoreUnavailable("full")] * 3,
+        StoreUnavailable("gone"),
+        None,
+        StoreUnavailable("gone"),
+    ]
+
+    async def check():
+        if error := errors.pop(0):
+            raise error
+
+    readiness = Readiness({"store": check})
+    readiness.start()
+    with capture_logs() as told:
+        while errors:
+            await readiness.problem()
+    loud = [line["reason"] for line in told if line["log_level"] == "warning"]
+    assert loud == ["full", "gone", "gone"]

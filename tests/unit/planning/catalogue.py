@@ -13,7 +13,7 @@ from socratic_bench.planning.config import BenchmarkConfig, parse_config
 class FewProviders:
     providers = ("bedrock", "reference", "replay")
 
-    def check(self, model: TutorModel, base_folder: Path | None) -> None:
+    def check(self, model: TutorModel, base_folder: Path | None, key_variable: str | None) -> None:
         if model.provider not in self.providers:
             raise UnknownProvider(f"there is no provider {model.provider}")
         if model.provider == "replay":

@@ -43,7 +43,7 @@ def manifest_of(text: str, name: str = "benchmark.yaml") -> Manifest:
 def test_a_fixed_configuration_has_its_fixed_names():
     manifest = manifest_of(CONFIG)
     assert manifest.manifest_id == "man-0ef1f200405baffb"
-    assert manifest.conditions_id == "cond-a04243c4a4d47910"
+    assert manifest.conditions_id == "cond-df34e75110900f40"
 
 
 def test_json_of_the_same_content_is_the_same_manifest():

@@ -1,6 +1,7 @@
 """Every mistake in a configuration is told at its place, in a sentence, all at once."""
 
 import json
+from contextlib import suppress
 
 import pytest
 from hypothesis import given
@@ -10,6 +11,7 @@ from socratic_bench.domain.manifest import Limits, Manifest, Parameters, TutorMo
 from socratic_bench.domain.money import Price
 from socratic_bench.domain.scenario import Scenario
 from socratic_bench.errors import InvalidConfig
+from socratic_bench.planning import validation
 from socratic_bench.planning.config import read_config
 from tests.unit.planning.catalogue import FewProviders, config_of, mistakes_of
 
@@ -51,7 +53,7 @@ IN_MODELS = [
         "models:\n- {id: reference/x, colour: red}",
         (
             "line 2, models[0].colour: unknown field; there are `id`, `name`, `options`, "
-            "`base_url`, `price`, `context_tokens`, `limits`"
+            "`base_url`, `endpoint`, `price`, `context_tokens`, `limits`"
         ),
     ),
     (
@@ -365,7 +367,31 @@ budget: cheap
 def test_a_document_with_thousands_of_mistakes_tells_the_first_thousand():
     mistakes = mistakes_of(json.dumps({"models": [7] * 1500}), "benchmark.json")
     assert len(mistakes) == 1001
-    assert mistakes[-1].endswith(": 500 more mistakes follow")
+    assert mistakes[-1].endswith(": there are more mistakes: mend these first")
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        {"models": ["reference/a"], "scenarios": [f"scenario-{n}" for n in range(100_000)]},
+        {"models": ["reference/a"], **{f"repeats{n}": 1 for n in range(100_000)}},
+        {"models": [{"id": "reference/a", **{f"name{n}": 1 for n in range(100_000)}}]},
+        {"models": [{"model_id": "reference/a", **{f"zq{n}": 1 for n in range(100_000)}}]},
+    ],
+    ids=["scenarios", "fields", "fields of a model", "fields of the predecessor"],
+)
+def test_words_are_found_for_no_more_mistakes_than_are_told(document, monkeypatch):
+    compared = []
+
+    def get_close_matches(name, *_, **__):
+        compared.append(name)
+        return []
+
+    monkeypatch.setattr(validation, "get_close_matches", get_close_matches)
+    with suppress(InvalidConfig):
+        read = config_of(json.dumps(document), "benchmark.json")
+        assert len(read.unused) <= 1000
+    assert len(compared) <= 1001
 
 
 def test_a_mistake_in_what_an_alias_stands_for_is_told_where_it_is_written():

@@ -8,14 +8,16 @@ import pytest
 
 from socratic_bench.consuming.retry_policy import RetryPolicy
 from socratic_bench.domain.manifest import Experiment, Manifest, TutorModel
+from socratic_bench.domain.response import Response
 from socratic_bench.domain.scenario import Scenario
 from socratic_bench.errors import BrokerClosed, StoreUnavailable
 from socratic_bench.events.codec import Event
+from socratic_bench.events.response_recorded import ResponseRecorded
 from socratic_bench.events.run_requested import RunRequested
 from socratic_bench.planning import plan
 from socratic_bench.planning.plan import PlanCounts, publish_plan
 from socratic_bench.ports.store import CallCount, Progress, RecordedFailure
-from tests.contract.store.facts import a_failure
+from tests.contract.store.facts import a_failure, a_response
 
 MONDAY = datetime(2026, 3, 2, 9, tzinfo=UTC)
 
@@ -35,7 +37,8 @@ class Ledger:
         self.failures = failures
         self.silent = False
         self.begun = True
-        self.failed: dict[str, RecordedFailure] = {}
+        self.failed: dict[str, RecordedFailure | None] = {}
+        self.stored: dict[str, Sequence[Response]] = {}
         self.planned: list[datetime] = []
 
     async def register(self, experiment: Experiment) -> Experiment:
@@ -49,8 +52,18 @@ class Ledger:
         planned = self.experiments[experiment_id].manifest.planned_runs
         return Progress(planned=planned, done=len(self.done), failed=0)
 
+    async def responses(self, run_ids: Collection[str]) -> dict[str, Sequence[Response]]:
+        return {run_id: self.stored[run_id] for run_id in run_ids if run_id in self.stored}
+
+    async def unscored_responses(self, experiment_id: str, limit: int) -> Sequence[Response]:
+        return [each for stored in self.stored.values() for each in stored][:limit]
+
     async def recorded_failures(self, run_ids: Collection[str]) -> dict[str, RecordedFailure]:
-        return {run_id: self.failed[run_id] for run_id in run_ids if run_id in self.failed}
+        return {run_id: known for run_id in run_ids if (known := self.failed.get(run_id))}
+
+    async def failed_runs(self, experiment_id: str, run_ids: Collection[str]) -> set[str]:
+        assert experiment_id in self.experiments
+        return self.failed.keys() & set(run_ids)
 
     async def mark_planned(self, experiment_id: str, at: datetime) -> None:
         assert experiment_id in self.experiments
@@ -72,6 +85,7 @@ class Requests:
 
     def __init__(self, *, room: int | None = None) -> None:
         self.events: dict[str, RunRequested] = {}
+        self.answers: list[ResponseRecorded] = []
         self.batches: list[int] = []
         self.room = room
 
@@ -80,8 +94,11 @@ class Requests:
             raise BrokerClosed("gone")
         self.batches.append(len(events))
         for event in events:
-            assert isinstance(event, RunRequested)
-            self.events[event.id] = event
+            if isinstance(event, ResponseRecorded):
+                self.answers.append(event)
+            else:
+                assert isinstance(event, RunRequested)
+                self.events[event.id] = event
 
 
 def an_experiment(repeats: int) -> Experiment:
@@ -101,7 +118,7 @@ async def planned(experiment, ledger, requests, **options) -> PlanCounts:
 async def test_every_run_is_requested_in_batches_in_the_order_of_the_plan():
     experiment, ledger, requests = an_experiment(5), Ledger(), Requests()
     counts = await planned(experiment, ledger, requests, batch_size=8, source="test")
-    assert counts == PlanCounts(planned=20, already_done=0, published=20)
+    assert counts == PlanCounts(planned=20, already_done=0, answered=0, requested=20)
     assert requests.batches == ledger.asked == [8, 8, 4]
     assert [event.data.run for event in requests.events.values()] == list(experiment.runs())
     assert {(event.source, event.time) for event in requests.events.values()} == {("test", MONDAY)}
@@ -127,7 +144,7 @@ async def test_no_run_is_made_before_the_batch_before_it_is_published(monkeypatc
     counts = await publish_plan(
         an_experiment(2500), Ledger(), publish, clock=MondayClock(), batch_size=100
     )
-    assert counts.published == made == 10_000
+    assert counts.requested == made == 10_000
     assert max(requests.batches) == 100
 
 
@@ -136,22 +153,38 @@ async def test_runs_that_are_done_are_not_requested_again():
     done = [run.run_id for run in experiment.runs()][2:11]
     ledger.done.update(done)
     counts = await planned(experiment, ledger, requests, batch_size=4)
-    assert counts == PlanCounts(planned=16, already_done=9, published=7)
+    assert counts == PlanCounts(planned=16, already_done=9, answered=0, requested=7)
     assert requests.batches == [2, 1, 4]
     assert not {event.subject for event in requests.events.values()} & ledger.done
 
 
-async def test_runs_that_are_asked_for_again_are_requested_though_they_are_done():
+async def test_failed_runs_are_requested_though_they_are_done_where_that_is_wanted():
     experiment, ledger, requests = an_experiment(1), Ledger(), Requests()
     first, second, third, _ = experiment.runs()
     ledger.done.update({first.run_id, second.run_id})
-    ledger.failed[third.run_id] = RecordedFailure(a_failure(third), retry=4)
-    again = {second.run_id, third.run_id, "run-of-another-plan"}
-    counts = await planned(experiment, ledger, requests, again=again)
-    assert counts == PlanCounts(planned=4, already_done=1, published=3)
+    ledger.failed = {
+        second.run_id: None,
+        third.run_id: RecordedFailure(a_failure(third), retry=4),
+    }
+    counts = await planned(experiment, ledger, requests, retry_failed=True)
+    assert counts == PlanCounts(planned=4, already_done=1, answered=0, requested=3)
     retries = {event.subject: event.data.retry for event in requests.events.values()}
     assert first.run_id not in retries
     assert (retries[second.run_id], retries[third.run_id]) == (1, 5)
+
+
+@pytest.mark.parametrize("begun", [True, False])
+async def test_what_is_answered_is_published_to_be_scored_and_not_requested(begun):
+    experiment, ledger, requests = an_experiment(1), Ledger(), Requests()
+    ledger.begun = begun
+    whole, halfway, *others = experiment.runs()
+    ledger.stored[whole.run_id] = [a_response(whole, last_turn=False), a_response(whole, turn=2)]
+    ledger.stored[halfway.run_id] = [a_response(halfway, last_turn=False)]
+    counts = await planned(experiment, ledger, requests)
+    assert counts == PlanCounts(planned=4, already_done=0, answered=1, requested=3)
+    assert [event.data for event in requests.answers] == ledger.stored[whole.run_id]
+    requested = [event.subject for event in requests.events.values()]
+    assert requested == [run.run_id for run in (halfway, *others)]
 
 
 async def test_a_plan_is_marked_once_all_of_it_is_requested():
@@ -203,7 +236,7 @@ async def test_a_store_that_comes_back_is_asked_again_after_a_pause():
     requests = Requests()
     options = {"retry_policy": policy, "pause": pause}
     counts = await planned(an_experiment(1), Ledger(failures=2), requests, **options)
-    assert counts.published == 4
+    assert counts.requested == 4
     assert pauses == [1.0, 2.0]
 
 

@@ -1,25 +1,24 @@
 """The reconciler sends again what the broker lost, and nothing else."""
 
+import asyncio
 import sqlite3
+from collections import Counter
 from contextlib import closing
 from datetime import timedelta
 
 import pytest
 from structlog.testing import capture_logs
 
-from socratic_bench.adapters.memory.broker import MemoryBroker
 from socratic_bench.adapters.sql.store import SqlStore
 from socratic_bench.consuming.queues import (
-    BROADCASTS,
     CURATOR_RUN_FAILED,
     JUDGE_RESPONSE_RECORDED,
     RUNNER_RUN_REQUESTED,
-    WORK_QUEUES,
 )
 from socratic_bench.events.codec import decode
 from socratic_bench.events.experiment_completed import TYPE as COMPLETED
 from socratic_bench.planning import reconciler as reconciling
-from socratic_bench.planning.reconciler import QUIET_SECONDS, Reconciler
+from socratic_bench.planning.reconciler import LONGEST_LOOK_SECONDS, QUIET_SECONDS, Reconciler
 from socratic_bench.ports.leases import ModelInHand
 from socratic_bench.ports.store import RecordedFailure
 from tests.contract.store.facts import MONDAY, a_failure, a_response, a_score, an_experiment
@@ -27,19 +26,6 @@ from tests.contract.store.facts import MONDAY, a_failure, a_response, a_score, a
 EXPERIMENT = an_experiment()
 RUNS = list(EXPERIMENT.runs())
 MODELS = [model.id for model in EXPERIMENT.manifest.models]
-
-
-class Clock:
-    """Wall clock and monotonic clock, wound on by the test."""
-
-    def __init__(self) -> None:
-        self.seconds = 1_000.0
-
-    def now(self):
-        return MONDAY
-
-    def __call__(self):
-        return self.seconds
 
 
 @pytest.fixture
@@ -50,24 +36,6 @@ async def store(tmp_path):
     await store.mark_planned(EXPERIMENT.experiment_id, MONDAY)
     yield store
     await store.close()
-
-
-@pytest.fixture
-async def broker():
-    broker = MemoryBroker()
-    await broker.declare(WORK_QUEUES, BROADCASTS)
-    yield broker
-    await broker.close()
-
-
-@pytest.fixture
-def clock():
-    return Clock()
-
-
-@pytest.fixture
-def healer(store, broker, clock):
-    return Reconciler(store, broker, clock, "curator-1", monotonic=clock)
 
 
 async def taken(broker, queue):
@@ -102,12 +70,83 @@ async def test_runs_that_nobody_has_are_requested_after_two_quiet_minutes(healer
 
 async def test_what_is_lost_again_is_requested_half_as_often_each_time(healer, broker, clock):
     sent_at = []
-    for second in range(0, 4_000, 10):
+    for second in range(0, 4_400, 10):
         clock.seconds = 1_000.0 + second
         await healer.reconcile()
         if await taken(broker, RUNNER_RUN_REQUESTED):
             sent_at.append(second)
-    assert sent_at == [120, 360, 840, 1800, 3720]
+    # The longer nothing has changed, the less often an experiment is looked at.
+    assert len(sent_at) == 5
+    for second, ideal in zip(sent_at, [120, 360, 840, 1800, 3720], strict=True):
+        assert ideal <= second <= ideal * 9 / 8
+
+
+async def test_experiments_that_nobody_goes_on_with_cost_ever_less(healer, store, clock):
+    looks = Counter()
+
+    async def ended_runs(experiment_id, ask=store.ended_runs):
+        looks[clock.seconds // 3_600] += 1
+        return await ask(experiment_id)
+
+    store.ended_runs = ended_runs
+    clock.seconds = 0.0
+    for _ in range(6 * 3 * 60):
+        await healer.reconcile()
+        clock.seconds += 10
+    assert looks[0] < 60
+    assert looks[1] == looks[2] == 3_600 / LONGEST_LOOK_SECONDS
+
+
+async def test_an_idle_experiment_is_looked_at_again_once_it_changes(store, broker, clock):
+    poor = await store.register(an_experiment(occasion="poor", budget=0))
+    await store.mark_planned(poor.experiment_id, MONDAY)
+    await store.exhaust(poor.experiment_id, 1)
+    await store.fold([a_score(run) for run in RUNS], [])
+    healer = Reconciler(store, broker, clock, "curator-1", monotonic=clock)
+    for _ in range(360):
+        await healer.reconcile()
+        clock.seconds += 10
+    assert await taken(broker, RUNNER_RUN_REQUESTED) == []
+    await store.register(poor.model_copy(update={"manifest": EXPERIMENT.manifest}))
+    await after(healer, clock, QUIET_SECONDS)
+    assert len(await taken(broker, RUNNER_RUN_REQUESTED)) == len(RUNS)
+
+
+async def test_one_experiment_that_cannot_be_healed_keeps_no_other_from_it(
+    healer, store, broker, clock
+):
+    odd = await store.register(
+        an_experiment(occasion="odd", created_at=MONDAY + timedelta(minutes=1))
+    )
+
+    async def ended_runs(experiment_id, ask=store.ended_runs):
+        if experiment_id == odd.experiment_id:
+            raise ArithmeticError("a fault of this version")
+        return await ask(experiment_id)
+
+    store.ended_runs = ended_runs
+    with capture_logs() as logs:
+        await after(healer, clock, QUIET_SECONDS)
+    assert len(await taken(broker, RUNNER_RUN_REQUESTED)) == len(RUNS)
+    assert {each["correlation_id"] for each in logs if each["log_level"] == "error"} == {
+        odd.experiment_id
+    }
+
+
+async def test_a_fault_ends_no_reconciler(healer, store, monkeypatch):
+    asked = asyncio.Event()
+
+    async def running():
+        if store.faults:
+            raise store.faults.pop()
+        asked.set()
+        return []
+
+    store.faults = [ArithmeticError("a fault of this version")]
+    store.running = running
+    monkeypatch.setattr(reconciling, "LOOK_SECONDS", 0.0)
+    async with reconciling.reconciling(healer):
+        await asyncio.wait_for(asked.wait(), 10)
 
 
 async def test_only_runs_that_are_not_done_are_requested(healer, store, broker, clock):

@@ -163,14 +163,31 @@ async def test_each_model_is_shown_by_its_newest_experiment_unless_one_is_named(
     assert every["reference/socratic"].experiment_ids == (new.experiment_id, old.experiment_id)
 
 
+async def test_of_experiments_that_ask_a_model_the_same_only_one_is_counted(store: SqlStore):
+    fewer = experiment(tutors(2), repeats=2)
+    more = experiment(tutors(3), repeats=3, created_at=MONDAY + timedelta(days=1))
+    again = experiment(tutors(2), repeats=1, created_at=MONDAY + timedelta(days=2))
+    for each in (fewer, more, again):
+        await seed(store, each)
+
+    rows = (await model_comparison(store, "all")).models
+    alone = (await model_comparison(store, more.experiment_id)).models
+    assert [(row.total_runs, row.planned_runs) for row in rows] == [(45, 45)] * 3
+    assert [row.vectors for row in rows] == [row.vectors for row in alone]
+
+
 async def test_a_table_of_different_test_conditions_says_so(store: SqlStore):
     await seed(store, experiment(tutors(3)))
     same = experiment(tutors(1), occasion="again", created_at=MONDAY + timedelta(days=1))
     await seed(store, same)
     assert not (await model_comparison(store)).mixed_conditions
 
-    other = experiment(tutors(1), repeats=1, created_at=MONDAY + timedelta(days=2))
-    await seed(store, other)
+    more = experiment(tutors(1), repeats=5, created_at=MONDAY + timedelta(days=2))
+    await seed(store, more)
+    assert not (await model_comparison(store)).mixed_conditions
+
+    manifest = Manifest(models=tuple(tutors(1)), scenarios=SCENARIOS, system_prompt="Lecture.")
+    await seed(store, Experiment(manifest=manifest, created_at=MONDAY + timedelta(days=3)))
     comparison = await model_comparison(store)
 
     assert comparison.mixed_conditions

@@ -7,8 +7,10 @@ from decimal import Decimal
 
 import pytest
 
+from socratic_bench.domain.experiment_state import ExperimentState
 from socratic_bench.domain.manifest import Experiment
 from socratic_bench.domain.money import Price
+from socratic_bench.domain.outline import ExperimentOutline
 from socratic_bench.errors import UnknownExperiment
 from socratic_bench.ports.leases import Spending
 from socratic_bench.ports.store import Progress
@@ -40,6 +42,25 @@ DEADLINE = MONDAY + timedelta(hours=2)
 
 def test_the_deadline_counts_from_the_creation():
     assert PLANNED.deadline_at == DEADLINE
+
+
+@pytest.mark.parametrize(
+    ("stored", "completed_at", "state"),
+    [
+        (ExperimentState.PAUSED, None, State.PAUSED),
+        (ExperimentState.CANCELLED, None, State.CANCELLED),
+        (ExperimentState.RESUMED, None, State.OVERDUE),
+        (ExperimentState.PAUSED, MONDAY, State.COMPLETE),
+        (ExperimentState.CANCELLED, MONDAY, State.COMPLETE),
+    ],
+)
+def test_a_stopped_experiment_is_neither_overdue_nor_out_of_budget(stored, completed_at, state):
+    stopped = PLANNED.model_copy(update={"state": stored, "completed_at": completed_at})
+    spending = NOTHING_SPENT if state is State.OVERDUE else EXHAUSTED
+    status = ExperimentStatus.at(
+        DEADLINE, ExperimentOutline.of(stopped), Progress(12, 3, 0), spending
+    )
+    assert status.state == state
 
 
 NOTHING_SPENT = Spending(budget=None, committed=0, in_flight=0, exhausted=False)
@@ -76,13 +97,14 @@ def test_an_experiment_is_overdue_or_out_of_budget_only_while_runs_are_left(
 ):
     completed_at = MONDAY if done == 12 else None
     planned = PLANNED.model_copy(update={"completed_at": completed_at})
-    status = ExperimentStatus.at(now, planned, Progress(planned=12, done=done, failed=0), spending)
+    outline = ExperimentOutline.of(planned)
+    status = ExperimentStatus.at(now, outline, Progress(planned=12, done=done, failed=0), spending)
     assert (status.state, status.left) == (state, 12 - done)
 
 
 def test_an_experiment_is_not_complete_before_the_store_says_so():
     done = Progress(planned=12, done=12, failed=0)
-    status = ExperimentStatus.at(MONDAY, PLANNED, done, NOTHING_SPENT)
+    status = ExperimentStatus.at(MONDAY, ExperimentOutline.of(PLANNED), done, NOTHING_SPENT)
     assert (status.state, status.left) == (State.AT_WORK, 0)
 
 
@@ -90,12 +112,14 @@ def test_what_is_reserved_for_calls_under_way_is_told_apart_from_what_was_spent(
     spending = Spending(
         budget=2_000_000_000, committed=750_000_001, in_flight=250_000_000, exhausted=False
     )
-    figures = SpendingFigures.of(spending, priced(PLANNED, PRICE, None).manifest)
+    figures = SpendingFigures.of(
+        spending, has_prices=priced(PLANNED, PRICE, None).manifest.has_prices
+    )
     assert (figures.budget_usd, figures.spent_usd, figures.in_flight_usd) == (2, 0.500000001, 0.25)
 
 
 def test_without_any_price_what_was_spent_is_unknown_and_not_zero():
-    figures = SpendingFigures.of(NOTHING_SPENT, PLANNED.manifest)
+    figures = SpendingFigures.of(NOTHING_SPENT, has_prices=PLANNED.manifest.has_prices)
     assert (figures.budget_usd, figures.spent_usd, figures.in_flight_usd) == (None, None, None)
 
 

@@ -15,6 +15,7 @@ from socratic_bench.errors import (
 )
 from socratic_bench.events.run_failed import RunFailed
 from socratic_bench.ports.models import FailureKind
+from socratic_runner import bootstrap
 from socratic_runner.limits import breaker
 from tests.unit.events.examples import TIME
 from tests.unit.services.scripted import MODEL, SCENARIOS, SETTINGS, ScriptedTutor, carry_out, reply
@@ -154,6 +155,43 @@ async def test_no_call_is_begun_after_the_deadline_of_a_run(store):
     assert event.data.kind == "rate_limited"
     assert 2 <= len(tutor.asked) <= 3
     assert event.data.attempts == len(tutor.asked)
+
+
+async def test_a_run_whose_deadline_passes_in_the_line_keeps_why_its_last_call_failed(store):
+    async def slow():
+        await asyncio.sleep(0.8)
+        return reply()
+
+    def script(question, _):
+        if question.run.repeat == 1:
+            return ModelCallFailed("rate_limited", "429: slow down", retryable=True)
+        return slow()
+
+    limits = Limits(run_timeout_seconds=0.5, timeout_seconds=5, concurrency=1)
+    hasty = MODEL.model_copy(update={"limits": limits})
+    events = await carry_out(store, ScriptedTutor(script), *await runs_of(store, hasty, repeats=3))
+    [failed] = [event.data for event in events if isinstance(event, RunFailed)]
+    assert (failed.kind, failed.attempts) == ("rate_limited", 1)
+    assert failed.message == (
+        "the run's deadline of 0.5 s passed before another call could be made; "
+        "the last call: 429: slow down"
+    )
+
+
+async def test_a_model_that_is_busy_all_the_time_fails_its_runs_before_each_has_tried(
+    store, monkeypatch
+):
+    monkeypatch.setattr(bootstrap, "BUSY_SILENCE", 0.3)
+
+    def script(*_):
+        return ModelCallFailed("unreachable", "nobody is there", retryable=True)
+
+    tutor = ScriptedTutor(script)
+    patient = SETTINGS.model_copy(update={"runner_longest_delay": 0.05})
+    runs = await runs_of(store, MODEL, repeats=100)
+    events = await carry_out(store, tutor, *runs, settings=patient)
+    assert kinds(events) == {"unreachable": 100}
+    assert 4 <= len(tutor.asked) <= 100
 
 
 async def test_a_model_that_hangs_from_the_start_does_not_hang_all_of_its_runs(store, monkeypatch):

@@ -48,6 +48,11 @@ def test_what_cannot_be_scored_has_a_status_and_no_figures(text, status, judged)
     assert (scored.status, scored.vectors, scored.overall) == (judged, None, None)
 
 
+def test_a_reply_that_is_not_known_to_be_finished_keeps_its_kind_of_error():
+    scored = judge(response("Perhaps?", status="error", error_kind="unfinished"))
+    assert (scored.status, scored.error_kind, scored.overall) == ("error", "unfinished", None)
+
+
 async def outcomes_of(*events):
     works = [Work(event, 1) for event in events]
     return [outcome async for batch in ResponseJudge(SystemClock())(works) for outcome in batch]

@@ -92,6 +92,28 @@ async def test_a_run_that_was_cut_off_goes_on_at_its_first_missing_turn(store):
     assert [event.data.text for event in events] == ["first 1", "later 2", "later 3"]
 
 
+async def test_a_request_to_try_again_is_not_answered_by_the_failure_it_came_in_on(store):
+    asked, go_on = asyncio.Event(), asyncio.Event()
+
+    async def fail():
+        asked.set()
+        await go_on.wait()
+        raise ModelCallFailed(FailureKind.AUTH, "no key", retryable=False)
+
+    tutor = ScriptedTutor(lambda _, call: fail() if call == 1 else reply())
+    first, again = requested(ONE), requested(ONE, retry=1)
+    async with parts_of_a_runner(store, tutor) as parts:
+        both = asyncio.create_task(outcomes_of(parts.handler, first, again))
+        await asked.wait()
+        go_on.set()
+        outcomes = await both
+        assert isinstance(outcomes[first].publish[-1], RunFailed)
+        assert isinstance(outcomes[again], Postponed)
+        outcomes = await outcomes_of(parts.handler, again)
+    assert isinstance(outcomes[again].publish[-1], ResponseRecorded)
+    assert len(tutor.asked) == 2
+
+
 async def test_a_passing_fault_is_retried_and_every_call_counted(store):
     def busy_twice(_, call):
         if call < 3:
@@ -297,7 +319,7 @@ async def test_a_turn_that_another_runner_answers_meanwhile_is_not_asked_for(sto
         looks.append(owner)
         if len(looks) == 3:
             async with parts_of_a_runner(store, tutor, owner="runner-2") as others:
-                conversation = Conversation(ONE, EXPERIMENT.manifest)
+                conversation = Conversation(ONE, EXPERIMENT)
                 model = others.tutors.tutor(EXPERIMENT, MODEL.id)
                 question = conversation.question()
                 conversation.call_begins(0.0)
@@ -333,7 +355,7 @@ class FourCalls:
         store.take_leases = self._take
         tutor.script = self._script
         model = parts.tutors.tutor(experiment, MODEL.id)
-        self.conversations = [Conversation(run, experiment.manifest) for run in experiment.runs()]
+        self.conversations = [Conversation(run, experiment) for run in experiment.runs()]
         self.made = [
             asyncio.create_task(parts.runner.run(model, each, lambda: None))
             for each in self.conversations

@@ -10,13 +10,14 @@ from socratic_bench.errors import InvalidInput
 from socratic_bench.planning.config import BenchmarkConfig, read_config
 from socratic_embedded.commands.run import execute
 from socratic_embedded.commands.store_option import store_option
+from socratic_embedded.key_approval import own_endpoints
 from socratic_embedded.model_catalogue import RegisteredModels
 from socratic_embedded.terminal import say
 
 
 def _config(name: str) -> BenchmarkConfig:
     with resources.as_file(resources.files("socratic_embedded.configs") / name) as path:
-        return read_config(path, RegisteredModels(runs_here=True))
+        return read_config(path, RegisteredModels(own_endpoints()))
 
 
 @click.command()
@@ -31,7 +32,7 @@ def demo(store_url: str) -> None:
     except InvalidInput as missing:
         say(f"Going on without the local model: {missing}")
         config = _config("demo-without-local.yaml")
-    names = ", ".join(model.display_name for model in config.manifest.models)
+    names = "; ".join(model.display_name for model in config.manifest.models)
     manifest = config.manifest
     say(
         f"{manifest.planned_runs} runs: {len(manifest.models)} tutors ({names}), "

@@ -6,7 +6,7 @@ import asyncio
 import base64
 import json
 import sys
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, TypeVar
 
@@ -54,9 +54,10 @@ def dlq() -> None:
 def list_(queue: str | None, broker_url: str | None, limit: int, as_json: bool) -> None:
     """List dead letters, and why they are dead.
 
-    Those of QUEUE, or of all queues. They stay where they are.
+    Those of QUEUE, or of all queues. They stay where they are. Queues that are missing or have no
+    leader are named first, and the exit code is 1 then, for `redrive` and `purge` too.
     """
-    found = asyncio.run(_list(broker_url, _chosen(queue), limit))
+    problems, found = asyncio.run(_list(broker_url, _chosen(queue), limit, as_json=as_json))
     letters = [letter for letters in found.values() for letter in letters[:limit]]
     if as_json:
         for letter in letters:
@@ -70,6 +71,7 @@ def list_(queue: str | None, broker_url: str | None, limit: int, as_json: bool) 
             say(f"{name}: {_counted(len(dead))}.")
     if not letters:
         say(f"No dead letters in {', '.join(found)}.")
+    _fail_because_of(problems)
 
 
 @dlq.command()
@@ -81,8 +83,10 @@ def redrive(queue: str | None, broker_url: str | None, limit: int | None) -> Non
 
     Those of QUEUE, or of all queues: they are handled once more, as if they were new.
     """
-    for name, count in asyncio.run(_redrive(broker_url, _chosen(queue), limit)).items():
+    problems, put_back = asyncio.run(_redrive(broker_url, _chosen(queue), limit))
+    for name, count in put_back.items():
         say(f"{name}: {_counted(count)} put back.")
+    _fail_because_of(problems)
 
 
 @dlq.command()
@@ -97,44 +101,59 @@ def purge(queue: str, broker_url: str | None, yes: bool) -> None:
         if not click.confirm(f"Throw away all dead letters of {queue}, for good?", err=True):
             say("Nothing was thrown away.")
             raise click.exceptions.Exit(1)
-    count = asyncio.run(_purge(broker_url, queue))
+    problems, count = asyncio.run(_purge(broker_url, queue))
     say(f"{queue}: {_counted(count)} thrown away.")
+    _fail_because_of(problems)
 
 
 def _chosen(queue: str | None) -> tuple[str, ...]:
     return QUEUES if queue is None else (queue,)
 
 
+def _fail_because_of(problems: Sequence[str]) -> None:
+    if problems:
+        raise click.exceptions.Exit(1)
+
+
 @asynccontextmanager
-async def _declared(broker_url: str | None) -> AsyncIterator[Broker]:
+async def _inspected(
+    broker_url: str | None, queues: Collection[str], *, as_json: bool = False
+) -> AsyncIterator[tuple[Broker, Sequence[str]]]:
+    """The broker, and what is wrong with these queues, which is said before anything is done."""
     async with opened_broker(broker_url) as broker:
+        problems = await broker.inspect(each for each in WORK_QUEUES if each.name in queues)
+        for problem in problems:
+            if as_json:
+                click.echo(json.dumps({"problem": problem}))
+            say(f"{problem}.")
         await broker.declare(WORK_QUEUES, BROADCASTS)
-        yield broker
+        yield broker, problems
 
 
 async def _list(
-    broker_url: str | None, queues: Iterable[str], limit: int
-) -> dict[str, Sequence[DeadLetter]]:
-    """One more than `limit` of each queue, where there are more."""
-    async with _declared(broker_url) as broker:
-        return {name: await broker.dead_letters(name, limit=limit + 1) for name in queues}
+    broker_url: str | None, queues: Collection[str], limit: int, *, as_json: bool
+) -> tuple[Sequence[str], dict[str, Sequence[DeadLetter]]]:
+    """Problems, and one more than `limit` of each queue, where there are more."""
+    async with _inspected(broker_url, queues, as_json=as_json) as (broker, problems):
+        return problems, {name: await broker.dead_letters(name, limit + 1) for name in queues}
 
 
 async def _redrive(
-    broker_url: str | None, queues: Iterable[str], limit: int | None
-) -> dict[str, int]:
-    """How many were put back into each queue."""
+    broker_url: str | None, queues: Collection[str], limit: int | None
+) -> tuple[Sequence[str], dict[str, int]]:
+    """Problems, and how many were put back into each queue."""
     put_back: dict[str, int] = {}
-    async with _declared(broker_url) as broker:
+    async with _inspected(broker_url, queues) as (broker, problems):
         for name in queues:
             left = None if limit is None else max(0, limit - sum(put_back.values()))
             put_back[name] = await broker.redrive(name, left)
-    return put_back
+    return problems, put_back
 
 
-async def _purge(broker_url: str | None, queue: str) -> int:
-    async with _declared(broker_url) as broker:
-        return await broker.purge_dead_letters(queue)
+async def _purge(broker_url: str | None, queue: str) -> tuple[Sequence[str], int]:
+    """Problems, and how many were thrown away."""
+    async with _inspected(broker_url, [queue]) as (broker, problems):
+        return problems, await broker.purge_dead_letters(queue)
 
 
 def _counted(letters: int) -> str:

@@ -8,10 +8,13 @@ from collections import Counter
 from collections.abc import AsyncIterator, Mapping, Sequence
 
 import click
+from rich.console import Group
 
 from socratic_bench.adapters.system.clock import SystemClock
 from socratic_bench.consuming.queues import BROADCASTS, WORK_QUEUES
+from socratic_bench.domain.experiment_state import stopped_sentence
 from socratic_bench.domain.manifest import Experiment
+from socratic_bench.domain.trouble import Trouble
 from socratic_bench.errors import BrokerError
 from socratic_bench.ports.clock import Clock
 from socratic_bench.ports.store import Store
@@ -20,16 +23,20 @@ from socratic_bench.reporting.experiment_status import (
     ModelProgress,
     State,
     experiment_status,
+    experiment_statuses,
     find_experiment,
     model_progress,
+    model_troubles,
 )
 from socratic_bench.reporting.undone import UndoneRun, WaitsFor, undone_runs
 from socratic_embedded.commands.broker_option import broker_option, opened_broker
 from socratic_embedded.commands.store_option import prepared_store, store_option
 from socratic_embedded.status_table import (
     experiments_table,
+    failure_lines,
     models_table,
     status_table,
+    trouble_lines,
     undone_table,
 )
 from socratic_embedded.terminal import say, standard_output
@@ -37,8 +44,11 @@ from socratic_embedded.terminal import say, standard_output
 BROKER_DEADLINE = 5.0
 """Seconds that the broker may take to tell of dead letters."""
 
-SHOWN = 50
-"""Undone runs that are named in a table; `--json` names all."""
+UNDONE_SHOWN = 50
+"""Undone runs that are named in a table where they are asked for; `--json` names all."""
+
+FEW_UNDONE = 20
+"""The same where nobody asked."""
 
 
 @click.command()
@@ -94,7 +104,7 @@ async def _tell_of_dead_letters(broker_url: str | None) -> None:
 async def _every(store_url: str) -> Sequence[ExperimentStatus]:
     now = SystemClock().now()
     async with prepared_store(store_url, must_exist=True) as store:
-        return [await experiment_status(store, each, now) for each in await store.experiments()]
+        return await experiment_statuses(store, await store.outlines(), now)
 
 
 async def _one(experiment_id: str, store_url: str, *, as_json: bool, undone: bool) -> int:
@@ -116,12 +126,18 @@ async def show_status(
     now = clock.now()
     found = await experiment_status(store, experiment, now)
     models = await model_progress(store, experiment)
+    troubles = await model_troubles(store, experiment)
     named = name_undone or found.state in {State.OVERDUE, State.OUT_OF_BUDGET}
     undone = undone_runs(experiment, store) if named else None
     if as_json:
-        counts = await _print_json(found, models, undone)
+        counts = await _print_json(found, models, troubles, undone)
     else:
-        counts = await _print(found, models, undone)
+        lines = (*trouble_lines(troubles), *failure_lines(models))
+        standard_output().print(Group(status_table(found), "", models_table(models), *lines))
+        counts = await _print_undone(undone, shown=UNDONE_SHOWN if name_undone else FEW_UNDONE)
+    if found.state in {State.PAUSED, State.CANCELLED}:
+        say(stopped_sentence(experiment.experiment_id, experiment.state) + ".")
+        return 0
     late = bool(counts) and now >= experiment.deadline_at
     out_of_budget = found.state == State.OUT_OF_BUDGET
     if counts:
@@ -129,31 +145,29 @@ async def show_status(
     return 1 if late or out_of_budget else 0
 
 
-async def _print(
-    found: ExperimentStatus,
-    models: Sequence[ModelProgress],
-    undone: AsyncIterator[UndoneRun] | None,
+async def _print_undone(
+    undone: AsyncIterator[UndoneRun] | None, *, shown: int
 ) -> Mapping[WaitsFor, int]:
-    """Prints tables; returns how many undone runs wait for what."""
+    """Print a table of the first undone runs; returns how many wait for what."""
     counts: Counter[WaitsFor] = Counter()
-    shown: list[UndoneRun] = []
+    named: list[UndoneRun] = []
     if undone is not None:
         async for run in undone:
             counts[run.waits_for] += 1
-            if len(shown) < SHOWN:
-                shown.append(run)
+            if len(named) < shown:
+                named.append(run)
     console = standard_output()
-    console.print(status_table(found), "", models_table(models))
-    if shown:
-        console.print("", undone_table(shown))
-    if more := counts.total() - len(shown):
-        console.print(f"… and {more} more")
+    if named:
+        console.print("", undone_table(named))
+    if more := counts.total() - len(named):
+        console.print(f"… and {more} more{'' if shown == UNDONE_SHOWN else ': --undone'}")
     return counts
 
 
 async def _print_json(
     found: ExperimentStatus,
     models: Sequence[ModelProgress],
+    troubles: Sequence[Trouble],
     undone: AsyncIterator[UndoneRun] | None,
 ) -> Mapping[WaitsFor, int]:
     """Prints one object, run by run: there may be more of them than fit into memory."""
@@ -161,6 +175,7 @@ async def _print_json(
     head = {
         **found.model_dump(mode="json"),
         "models_progress": [model.model_dump(mode="json") for model in models],
+        "troubles": [trouble.model_dump(mode="json") for trouble in troubles],
     }
     click.echo(f'{json.dumps(head)[:-1]}, "undone": ', nl=False)
     if undone is None:

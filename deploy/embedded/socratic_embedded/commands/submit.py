@@ -18,13 +18,16 @@ from socratic_bench.consuming.queues import BROADCASTS, WORK_QUEUES
 from socratic_bench.domain.manifest import Experiment
 from socratic_bench.errors import BrokerError, StoreUnavailable
 from socratic_bench.events.codec import Event
+from socratic_bench.events.run_requested import RunRequested
 from socratic_bench.planning.config import BenchmarkConfig, read_config
 from socratic_bench.planning.plan import PlanCounts, publish_plan
 from socratic_bench.ports.broker import Broker
-from socratic_bench.ports.store import Store
 from socratic_embedded.commands.broker_option import broker_option, opened_broker
 from socratic_embedded.commands.store_option import database_file, prepared_store, store_option
+from socratic_embedded.endpoints_to_list import endpoints_to_list
+from socratic_embedded.estimate_table import prospect_sentence
 from socratic_embedded.model_catalogue import RegisteredModels
+from socratic_embedded.prospect import fresh_option, look_into
 from socratic_embedded.terminal import moment, say, standard_error
 
 SOURCE = "socratic-bench"
@@ -37,19 +40,27 @@ GOES_ON = "The same command goes on where this stopped, and requests nothing twi
 @store_option
 @click.option("--json", "as_json", is_flag=True, help="Print what was requested as JSON.")
 @click.option("--retry-failed", is_flag=True, help="Request runs that failed before once more.")
+@fresh_option
 def submit(
-    config: Path, broker_url: str | None, store_url: str, as_json: bool, retry_failed: bool
+    config: Path,
+    broker_url: str | None,
+    store_url: str,
+    as_json: bool,
+    retry_failed: bool,
+    fresh: bool,
 ) -> None:
     """Have running services carry out the benchmark in CONFIG.
 
     Prints the experiment's id. The same command again requests only the runs that are not done.
+    What another experiment in the store asked the same way within 30 days is not asked again: its
+    answers are reused.
     """
-    benchmark_config = read_config(config, RegisteredModels(runs_here=False))
+    benchmark_config = read_config(config, RegisteredModels())
     for note in (*benchmark_config.unused, *_notes(benchmark_config, store_url)):
         say(f"Note: {note}")
     try:
         experiment, counts = asyncio.run(
-            _submit(benchmark_config, broker_url, store_url, retry_failed=retry_failed)
+            _submit(benchmark_config, broker_url, store_url, retry_failed=retry_failed, fresh=fresh)
         )
     except (BrokerError, StoreUnavailable, KeyboardInterrupt):
         say(GOES_ON)
@@ -74,30 +85,37 @@ def _notes(config: BenchmarkConfig, store_url: str) -> list[str]:
             "recordings are not sent along: the runner reads them from its own folder, which "
             "SOCRATIC_RUNNER_FOLDER names"
         )
+    notes += endpoints_to_list(config)
     return notes
 
 
 async def _submit(
-    config: BenchmarkConfig, broker_url: str | None, store_url: str, *, retry_failed: bool
+    config: BenchmarkConfig,
+    broker_url: str | None,
+    store_url: str,
+    *,
+    retry_failed: bool,
+    fresh: bool,
 ) -> tuple[Experiment, PlanCounts]:
     clock = SystemClock()
     async with opened_broker(broker_url) as broker, prepared_store(store_url) as store:
         await broker.declare(WORK_QUEUES, BROADCASTS)
-        experiment = await store.register(
-            Experiment(manifest=config.manifest, occasion=config.occasion, created_at=clock.now())
+        experiment = config.experiment(clock.now())
+        prospect = await look_into(
+            store, experiment, fresh=fresh, adopt=True, retry_failed=retry_failed
         )
-        again = await _failed_runs(store, experiment) if retry_failed else frozenset()
-        progress = await store.progress(experiment.experiment_id)
-        with _Requests(broker, progress.planned - progress.done + len(again)) as requests:
+        say(prospect_sentence(prospect))
+        experiment = await store.register(experiment)
+        with _Requests(broker, prospect.outlook.new) as requests:
             counts = await publish_plan(
-                experiment, store, requests.publish, clock=clock, source=SOURCE, again=again
+                experiment,
+                store,
+                requests.publish,
+                clock=clock,
+                source=SOURCE,
+                retry_failed=retry_failed,
             )
     return experiment, counts
-
-
-async def _failed_runs(store: Store, experiment: Experiment) -> frozenset[str]:
-    failures = await store.failure_rows(experiment.experiment_id)
-    return frozenset(failure.run.run_id for failure in failures)
 
 
 class _Requests:
@@ -126,7 +144,7 @@ class _Requests:
     async def publish(self, events: Sequence[Event]) -> None:
         """Returns once the broker has taken responsibility for all of them."""
         await self._broker.publish([to_message(event) for event in events])
-        self._bar.advance(self._line, len(events))
+        self._bar.advance(self._line, sum(isinstance(event, RunRequested) for event in events))
 
 
 def _as_json(experiment: Experiment, counts: PlanCounts) -> dict[str, object]:
@@ -135,20 +153,18 @@ def _as_json(experiment: Experiment, counts: PlanCounts) -> dict[str, object]:
         "manifest_id": experiment.manifest.manifest_id,
         "planned": counts.planned,
         "already_done": counts.already_done,
-        "published": counts.published,
+        "answered": counts.answered,
+        "requested": counts.requested,
     }
 
 
 def _report(experiment: Experiment, counts: PlanCounts) -> None:
     """Say on standard error what was done, and what to type next."""
     experiment_id, deadline = experiment.experiment_id, experiment.deadline_at
-    say(
-        f"{counts.published} of {counts.planned} runs requested, {counts.already_done} were done "
-        "before."
-    )
+    say(f"{counts.requested} of {counts.planned} runs requested.")
     source = click.get_current_context().get_parameter_source("store_url")
     store = " --store URL" if source is ParameterSource.COMMANDLINE else ""
-    if experiment.completed_at is not None or not counts.published:
+    if experiment.completed_at is not None or not (counts.requested or counts.answered):
         # It stays complete while failed runs are tried again: there is nothing to watch.
         say(f"See the results: socratic-bench leaderboard --experiment {experiment_id}{store}")
         return

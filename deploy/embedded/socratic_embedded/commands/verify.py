@@ -35,7 +35,7 @@ def verify(store_url: str) -> None:
 async def _verify(store_url: str) -> tuple[int, int, list[Difference]]:
     differences: list[Difference] = []
     async with prepared_store(store_url, must_exist=True) as store:
-        experiments = await store.experiments()
+        experiments = await store.outlines()
         for experiment in experiments:
             differences += await verify_experiment(store, experiment.experiment_id)
         return len(experiments), len(await store.cells()), differences

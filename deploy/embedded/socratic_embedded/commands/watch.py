@@ -1,4 +1,4 @@
-"""`socratic-bench watch`: follow an experiment until it is complete, overdue or out of budget."""
+"""`socratic-bench watch`: follow an experiment until it is complete, or will not be."""
 
 from __future__ import annotations
 
@@ -11,8 +11,14 @@ import click
 
 from socratic_bench.adapters.system.clock import SystemClock
 from socratic_bench.consuming.queues import BROADCASTS
+from socratic_bench.domain.experiment_state import ExperimentState, stopped_sentence
 from socratic_bench.domain.manifest import Experiment, TutorModel
-from socratic_bench.errors import BrokerClosed, BrokerError, StoreUnavailable
+from socratic_bench.errors import (
+    BrokerClosed,
+    BrokerError,
+    ExperimentStopped,
+    StoreUnavailable,
+)
 from socratic_bench.hosting.signals import stop_signals
 from socratic_bench.ports.broker import Broker
 from socratic_bench.ports.clock import Clock
@@ -23,12 +29,13 @@ from socratic_bench.reporting.experiment_status import (
     find_experiment,
     model_progress,
 )
+from socratic_bench.reporting.failures import why_unscored
 from socratic_embedded.commands.broker_option import broker_option, opened_broker
 from socratic_embedded.commands.leaderboard import show_comparison
 from socratic_embedded.commands.status import show_status
 from socratic_embedded.commands.store_option import prepared_store, shown_address, store_option
 from socratic_embedded.progress_display import ProgressDisplay
-from socratic_embedded.terminal import say
+from socratic_embedded.terminal import how_far, say
 
 LONGEST_PAUSE = 1.0
 """Seconds between two looks at the store where nothing is heard: an announcement may be missed."""
@@ -50,7 +57,8 @@ def watch(experiment: str, store_url: str, broker_url: str | None, as_json: bool
 
     ID may be shortened. Without a broker the store is looked at every second. At the deadline, or
     when the budget does not suffice for what is left, it names what is not done and ends with exit
-    code 1. Ctrl-C ends the watching, not the experiment.
+    code 1, as it does for one that was cancelled or deleted; one that is paused is waited for.
+    Ctrl-C ends the watching, not the experiment.
     """
     outcome = asyncio.run(_until_stopped(experiment, store_url, broker_url, as_json=as_json))
     if outcome:
@@ -91,13 +99,13 @@ async def _watch(
                 experiment, complete = await follow(
                     experiment, store, clock, heard=heard, on_progress=display.update
                 )
+        if experiment.state is ExperimentState.DELETED:
+            raise ExperimentStopped(stopped_sentence(experiment.experiment_id, experiment.state))
         if not complete:
-            return await show_status(store, experiment, clock, as_json=as_json)
+            await show_status(store, experiment, clock, as_json=as_json)
+            return 1
         progress = await _show_result(store, experiment, clock, as_json=as_json)
-    say(
-        f"{progress.done} of {progress.planned} runs done, {progress.failed} of them failed. "
-        f"Results: {shown_address(store_url)}"
-    )
+    say(f"{how_far(progress)}. Results: {shown_address(store_url)}")
     return 0
 
 
@@ -109,32 +117,46 @@ async def follow(
     heard: asyncio.Event,
     on_progress: Callable[[Progress], Awaitable[None]],
 ) -> tuple[Experiment, bool]:
-    """Wait until an experiment is complete, its deadline passes, or its budget is exhausted.
+    """Wait until an experiment is complete, or its deadline passes, or nothing more is to come.
 
-    `heard` is set when something of it was announced, and cleared here. Returns the experiment as
-    it is stored then, and whether it is complete. A store that cannot be used for now is waited
-    for, but not past the deadline: StoreUnavailable is raised then.
+    That is so once its budget is exhausted, or it is cancelled or deleted. `heard` is set when
+    something of it was announced, and cleared here. Returns the experiment as it is stored then,
+    and whether it is complete. A store that cannot be used for now is waited for, but not past the
+    deadline: StoreUnavailable is raised then.
     """
-    told = False
+    told = paused = False
     while True:
-        complete = exhausted = False
+        complete = over = False
         try:
             progress = await store.progress(experiment.experiment_id)
-            if progress.done >= progress.planned:
-                experiment = await store.experiment(experiment.experiment_id) or experiment
-                complete = experiment.completed_at is not None
+            experiment = await _as_stored(store, experiment)
+            complete = progress.done >= progress.planned and experiment.completed_at is not None
             await on_progress(progress)
-            exhausted = not complete and await _no_budget_is_left(store, experiment)
+            over = complete or await _nothing_is_to_come(store, experiment)
         except StoreUnavailable as error:
             if not told:
                 say(f"Waiting for the store: {error}")
             told = True
-        if complete or exhausted or clock.now() >= experiment.deadline_at:
+        if paused is not (experiment.state is ExperimentState.PAUSED):
+            paused = not paused
+            say(f"{experiment.experiment_id} {'is paused' if paused else 'goes on'}.")
+        if over or clock.now() >= experiment.deadline_at:
             # As it is now: its deadline may have been put off meanwhile.
-            experiment = await store.experiment(experiment.experiment_id) or experiment
-            if complete or exhausted or clock.now() >= experiment.deadline_at:
+            experiment = await _as_stored(store, experiment)
+            if over or clock.now() >= experiment.deadline_at:
                 return experiment, complete
         await _pause(heard)
+
+
+async def _as_stored(store: Store, experiment: Experiment) -> Experiment:
+    """The experiment as it is now, be it deleted."""
+    deleted = experiment.model_copy(update={"state": ExperimentState.DELETED})
+    return await store.experiment(experiment.experiment_id) or deleted
+
+
+async def _nothing_is_to_come(store: Store, experiment: Experiment) -> bool:
+    is_over = experiment.state in {ExperimentState.CANCELLED, ExperimentState.DELETED}
+    return is_over or await _no_budget_is_left(store, experiment)
 
 
 async def _no_budget_is_left(store: Store, experiment: Experiment) -> bool:
@@ -212,5 +234,6 @@ async def _show_result(
         result["leaderboard"] = comparison.model_dump(mode="json")
         click.echo(json.dumps(result))
     else:
-        show_comparison(comparison, output="table", detail=False)
+        reasons = await why_unscored(store, comparison)
+        show_comparison(comparison, reasons, output="table", detail=False)
     return progress

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections.abc import Callable
 from contextlib import AsyncExitStack
+from typing import Final
 
 import structlog
 
+from socratic_api.access import require_keys
 from socratic_api.bootstrap import api_readiness, build_app
 from socratic_api.experiment_metrics import ExperimentMetrics
 from socratic_api.settings import ApiSettings
-from socratic_bench.consuming.queues import WORK_QUEUES
+from socratic_bench.consuming.queues import RUNNER_RUN_REQUESTED, WORK_QUEUES
 from socratic_bench.hosting.deadlines import unless_stopped
 from socratic_bench.hosting.failures import naming
 from socratic_bench.hosting.metrics import DepthMetrics, Metrics, ReadyMetrics
 from socratic_bench.hosting.process import run_process
+from socratic_bench.hosting.running_models import RunningModels
 from socratic_bench.hosting.server import serving
 from socratic_bench.hosting.signals import stop_signals
 from socratic_bench.hosting.starting import reach_all, the_broker, the_store
@@ -23,6 +27,10 @@ from socratic_bench.ports.store import Store
 from socratic_bench.service_settings import load_settings
 
 log = structlog.get_logger(__name__)
+
+SWITCH_SECONDS: Final = 0.0005
+"""After so long whoever scores lets the event loop go on, which needs several goes for a request.
+With Python's 5 ms everybody else is answered three times as late while large batches are scored."""
 
 
 def main() -> int:
@@ -41,9 +49,12 @@ async def serve(
 
     `on_ready` is called with the address once connections are accepted. The store is the caller's:
     prepared before, closed after. Raises InvalidSettings where nobody can listen at `host` and
-    `port`.
+    `port`, or other machines could write without a key.
     """
     settings = settings or load_settings(ApiSettings)
+    settings = settings.model_copy(update={"host": host, "port": port})
+    require_keys(settings)
+    sys.setswitchinterval(SWITCH_SECONDS)
     app = build_app(store, settings)
     with stop_signals() as stop:
         async with serving(app, host, port, shutdown_timeout=settings.drain_deadline) as address:
@@ -52,6 +63,8 @@ async def serve(
 
 
 async def _serve_process(settings: ApiSettings, stop: asyncio.Event) -> None:
+    require_keys(settings)
+    sys.setswitchinterval(SWITCH_SECONDS)
     async with AsyncExitStack() as opened:
         store = await opened.enter_async_context(the_store(settings.store_url))
         broker = None
@@ -70,7 +83,9 @@ async def _serve_process(settings: ApiSettings, stop: asyncio.Event) -> None:
         await opened.enter_async_context(experiments.watching(store))
         if broker is not None:
             queues = [queue.name for queue in WORK_QUEUES]
-            await opened.enter_async_context(DepthMetrics(metrics).watching(broker, queues))
+            groups = {RUNNER_RUN_REQUESTED.name: RunningModels(store)}
+            depths = DepthMetrics(metrics).watching(broker, queues, groups)
+            await opened.enter_async_context(depths)
         readiness.start()
         await opened.enter_async_context(ReadyMetrics(metrics).watching(readiness))
         log.info("ready", address=address)

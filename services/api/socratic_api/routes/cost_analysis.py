@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from pydantic_core import to_json
 from starlette.requests import Request
 from starlette.responses import Response
@@ -11,6 +13,9 @@ from socratic_api.ready_bytes import ReadyBytes, ready_response
 from socratic_api.routes.experiment_choice import EXPERIMENT, PROBLEMS, chosen_experiment
 from socratic_bench.ports.store import Store
 from socratic_bench.reporting.cost_analysis import CostAnalysis, cost_analysis
+
+KEY = "cost-analysis "
+"""What the costs are called among what is ready; the experiment's id follows, if any."""
 
 
 def endpoints(store: Store, ready: ReadyBytes) -> list[Endpoint]:
@@ -22,7 +27,7 @@ def endpoints(store: Store, ready: ReadyBytes) -> list[Endpoint]:
         async def encode() -> bytes:
             return to_json(await cost_analysis(store, experiment))
 
-        return ready_response(request, await ready.get(f"cost-analysis {experiment or ''}", encode))
+        return ready_response(request, await ready.get(KEY + (experiment or ""), encode))
 
     return [
         Endpoint(
@@ -35,5 +40,6 @@ def endpoints(store: Store, ready: ReadyBytes) -> list[Endpoint]:
             "spent includes calls that failed and may have been paid for.",
             parameters=(EXPERIMENT,),
             problems=PROBLEMS,
+            ready=partial(ready.fresh, KEY),
         )
     ]

@@ -21,7 +21,7 @@ EXPERIMENT: Final = QueryParameter(
 
 PROBLEMS: Final[Mapping[int, str]] = {
     404: "There is no such experiment",
-    422: "The experiment's id is too long",
+    422: "The experiment's id is too long, or none at all",
     503: "The store does not answer",
 }
 """What may come of such a request."""
@@ -32,4 +32,6 @@ def chosen_experiment(request: Request) -> str | None:
     experiment = request.query_params.get("experiment") or None
     if experiment is not None and len(experiment) > _ID_LIMIT:
         raise InvalidInput(f"experiment: longer than {_ID_LIMIT} characters; no id is")
+    if experiment is not None and not experiment.isprintable():
+        raise InvalidInput("experiment: holds characters that no id has")
     return experiment

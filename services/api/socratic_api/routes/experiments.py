@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
+from functools import partial
 
 from pydantic import BaseModel, ConfigDict
 from pydantic_core import to_json
@@ -14,7 +15,7 @@ from socratic_api.ready_bytes import ReadyBytes, ready_response
 from socratic_bench.errors import InvalidInput
 from socratic_bench.ports.clock import Clock
 from socratic_bench.ports.store import Store
-from socratic_bench.reporting.experiment_status import ExperimentStatus, experiment_status
+from socratic_bench.reporting.experiment_status import ExperimentStatus, experiment_statuses
 
 _PAGE = 100
 _PAGE_LIMIT = 500
@@ -31,6 +32,8 @@ _PARAMETERS = (
         {"type": "integer", "minimum": 1, "maximum": _PAGE_LIMIT, "default": _PAGE},
     ),
 )
+KEY = f"experiments 0 {_PAGE}"
+"""What the first page is called among what is ready."""
 
 
 class ExperimentPage(BaseModel):
@@ -64,6 +67,7 @@ def endpoints(store: Store, ready: ReadyBytes, clock: Clock) -> list[Endpoint]:
             "Experiments, newest first: how far each is, and what it cost so far",
             ExperimentPage,
             parameters=_PARAMETERS,
+            ready=partial(ready.fresh, KEY),
             problems={
                 422: "`offset` or `limit` is out of bounds",
                 503: "The store does not answer",
@@ -73,11 +77,8 @@ def endpoints(store: Store, ready: ReadyBytes, clock: Clock) -> list[Endpoint]:
 
 
 async def _page(store: Store, now: datetime, offset: int, limit: int) -> ExperimentPage:
-    every = await store.experiments()
-    statuses = [
-        await experiment_status(store, experiment, now)
-        for experiment in every[offset : offset + limit]
-    ]
+    every = await store.outlines()
+    statuses = await experiment_statuses(store, every[offset : offset + limit], now)
     return ExperimentPage(experiments=tuple(statuses), total=len(every), offset=offset)
 
 

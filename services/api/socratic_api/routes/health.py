@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
@@ -38,8 +39,12 @@ def endpoints(readiness: Readiness, metrics: Metrics) -> list[Endpoint]:
             return problem(503, reason, {"Retry-After": RETRY_SECONDS})
         return Response(_OK, media_type=JSON)
 
+    turn = asyncio.Lock()  # it takes milliseconds: many at once take turns with everybody else
+
     async def show_metrics(_request: Request) -> Response:
-        return Response(metrics.text(), media_type=CONTENT_TYPE)
+        async with turn:
+            await asyncio.sleep(0)
+            return Response(metrics.text(), media_type=CONTENT_TYPE)
 
     return [
         Endpoint("/healthz", is_alive, "The process answers", Health),

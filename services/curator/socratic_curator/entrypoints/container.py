@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from datetime import timedelta
 
 from socratic_bench.adapters.system.clock import SystemClock
 from socratic_bench.consuming.observing import Observer
@@ -31,8 +32,14 @@ async def _serve(settings: CuratorProcessSettings, stop: asyncio.Event) -> None:
         @asynccontextmanager
         async def workers(observer: Observer, metrics: Metrics) -> AsyncIterator[Sequence[Worker]]:
             clock = SystemClock()
+            days = settings.curator_delete_after_days
             reconciler = Reconciler(
-                store, broker, clock, new_owner("curator"), quiet=settings.curator_quiet
+                store,
+                broker,
+                clock,
+                new_owner("curator"),
+                quiet=settings.curator_quiet,
+                delete_after=None if days is None else timedelta(days=days),
             )
             ReconcilerMetrics(metrics, reconciler.sent_again)
             async with reconciling(reconciler):

@@ -13,12 +13,14 @@ from socratic_bench.consuming.worker import Worker
 from socratic_bench.hosting.metrics import Metrics
 from socratic_bench.hosting.owners import new_owner
 from socratic_bench.hosting.process import run_process
+from socratic_bench.hosting.running_models import RunningModels
 from socratic_bench.hosting.starting import the_broker, the_store
 from socratic_bench.hosting.workers import host_workers
+from socratic_bench.providers.endpoint_list import read_endpoints
+from socratic_bench.providers.endpoints import Endpoints
 from socratic_runner.bootstrap import runner_worker
 from socratic_runner.call_metrics import CallMetrics
 from socratic_runner.models.registry import open_client
-from socratic_runner.running_models import RunningModels
 from socratic_runner.settings import RunnerProcessSettings
 
 
@@ -28,6 +30,7 @@ def main() -> int:
 
 
 async def _serve(settings: RunnerProcessSettings, stop: asyncio.Event) -> None:
+    endpoints = Endpoints(read_endpoints(settings.endpoints))
     async with the_broker(settings.broker_url) as broker, the_store(settings.store_url) as store:
 
         @asynccontextmanager
@@ -36,7 +39,7 @@ async def _serve(settings: RunnerProcessSettings, stop: asyncio.Event) -> None:
                 broker,
                 store,
                 SystemClock(),
-                partial(open_client, base_folder=settings.runner_folder),
+                partial(open_client, base_folder=settings.runner_folder, endpoints=endpoints),
                 settings,
                 owner=new_owner("runner"),
                 groups=RunningModels(store),

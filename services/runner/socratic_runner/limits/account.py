@@ -4,18 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Mapping, Sequence
-from contextlib import suppress
 from types import TracebackType
-from typing import Final, Protocol, Self
+from typing import Final, Protocol
 
-import structlog
-
-from socratic_bench.hosting.deadlines import within
 from socratic_bench.ports.store import ShareClaim
 from socratic_runner.limits.gate import Gate
 from socratic_runner.limits.scopes import Gates
-
-log = structlog.get_logger(__name__)
+from socratic_runner.limits.store_rounds import StoreRounds
 
 BEAT: Final = 2.0
 """Seconds between two claims."""
@@ -25,9 +20,6 @@ VALID: Final = 10.0
 
 MARGIN: Final = 3.0
 """Seconds by which it stops using its share earlier: the claim took a while."""
-
-PATIENCE: Final = 3.0
-"""Seconds that the store may take for a claim."""
 
 BREATH: Final = 0.25
 """Seconds between two claims at least, however many come to wait."""
@@ -44,7 +36,7 @@ class ClaimShares(Protocol):
     ) -> Awaitable[Mapping[str, int]]: ...
 
 
-class AccountShares:
+class AccountShares(StoreRounds):
     """Shares the ceilings of accounts with other runners, while its context is open.
 
     It claims again and again what the gates have a use for, and tells each its share. A gate
@@ -55,18 +47,17 @@ class AccountShares:
 
     def __init__(self, share: ClaimShares, owner: str, gates: Gates) -> None:
         """`owner` is the name of this runner; no other may have it at the same time."""
+        super().__init__(
+            "account shares",
+            breath=BREATH,
+            away="shares of limits cannot be claimed; calls to models with limits will wait",
+            back="shares of limits are claimed again",
+        )
         self._share = share
         self._owner = owner
         self._gates = gates
-        self._wanted = asyncio.Event()
         self._lapse: asyncio.TimerHandle | None = None
-        self._task: asyncio.Task[None] | None = None
-        self._is_away = False
-        gates.share_out(self._wanted.set)
-
-    async def __aenter__(self) -> Self:
-        self._task = asyncio.create_task(self._keep_claiming(), name="account shares")
-        return self
+        gates.share_out(self.wake)
 
     async def __aexit__(
         self,
@@ -74,27 +65,23 @@ class AccountShares:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.wait({self._task})
+        await super().__aexit__(error_type, error, traceback)
         self._forgo()
         if claims := [claim._replace(wants=0) for claim in self._claims()]:
             await self._claim(claims)
 
-    async def _keep_claiming(self) -> None:
-        loop = asyncio.get_running_loop()
-        while True:
-            begun = loop.time()
-            self._wanted.clear()
-            if claims := self._claims():
-                shares = await self._claim(claims)
-                if shares is not None:
-                    self._lapse_at(begun + VALID - MARGIN)
-                    self._apply(claims, shares)
-                await asyncio.sleep(BREATH)
-            with suppress(TimeoutError):
-                async with asyncio.timeout_at(begun + BEAT):
-                    await self._wanted.wait()
+    async def _ask(self, begun: float) -> bool:
+        claims = self._claims()
+        if not claims:
+            return False
+        shares = await self._claim(claims)
+        if shares is not None:
+            self._lapse_at(begun + VALID - MARGIN)
+            self._apply(claims, shares)
+        return True
+
+    def _next_at(self, begun: float) -> float:
+        return begun + BEAT
 
     def _claims(self) -> list[ShareClaim]:
         return [
@@ -105,20 +92,7 @@ class AccountShares:
 
     async def _claim(self, claims: Sequence[ShareClaim]) -> Mapping[str, int] | None:
         """What the store grants; None if it does not answer."""
-        try:
-            shares = await within(PATIENCE, self._share(claims, self._owner, VALID))
-        except Exception as error:  # noqa: BLE001 - whatever it is, the next claim may succeed
-            told = log.debug if self._is_away else log.warning
-            told(
-                "shares of limits cannot be claimed; calls to models with limits will wait",
-                reason=str(error) or f"no answer within {PATIENCE:g} s",
-            )
-            self._is_away = True
-            return None
-        if self._is_away:
-            log.info("shares of limits are claimed again")
-        self._is_away = False
-        return shares
+        return await self._answer(self._share(claims, self._owner, VALID))
 
     def _apply(self, claims: Sequence[ShareClaim], shares: Mapping[str, int]) -> None:
         totals = {claim.scope: claim.total for claim in claims}

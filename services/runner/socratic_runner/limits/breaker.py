@@ -10,7 +10,7 @@ from typing import Final
 import structlog
 
 from socratic_bench.errors import ModelCallFailed
-from socratic_runner.failure_classes import PASSING
+from socratic_runner.failure_classes import BUSY, PASSING
 
 log = structlog.get_logger(__name__)
 
@@ -20,6 +20,14 @@ COOL_DOWN: Final = 60.0
 SILENCE: Final = 600.0
 """Seconds in which no call was answered, after which the model is taken to be away. At an endpoint
 that hangs calls are made one by one: without an end to it, a thousand runs would hang for days."""
+
+BUSY_SILENCE: Final = 180.0
+"""The same where the provider was busy or could not be reached each time: then calls are made one
+by one too, but it is known to be there, or not."""
+
+LONGEST_GAP: Final = 60.0
+"""Seconds between two calls that count as silence, at most. A pause is no longer; a longer rest is
+one in which no run asked."""
 
 SILENT_CALLS: Final = 4
 """Calls at least that were not answered in that time: a few slow ones say nothing yet."""
@@ -34,15 +42,25 @@ class Breaker:
     `failed` or `trip`, or `abandoned` where there was no outcome.
     """
 
-    def __init__(self, model_id: str, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        model_id: str,
+        clock: Callable[[], float] = time.monotonic,
+        *,
+        busy_silence: float = BUSY_SILENCE,
+    ) -> None:
         """`clock` gives seconds that never go back."""
         self._model_id = model_id
+        self._busy_silence = busy_silence
         self._clock = clock
         self._failure: ModelCallFailed | None = None
         self._open_until = 0.0
         self._probing = False
         self._unanswered = 0
         self._unanswered_since = 0.0
+        self._in_flight = 0
+        self._called_at = 0.0
+        """When the last call began or ended."""
 
     def trip(self, failure: ModelCallFailed, cool_down: float = COOL_DOWN) -> None:
         """Refuse calls for `cool_down` seconds from now on, for the reason of `failure`."""
@@ -80,11 +98,17 @@ class Breaker:
         """Make an admitted call; one that ends by an exception, such as a cancellation, had no
         outcome.
         """
+        if not self._in_flight:
+            self._unanswered_since += max(0.0, self._clock() - self._called_at - LONGEST_GAP)
+        self._in_flight += 1
         try:
             yield
         except BaseException:
             self.abandoned()
             raise
+        finally:
+            self._in_flight -= 1
+            self._called_at = self._clock()
 
     def replied(self) -> None:
         """A call was answered: the model can be used, unless the call began before the failure."""
@@ -106,7 +130,8 @@ class Breaker:
             self._unanswered_since = self._clock()
         self._unanswered += 1
         silence = self._clock() - self._unanswered_since
-        if self._unanswered >= SILENT_CALLS and silence >= SILENCE:
+        longest = self._busy_silence if failure.kind in BUSY else SILENCE
+        if self._unanswered >= SILENT_CALLS and silence >= longest:
             self.trip(failure)
 
     def abandoned(self) -> None:

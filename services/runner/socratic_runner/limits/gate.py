@@ -8,22 +8,21 @@ import time
 from collections import deque
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from itertools import islice
 from typing import Final
 
-from socratic_bench.errors import ModelCallFailed, SocraticBenchError
+from socratic_bench.domain.pause import PauseNews
+from socratic_bench.errors import ModelCallFailed
 from socratic_bench.ports.models import FailureKind, Reply
+from socratic_bench.ports.store import PauseAnswer
 from socratic_runner.failure_classes import BUSY, MAY_BE_BILLED
 from socratic_runner.limits.adaptive_limit import AdaptiveLimit
-from socratic_runner.limits.ceilings import Ceilings, SharedCeilings, Toll
+from socratic_runner.limits.ceilings import Ceilings, SharedCeilings
 from socratic_runner.limits.latency import latency_of
+from socratic_runner.limits.line import Passage, Place, Waiter, closed, passage_of
+from socratic_runner.limits.pausing import USUAL, BackOff, Pausing
 
 _PUSH_BACK: Final = BUSY | {FailureKind.TIMEOUT}
-
-
-class GateClosed(SocraticBenchError):
-    """The runner is draining: no call is begun any more."""
 
 
 QUICK_MS: Final = 2000
@@ -34,62 +33,8 @@ SMOOTHING: Final = 0.2
 """The part that the last reply has in that average."""
 
 
-@dataclass(slots=True, eq=False)
-class _Waiter:
-    tokens: int
-    admitted: asyncio.Future[Passage]
-    near: asyncio.Event
-
-
-class Passage:
-    """What a call holds while it is under way. Its outcome is told once, or not at all."""
-
-    def __init__(self, gate: Gate, call: int, toll: Toll) -> None:
-        self._gate = gate
-        self.call = call
-        self.toll = toll
-        self.has_outcome = False
-
-    def replied(self, reply: Reply) -> None:
-        """The model answered: the limit learns from it, and the tokens are put right."""
-        self.has_outcome = True
-        self._gate.learn_of_reply(self, reply)
-
-    def failed(self, failure: ModelCallFailed) -> None:
-        """The call failed. A busy provider and a timeout lower the limit; a `retry_after` pauses
-        the gate for everybody. Tokens are given back unless the model may have written something.
-        """
-        self.has_outcome = True
-        self._gate.learn_of_failure(self, failure)
-
-
-class Place:
-    """A place in the line before a gate."""
-
-    def __init__(self, waiter: _Waiter) -> None:
-        self._waiter = waiter
-
-    async def near(self) -> None:
-        """Wait until the call is to be prepared: it may be made now or, with a quick model, soon.
-
-        Raises GateClosed.
-        """
-        await self._waiter.near.wait()
-        if self._waiter.admitted.cancelled():
-            raise _closed()
-
-    async def passage(self, *, within: float | None = None) -> Passage:
-        """Wait to be let through. Raises GateClosed, and TimeoutError after so many seconds; the
-        place is kept then.
-        """
-        admitted = self._waiter.admitted
-        if not admitted.done():
-            await asyncio.wait([admitted], timeout=within)
-        if admitted.cancelled():
-            raise _closed()
-        if not admitted.done():
-            raise TimeoutError
-        return admitted.result()
+LONG_PAUSE: Final = 60.0
+"""Seconds of a pause from which on those who wait are to see whether they can wait for so long."""
 
 
 class Gate:
@@ -106,20 +51,23 @@ class Gate:
         most: int,
         clock: Callable[[], float] = time.monotonic,
         on_waiting: Callable[[], None] | None = None,
+        back_off: BackOff = USUAL,
     ) -> None:
         """`most` calls are in flight at most, whatever the ceilings are. `clock` gives seconds that
         never go back. `on_waiting` is called when somebody comes to wait where nobody did, and
-        there are ceilings.
+        there are ceilings. `back_off` says how long pauses are that nobody asked for.
         """
         self._most = most
         self._clock = clock
         self._on_waiting = on_waiting
+        self.pausing = Pausing(back_off)
+        """Whether, and for how long, a provider that pushed back keeps everybody waiting."""
+
         self._limit = AdaptiveLimit(most)
         self._ceilings = SharedCeilings()
-        self._waiting: deque[_Waiter] = deque()
+        self._waiting: deque[Waiter] = deque()
         self._in_flight = 0
         self._latency_ms = math.inf
-        self._paused_until = -math.inf
         self._timer: asyncio.TimerHandle | None = None
         self._is_closed = False
 
@@ -168,6 +116,35 @@ class Gate:
         self._ceilings.set_share(parts, total, self._clock())
         self._let_through()
 
+    @property
+    def paused_for(self) -> float:
+        """Seconds that nobody is let through, whatever else happens."""
+        return self.pausing.left(self._clock())
+
+    def refusal(self, longest: float) -> ModelCallFailed | None:
+        """What a run fails with that may wait for `longest` seconds; None: it can wait."""
+        return self.pausing.refusal(longest, self._clock())
+
+    def look_again(self) -> None:
+        """Wake everybody who waits, to see whether there is anything to wait for."""
+        for waiter in self._waiting:
+            waiter.near.set()
+
+    def pause_news(self, scope: str) -> PauseNews:
+        """What is to be told of the pause under the name `scope`, and asked."""
+        now = self._clock()
+        return self.pausing.news(scope, now, waiting=self._could_call(now))
+
+    def take_pause(self, answer: PauseAnswer | None) -> None:
+        """What the store said of the pause; None: it does not answer."""
+        if answer is None:
+            self.pausing.go_alone()
+        else:
+            self.pausing.take(answer, self._clock())
+            if answer.pause.until > LONG_PAUSE:
+                self.look_again()
+        self._let_through()
+
     @asynccontextmanager
     async def place(self, tokens: int) -> AsyncIterator[Place]:
         """A place in the line, for a call that takes `tokens`, input and output, at most.
@@ -180,7 +157,7 @@ class Gate:
         try:
             yield Place(waiter)
         except BaseException:
-            if passage := _passage_of(waiter):
+            if passage := passage_of(waiter):
                 passage.has_outcome = True
             raise
         finally:
@@ -198,6 +175,7 @@ class Gate:
     def learn_of_reply(self, passage: Passage, reply: Reply) -> None:
         """What `Passage.replied` says."""
         self._limit.replied(self._in_flight, latency_of(reply))
+        self.pausing.replied(passage.seen)
         if reply.latency_ms is not None:
             before = self._latency_ms if self._latency_ms < math.inf else reply.latency_ms
             self._latency_ms = before + (reply.latency_ms - before) * SMOOTHING
@@ -210,24 +188,27 @@ class Gate:
         now = self._clock()
         if failure.kind in _PUSH_BACK:
             self._limit.pushed_back(passage.call)
-        if failure.retry_after is not None:
-            self._paused_until = max(self._paused_until, now + failure.retry_after)
+        if failure.kind in BUSY or failure.retry_after is not None:
+            self.pausing.pushed_back(passage.seen, failure, now)
         if failure.kind not in MAY_BE_BILLED:
             self._ceilings.correct(passage.toll, 0, now)
 
-    def _line_up(self, tokens: int) -> _Waiter:
+    def _line_up(self, tokens: int) -> Waiter:
         if self._is_closed:
-            raise _closed()
-        waiter = _Waiter(tokens, asyncio.get_running_loop().create_future(), asyncio.Event())
+            raise closed()
+        waiter = Waiter(tokens, asyncio.get_running_loop().create_future(), asyncio.Event())
         self._waiting.append(waiter)
-        self._let_through()
-        if self._on_waiting is not None and self.ceilings.exist and len(self._waiting) == 1:
-            self._on_waiting()
+        if len(self._waiting) <= max(1, self._in_flight):  # behind those it is not even near
+            self._let_through()
+        if len(self._waiting) == 1:
+            self.pausing.ask(self._clock())
+            if self._on_waiting is not None and self.ceilings.exist:
+                self._on_waiting()
         return waiter
 
-    def _step_out(self, waiter: _Waiter) -> None:
+    def _step_out(self, waiter: Waiter) -> None:
         """Give back the place in the line, or what was given at its end."""
-        if passage := _passage_of(waiter):
+        if passage := passage_of(waiter):
             self._leave(passage)
         elif waiter in self._waiting:
             self._waiting.remove(waiter)
@@ -237,7 +218,13 @@ class Gate:
         """When a call may pass if no other does; infinity while that depends on other calls."""
         if self._in_flight >= self._slots():
             return math.inf
-        return max(self._paused_until, self._ceilings.ready_at(tokens, now))
+        return max(self.pausing.opens_at(now), self._ceilings.ready_at(tokens, now))
+
+    def _could_call(self, now: float) -> bool:
+        """Whether nothing but a pause keeps a call waiting."""
+        if not self._waiting or self._in_flight >= self._slots():
+            return False
+        return self._ceilings.ready_at(self._waiting[0].tokens, now) <= now
 
     def _slots(self) -> int:
         slots, share = int(self._limit.value), self._ceilings.concurrency
@@ -245,12 +232,15 @@ class Gate:
 
     def _admit(self, tokens: int, now: float) -> Passage:
         self._in_flight += 1
-        return Passage(self, self._limit.begin(), self._ceilings.take(tokens, now))
+        toll, seen = self._ceilings.take(tokens, now), self.pausing.begin(now)
+        return Passage(self, self._limit.begin(), toll, seen)
 
     def _leave(self, passage: Passage) -> None:
         self._in_flight -= 1
         if not passage.has_outcome:
-            self._ceilings.give_back(passage.toll, self._clock())
+            now = self._clock()
+            self._ceilings.give_back(passage.toll, now)
+            self.pausing.was_not_made(passage.seen, now)
         self._let_through()
 
     def _set_most(self) -> None:
@@ -277,9 +267,9 @@ class Gate:
     def _call_near(self, now: float) -> None:
         """Have as many calls prepared as are under way, where nothing but those is in the way."""
         tokens = self._waiting[0].tokens
-        if self._latency_ms > QUICK_MS or self._paused_until > now:
+        if self._latency_ms > QUICK_MS or not self.pausing.is_open(now):
             return
-        if self._ceilings.ready_at(tokens, now) <= now:
+        if max(self.pausing.opens_at(now), self._ceilings.ready_at(tokens, now)) <= now:
             for waiter in islice(self._waiting, self._in_flight):
                 waiter.near.set()
 
@@ -287,12 +277,3 @@ class Gate:
         if seconds < math.inf:
             loop = asyncio.get_running_loop()
             self._timer = loop.call_later(seconds, self._let_through)
-
-
-def _passage_of(waiter: _Waiter) -> Passage | None:
-    admitted = waiter.admitted
-    return admitted.result() if admitted.done() and not admitted.cancelled() else None
-
-
-def _closed() -> GateClosed:
-    return GateClosed("the runner is draining: no call is begun any more")

@@ -26,6 +26,12 @@ class Retries:
         self._busy = 0
         self._others = 0
 
+    def counted(self, failure: ModelCallFailed) -> tuple[int, int]:
+        """How many calls failed of those that `failure` is counted with, and how many may."""
+        if failure.kind in BUSY:
+            return self._busy, self._patient_attempts
+        return self._others, self._attempts
+
     def next_delay(self, failure: ModelCallFailed) -> float | None:
         """Seconds to wait before the next call, after one that failed; None: give the turn up.
 

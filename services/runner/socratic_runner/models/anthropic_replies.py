@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Annotated, Any, Final
 
 from pydantic import BaseModel
 
 from socratic_bench.domain.response import Usage
-from socratic_bench.ports.models import FailureKind
-from socratic_bench.scoring.statuses import Status
-from socratic_runner.models.http.reading import Count, Reading
+from socratic_runner.models.http.reading import Aside, Count, Name, Reading
 from socratic_runner.models.http.server_sent_events import Event
+
+_LAST: Final = b"[DONE]"
+"""OpenAI's last word, which gateways add."""
 
 
 class _Counts(BaseModel):
@@ -52,8 +52,8 @@ class _Block(BaseModel):
 class _Message(BaseModel):
     content: list[_Block]
     stop_reason: str | None = None
-    model: str | None = None
-    usage: _Counts | None = None
+    model: Name = None
+    usage: Annotated[_Counts | None, Aside] = None
 
 
 class _Whole(_Message):
@@ -75,25 +75,23 @@ class _Event(BaseModel):
     message: _Message | None = None
     content_block: _Block | None = None
     delta: _Delta | None = None
-    usage: _Counts | None = None
+    usage: Annotated[_Counts | None, Aside] = None
     error: Any = None
 
 
 class AnthropicReading(Reading):
     """A reply to a message."""
 
-    statuses: ClassVar[Mapping[str, Status]] = {
-        "max_tokens": Status.TRUNCATED,
-        "model_context_window_exceeded": Status.TRUNCATED,
-        "refusal": Status.REFUSED,
-    }
     _counts = _Counts()
 
     def take_event(self, event: Event) -> None:
         """Take an event; those of a kind that is not known are left out of account."""
+        if event.data.strip() == _LAST:
+            self.complete = True
+            return
         read = self._read(_Event, event.data)
         if read.type == "error":
-            raise self.failures.reported({"error": read.error})
+            raise self.reported(read.error)
         if read.message is not None:
             self._take_message(read.message)
         if read.content_block is not None:
@@ -110,10 +108,9 @@ class AnthropicReading(Reading):
         read = self._read(_Whole, body)
         self.streamed = False
         if read.error:
-            raise self.failures.reported({"error": read.error})
+            raise self.reported(read.error)
         if read.type != "message":
-            message = "sent a reply that cannot be read: it is no message"
-            raise self.failures.failure(FailureKind.MALFORMED_REPLY, message)
+            raise self.unreadable("it is no message", body)
         self._take_message(read)
         self.complete = True
 

@@ -9,20 +9,16 @@ import asyncio
 import time
 from collections.abc import AsyncIterator
 from contextlib import aclosing, asynccontextmanager
-from pathlib import Path
-from typing import Any, Final, Literal
-
-from pydantic import Field, JsonValue
+from dataclasses import replace
+from typing import Any, Final
 
 from socratic_bench.domain.manifest import TutorModel
 from socratic_bench.errors import ModelCallFailed
 from socratic_bench.ports.models import FailureKind, ModelClient, Question, Reply
-from socratic_runner.models.aws.access import (
-    endpoint_of,
-    region_of,
-    require_credentials,
-    require_library,
-)
+from socratic_bench.providers.bedrock import BedrockOptions
+from socratic_bench.providers.options import read_options
+from socratic_runner.models.access import Access
+from socratic_runner.models.aws.access import region_of, require_credentials, require_library
 from socratic_runner.models.aws.connections import (
     BedrockRuntime,
     Connection,
@@ -30,27 +26,18 @@ from socratic_runner.models.aws.connections import (
     Target,
 )
 from socratic_runner.models.aws.converse import Answer, request
-from socratic_runner.models.aws.failures import failure_of
-from socratic_runner.models.options import Options, read_options
+from socratic_runner.models.aws.failures import failure_of, without_credentials
 
 _CONNECTIONS: Final = SharedConnections()
 
+_COUNTS_SECONDS: Final = 5.0
+"""How long the count of tokens may take after the stop reason."""
 
-class BedrockOptions(Options):
-    """The options of a model on Bedrock."""
+_TAIL_SECONDS: Final = 0.5
+"""How long the end of a stream may take after its last event, to have the connection again."""
 
-    region: str | None = None
-    """The AWS region that serves it; None: its ARN's, the environment's or the profile's."""
-
-    stream: bool = True
-    """Whether the reply comes piece by piece, which shows how long its first token took. There are
-    models that cannot."""
-
-    additional_model_request_fields: dict[str, JsonValue] = Field(default_factory=dict)
-    """What goes to the model as it is, such as how much it may reason."""
-
-    omit: list[Literal["temperature", "top_p"]] = Field(default_factory=list)
-    """Sampling parameters that the model does not take."""
+_MARGIN_SECONDS: Final = 0.5
+"""How long before a call's deadline a finished reply is taken, whatever may still come."""
 
 
 class BedrockClient:
@@ -61,7 +48,7 @@ class BedrockClient:
 
     def __init__(self, model: TutorModel, options: BedrockOptions, target: Target) -> None:
         self._model_id = model.id.partition("/")[2]
-        self._first_event_seconds = model.limits.first_byte_timeout_seconds
+        self._limits = model.limits
         self._options = options
         self._target = target
         self._connection: Connection | None = None
@@ -106,32 +93,50 @@ class BedrockClient:
         )
         try:
             bedrock = await connection.runtime()
-            return await (self._streamed if self._options.stream else _whole)(bedrock, body)
+            reply = await (self._streamed if self._options.stream else _whole)(bedrock, body)
         except Exception as error:
-            failure = failure_of(error)
+            failure = failure_of(error, own=self._target.own)
             if failure is None:
                 raise
             # Without its cause, in which credentials may stand.
             raise failure from None
+        return reply if self._target.own else replace(reply, text=without_credentials(reply.text))
 
     async def _streamed(self, bedrock: BedrockRuntime, body: dict[str, Any]) -> Reply:
         answer, first_token_ms, watch = Answer(), None, _Stopwatch()
-        async with self._patience() as waiting:
-            stream = (await bedrock.converse_stream(**body))["stream"]
+        async with self._patience(answer) as waiting:
+            response = await bedrock.converse_stream(**body)
+            stream, answer.headers = response["stream"], _headers(response)
             try:
                 async with aclosing(aiter(stream)) as events:
                     async for event in events:
-                        waiting.reschedule(None)
                         if answer.take_event(event) and first_token_ms is None:
                             first_token_ms = watch.ms
+                        self._wait_for_more(answer, waiting, watch)
+            except Exception as error:  # noqa: BLE001 - see the next line
+                # What goes wrong after a reply is finished takes nothing from it.
+                if not answer.finished:
+                    own = self._target.own
+                    raise failure_of(error, answer.headers, own=own) or error from None
             finally:
                 stream.close()
         return answer.reply(latency_ms=watch.ms, first_token_ms=first_token_ms)
 
+    def _wait_for_more(self, answer: Answer, waiting: asyncio.Timeout, watch: _Stopwatch) -> None:
+        """Bound the wait for what comes after a finished reply, and no other."""
+        if not answer.finished:
+            waiting.reschedule(None)
+        elif answer.complete or waiting.when() is None:
+            rest = _TAIL_SECONDS if answer.complete else _COUNTS_SECONDS
+            left = self._limits.timeout_seconds - _MARGIN_SECONDS - watch.ms / 1000
+            waiting.reschedule(asyncio.get_running_loop().time() + min(rest, left))
+
     @asynccontextmanager
-    async def _patience(self) -> AsyncIterator[asyncio.Timeout]:
-        """The time until the first event, to be rescheduled when it has come."""
-        seconds = self._first_event_seconds
+    async def _patience(self, answer: Answer) -> AsyncIterator[asyncio.Timeout]:
+        """The time until the first event, to be rescheduled when it has come, and until the last
+        one once the reply is finished.
+        """
+        seconds = self._limits.first_byte_timeout_seconds
         waiting = asyncio.timeout(seconds)
         try:
             async with waiting:
@@ -139,8 +144,14 @@ class BedrockClient:
         except TimeoutError:
             if not waiting.expired():
                 raise
+            if answer.finished:
+                return
             message = f"Bedrock sent nothing within {seconds:g} s"
             raise ModelCallFailed(FailureKind.TIMEOUT, message, retryable=True) from None
+
+
+def _headers(response: dict[str, Any]) -> dict[str, str]:
+    return dict(response.get("ResponseMetadata", {}).get("HTTPHeaders", {}))
 
 
 async def _whole(bedrock: BedrockRuntime, body: dict[str, Any]) -> Reply:
@@ -161,29 +172,23 @@ class _Stopwatch:
         return round((time.perf_counter() - self._started) * 1000)
 
 
-def check_model(model: TutorModel, base_folder: Path | None) -> None:
-    """Raise InvalidInput for a wrong option or base_url."""
-    read_options(model, BedrockOptions)
-    endpoint_of(model)
-
-
-def check_access(model: TutorModel) -> None:
+def check_access(model: TutorModel, access: Access) -> None:
     """Raise MissingExtra without aiobotocore, InvalidInput if the region is not known, and
     MissingCredential if there certainly are no credentials.
     """
-    check_model(model, None)
     require_library(model)
     region_of(model, read_options(model, BedrockOptions).region)
-    require_credentials(model)
+    require_credentials(model, bearer=_is_own(access))
 
 
-def open_client(model: TutorModel, base_folder: Path | None) -> ModelClient:
+def open_client(model: TutorModel, access: Access) -> ModelClient:
     """A client for a model on Bedrock; it connects when it is first asked."""
-    check_access(model)
+    check_access(model, access)
     options = read_options(model, BedrockOptions)
     target = Target(
         region=region_of(model, options.region),
-        endpoint=endpoint_of(model),
+        endpoint=None if access.where is None else access.where.url,
+        own=_is_own(access),
         connect_timeout=model.limits.connect_timeout_seconds,
         # Whoever asks keeps the deadline of the whole call.
         read_timeout=model.limits.timeout_seconds,
@@ -191,5 +196,8 @@ def open_client(model: TutorModel, base_folder: Path | None) -> ModelClient:
     return BedrockClient(model, options, target)
 
 
-def fingerprint(model: TutorModel, base_folder: Path | None) -> None:
-    """There are no files that decide about the responses."""
+def _is_own(access: Access) -> bool:
+    """Whether calls go to AWS itself: only there goes a bearer token, which is all that it takes to
+    use an account.
+    """
+    return access.where is None or access.where.own

@@ -11,20 +11,20 @@ import concurrent.futures
 import threading
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated, Final
-
-from pydantic import Field
+from typing import Final
 
 from socratic_bench.domain.manifest import TutorModel
 from socratic_bench.domain.response import Usage
 from socratic_bench.errors import MissingExtra, ModelCallFailed
 from socratic_bench.ports.models import FailureKind, ModelClient, Question, Reply
+from socratic_bench.providers.in_process import LocalOptions
+from socratic_bench.providers.options import known_name, read_options
 from socratic_bench.scoring.exchange import EarlierTurn
 from socratic_bench.scoring.statuses import Status
+from socratic_runner.models.access import Access
 from socratic_runner.models.chat import chat, system_message
 from socratic_runner.models.example_exchanges import EXAMPLES
 from socratic_runner.models.llama import Completion, Llama, SharedLlamas, Stopped
-from socratic_runner.models.options import Options, known_name, read_options, refuse_base_url
 
 MODEL_VERSION: Final = "SmolLM2-135M-Instruct Q4_1"
 HOW_TO_INSTALL: Final = (
@@ -34,16 +34,6 @@ HOW_TO_INSTALL: Final = (
 
 _EXAMPLES: Final[dict[str, tuple[EarlierTurn, ...]]] = {"smollm2": (), "smollm2-fewshot": EXAMPLES}
 _LLAMAS = SharedLlamas()
-
-
-class LocalOptions(Options):
-    """The options of a local model."""
-
-    max_tokens: Annotated[int, Field(ge=1, le=2000)] | None = None
-    """A ceiling under the benchmark's own `max_tokens`, for a slow machine.
-
-    Below 500 it costs coverage: an answer that is cut off there has no score.
-    """
 
 
 class LocalClient:
@@ -118,21 +108,13 @@ def _reply(completion: Completion) -> Reply:
     )
 
 
-def check_model(model: TutorModel, base_folder: Path | None) -> None:
-    """Raise InvalidInput for a wrong id or option."""
-    known_name(model, tuple(_EXAMPLES))
-    refuse_base_url(model)
-    read_options(model, LocalOptions)
-
-
-def check_access(model: TutorModel) -> None:
+def check_access(model: TutorModel, access: Access) -> None:
     """Raise MissingExtra if the local model is not installed."""
     _weights(model)
 
 
-def open_client(model: TutorModel, base_folder: Path | None) -> ModelClient:
+def open_client(model: TutorModel, access: Access) -> ModelClient:
     """A client for a variant of the local model; nothing is loaded before it is asked."""
-    check_model(model, base_folder)
     examples = _EXAMPLES[known_name(model, tuple(_EXAMPLES))]
     return LocalClient(_weights(model), examples, read_options(model, LocalOptions).max_tokens)
 
@@ -145,8 +127,3 @@ def _weights(model: TutorModel) -> Path:
         for path in Path(package.origin).parent.glob("*.gguf"):
             return path
     raise MissingExtra(f"model {model.id}: the local model is not installed; {HOW_TO_INSTALL}")
-
-
-def fingerprint(model: TutorModel, base_folder: Path | None) -> str | None:
-    """None: no file of the configuration decides about these responses."""
-    return None

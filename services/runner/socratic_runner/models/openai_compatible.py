@@ -7,45 +7,26 @@ model's base_url; `openai-compatible/NAME` goes to its base_url, which it has to
 from __future__ import annotations
 
 from functools import partial
-from pathlib import Path
-from typing import Any, Literal
-
-from pydantic import Field
+from typing import Any
 
 from socratic_bench.domain.manifest import TutorModel
 from socratic_bench.ports.models import ModelClient, Question
+from socratic_bench.providers.http_options import OpenAIOptions
+from socratic_bench.providers.options import read_options
+from socratic_bench.providers.presets import PRESETS, Preset
+from socratic_runner.models.access import Access
 from socratic_runner.models.chat import chat, system_message
-from socratic_runner.models.http.client import Place, Wire, access, open_connection, place
+from socratic_runner.models.http.client import Wire, open_connection, require_key
 from socratic_runner.models.http.keys import Key
-from socratic_runner.models.http.options import HttpOptions
 from socratic_runner.models.openai_replies import OpenAIReading
-from socratic_runner.models.options import read_options
-from socratic_runner.models.presets import PRESETS, Preset
 
 
-class OpenAIOptions(HttpOptions):
-    """The options of a model that speaks OpenAI's chat completions."""
-
-    omit: list[Literal["seed", "stream_options", "temperature", "top_p"]] = Field(
-        default_factory=list
-    )
-    """What is not sent, for a model that would refuse it."""
-
-    max_tokens_field: Literal["max_tokens", "max_completion_tokens"] | None = None
-    """What this model calls the limit of output tokens; None: what its provider calls it."""
-
-
-def check_model(model: TutorModel, base_folder: Path | None) -> None:
-    """Raise InvalidInput for a wrong option or base_url."""
-    _place(model)
-
-
-def check_access(model: TutorModel) -> None:
+def check_access(model: TutorModel, access: Access) -> None:
     """Raise MissingExtra without aiohttp, and MissingCredential without the key."""
-    access(model, _place(model))
+    require_key(model, access)
 
 
-def open_client(model: TutorModel, base_folder: Path | None) -> ModelClient:
+def open_client(model: TutorModel, access: Access) -> ModelClient:
     """A client for `model`; it connects when it is first asked."""
     options = read_options(model, OpenAIOptions)
     wire = Wire(
@@ -55,18 +36,7 @@ def open_client(model: TutorModel, base_folder: Path | None) -> ModelClient:
         reading=OpenAIReading,
         streamed=options.stream,
     )
-    return open_connection(model, _place(model), wire)
-
-
-def fingerprint(model: TutorModel, base_folder: Path | None) -> str | None:
-    """None: no file of the configuration decides about these responses."""
-    return None
-
-
-def _place(model: TutorModel) -> Place:
-    preset = PRESETS[model.provider]
-    options = read_options(model, OpenAIOptions)
-    return place(model, preset.base_url, preset.key_variable, options.api_key_env)
+    return open_connection(model, access, wire)
 
 
 def _headers(key: Key | None) -> dict[str, str]:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, ClassVar, Final
+from typing import Annotated, Any, Final
 
 from pydantic import BaseModel
 
 from socratic_bench.domain.response import Usage
-from socratic_bench.ports.models import FailureKind
 from socratic_bench.scoring.statuses import Status
-from socratic_runner.models.http.reading import Count, Reading
+from socratic_runner.models.http.problems import parse
+from socratic_runner.models.http.reading import Aside, Count, Name, Reading
 from socratic_runner.models.http.server_sent_events import Event
+from socratic_runner.models.stop_reasons import Ended
 
 _LAST: Final = b"[DONE]"
 
@@ -48,7 +48,7 @@ class Counts(BaseModel):
 
     completion_tokens: Count = None
     total_tokens: Count = None
-    completion_tokens_details: _OutputDetails | None = None
+    completion_tokens_details: Annotated[_OutputDetails | None, Aside] = None
 
     def usage(self, *, wrote: bool, reasoned: bool) -> Usage:
         """What was used, by a reply in which there was text, or reasoning.
@@ -75,19 +75,15 @@ class _Chunk(BaseModel):
     """A reply, or a piece of one."""
 
     choices: list[_Choice] | None = None
-    usage: Counts | None = None
-    model: str | None = None
+    usage: Annotated[Counts | None, Aside] = None
+    model: Name = None
     error: Any = None
+    object: Name = None
 
 
 class OpenAIReading(Reading):
     """A reply to a chat completion."""
 
-    statuses: ClassVar[Mapping[str, Status]] = {
-        "length": Status.TRUNCATED,
-        "model_length": Status.TRUNCATED,  # Mistral: the end of the context
-        "content_filter": Status.REFUSED,
-    }
     _counts: Counts | None = None
     _refused = False
 
@@ -96,36 +92,34 @@ class OpenAIReading(Reading):
         if event.data.strip() == _LAST:
             self.complete = True
             return
-        self._take(self._read(_Chunk, event.data))
+        self._take(self._read(_Chunk, event.data), event.data)
 
     def take_whole(self, body: bytes) -> None:
         """Take the whole reply."""
-        chunk = self._read(_Chunk, body)
         self.streamed = False
-        self._take(chunk)
-        if not chunk.choices:
-            message = "sent a reply that cannot be read: there are no choices in it"
-            raise self.failures.failure(FailureKind.MALFORMED_REPLY, message)
+        if not self._take(self._read(_Chunk, body), body):
+            raise self.unreadable("there are no choices in it", body)
         self.complete = True
 
-    def _take(self, chunk: _Chunk) -> None:
+    def _take(self, chunk: _Chunk, data: bytes) -> bool:
+        """Take a chunk; whether there were choices in it."""
         if chunk.error:
-            raise self.failures.reported({"error": chunk.error})
+            raise self.reported(chunk.error)
+        if chunk.object == "error":  # FastChat, and vLLM before 0.10
+            raise self.failures.reported(parse(data), self.headers)
         self._model = chunk.model or self._model
         self._counts = chunk.usage or self._counts
         for choice in chunk.choices or ():
             if not choice.index:
                 self._take_choice(choice)
+        return bool(chunk.choices)
 
     def _take_choice(self, choice: _Choice) -> None:
         message = choice.message or choice.delta
         if message is not None:
             self._take_message(message)
         if choice.error or choice.finish_reason == "error":
-            raise self.failures.reported({"error": choice.error or "the model failed"})
-        if choice.finish_reason == "insufficient_system_resource":  # DeepSeek
-            why = "interrupted its reply for want of resources"
-            raise self.failures.failure(FailureKind.OVERLOADED, why)
+            raise self.reported(choice.error or "the model failed")
         self._stop_reason = choice.finish_reason or self._stop_reason
 
     def _take_message(self, message: _Message) -> None:
@@ -141,8 +135,9 @@ class OpenAIReading(Reading):
             self._refused = True
             self._write(message.refusal)
 
-    def _status(self) -> Status:
-        return Status.REFUSED if self._refused else super()._status()
+    def _ended(self, reason: str) -> Ended:
+        ended = super()._ended(reason)
+        return Ended(Status.REFUSED) if self._refused else ended
 
     def _usage(self) -> Usage:
         if self._counts is None:

@@ -9,37 +9,25 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from functools import lru_cache, partial
-from pathlib import Path
-from typing import Annotated, Final, Protocol
-
-from pydantic import Field
+from typing import Final, Protocol
 
 from socratic_bench.domain.manifest import TutorModel
 from socratic_bench.domain.response import Usage
 from socratic_bench.ports.models import ModelClient, Question, Reply
+from socratic_bench.providers.in_process import LABEL, ReferenceOptions
+from socratic_bench.providers.options import known_name, read_options
 from socratic_bench.scoring.statuses import Status
+from socratic_runner.models.access import Access
 from socratic_runner.models.archetypes import drifter, hedger, lecturer, socratic
 from socratic_runner.models.archetypes.counting import input_tokens_of, tokens_of
 from socratic_runner.models.archetypes.faulty import FaultyTutor
 from socratic_runner.models.archetypes.moment import Moment
-from socratic_runner.models.options import Options, known_name, read_options, refuse_base_url
 
 MODEL_VERSION: Final = "reference-1"
 VARIANTS: Final = 32
 """How many different repeats of a turn there are: repeat 33 says what repeat 1 said."""
 
-LABEL: Final = "@"
-"""What sets several entries of one archetype apart: `reference/socratic@2` says what
-`reference/socratic` says, and is a model of its own."""
-
 _KEPT_ANSWERS = 2048
-
-
-class ReferenceOptions(Options):
-    """The options of a reference tutor."""
-
-    latency_ms: Annotated[int, Field(ge=0, le=600_000)] = 0
-    """How long a call pretends to take; reported exactly so."""
 
 
 class Archetype(Protocol):
@@ -110,25 +98,12 @@ ARCHETYPES: Final[dict[str, Callable[[int], Archetype]]] = {
 }
 
 
-def check_model(model: TutorModel, base_folder: Path | None) -> None:
-    """Raise InvalidInput for a reference tutor there is not, or an option it does not have."""
-    known_name(model, tuple(ARCHETYPES), label_after=LABEL)
-    refuse_base_url(model)
-    read_options(model, ReferenceOptions)
-
-
-def check_access(model: TutorModel) -> None:
+def check_access(model: TutorModel, access: Access) -> None:
     """Nothing is needed."""
 
 
-def open_client(model: TutorModel, base_folder: Path | None) -> ModelClient:
+def open_client(model: TutorModel, access: Access) -> ModelClient:
     """A client for a reference tutor."""
-    check_model(model, base_folder)
     latency_ms = read_options(model, ReferenceOptions).latency_ms
     archetype = ARCHETYPES[known_name(model, tuple(ARCHETYPES), label_after=LABEL)]
     return ReferenceClient(archetype(latency_ms), latency_ms)
-
-
-def fingerprint(model: TutorModel, base_folder: Path | None) -> str | None:
-    """None: no file of the configuration decides about these responses."""
-    return None

@@ -12,8 +12,11 @@ import asyncio
 import hashlib
 from codecs import BOM_UTF8
 from collections import Counter
-from pathlib import Path
-from typing import Annotated, Any, TypeAlias
+from collections.abc import Callable
+from functools import partial
+from io import BufferedReader
+from itertools import count
+from typing import Annotated, Any, Final, TypeAlias
 
 import structlog
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
@@ -22,25 +25,21 @@ from socratic_bench.domain.manifest import TutorModel
 from socratic_bench.domain.response import Usage
 from socratic_bench.errors import InvalidInput, Mistake, ModelCallFailed
 from socratic_bench.ports.models import FailureKind, ModelClient, Question, Reply
+from socratic_bench.providers.options import read_options
+from socratic_bench.providers.recordings import LARGEST_RECORDING, ReplayOptions, open_recording
+from socratic_bench.scoring.score import MOST_TOKENS
 from socratic_bench.scoring.statuses import Status
-from socratic_runner.models.options import Options, read_options, refuse_base_url
+from socratic_runner.models.access import Access
 
 _log = structlog.get_logger(__name__)
+
+MISTAKES_KEPT: Final = 100
+"""Lines that are wrong, of one recording, of which somebody is told."""
 
 Place: TypeAlias = tuple[str, int, int]
 """Scenario, repeat, turn."""
 
-Count = Annotated[int, Field(ge=0)]
-
-
-class ReplayOptions(Options):
-    """The options of a recording."""
-
-    model_id: str | None = None
-    """Only lines with this `model_id`; None: all lines."""
-
-    sha256: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")] | None = None
-    """The `fingerprint` the file must have; None: any. Planning puts it here."""
+Count = Annotated[int, Field(ge=0, le=MOST_TOKENS)]
 
 
 class RecordedLine(BaseModel):
@@ -87,17 +86,24 @@ class RecordedLine(BaseModel):
 class Recording:
     """The replies of one file, and what was wrong with it. Reads it, blocking."""
 
-    def __init__(self, path: Path, model_id: str | None) -> None:
+    def __init__(self, name: str, file: BufferedReader, model_id: str | None) -> None:
         self.replies: dict[Place, Reply] = {}
         self.mistakes: list[Mistake] = []
-        self._path = path
+        """The first of them."""
+
+        self._name = name
         self._model_id = model_id
         self._lines_without_repeat: Counter[tuple[str, int]] = Counter()
         digest = hashlib.sha256()
-        with path.open("rb") as file:
-            for number, line in enumerate(file, start=1):
-                digest.update(line)
-                self._take(number, line.removeprefix(BOM_UTF8) if number == 1 else line)
+        # A file that grows meanwhile is read no further than it may be large.
+        left = LARGEST_RECORDING
+        for number in count(1):
+            line = file.readline(left)
+            if not line:
+                break
+            left -= len(line)
+            digest.update(line)
+            self._take(number, line.removeprefix(BOM_UTF8) if number == 1 else line)
         self.sha256 = digest.hexdigest()
 
     def _take(self, number: int, line: bytes) -> None:
@@ -124,8 +130,10 @@ class Recording:
         return True
 
     def _skip(self, number: int, problem: str) -> None:
-        self.mistakes.append(Mistake(f"{self._path}:{number}", problem))
-        _log.warning("recorded line skipped", file=str(self._path), line=number, problem=problem)
+        if len(self.mistakes) == MISTAKES_KEPT:
+            return
+        self.mistakes.append(Mistake(f"{self._name}:{number}", problem))
+        _log.warning("recorded line skipped", file=self._name, line=number, problem=problem)
 
 
 class ReplayClient:
@@ -133,8 +141,12 @@ class ReplayClient:
 
     concurrency: int | None = None
 
-    def __init__(self, path: Path, options: ReplayOptions) -> None:
-        self._path = path
+    def __init__(
+        self, opened: Callable[[], BufferedReader], name: str, options: ReplayOptions
+    ) -> None:
+        """`opened` opens the file, and raises InvalidInput."""
+        self._opened = opened
+        self._name = name
         self._options = options
         self._reading: asyncio.Task[Recording] | None = None
         self._recording: Recording | None = None
@@ -157,7 +169,7 @@ class ReplayClient:
         if reply is None:
             raise ModelCallFailed(
                 FailureKind.NOT_FOUND,
-                f"{self._path} has no response for scenario {run.scenario_id}, "
+                f"{self._name} has no response for scenario {run.scenario_id}, "
                 f"repeat {run.repeat}, turn {question.turn}",
                 retryable=False,
             )
@@ -173,64 +185,37 @@ class ReplayClient:
         if self._recording is not None:
             self._recording.replies.clear()
 
+    def _recorded(self) -> Recording:
+        with self._opened() as file:
+            return Recording(self._name, file, self._options.model_id)
+
     async def _read(self) -> Recording:
         if self._recording is None:
             # One reading for all who ask: it goes on when one of them is cancelled.
             if self._reading is None:
-                read = asyncio.to_thread(Recording, self._path, self._options.model_id)
-                self._reading = asyncio.create_task(read)
+                self._reading = asyncio.create_task(asyncio.to_thread(self._recorded))
             try:
                 self._recording = await asyncio.shield(self._reading)
+            except InvalidInput as error:
+                raise ModelCallFailed(FailureKind.NOT_FOUND, str(error), retryable=False) from error
             except OSError as error:
-                message = f"{self._path} cannot be read: {error.strerror}"
+                message = f"{self._name} cannot be read: {error.strerror}"
                 raise ModelCallFailed(FailureKind.NOT_FOUND, message, retryable=False) from error
         if self._options.sha256 not in (None, self._recording.sha256):
-            message = f"{self._path} has changed since the benchmark was planned; plan it anew"
+            message = f"{self._name} has changed since the benchmark was planned; plan it anew"
             raise ModelCallFailed(FailureKind.BAD_REQUEST, message, retryable=False)
         return self._recording
 
 
-def check_model(model: TutorModel, base_folder: Path | None) -> None:
-    """Raise InvalidInput for a wrong option or a recording that is not there."""
-    refuse_base_url(model)
-    read_options(model, ReplayOptions)
-    recording_path(model, base_folder)
-
-
-def check_access(model: TutorModel) -> None:
+def check_access(model: TutorModel, access: Access) -> None:
     """Nothing is needed."""
 
 
-def open_client(model: TutorModel, base_folder: Path | None) -> ModelClient:
+def open_client(model: TutorModel, access: Access) -> ModelClient:
     """A client for a recording."""
-    check_model(model, base_folder)
     options = read_options(model, ReplayOptions)
-    return ReplayClient(recording_path(model, base_folder), options)
-
-
-def fingerprint(model: TutorModel, base_folder: Path | None) -> str:
-    """The SHA-256 of the recording, in hexadecimal: another file under the same name is seen.
-
-    Reads the whole file, blocking. Raises InvalidInput if it is not there.
-    """
-    with recording_path(model, base_folder).open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def recording_path(model: TutorModel, base_folder: Path | None) -> Path:
-    """The file `model` replays, taken from `base_folder`.
-
-    Raises InvalidInput without a base folder, and if the file is not there.
-    """
-    if base_folder is None:
-        raise InvalidInput(
-            f"model {model.id}: a recording is a file beside a configuration, and there is none "
-            "here; use `socratic-bench run CONFIG`"
-        )
-    path = base_folder / model.id.partition("/")[2]
-    if not path.is_file():
-        raise InvalidInput(f"model {model.id}: there is no file {path}")
-    return path
+    name = model.id.partition("/")[2]
+    return ReplayClient(partial(open_recording, model, access.base_folder), name, options)
 
 
 def _explain(error: ValidationError) -> str:

@@ -6,7 +6,7 @@ holds encoded messages only, bounds what waits, and delivers again what was not 
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncIterator, Collection, Iterable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from itertools import count, groupby
@@ -121,8 +121,12 @@ class MemoryBroker:
                 route.listeners.remove(listener)
             listener.end(closed=False)
 
-    async def depth(self, queue: str, group: str | None = None) -> int:
-        """With a `group`, all there are: nothing is outside this process."""
+    async def depth(
+        self, queue: str, group: str | None = None, *, groups: Collection[str] = ()
+    ) -> int:
+        """Every group is known anyway. With a `group`, counts all there are: nothing is outside
+        this process.
+        """
         asked = self._queue(queue)
         if group is None:
             return asked.depth
@@ -141,7 +145,14 @@ class MemoryBroker:
     async def purge_dead_letters(self, queue: str) -> int:
         return self._queue(queue).purge_dead_letters()
 
+    async def remove_group(self, queue: str, group: str) -> None:
+        self._queue(queue).remove_group(group)
+
     def problems(self) -> Sequence[str]:
+        """Nothing can be missing."""
+        return []
+
+    async def inspect(self, queues: Iterable[WorkQueue]) -> Sequence[str]:
         """Nothing can be missing."""
         return []
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from itertools import islice
+from math import inf
 
 from socratic_bench.adapters.memory.queue import MemoryQueue, Waiting
+from socratic_bench.consuming.seclusion import Seclusion
 from socratic_bench.consuming.turns import Turns
 from socratic_bench.errors import BrokerClosed, BrokerError, DeliveryLost, InvalidInput
-from socratic_bench.ports.broker import Delivery
+from socratic_bench.ports.broker import Delivery, alone_for
 
 
 class MemoryConsumer:
@@ -35,6 +36,8 @@ class MemoryConsumer:
         self._delivery_limit = delivery_limit
         self._turns: Turns[Waiting] = Turns(prefetch_per_group)
         self._in_hand: dict[int, Waiting] = {}
+        self._seclusion = Seclusion()
+        self._clearing: asyncio.TimerHandle | None = None
         self._draining = False
         self._ended: type[BrokerError] | None = None
         queue.join(self._turns)
@@ -100,13 +103,16 @@ class MemoryConsumer:
         for waiting in reversed(self._in_hand.values()):
             self._queue.give_back(waiting)
         self._in_hand.clear()
+        self._seclusion.forget_all()
+        if self._clearing is not None:
+            self._clearing.cancel()
         self._turns.receivers.wake_all()
 
     def _take(self, limit: int) -> list[Delivery]:
         if not self._may_take():
             return []
         if self._queue.has_suspects:
-            return [self._hand_out(self._queue.take_suspect())]
+            return [self._hand_out_alone(self._queue.take_suspect())]
         free = self._prefetch - len(self._in_hand)
         taken = self._queue.take(self._turns, min(limit, free))
         deliveries = [self._hand_out(waiting) for waiting in taken]
@@ -115,12 +121,30 @@ class MemoryConsumer:
 
     def _may_take(self) -> bool:
         if self._queue.has_suspects:
-            return not self._in_hand
-        alone = any(waiting.suspect for waiting in islice(self._in_hand.values(), 1))
-        return bool(self._turns) and len(self._in_hand) < self._prefetch and not alone
+            return self._seclusion.admits_suspect(len(self._in_hand))
+        return (
+            bool(self._turns)
+            and len(self._in_hand) < self._prefetch
+            and self._seclusion.admits_others
+        )
+
+    def _hand_out_alone(self, suspect: Waiting) -> Delivery:
+        delivery = self._hand_out(suspect)
+        loop = asyncio.get_running_loop()
+        until = loop.time() + alone_for(suspect.redeliveries)
+        self._seclusion.begin(delivery.receipt, until)
+        if self._clearing is not None:
+            self._clearing.cancel()
+        self._clearing = loop.call_at(until, self._clear, until) if until < inf else None
+        return delivery
+
+    def _clear(self, until: float) -> None:
+        if self._seclusion.clear(until):
+            self._wake_receiver()
 
     def _hand_out(self, waiting: Waiting) -> Delivery:
-        delivery = Delivery(waiting.message, waiting.attempts + 1, next(self._receipts))
+        receipt = next(self._receipts)
+        delivery = Delivery(waiting.message, waiting.attempts + 1, receipt, waiting.suspect)
         self._in_hand[delivery.receipt] = waiting
         return delivery
 
@@ -128,6 +152,7 @@ class MemoryConsumer:
         waiting = self._in_hand.pop(delivery.receipt, None)
         if waiting is None:
             return False
+        self._seclusion.settled(delivery.receipt)
         if not waiting.suspect:
             self._queue.settled(self._turns, waiting.message.group)
         return True

@@ -161,6 +161,19 @@ class MemoryQueue:
         self._dead.clear()
         return count
 
+    def remove_group(self, name: str) -> None:
+        """Throw away what waits of a group."""
+        if group := self._groups.get(name):
+            self._ready -= len(group)
+            group.clear()
+            self._remove_group(name)
+        for receipt, (delayed, timer) in list(self._delayed.items()):
+            if delayed == name:
+                timer.cancel()
+                del self._delayed[receipt]
+        if self.room:
+            self._publishers.wake_one()
+
     def close(self) -> None:
         """Stop the timers of delayed messages."""
         for _, timer in self._delayed.values():

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncIterator, Collection, Iterable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from itertools import count
@@ -11,7 +12,7 @@ from typing import Final
 
 from aio_pika.abc import AbstractChannel
 
-from socratic_bench.adapters.rabbitmq import health, topology
+from socratic_bench.adapters.rabbitmq import health, inspection, topology
 from socratic_bench.adapters.rabbitmq.consumer import HOLD_SECONDS, RabbitMQConsumer
 from socratic_bench.adapters.rabbitmq.dead_letters import DeadLetters
 from socratic_bench.adapters.rabbitmq.declaring import Declared, declare_events, declare_queue
@@ -24,6 +25,14 @@ from socratic_bench.adapters.rabbitmq.watch import Watch
 from socratic_bench.adapters.rabbitmq.wire import packed, parcels
 from socratic_bench.errors import BrokerClosed, BrokerError, UnroutableMessage
 from socratic_bench.ports.broker import DeadLetter, Message, WorkQueue
+
+UNUSED_SECONDS: Final = 5.0
+"""How long the consumers of a lane that is removed have to let go of it. One that still consumes it
+declares it again."""
+
+SHARES: Final = 5
+"""How many parcels the messages of one group make at least that are published together: so many
+consumers can share them."""
 
 DELIVERY_LIMIT: Final = 20
 """Attempts of a message until it is a dead letter."""
@@ -70,10 +79,7 @@ class RabbitMQBroker:
         self._receipts = count(1)
 
     async def declare(self, queues: Iterable[WorkQueue], broadcasts: Iterable[str] = ()) -> None:
-        named = {
-            queue.name: replace(queue, name=topology.named(queue.name, self._namespace))
-            for queue in queues
-        }
+        named = {queue.name: self._named(queue) for queue in queues}
         for label, queue in named.items():
             known = self._queues.get(label, queue)
             if known != queue:
@@ -108,9 +114,11 @@ class RabbitMQBroker:
         for name, wanted in groups.items():
             await self._lanes[name].publish_to(wanted)
         outgoing: list[Outgoing] = []
-        for (event_type, _), together in by_route.items():
+        for (event_type, group), together in by_route.items():
             mandatory = event_type not in self._broadcasts
             size = min((queue.parcel for queue in self._takers.get(event_type, ())), default=1)
+            if group:
+                size = min(size, math.ceil(len(together) / SHARES))
             outgoing += (
                 Outgoing(self._events, event_type, packed(parcel), mandatory)
                 for parcel in parcels(together, size)
@@ -159,11 +167,13 @@ class RabbitMQBroker:
             self._listeners.discard(listener)
             await listener.end(closed=False)
 
-    async def depth(self, queue: str, group: str | None = None) -> int | None:
+    async def depth(
+        self, queue: str, group: str | None = None, *, groups: Collection[str] = ()
+    ) -> int | None:
         """Counts messages of the server, parcels that is, which are ready there, and the delayed
         ones that consumers of this process have in hand. A delayed one that another process has in
-        hand until it is due is not counted. Of a queue that keeps its groups apart only those
-        groups are counted that this process has published to or serves.
+        hand until it is due is not counted. Of a queue that keeps its groups apart these `groups`
+        are counted, and those that this process has published to or serves.
 
         With a `group`, counts the parcels that are ready in its lane, and the messages of it that
         consumers of this process have in hand, delayed ones too. Not counted is what other
@@ -179,8 +189,8 @@ class RabbitMQBroker:
             return ready + sum(consumer.holds(group) for consumer in mine)
         names = [topology.delayed_queue(declared.name), topology.suspects_queue(declared.name)]
         if declared.separate_groups:
-            groups = self._lanes[declared.name].known
-            names += (topology.lane(declared.name, group) for group in groups)
+            known = self._lanes[declared.name].known
+            names += (topology.lane(declared.name, each) for each in {*known, *groups})
         else:
             names.append(declared.name)
         waiting = await self._waiting_in(names)
@@ -198,8 +208,23 @@ class RabbitMQBroker:
     async def purge_dead_letters(self, queue: str) -> int:
         return await self._dead_letters(queue).purge()
 
+    async def remove_group(self, queue: str, group: str) -> None:
+        declared = self._queue(queue)
+        if not declared.separate_groups:
+            raise BrokerError(f"queue {queue!r} does not keep its groups apart")
+        lane = topology.lane(declared.name, group)
+        self._lanes[declared.name].forget(group)
+        await health.until_unused(self._link, lane, UNUSED_SECONDS)
+        await health.delete(self._link, lane)
+        # A channel counts what it sent to a queue by its name, and would lose what it sends to one
+        # that was declared anew.
+        await self._publisher.start_over()
+
     def problems(self) -> Sequence[str]:
         return list(self._watch.problems().values())
+
+    async def inspect(self, queues: Iterable[WorkQueue]) -> Sequence[str]:
+        return await inspection.inspect(self._link, [self._named(queue) for queue in queues])
 
     async def close(self) -> None:
         error = BrokerClosed("the broker was closed; nothing can be asked of it any more")
@@ -219,6 +244,10 @@ class RabbitMQBroker:
     def _check_open(self) -> None:
         if self._link.closed:
             raise BrokerClosed("the broker was closed; nothing can be asked of it any more")
+
+    def _named(self, queue: WorkQueue) -> WorkQueue:
+        """The queue under its name on the server."""
+        return replace(queue, name=topology.named(queue.name, self._namespace))
 
     def _queue(self, name: str) -> WorkQueue:
         self._check_open()

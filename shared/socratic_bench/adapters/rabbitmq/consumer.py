@@ -88,6 +88,7 @@ class RabbitMQConsumer:
     def compare(self, found: Mapping[str, Seen | None]) -> None:
         """Notice what the server shows no consumer of, although it is consumed here."""
         self._intake.compare(found)
+        self._delayed.compare(found)
 
     def problems(self) -> dict[str, str]:
         """What is wrong with its queues, by the name of the queue on the server."""
@@ -101,7 +102,10 @@ class RabbitMQConsumer:
                 raise error
             if self._draining:
                 return []
-            if self._intake.complete and (taken := self._held.take(limit)):
+            now = asyncio.get_running_loop().time()
+            if self._intake.complete and (taken := self._held.take(limit, now)):
+                if taken[0].suspect:
+                    self._intake.look_after_suspect()
                 return taken
             await self._held.receivers.wait()
 

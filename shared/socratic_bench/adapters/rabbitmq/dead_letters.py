@@ -12,6 +12,7 @@ from aio_pika.abc import AbstractChannel, AbstractIncomingMessage
 from socratic_bench.adapters.rabbitmq import topology
 from socratic_bench.adapters.rabbitmq.link import Link
 from socratic_bench.adapters.rabbitmq.routing import Routing
+from socratic_bench.adapters.rabbitmq.settling import acknowledge
 from socratic_bench.adapters.rabbitmq.wire import attempts_before, reason_of, unpacked
 from socratic_bench.ports.broker import DeadLetter, WorkQueue
 
@@ -41,7 +42,8 @@ class DeadLetters:
         letters: list[DeadLetter] = []
         async with self._link.channel() as channel:
             before = await self._depth(channel)
-            while len(letters) < limit and (incoming := await self._get(channel)):
+            # Nothing is taken from a queue that shows none: it may have no leader.
+            while before and len(letters) < limit and (incoming := await self._get(channel)):
                 letters += self._letters(incoming)
         if letters:
             await self._wait_until_back(before)
@@ -73,7 +75,7 @@ class DeadLetters:
                     await self._routing.again([letter.message], attempts=0)
                 for letter in letters[len(wanted) :]:  # the rest of a parcel
                     await self._routing.dead([letter.message], letter.attempts, letter.reason)
-                await self._link.in_time(incoming.ack())
+                await self._link.in_time(acknowledge(incoming))
                 count += len(wanted)
                 left -= 1
         return count
@@ -81,6 +83,8 @@ class DeadLetters:
     async def purge(self) -> int:
         """Throw all letters away; returns how many messages of the server they were."""
         async with self._link.channel() as channel:
+            if not await self._depth(channel):
+                return 0
             queue = await channel.get_queue(self._name, ensure=False)
             result = await self._link.in_time(queue.purge())
         return result.message_count or 0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from functools import partial
 from typing import Any, Final
 
@@ -13,6 +13,8 @@ from aio_pika.abc import AbstractChannel, AbstractConnection, AbstractExchange
 from aio_pika.exceptions import ChannelPreconditionFailed
 
 from socratic_bench.adapters.rabbitmq import topology
+from socratic_bench.adapters.rabbitmq.health import seen
+from socratic_bench.adapters.rabbitmq.link import SETTLE_SECONDS
 from socratic_bench.errors import BrokerError
 from socratic_bench.ports.broker import WorkQueue
 
@@ -52,10 +54,17 @@ class Declared:
                 yield topology.lanes_exchange(queue.name)
 
     async def again(self, connection: AbstractConnection) -> None:
-        """Declare everything. What is there already, declared differently, is left as it is."""
+        """Declare everything. What is there already, declared differently, is left as it is.
+
+        A queue that is missing is declared a little later: a channel of the server that has not
+        heard yet that a queue was deleted would take a new one for the old, lose what it sends
+        there, and hand out nothing of it to its consumer, whom nobody tells.
+        """
         if not self.queues:
             return
         async with self._declaring:
+            if not await _are_there(connection, self.names()):
+                await asyncio.sleep(SETTLE_SECONDS)
             channel = await _open(connection)
             for step in list(self._steps()):
                 try:
@@ -97,12 +106,29 @@ async def declare_queue(channel: AbstractChannel, events: str, queue: WorkQueue)
 async def declare_lane(channel: AbstractChannel, queue: WorkQueue, group: str) -> None:
     """The queue of one group."""
     name = topology.lane(queue.name, group)
-    await _declare(channel, name, topology.LANE_ARGUMENTS)
+    try:
+        await _declare(channel, name, topology.LANE_ARGUMENTS)
+    except BrokerError:
+        # The server has closed the channel. An earlier version may have declared the lane.
+        await channel.reopen()
+        await _declare(channel, name, topology.EARLIER_LANE_ARGUMENTS)
     lane = await channel.get_queue(name, ensure=False)
     await lane.bind(
         topology.lanes_exchange(queue.name),
         arguments={"x-match": "all", topology.GROUP_HEADER: group},
     )
+
+
+async def _are_there(connection: AbstractConnection, names: Iterable[str]) -> bool:
+    """Whether the server has all of these queues."""
+    channel = await _open(connection)
+    for name in names:
+        async with asyncio.timeout(STEP_SECONDS):
+            if await seen(channel, name) is None:
+                return False
+    async with asyncio.timeout(STEP_SECONDS):
+        await channel.close()
+    return True
 
 
 async def _declare(channel: AbstractChannel, name: str, arguments: dict[str, Any]) -> None:

@@ -10,17 +10,20 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Mapping
 
 import structlog
 from aio_pika.abc import AbstractChannel, AbstractIncomingMessage
 
-from socratic_bench.adapters.rabbitmq import topology
+from socratic_bench.adapters.rabbitmq import health, topology
 from socratic_bench.adapters.rabbitmq.faults import despite_faults
+from socratic_bench.adapters.rabbitmq.health import Seen
 from socratic_bench.adapters.rabbitmq.link import SETTLE_SECONDS, Link, lost_event
 from socratic_bench.adapters.rabbitmq.routing import Routing
+from socratic_bench.adapters.rabbitmq.settling import acknowledge
 from socratic_bench.adapters.rabbitmq.wire import attempts_before, due_of, unpacked
-from socratic_bench.consuming.cancellation import to_the_end
-from socratic_bench.errors import BrokerClosed, BrokerError
+from socratic_bench.consuming.cancellation import cancelled, to_the_end
+from socratic_bench.errors import BrokerClosed, BrokerError, BrokerUnavailable
 from socratic_bench.ports.broker import WorkQueue
 
 log = structlog.get_logger(__name__)
@@ -48,7 +51,11 @@ class DelayedMessages:
         self._queue = queue
         self._longest_hold = longest_hold
         self._waiting: dict[asyncio.Task[None], str] = {}
+        self._name = topology.delayed_queue(queue.name)
         self._taking = False
+        self._lost = asyncio.Event()
+        self._unseen = False
+        self._leaderless_since: float | None = None
         self._trouble = "it is not connected"
         self._running = asyncio.create_task(self._run(), name=f"delayed of {queue.name}")
 
@@ -64,17 +71,27 @@ class DelayedMessages:
         """What is wrong with the queue of the delayed, by its name."""
         if self._taking:
             return {}
-        name = topology.delayed_queue(self._queue.name)
+        name = self._name
+        if self._leaderless_since is not None:
+            return {name: health.no_leader(name)}
         return {name: f"queue {name!r} is not consumed by this process: {self._trouble}"}
+
+    def compare(self, found: Mapping[str, Seen | None]) -> None:
+        """Begin anew where the server, looked at twice, shows no consumer of the queue."""
+        seen = found.get(self._name)
+        unseen = self._taking and seen is not None and not seen.consumers
+        if unseen and self._unseen:
+            self._lost.set()
+        self._unseen = unseen
 
     async def end(self) -> None:
         """Leave the messages to another consumer."""
-        self._running.cancel()
-        await asyncio.wait([self._running])
+        await cancelled(self._running)
 
     async def _run(self) -> None:
         while True:
             try:
+                await self._make_sure_of_a_leader()
                 async with self._link.channel() as channel:
                     try:
                         await self._consume_until_lost(channel)
@@ -97,16 +114,33 @@ class DelayedMessages:
                 )
                 await asyncio.sleep(TRY_AGAIN_SECONDS)
 
+    async def _make_sure_of_a_leader(self) -> None:
+        """Raise BrokerUnavailable while the queue has none: to consume it would end the connection
+        of everybody. After a while an empty one takes its place.
+        """
+        now = asyncio.get_running_loop().time()
+        if not await health.leaderless(self._link, [self._name]):
+            self._leaderless_since = None
+            return
+        if self._leaderless_since is None:
+            self._leaderless_since = now
+        if now - self._leaderless_since >= health.REPLACE_SECONDS:
+            log.error(health.REPLACED, queue=self._name)
+            await health.delete(self._link, self._name)
+            await self._link.restore()
+            self._leaderless_since = None
+            return
+        raise BrokerUnavailable(health.no_leader(self._name))
+
     async def _consume_until_lost(self, channel: AbstractChannel) -> None:
-        lost = await lost_event(channel)
+        self._lost = await lost_event(channel)
         await self._link.in_time(channel.set_qos(prefetch_count=MOST))
-        name = topology.delayed_queue(self._queue.name)
         delayed = await self._link.in_time(
-            channel.declare_queue(name, durable=True, arguments=topology.QUEUE_ARGUMENTS)
+            channel.declare_queue(self._name, durable=True, arguments=topology.QUEUE_ARGUMENTS)
         )
         self._taking = True
         await self._link.in_time(delayed.consume(self._on_message))
-        await lost.wait()
+        await self._lost.wait()
 
     async def _on_message(self, incoming: AbstractIncomingMessage) -> None:
         if not self._taking:
@@ -134,7 +168,7 @@ class DelayedMessages:
     async def _move(self, incoming: AbstractIncomingMessage, delay: float) -> None:
         await self._routing.again(unpacked(incoming), attempts_before(incoming), delay)
         with despite_faults():
-            await incoming.ack()
+            await acknowledge(incoming)
 
     async def _forget_all(self) -> None:
         for task in self._waiting:

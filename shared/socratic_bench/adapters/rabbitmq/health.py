@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Collection, Iterable
+from contextlib import suppress
 from typing import Final, NamedTuple
 
 from aio_pika.abc import AbstractChannel, AbstractConnection
@@ -18,8 +19,21 @@ from aio_pika.exceptions import ChannelNotFoundEntity
 from socratic_bench.adapters.rabbitmq.faults import despite_faults, is_fault
 from socratic_bench.adapters.rabbitmq.link import CLOSE_SECONDS, Link
 
+LOOK_SECONDS: Final = 0.2
+"""Seconds between two looks at whether a queue is consumed."""
+
 PROBE_SECONDS: Final = 5.0
 """How long a queue may take to answer until it is taken for one without a leader."""
+
+REPLACE_SECONDS: Final = 60.0
+"""How long a queue may be without a leader until its consumer replaces it by an empty one."""
+
+REPLACED: Final = "queue replaced, its messages are lost: it had no leader"
+
+
+def no_leader(name: str) -> str:
+    """What is wrong with a queue without a leader."""
+    return f"queue {name!r} has no leader: nothing gets in or out"
 
 
 class Seen(NamedTuple):
@@ -64,6 +78,17 @@ async def leaderless(link: Link, names: Collection[str]) -> set[str]:
         return {name for name in doubtful if not await probe.answers(name)}
     finally:
         await probe.close()
+
+
+async def until_unused(link: Link, name: str, patience: float) -> None:
+    """Wait until nobody consumes a queue, or for so many seconds."""
+    with suppress(TimeoutError):
+        async with asyncio.timeout(patience):
+            while True:
+                found = (await look(link, [name]))[name]
+                if found is None or not found.consumers:
+                    return
+                await asyncio.sleep(LOOK_SECONDS)
 
 
 async def delete(link: Link, name: str) -> None:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from itertools import chain, islice
+from itertools import chain
 from typing import NamedTuple
 
 from aio_pika.abc import AbstractIncomingMessage
 
+from socratic_bench.consuming.seclusion import Seclusion
 from socratic_bench.consuming.turns import Turns
 from socratic_bench.errors import DeliveryLost
 from socratic_bench.ports.broker import Delivery, Message
@@ -29,11 +30,15 @@ class Parcel:
     given_up: bool = False
     """Whether the server has its acknowledgement already, and copies to deliver again."""
 
-    suspect: bool = False
-    """Whether it came from the suspects, and is handed out alone."""
+    alone_for: float = 0.0
+    """Seconds for which what is in it is alone in hand; 0 unless it came from the suspects."""
 
     to_return: bool = False
     """Whether it has to go back to its queue as a whole, since settling something of it failed."""
+
+    @property
+    def suspect(self) -> bool:
+        return self.alone_for > 0
 
 
 class Part(NamedTuple):
@@ -62,6 +67,8 @@ class Holdings:
         self.receivers = self._turns.receivers
         self._waiting: dict[str, deque[Part]] = {}
         self._suspects: deque[Part] = deque()
+        self.seclusion = Seclusion()
+        self._moving = 0
         self._in_hand: dict[int, Part] = {}
         self._parcels: dict[Parcel, None] = {}
         self._receipts = receipts
@@ -88,16 +95,28 @@ class Holdings:
         messages: Iterable[Message],
         attempt: int,
         now: float,
+        alone_for: float,
     ) -> None:
         """Take a suspect in; from now on nothing else is handed out until it had its turn."""
-        self._suspects.extend(self._parts(Parcel(incoming, now, suspect=True), messages, attempt))
+        parcel = Parcel(incoming, now, alone_for=alone_for)
+        self._suspects.extend(self._parts(parcel, messages, attempt))
         self._wake_receiver()
 
     def keep(self, incoming: AbstractIncomingMessage, now: float) -> Parcel:
-        """Take a parcel in of which nothing is to be handed out."""
+        """Take a parcel in that is being moved elsewhere; nothing of it is to be handed out.
+
+        Until it is `moved` no suspect is handed out: one that ended the process before the server
+        knows of the move would be there twice, and twice a dead letter.
+        """
         parcel = Parcel(incoming, now)
         self._parcels[parcel] = None
+        self._moving += 1
         return parcel
+
+    def moved(self) -> None:
+        """A parcel that was kept is settled, one way or the other."""
+        self._moving -= 1
+        self._wake_receiver()
 
     def let_go(self, parcel: Parcel) -> bool:
         """Whether a parcel is still held; it is not any more after this."""
@@ -110,12 +129,25 @@ class Holdings:
         waiting = chain(self._in_hand.values(), self._suspects, *self._waiting.values())
         return sum(part.delivery.message.group == group for part in waiting)
 
-    def take(self, limit: int) -> list[Delivery]:
+    def tags(self) -> set[str]:
+        """The tags of the server's consumers of which something is held."""
+        return {parcel.incoming.consumer_tag or "" for parcel in self._parcels}
+
+    def clear(self, now: float) -> bool:
+        """Whether the suspect that was alone in hand need not be so any more, from now on."""
+        cleared = self.seclusion.clear(now)
+        if cleared:
+            self._wake_receiver()
+        return cleared
+
+    def take(self, limit: int, now: float) -> list[Delivery]:
         """Hand out up to `limit`, as many as may be in hand; a suspect on its own."""
         if not self._may_take():
             return []
         if self._suspects:
-            return [self._hand_out(self._suspects.popleft())]
+            suspect = self._suspects.popleft()
+            self.seclusion.begin(suspect.delivery.receipt, now + suspect.parcel.alone_for)
+            return [self._hand_out(suspect)]
         taken: list[Delivery] = []
         limit = min(limit, self._prefetch - len(self._in_hand))
         while len(taken) < limit and self._turns:
@@ -144,6 +176,7 @@ class Holdings:
             if part is None:
                 stale.append(delivery)
                 continue
+            self.seclusion.settled(delivery.receipt)
             if not part.parcel.suspect:
                 name = self._lane_of(delivery.message)
                 self._turns.settled(name, self._waiting.get(name))
@@ -195,6 +228,7 @@ class Holdings:
             if not part.parcel.suspect:
                 self._turns.settled(self._lane_of(part.delivery.message), None)
         self._in_hand.clear()
+        self.seclusion.forget_all()
         self._parcels.clear()
         return spared
 
@@ -216,7 +250,8 @@ class Holdings:
     def _parts(self, parcel: Parcel, messages: Iterable[Message], attempt: int) -> list[Part]:
         self._parcels[parcel] = None
         parts = [
-            Part(Delivery(message, attempt, next(self._receipts)), parcel) for message in messages
+            Part(Delivery(message, attempt, next(self._receipts), parcel.suspect), parcel)
+            for message in messages
         ]
         parcel.unsettled.update(part.delivery.receipt for part in parts)
         return parts
@@ -253,9 +288,12 @@ class Holdings:
 
     def _may_take(self) -> bool:
         if self._suspects:
-            return not self._in_hand
-        alone = any(part.parcel.suspect for part in islice(self._in_hand.values(), 1))
-        return bool(self._turns) and len(self._in_hand) < self._prefetch and not alone
+            return not self._moving and self.seclusion.admits_suspect(len(self._in_hand))
+        return (
+            bool(self._turns)
+            and len(self._in_hand) < self._prefetch
+            and self.seclusion.admits_others
+        )
 
     def _wake_receiver(self) -> None:
         if self._may_take():

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from math import inf
 from typing import Final
 
@@ -12,27 +13,29 @@ import structlog
 from aio_pika.abc import AbstractChannel, AbstractIncomingMessage
 from pamqp.commands import Basic
 
-from socratic_bench.adapters.rabbitmq.faults import despite_faults
 from socratic_bench.adapters.rabbitmq.health import Seen
 from socratic_bench.adapters.rabbitmq.holdings import Holdings, Parcel, Part
 from socratic_bench.adapters.rabbitmq.lanes import Lanes
 from socratic_bench.adapters.rabbitmq.link import Link, closed_event
 from socratic_bench.adapters.rabbitmq.routing import Routing
-from socratic_bench.adapters.rabbitmq.settling import finish, move
+from socratic_bench.adapters.rabbitmq.settling import acknowledge, finish, move
 from socratic_bench.adapters.rabbitmq.sources import Sources
+from socratic_bench.adapters.rabbitmq.widths import (
+    Widths,
+    parcels_ahead,
+    parcels_ahead_of_a_lane,
+)
 from socratic_bench.adapters.rabbitmq.wire import (
     attempts_before,
     deaths_of,
     redeliveries_of,
     unpacked,
 )
+from socratic_bench.consuming.cancellation import cancelled
 from socratic_bench.errors import BrokerClosed, BrokerError, DeliveryLost
-from socratic_bench.ports.broker import SUSPECT_AFTER, Message, WorkQueue, ended_alone
+from socratic_bench.ports.broker import SUSPECT_AFTER, Message, WorkQueue, alone_for, ended_alone
 
 log = structlog.get_logger(__name__)
-
-FEWEST_PARCELS: Final = 64
-"""Parcels the server sends ahead at least, since they are not full when there is little to do."""
 
 AILING_SECONDS: Final = 5.0
 """Seconds between two tries at what cannot be consumed."""
@@ -62,8 +65,13 @@ class Intake:
         self._lanes = lanes
         self._sources = Sources(link, queue, lanes)
         self._held = held
-        self._prefetch = prefetch
-        self._per_lane = per_lane
+        size = queue.parcel
+        whole = lanes is None
+        self._widths = Widths(
+            parcels_ahead(prefetch, size) if whole else parcels_ahead_of_a_lane(per_lane, size)
+        )
+        self._limit = 0
+        """How many parcels ahead the channel allows whatever is consumed next; 0 for no limit."""
         self._hold_seconds = hold_seconds
         self.complete = False
         """Whether everything is consumed that was there to be. Not before, the first lane would be
@@ -73,6 +81,10 @@ class Intake:
         self._draining = False
         self._changed = asyncio.Event()
         self._taking = False
+        self._stalled: list[str] = []
+        """The queues for which another channel has to be opened."""
+        self._arrived: set[str] = set()
+        """The queues of which something came since the last look at the server."""
         self._spared: set[str] = set()
         """The suspects that the server counts as redelivered though nobody began with them."""
         self._stopped = asyncio.Event()
@@ -89,9 +101,24 @@ class Intake:
         if self._sources.wanted().keys() != self._sources.consumed.keys():
             self._changed.set()
 
+    def look_after_suspect(self) -> None:
+        """A suspect was handed out: see to it when it was alone for long enough."""
+        self._changed.set()
+
     def compare(self, found: Mapping[str, Seen | None]) -> None:
-        """Consume anew what the server shows no consumer of, although it is consumed here."""
+        """Consume anew what the server shows no consumer of, although it is consumed here, and over
+        another channel what has messages that never come.
+        """
         if self._sources.compare(found):
+            self._changed.set()
+        held, arrived = self._held.tags(), self._arrived
+        self._arrived = set()
+        if not self._taking or self._draining:
+            return
+        consumed = self._sources.consumed.items()
+        served = arrived.union(name for name, tags in consumed if not held.isdisjoint(tags))
+        self._stalled = self._sources.stalled(found, served)
+        if self._stalled:
             self._changed.set()
 
     def problems(self) -> dict[str, str]:
@@ -107,8 +134,7 @@ class Intake:
                     async with asyncio.timeout(GIVE_BACK_SECONDS):
                         await self._stopped.wait()
         finally:
-            self._running.cancel()
-            await asyncio.wait([self._running])
+            await cancelled(self._running)
             self._held.lose_all()
 
     async def _run(self) -> None:
@@ -142,6 +168,8 @@ class Intake:
         lost = closed_event(channel, self._changed)
         (await channel.get_underlay_channel()).on_consumer_cancel_callbacks.add(self._on_cancel)
         self._stopped.clear()
+        self._stalled = []
+        self._limit = 0
         self._taking = True
         forget = self._lanes.on_news(self._changed.set) if self._lanes else None
         try:
@@ -152,7 +180,11 @@ class Intake:
                     self._stopped.set()
                     await lost.wait()
                     return
+                if self._stalled:
+                    log.warning("nothing is handed out, consuming anew", queues=self._stalled)
+                    return
                 await self._consume_what_is_ready(channel)
+                await self._consume_more(channel)
                 if not self.complete:
                     self.complete = True
                     self._held.receivers.wake_all()
@@ -168,32 +200,44 @@ class Intake:
         sources = self._sources
         for name in sources.consumed.keys() - sources.wanted().keys():
             await self._cancel(channel, name)
-        ready = await sources.ready()
-        if sources.suspects in ready:
-            # One at a time: the limit is that of each queue consumed after it was set.
-            await self._link.in_time(channel.set_qos(prefetch_count=1))
-            await self._consume(channel, sources.suspects, self._on_suspect)
-        await self._link.in_time(channel.set_qos(prefetch_count=self._parcels()))
-        for name in ready:
-            if name != sources.suspects:
-                await self._consume(channel, name, self._on_message)
+        sources.forget_groups()
+        for name in await sources.ready():
+            await self._consume(channel, name, self._widths.begin(name))
 
-    async def _consume(
-        self,
-        channel: AbstractChannel,
-        name: str,
-        take: Callable[[AbstractIncomingMessage], Awaitable[None]],
-    ) -> None:
+    async def _consume_more(self, channel: AbstractChannel) -> None:
+        """Have the server send more ahead of what is not redelivered often, and another suspect
+        while those in hand were alone for long enough.
+        """
+        consumed, suspects = self._sources.consumed, self._sources.suspects
+        for name, parcels in self._widths.take_more().items():
+            if name in consumed:
+                await self._consume(channel, name, parcels)
+        if self._held.clear(asyncio.get_running_loop().time()) and suspects in consumed:
+            # What was sent to the one before stays in hand, and leaves no room there for another.
+            await self._cancel(channel, suspects)
+            await self._consume(channel, suspects, 1)
+
+    async def _consume(self, channel: AbstractChannel, name: str, parcels: int) -> None:
+        """Consume a queue, of which the server may send so many parcels ahead, or so many more."""
         queue = await channel.get_queue(name, ensure=False)
+        take = (
+            self._on_suspect if name == self._sources.suspects else partial(self._on_message, name)
+        )
         try:
-            self._sources.consumed[name] = await self._link.in_time(queue.consume(take))
+            # The limit is that of each queue consumed after it was set.
+            if parcels != self._limit:
+                await self._link.in_time(channel.set_qos(prefetch_count=parcels))
+                self._limit = parcels
+            tag = await self._link.in_time(queue.consume(take))
         except BrokerError:
             self._sources.miss(name)
             raise
+        self._sources.consumed.setdefault(name, []).append(tag)
 
     async def _cancel(self, channel: AbstractChannel, name: str) -> None:
         queue = await channel.get_queue(name, ensure=False)
-        await self._link.in_time(queue.cancel(self._sources.consumed.pop(name)))
+        for tag in self._sources.consumed.pop(name):
+            await self._link.in_time(queue.cancel(tag))
 
     def _on_cancel(self, frame: Basic.Cancel) -> None:
         self._sources.lose(frame.consumer_tag)
@@ -201,20 +245,18 @@ class Intake:
 
     def _pause(self) -> float:
         """Seconds until there is something to look after, if nothing happens before."""
-        return min(self._hold_seconds / 4, AILING_SECONDS if self._sources.ailing else inf)
+        alone = self._held.seclusion.until - asyncio.get_running_loop().time()
+        ailing = AILING_SECONDS if self._sources.ailing else inf
+        return max(0.0, min(self._hold_seconds / 4, ailing, alone))
 
-    def _parcels(self) -> int:
-        """How many parcels of a queue or lane the server may send ahead."""
-        size = self._queue.parcel
-        if self._lanes is not None:
-            return max(1, self._per_lane // size)
-        return min(self._prefetch, max(-(-self._prefetch // size), FEWEST_PARCELS))
-
-    async def _on_message(self, incoming: AbstractIncomingMessage) -> None:
+    async def _on_message(self, name: str, incoming: AbstractIncomingMessage) -> None:
         if not self._taking:
             return
+        self._arrived.add(name)
         messages, attempts = unpacked(incoming), attempts_before(incoming)
         now = asyncio.get_running_loop().time()
+        if self._widths.saw(name, redeliveries_of(incoming)):
+            self._changed.set()
         if redeliveries_of(incoming) < SUSPECT_AFTER:
             self._held.arrive(incoming, messages, attempts + 1, now)
             return
@@ -224,6 +266,7 @@ class Intake:
     async def _on_suspect(self, incoming: AbstractIncomingMessage) -> None:
         if not self._taking:
             return
+        self._arrived.add(self._sources.suspects)
         messages, attempts = unpacked(incoming), attempts_before(incoming)
         deaths = deaths_of(incoming)
         now = asyncio.get_running_loop().time()
@@ -233,7 +276,7 @@ class Intake:
         elif deaths >= SUSPECT_AFTER:
             elsewhere = self._routing.dead(messages, attempts + 1, ended_alone(deaths))
         else:
-            self._held.suspect(incoming, messages, attempts + 1, now)
+            self._held.suspect(incoming, messages, attempts + 1, now, alone_for(deaths))
             return
         await move(self._held, self._held.keep(incoming, now), elsewhere)
 
@@ -284,5 +327,5 @@ class Intake:
                     await self._routing.apart(copies, attempts, deaths_of(parcel.incoming))
                 else:
                     await self._routing.again(copies, attempts)
-            with despite_faults():
-                await parcel.incoming.ack()
+            # Where it cannot be sent, another channel frees what the server counts as in hand.
+            await self._link.in_time(acknowledge(parcel.incoming))

@@ -54,6 +54,11 @@ class Lanes:
         for listener in list(self._listeners):
             listener()
 
+    def forget(self, group: str) -> None:
+        """Have nothing to do with a group any more."""
+        self._declared.discard(group)
+        self._published.discard(group)
+
     async def ensure(self, groups: Collection[str]) -> None:
         """Make sure that these groups have their lanes. Raises as `publish_to` does."""
         # One at a time: declared twice at once, a queue would be told to be there before it is.

@@ -89,12 +89,7 @@ class Link:
         return await self.in_time(connect(self._url))
 
     async def restore(self) -> None:
-        """Declare what the server has lost. Raises BrokerUnavailable and BrokerClosed.
-
-        A little later: a channel of the server that has not heard yet that a queue was deleted
-        would take a new one for the old, and lose what it sends there.
-        """
-        await asyncio.sleep(SETTLE_SECONDS)
+        """Declare what the server has lost. Raises BrokerUnavailable and BrokerClosed."""
         connection = await self._connected_in_time()
         try:
             async with asyncio.timeout(RESTORE_SECONDS):

@@ -15,6 +15,7 @@ from socratic_bench.adapters.rabbitmq import topology
 from socratic_bench.adapters.rabbitmq.declaring import declare_events
 from socratic_bench.adapters.rabbitmq.link import Link, lost_event
 from socratic_bench.adapters.rabbitmq.wire import unpacked
+from socratic_bench.consuming.cancellation import cancelled
 from socratic_bench.consuming.waiting_line import WaitingLine
 from socratic_bench.errors import BrokerClosed, BrokerError
 from socratic_bench.ports.broker import Message
@@ -67,8 +68,7 @@ class RabbitMQListener:
         self._closed = self._closed or closed
         self._waiting.wake_all()
         if self._running is not None:
-            self._running.cancel()
-            await asyncio.wait([self._running])
+            await cancelled(self._running)
 
     async def _run(self, listening: asyncio.Future[None]) -> None:
         """Listen, and anew whenever the channel was lost; tells when, or why not at all."""

@@ -68,6 +68,12 @@ class Publisher:
         publishing.add_done_callback(self._done)
         await asyncio.shield(publishing)
 
+    async def start_over(self) -> None:
+        """Publish over another channel from now on."""
+        channel, self._channel = self._channel, None
+        if channel is not None:
+            await close_channel(channel)
+
     async def close(self) -> None:
         """Close the connection, and stop what is being published."""
         await self._link.close()
@@ -87,7 +93,7 @@ class Publisher:
                 for start in range(0, len(outgoing), _SIDE_BY_SIDE):
                     await self._publish_all(outgoing[start : start + _SIDE_BY_SIDE])
         except TimeoutError as error:
-            await self._start_over()
+            await self.start_over()
             raise BrokerUnavailable(
                 self._trouble
                 or f"{self._link.name}: the broker has not confirmed a message for "
@@ -108,7 +114,7 @@ class Publisher:
                 await self._restore()
                 # A channel counts what it sent to a quorum queue by the name of the queue, and
                 # what it sends to one that was declared anew under that name gets lost.
-                await self._start_over()
+                await self.start_over()
                 restored = True
             elif failed and not channel.is_closed:
                 await asyncio.sleep(_PAUSE)
@@ -123,7 +129,7 @@ class Publisher:
             async with asyncio.timeout(CONFIRM_SECONDS):
                 await asyncio.gather(*publishing, return_exceptions=True)
         except TimeoutError:
-            await self._start_over()
+            await self.start_over()
         failed: list[Outgoing] = []
         missing = False
         for each, task in zip(outgoing, publishing, strict=True):
@@ -144,12 +150,6 @@ class Publisher:
                 self._channel = await self._link.open_channel()
                 self._trouble = ""
             return self._channel
-
-    async def _start_over(self) -> None:
-        """Publish over another channel from now on."""
-        channel, self._channel = self._channel, None
-        if channel is not None:
-            await close_channel(channel)
 
 
 async def _publish(channel: AbstractChannel, outgoing: Outgoing) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Awaitable, Collection, Mapping
 from typing import Final
 
@@ -17,8 +18,8 @@ from socratic_bench.ports.broker import WorkQueue
 
 log = structlog.get_logger(__name__)
 
-REPLACE_SECONDS: Final = 60.0
-"""How long a queue may be without a leader until it is replaced by an empty one."""
+STALLED_LOOKS: Final = 3
+"""Looks in a row at a queue that has messages and hands none out, until that is believed."""
 
 
 class Sources:
@@ -29,9 +30,12 @@ class Sources:
         self._queue = queue
         self._lanes = lanes
         self._told: frozenset[str] = frozenset()
-        self.consumed: dict[str, str] = {}
-        """The consumer tag of each queue that is consumed."""
+        self._gone: set[str] = set()
+        self.consumed: dict[str, list[str]] = {}
+        """The consumer tags of each queue that is consumed."""
         self._unseen: set[str] = set()
+        self._stalled: Counter[str] = Counter()
+        """How many looks in a row each queue had messages and handed none out."""
         self._leaderless: dict[str, float] = {}
         self._refused: dict[str, str] = {}
         self._lost = False
@@ -48,7 +52,15 @@ class Sources:
 
     def serve(self, groups: Collection[str]) -> None:
         """These are the groups there are."""
+        self._gone.update(self._told.difference(groups))
         self._told = frozenset(groups)
+
+    def forget_groups(self) -> None:
+        """Have lanes left alone that are not consumed any more: others may remove them."""
+        if self._lanes is not None:
+            for group in self._gone.difference(self._told, self._lanes.published):
+                self._lanes.forget(group)
+        self._gone.clear()
 
     def wanted(self) -> dict[str, str | None]:
         """Every queue that is to be consumed, with its group if it is a lane."""
@@ -62,10 +74,11 @@ class Sources:
         """Nothing is consumed any more: the channel was lost."""
         self.consumed.clear()
         self._unseen.clear()
+        self._stalled.clear()
 
     def lose(self, tag: str | None) -> None:
         """The server ended a consumer: its queue was deleted."""
-        for name in [name for name, its_tag in self.consumed.items() if its_tag == tag]:
+        for name in [name for name, tags in self.consumed.items() if tag in tags]:
             self.miss(name)
 
     def miss(self, name: str) -> None:
@@ -81,6 +94,20 @@ class Sources:
             del self.consumed[name]
         self._unseen = unseen - doubtful
         return bool(doubtful)
+
+    def stalled(self, found: Mapping[str, Seen | None], served: Collection[str]) -> list[str]:
+        """What has messages, looked at again and again, and hands out none although it may.
+
+        A channel of the server that took a new queue for a deleted one gets nothing of it.
+        `served` are the queues of which something came since the last look, or is in hand.
+        """
+        waiting = {
+            name
+            for name in self.consumed
+            if (at := found.get(name)) and at.messages and at.consumers and name not in served
+        }
+        self._stalled = Counter({name: self._stalled[name] + 1 for name in waiting})
+        return sorted(name for name, looks in self._stalled.items() if looks >= STALLED_LOOKS)
 
     async def ready(self) -> list[str]:
         """What is to be consumed, is not, and can be. Raises BrokerUnavailable and BrokerClosed."""
@@ -103,7 +130,7 @@ class Sources:
         found: dict[str, str] = {}
         for name in self.wanted():
             if name in self._leaderless:
-                found[name] = f"queue {name!r} has no leader: nothing gets in or out"
+                found[name] = health.no_leader(name)
             elif name in self._refused:
                 found[name] = f"queue {name!r} cannot be declared: {self._refused[name]}"
             elif name not in self.consumed:
@@ -127,9 +154,9 @@ class Sources:
         now = asyncio.get_running_loop().time()
         self._leaderless = {name: self._leaderless.get(name, now) for name in leaderless}
         for name, since in list(self._leaderless.items()):
-            if since > now - REPLACE_SECONDS:
+            if since > now - health.REPLACE_SECONDS:
                 continue
-            log.error("queue replaced, its messages are lost: it had no leader", queue=name)
+            log.error(health.REPLACED, queue=name)
             if await _failure(health.delete(self._link, name)) is None:
                 self._lost = True
 

@@ -89,6 +89,9 @@ LANE_EXPIRES: Final = 30 * 24 * 60 * 60 * 1000
 
 LANE_ARGUMENTS: Final[dict[str, Any]] = {**QUEUE_ARGUMENTS, "x-expires": LANE_EXPIRES}
 
+EARLIER_LANE_ARGUMENTS: Final = QUEUE_ARGUMENTS
+"""Of the lanes of an earlier version, which are used as they are. They never go by themselves."""
+
 LISTENER_ARGUMENTS: Final[dict[str, Any]] = {
     "x-max-length": LISTENER_BUFFER,
     "x-overflow": "drop-head",

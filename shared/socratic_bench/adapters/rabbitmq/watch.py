@@ -10,16 +10,20 @@ import structlog
 from aio_pika.abc import AbstractChannel
 from aio_pika.exceptions import ChannelNotFoundEntity
 
-from socratic_bench.adapters.rabbitmq import health
+from socratic_bench.adapters.rabbitmq import health, topology
 from socratic_bench.adapters.rabbitmq.consumer import RabbitMQConsumer
 from socratic_bench.adapters.rabbitmq.declaring import Declared
 from socratic_bench.adapters.rabbitmq.link import Link
+from socratic_bench.consuming.cancellation import cancelled
 from socratic_bench.errors import BrokerClosed, BrokerError
 
 log = structlog.get_logger(__name__)
 
 LOOK_SECONDS: Final = 5.0
 """Seconds between two looks."""
+
+PROBE_SECONDS: Final = 60.0
+"""Seconds between two questions whether dead-letter queues have leaders. Nobody consumes them."""
 
 
 class Watch:
@@ -35,7 +39,11 @@ class Watch:
         self._declared = declared
         self._consumers = consumers
         self._missing: list[str] = []
+        self._leaderless: dict[str, float] = {}
+        """The dead-letter queues without a leader, and since when."""
+        self._probe_at = 0.0
         self._looking: asyncio.Task[None] | None = None
+        self._ended = False
 
     def begin(self) -> None:
         """Look from now on. Calling it twice does nothing."""
@@ -44,13 +52,14 @@ class Watch:
 
     async def end(self) -> None:
         """Look no more."""
+        self._ended = True
         if self._looking is not None:
-            self._looking.cancel()
-            await asyncio.wait([self._looking])
+            await cancelled(self._looking)
 
     def problems(self) -> dict[str, str]:
         """What is wrong with which queue or exchange."""
         found = {name: f"{name!r} is missing on the server" for name in self._missing}
+        found |= {name: health.no_leader(name) for name in self._leaderless}
         for consumer in self._consumers:
             found |= consumer.problems()
         return found
@@ -63,13 +72,42 @@ class Watch:
         self._missing = missing
         for consumer in list(self._consumers):
             consumer.compare(found)
+        await self._probe_dead_letters()
         if missing:
             log.warning("declaring again what is missing", names=missing)
             await self._link.restore()
             self._missing = []
 
+    async def _probe_dead_letters(self) -> None:
+        now = asyncio.get_running_loop().time()
+        if now < self._probe_at:
+            return
+        self._probe_at = now + PROBE_SECONDS
+        names = [topology.dead_letter_queue(name) for name in self._declared.queues]
+        leaderless = await health.leaderless(self._link, names)
+        self._leaderless = {name: self._leaderless.get(name, now) for name in leaderless}
+        lost = [
+            at for at, since in self._leaderless.items() if now - since >= health.REPLACE_SECONDS
+        ]
+        for name in lost:
+            await self._replace(name)
+
+    async def _replace(self, name: str) -> None:
+        """Put an empty queue in its place; the server refuses while other nodes may have it."""
+        try:
+            await health.delete(self._link, name)
+        except BrokerClosed:
+            raise
+        except BrokerError as error:
+            log.warning("queue without a leader not replaced", queue=name, reason=str(error))
+            return
+        log.error(health.REPLACED, queue=name)
+        del self._leaderless[name]
+        await self._link.restore()
+
     async def _look_again_and_again(self) -> None:
-        while True:
+        # A cancellation may get lost in the driver.
+        while not self._ended:
             await asyncio.sleep(LOOK_SECONDS)
             try:
                 await self.look()

@@ -60,6 +60,13 @@ class Dialect(ABC):
         """The parameters of `keyed` for these columns, and `others`."""
 
     @abstractmethod
+    def entry(self, text: Column[Any], *path: str) -> ColumnElement[str]:
+        """What stands at a path in the JSON object that is in `text`, as text to group by.
+
+        It may lack characters that the database cannot hold. SQLite has 1 for true.
+        """
+
+    @abstractmethod
     def with_entry(
         self, texts: Column[Any], key: Column[Any], value: Column[Any]
     ) -> ColumnElement[str]:
@@ -85,6 +92,9 @@ class SQLite(Dialect):
 
     def keys(self, columns: Columns, keys: Sequence[Sequence[Any]], **others: Any) -> Parameters:
         return {"keys": keys} | others
+
+    def entry(self, text: Column[Any], *path: str) -> ColumnElement[str]:
+        return func.json_extract(text, ".".join(("$", *path)))
 
     def with_entry(
         self, texts: Column[Any], key: Column[Any], value: Column[Any]
@@ -114,6 +124,12 @@ class PostgreSQL(Dialect):
         arrays = zip(*keys, strict=True)
         given = zip(columns, arrays, strict=True)
         return {f"given_{each.name}": list(array) for each, array in given} | others
+
+    def entry(self, text: Column[Any], *path: str) -> ColumnElement[str]:
+        # PostgreSQL unescapes the whole object, and fails at a NUL anywhere in it. Backslashes go
+        # first, so that what is left of `\\u0000` is one.
+        without_nul = func.replace(func.replace(text, r"\\", "__"), r"\u0000", "")
+        return func.json_extract_path_text(cast(without_nul, postgresql.JSON), *path)
 
     def with_entry(
         self, texts: Column[Any], key: Column[Any], value: Column[Any]

@@ -20,6 +20,7 @@ from socratic_bench.adapters.sql.records import (
     row_of_score,
 )
 from socratic_bench.adapters.sql.statements import REPLACE_FAILURE, WITHDRAW_FAILURE
+from socratic_bench.adapters.sql.stopping import deleted_among
 from socratic_bench.adapters.sql.transactions import Transaction
 from socratic_bench.domain.cell import Cell, CellKey, key_of_failure, key_of_score
 from socratic_bench.domain.run import RunFailure
@@ -68,9 +69,8 @@ class Fold:
         self, scores: Sequence[ScoredResponse], failures: Sequence[RunFailure]
     ) -> list[Cell]:
         """Store these facts and fold in those that are new; returns their cells by key."""
-        dimensions = {key_of_score(scored): scored.run.dimension for scored in scores}
-        dimensions |= {key_of_failure(failure): failure.run.dimension for failure in failures}
-        await self._take_guards({key._replace(turn=1): name for key, name in dimensions.items()})
+        scores, failures = await self._take_guards(scores, failures)
+        dimensions = _dimensions(scores, failures)
         await self._take(dimensions)
         await self._add_scores(_firsts(scores, _key_of_score))
         overruled = await self._withdraw_failures(
@@ -81,14 +81,34 @@ class Fold:
         cells = (self._cells[key] for key in sorted(overruled.union(dimensions)))
         return [cell for cell in cells if cell.responses]
 
-    async def _take_guards(self, dimensions: dict[CellKey, str]) -> None:
+    async def _take_guards(
+        self, scores: Sequence[ScoredResponse], failures: Sequence[RunFailure]
+    ) -> tuple[Sequence[ScoredResponse], Sequence[RunFailure]]:
         """Lock and read the cells of turn 1, in the order of their keys.
 
         All in one go, whether they are there already or not: another fold may want the same ones.
+        Returns the facts without those of deleted experiments.
         """
-        if await self._lock(dimensions):
+        kept = await self._not_deleted(scores, failures)
+        if await self._lock(_guards(*kept)):
             await self._transaction.restart()  # lets go of those that were there
-            await self._make(dimensions)
+            kept = await self._not_deleted(scores, failures)
+            await self._make(_guards(*kept))
+        return kept
+
+    async def _not_deleted(
+        self, scores: Sequence[ScoredResponse], failures: Sequence[RunFailure]
+    ) -> tuple[Sequence[ScoredResponse], Sequence[RunFailure]]:
+        """The facts of experiments that are not deleted, and will not be while this goes on."""
+        ids = {scored.run.experiment_id for scored in scores}
+        ids |= {failure.run.experiment_id for failure in failures}
+        deleted = await deleted_among(self._transaction, self._lookups, ids)
+        if not deleted:
+            return scores, failures
+        return (
+            [scored for scored in scores if scored.run.experiment_id not in deleted],
+            [failure for failure in failures if failure.run.experiment_id not in deleted],
+        )
 
     async def _take(self, dimensions: dict[CellKey, str]) -> None:
         """Lock and read further cells, whose guards are taken."""
@@ -105,6 +125,8 @@ class Fold:
 
     async def _make(self, dimensions: dict[CellKey, str]) -> None:
         """Lock and read cells, made where they are not there, in the order of their keys."""
+        if not dimensions:
+            return
         empty = [row_of_cell(Cell(key, dimensions[key])) for key in sorted(dimensions)]
         rows = self._writes.rows(empty)
         self._know(await self._transaction.execute(self._writes.make_cells, rows))
@@ -183,6 +205,19 @@ class Fold:
     def _cell_to_change(self, key: CellKey) -> Cell:
         self._changed.add(key)
         return self._cells[key]
+
+
+def _dimensions(
+    scores: Iterable[ScoredResponse], failures: Iterable[RunFailure]
+) -> dict[CellKey, str]:
+    """The cells that these facts belong to, and the dimension of each."""
+    dimensions = {key_of_score(scored): scored.run.dimension for scored in scores}
+    return dimensions | {key_of_failure(failure): failure.run.dimension for failure in failures}
+
+
+def _guards(scores: Iterable[ScoredResponse], failures: Iterable[RunFailure]) -> dict[CellKey, str]:
+    dimensions = _dimensions(scores, failures)
+    return {key._replace(turn=1): name for key, name in dimensions.items()}
 
 
 def _key_of_score(scored: ScoredResponse) -> ScoreKey:

@@ -19,7 +19,6 @@ from sqlalchemy import (
 
 from socratic_bench.adapters.sql.dialects import Dialect
 from socratic_bench.adapters.sql.schema import CALLS, HAS_RESERVATION, OWNERS, SPENDING
-from socratic_bench.adapters.sql.statements import EXPERIMENT
 
 _NOW: BindParameter[int] = bindparam("now")
 
@@ -28,7 +27,8 @@ _IS_ALIVE = and_(~OWNERS.c.gone, OWNERS.c.seen_at >= bindparam("dead_before"))
 _OF_THE_DEAD = CALLS.c.owner.in_(select(OWNERS.c.owner).where(~_IS_ALIVE))
 """Whether a call's owner is known to be dead. Takes `dead_before`."""
 
-FIND_SPENDING = select(
+SPENDINGS = select(
+    SPENDING.c.experiment_id,
     SPENDING.c.budget,
     SPENDING.c.committed,
     select(func.coalesce(func.sum(CALLS.c.reserved), 0))
@@ -36,8 +36,8 @@ FIND_SPENDING = select(
     .where(CALLS.c.leased_until >= _NOW, ~_OF_THE_DEAD)
     .scalar_subquery(),
     SPENDING.c.exhausted,
-).where(SPENDING.c.experiment_id == EXPERIMENT)
-"""Budget, committed, in flight, exhausted. Takes `now` and `dead_before`."""
+)
+"""Which experiment; budget, committed, in flight, exhausted. Takes `now` and `dead_before`."""
 
 ADD_COMMITTED = (
     update(SPENDING)
@@ -54,6 +54,11 @@ EXHAUST = (
 """A budget that is not there compares as unknown, and is never exhausted."""
 
 IN_HAND = select(OWNERS.c.in_hand).where(_IS_ALIVE)
+"""Takes `dead_before`."""
+
+FIND_TROUBLES = select(OWNERS.c.owner, OWNERS.c.troubles).where(
+    _IS_ALIVE, OWNERS.c.troubles.is_not(None)
+)
 """Takes `dead_before`."""
 
 LIST_OWNERS = union(
@@ -84,6 +89,7 @@ class LeaseStatements:
                 ),
             },
         )
+        self.spendings = SPENDINGS.where(dialect.among(SPENDING.c.experiment_id, "experiment_ids"))
         self.take_spending = (
             select(SPENDING.c.experiment_id, SPENDING.c.budget, SPENDING.c.committed)
             .where(dialect.among(SPENDING.c.experiment_id, "experiment_ids"))
@@ -147,5 +153,6 @@ class LeaseStatements:
                 "seen_at": owner.excluded.seen_at,
                 "gone": owner.excluded.gone,
                 "in_hand": owner.excluded.in_hand,
+                "troubles": owner.excluded.troubles,
             },
         )

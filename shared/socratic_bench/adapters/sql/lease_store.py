@@ -6,9 +6,10 @@ import json
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 
+from socratic_bench.adapters.sql.batched import chunks
 from socratic_bench.adapters.sql.lease_statements import (
     EXHAUST,
-    FIND_SPENDING,
+    FIND_TROUBLES,
     FORGET_OWNERS,
     IN_HAND,
     LIST_OWNERS,
@@ -21,8 +22,12 @@ from socratic_bench.adapters.sql.leasing import (
 )
 from socratic_bench.adapters.sql.ledger import Ending, Ledger
 from socratic_bench.adapters.sql.part import SqlPart
+from socratic_bench.adapters.sql.pausing import Pausing
+from socratic_bench.adapters.sql.records import TROUBLES_OF_OWNERS, record_of_troubles
 from socratic_bench.adapters.sql.sharing import Sharing
 from socratic_bench.adapters.sql.transactions import Transaction
+from socratic_bench.domain.pause import PauseNews
+from socratic_bench.domain.trouble import Trouble
 from socratic_bench.ports.leases import (
     CallEnd,
     Claim,
@@ -31,14 +36,14 @@ from socratic_bench.ports.leases import (
     ModelInHand,
     Spending,
 )
-from socratic_bench.ports.store import ShareClaim
+from socratic_bench.ports.store import PauseAnswer, ShareClaim
 
 FORGOTTEN_AFTER = 7 * 24 * 3600 * MICROSECONDS
 """An owner that nobody has heard of for so long has no lease whose time is not over."""
 
 
 class SqlLeaseStore(SqlPart):
-    """Grants leases and parts of shared limits."""
+    """Grants leases and parts of shared limits, and keeps the pauses of models."""
 
     async def take_leases(self, claims: Sequence[Claim], owner: str) -> Sequence[LeaseAnswer]:
         if not claims:
@@ -54,9 +59,16 @@ class SqlLeaseStore(SqlPart):
     async def end_calls(self, ends: Collection[CallEnd]) -> None:
         await self._end({lease: Ending(None if billed else 0) for lease, billed in ends})
 
-    async def heartbeat(self, owner: str, in_hand: Collection[ModelInHand]) -> None:
+    async def heartbeat(
+        self,
+        owner: str,
+        in_hand: Collection[ModelInHand],
+        troubles: Collection[Trouble] = (),
+    ) -> None:
         async with self._database.write() as transaction:
-            await self._write_owners(transaction, [owner], gone=False, in_hand=in_hand)
+            await self._write_owners(
+                transaction, [owner], gone=False, in_hand=in_hand, troubles=troubles
+            )
 
     async def leave(self, owner: str) -> None:
         async with self._database.write() as transaction:
@@ -78,15 +90,30 @@ class SqlLeaseStore(SqlPart):
                 owners.update({model for id_, model in json.loads(in_hand) if id_ == experiment_id})
         return owners
 
-    async def spending(self, experiment_id: str) -> Spending:
+    async def troubles(self, experiment_id: str) -> Sequence[Trouble]:
         async with self._database.read() as transaction:
             times = times_of_judgement(await self._clock.now(transaction))
-            parameters = {"experiment_id": experiment_id, **times}
-            rows = await transaction.execute(FIND_SPENDING, parameters)
-        if not rows:
-            raise self._no_experiment(experiment_id)
-        [(budget, committed, in_flight, exhausted)] = rows
-        return Spending(budget, committed, int(in_flight), exhausted)
+            rows = await transaction.execute(FIND_TROUBLES, times)
+        told = (trouble for troubles in TROUBLES_OF_OWNERS.facts(rows) for trouble in troubles)
+        return [trouble for trouble in told if trouble.experiment_id == experiment_id]
+
+    async def spending(self, experiment_id: str) -> Spending:
+        if spending := (await self.spending_of([experiment_id])).get(experiment_id):
+            return spending
+        raise self._no_experiment(experiment_id)
+
+    async def spending_of(self, experiment_ids: Collection[str]) -> Mapping[str, Spending]:
+        spending: dict[str, Spending] = {}
+        async with self._database.read() as transaction:
+            times = times_of_judgement(await self._clock.now(transaction))
+            for chunk in chunks(experiment_ids):
+                rows = await transaction.execute(
+                    self._leases.spendings, {"experiment_ids": chunk, **times}
+                )
+                for experiment_id, budget, committed, in_flight, exhausted in rows:
+                    found = Spending(budget, committed, int(in_flight), exhausted)
+                    spending[experiment_id] = found
+        return spending
 
     async def exhaust(self, experiment_id: str, reserve: int) -> None:
         parameters = {"at_experiment_id": experiment_id, "reserve": reserve}
@@ -102,6 +129,20 @@ class SqlLeaseStore(SqlPart):
             now = await self._clock.now(transaction)
             sharing = Sharing(transaction, self._lookups, self._writes, owner)
             return await sharing.claim(claims, now, now + round(seconds * MICROSECONDS))
+
+    async def pauses(self, news: Sequence[PauseNews]) -> Mapping[str, PauseAnswer]:
+        told = [each for each in news if each.replied or each.pushed_back or each.wants_call]
+        looked_at = [each for each in news if each not in told]
+        answers: dict[str, PauseAnswer] = {}
+        if told:
+            async with self._database.write() as transaction:
+                pausing = Pausing(transaction, self._lookups, self._writes)
+                answers |= await pausing.take(told, await self._clock.now(transaction))
+        if looked_at:
+            async with self._database.read() as transaction:
+                pausing = Pausing(transaction, self._lookups, self._writes)
+                answers |= await pausing.look(looked_at, await self._clock.now(transaction))
+        return answers
 
     async def _end(self, endings: Mapping[LeaseKey, Ending]) -> None:
         if not endings:
@@ -119,6 +160,7 @@ class SqlLeaseStore(SqlPart):
         *,
         gone: bool,
         in_hand: Collection[ModelInHand] = (),
+        troubles: Collection[Trouble] = (),
     ) -> None:
         seen_at = await self._clock.now(transaction)
         rows = [
@@ -128,6 +170,7 @@ class SqlLeaseStore(SqlPart):
                 "seen_at": seen_at,
                 "gone": gone,
                 "in_hand": json.dumps(sorted(set(in_hand))),
+                "troubles": record_of_troubles(troubles),
             }
             for owner in sorted(owners)
         ]

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from socratic_bench.adapters.sql.batched import Lookups, chunks
 from socratic_bench.adapters.sql.lease_statements import LeaseStatements
 from socratic_bench.adapters.sql.ledger import CallKey, Ledger, call_of
+from socratic_bench.adapters.sql.stopping import stopped_among
 from socratic_bench.adapters.sql.transactions import Transaction
 from socratic_bench.ports.leases import DEAD_AFTER_SECONDS, Claim, LeaseAnswer
 
@@ -60,8 +61,10 @@ class Leasing:
 
     async def _answers(self, claims: Claims) -> dict[CallKey, LeaseAnswer]:
         """Where nothing is reserved, nothing is asked about budgets."""
-        wanted, answered = claims, set[CallKey]()
+        answered = set[CallKey]()
         while True:
+            stopped = await self._stopped(claims)
+            wanted = _without(claims, answered | stopped)
             over_budget = await self._over_budget(wanted)
             granted = await self._take(_without(wanted, over_budget))
             # Asked once they are taken: a response that is stored later came after the lease.
@@ -69,15 +72,23 @@ class Leasing:
             if answered.isdisjoint(granted):
                 break
             await self._transaction.restart()
-            wanted = _without(wanted, answered)
         for call in granted:
             self._ledger.add(call.experiment_id, claims[call].reserve)
         await self._ledger.write()
         answers = dict.fromkeys(claims, LeaseAnswer.HELD)
         answers |= dict.fromkeys(over_budget, LeaseAnswer.OVER_BUDGET)
         answers |= dict.fromkeys(answered, LeaseAnswer.ANSWERED)
-        held = await self._held(_without(claims, over_budget | granted))
+        answers |= dict.fromkeys(stopped, LeaseAnswer.STOPPED)
+        held = await self._held(_without(claims, over_budget | granted | stopped))
         return answers | dict.fromkeys(granted | held.already, LeaseAnswer.GRANTED)
+
+    async def _stopped(self, claims: Claims) -> set[CallKey]:
+        """The turns of experiments that are stopped."""
+        ids = {call.experiment_id for call in claims}
+        stopped = await stopped_among(self._transaction, self._lookups, ids)
+        if not stopped:
+            return set()
+        return {call for call in claims if call.experiment_id in stopped}
 
     async def _over_budget(self, wanted: Claims) -> set[CallKey]:
         """Lock the budgets; returns the turns that nothing but the budget forbids to take."""

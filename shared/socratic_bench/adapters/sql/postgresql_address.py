@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from urllib.parse import unquote, urlsplit
 
@@ -21,6 +22,13 @@ class PostgreSQLAddress:
     """`host:port`, or several of them by commas."""
 
     database: str
+
+    @property
+    def each_host(self) -> Sequence[str]:
+        """The same address for each of its hosts alone: for the driver, as `url` is."""
+        parts = urlsplit(self.url)
+        access, at, hosts = parts.netloc.rpartition("@")
+        return [parts._replace(netloc=f"{access}{at}{host}").geturl() for host in hosts.split(",")]
 
     @property
     def name(self) -> str:

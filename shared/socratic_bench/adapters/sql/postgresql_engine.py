@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
 from typing import Protocol
 
 import asyncpg  # type: ignore[import-untyped]
@@ -49,11 +51,22 @@ _BY_KEY = {
 """Every lookup of the store is by key. Of tables that have just begun to grow the server has no
 statistics; it would take reading them wholly for quicker, and keep to that plan for a while."""
 
+_ONLY_READ = "SET default_transaction_read_only = on"
+"""No setting to connect with: the driver would take the server for one that cannot be written to,
+and `target_session_attrs=read-write` in an address would fit none."""
+
 _MIGRATION_LOCK = 0x536F6372_61746963
 """The key of the advisory lock on the schema of a database: "Socratic" in ASCII."""
 
 _MAINTENANCE = ("postgres", "template1")
 """Databases from which another can be created: a server has one of them."""
+
+_NOT_THIS_ONE = (
+    OSError,
+    asyncpg.CannotConnectNowError,
+    asyncpg.TargetServerAttributeNotMatched,
+)
+"""Why another host of the same address is tried."""
 
 _REFUSALS = (
     asyncpg.InvalidCatalogNameError,
@@ -77,12 +90,10 @@ def writing_engine(address: PostgreSQLAddress) -> NativeEngine:
 
 def reading_engine(address: PostgreSQLAddress) -> NativeEngine:
     """An engine whose transactions read one state of the database, and wait for no writer."""
-    settings = {
-        "default_transaction_isolation": "repeatable read",
-        "default_transaction_read_only": "on",
-        **_BY_KEY,
-    }
-    return NativeEngine(_engine(address, READERS, settings, statement_seconds=STATEMENT_SECONDS))
+    settings = {"default_transaction_isolation": "repeatable read", **_BY_KEY}
+    return NativeEngine(
+        _engine(address, READERS, settings, statement_seconds=STATEMENT_SECONDS, first=_ONLY_READ)
+    )
 
 
 def migrate(address: PostgreSQLAddress, work: Callable[[Connection], None]) -> None:
@@ -120,7 +131,9 @@ def _engine(
     settings: dict[str, str],
     *,
     statement_seconds: float,
+    first: str = "",
 ) -> AsyncEngine:
+    """With `first`, every connection begins with this statement."""
     deadlines = {
         "lock_timeout": _milliseconds(LOCK_SECONDS),
         "statement_timeout": _milliseconds(statement_seconds),
@@ -128,9 +141,16 @@ def _engine(
     }
 
     async def connect() -> asyncpg.Connection:
-        return await _connect(
+        connection = await _connect(
             address, {**settings, **deadlines}, answer_seconds=statement_seconds + ANSWER_SECONDS
         )
+        try:
+            if first:
+                await connection.execute(first)
+        except BaseException:
+            connection.terminate()
+            raise
+        return connection
 
     engine = create_async_engine(
         "postgresql+asyncpg://",
@@ -154,13 +174,22 @@ async def _connect(
     answer_seconds: float = MIGRATION_SECONDS,
     database: str | None = None,
 ) -> asyncpg.Connection:
-    return await asyncpg.connect(
-        address.url,
+    """A connection to the first host that answers in its part of the time.
+
+    The driver tries them by itself, but waits for one that is silent until no time is left.
+    """
+    *others, last = address.each_host
+    connect = partial(
+        asyncpg.connect,
         database=database,
-        timeout=CONNECT_SECONDS,
+        timeout=CONNECT_SECONDS / (1 + len(others)),
         command_timeout=answer_seconds,
         server_settings={"application_name": "socratic-bench", "jit": "off", **settings},
     )
+    for host in others:
+        with suppress(*_NOT_THIS_ONE):
+            return await connect(host)
+    return await connect(last)
 
 
 def _replace_closed(connection: _Adapted, _record: object, _proxy: object) -> None:

@@ -29,14 +29,18 @@ _CROWDED = f"the server takes no more connections; {_AGAIN}, or raise its max_co
 _CROSSWISE = f"another transaction was in the way; {_AGAIN}"
 _CREDENTIALS = "user and password are not accepted; check those in the store's address"
 
+_OTHERS = (
+    "none of the servers in the address is what its target_session_attrs asks for; unless that "
+    "passes, as a fail-over does, give the address of one that is"
+)
+
 _NOT_WRITABLE = {
     "25006": "it may only be read; unless that passes, give the address of a server that can be "
     "written to",
     "28P01": _CREDENTIALS,
-    "53100": "the server's disk is full. Everything stored before is safe; free some space "
-    "and run it again",
+    "53100": "the server's disk is full. Everything stored before is safe; free some space",
     "58": "the server cannot read or write its files. Everything stored before is safe; check its "
-    "disk and its log, then run it again",
+    "disk and its log",
 }
 """By code, or by the class of codes that its first two characters name."""
 
@@ -83,12 +87,8 @@ def explain(error: Exception, name: str) -> StoreError:
         cause = error.orig.__cause__ or error.orig  # the driver's, behind what PEP 249 calls it
     if isinstance(cause, OSError):
         return _explain_connecting(cause, name)
-    if isinstance(cause, asyncpg.ClientConfigurationError):
-        return StoreBroken(f"{name}: its address cannot be right: {cause}")
-    if isinstance(cause, asyncpg.InterfaceError) and "closed" in str(cause):
-        return StoreUnavailable(f"{name}: {_LOST}")
-    if has_lost_track(cause):
-        return StoreUnavailable(f"{name}: {_LOST} ({cause})")
+    if isinstance(cause, asyncpg.InterfaceError | asyncpg.InternalClientError):
+        return _explain_driver(cause, name)
     code = getattr(cause, "sqlstate", None) or ""
     # Without its details, on lines of their own, which may be the values of a row.
     said = f"PostgreSQL says: {str(cause).partition(chr(10))[0]}"
@@ -104,6 +104,19 @@ def has_lost_track(error: BaseException | None) -> bool:
     So it is where a server ends a connection with its last words in between a statement's answers.
     """
     return isinstance(error, asyncpg.InternalClientError)
+
+
+def _explain_driver(error: Exception, name: str) -> StoreError:
+    """What the driver says of itself, and no server."""
+    if isinstance(error, asyncpg.ClientConfigurationError):
+        return StoreBroken(f"{name}: its address cannot be right: {error}")
+    if isinstance(error, asyncpg.TargetServerAttributeNotMatched):
+        return StoreNotWritable(f"{name}: {_OTHERS}")
+    if has_lost_track(error):
+        return StoreUnavailable(f"{name}: {_LOST} ({error})")
+    if "closed" in str(error):
+        return StoreUnavailable(f"{name}: {_LOST}")
+    return StoreError(f"{name}: PostgreSQL says: {str(error).partition(chr(10))[0]}")
 
 
 def _explain_connecting(error: OSError, name: str) -> StoreError:

@@ -16,17 +16,18 @@ from socratic_bench.adapters.sql.schema import (
     SPENDING,
 )
 from socratic_bench.adapters.sql.statements import EXPERIMENT, OWN_PROFILE
+from socratic_bench.domain.experiment_state import ExperimentState
 
 LIST_RUNNING = (
     select(
         EXPERIMENTS.c.experiment_id,
         EXPERIMENTS.c.created_at,
         EXPERIMENTS.c.planned_at,
-        EXPERIMENTS.c.manifest,
         SPENDING.c.exhausted,
+        EXPERIMENTS.c.state,
     )
     .outerjoin_from(EXPERIMENTS, SPENDING, SPENDING.c.experiment_id == EXPERIMENTS.c.experiment_id)
-    .where(IS_RUNNING)
+    .where(IS_RUNNING, EXPERIMENTS.c.submitted, EXPERIMENTS.c.state != ExperimentState.DELETED)
     .order_by(EXPERIMENTS.c.created_at.desc(), EXPERIMENTS.c.experiment_id)
 )
 

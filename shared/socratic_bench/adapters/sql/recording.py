@@ -9,6 +9,7 @@ from socratic_bench.adapters.sql.batched import Lookups, Writes, chunks
 from socratic_bench.adapters.sql.lease_statements import LeaseStatements
 from socratic_bench.adapters.sql.ledger import Ending, Ledger, call_of
 from socratic_bench.adapters.sql.records import RESPONSES, row_of_response
+from socratic_bench.adapters.sql.stopping import deleted_among
 from socratic_bench.adapters.sql.transactions import Transaction
 from socratic_bench.domain.response import Response
 from socratic_bench.ports.leases import LeaseKey
@@ -34,17 +35,23 @@ class Recording:
         self, responses: Sequence[Response], lease_ids: Sequence[str | None]
     ) -> list[Response]:
         """What `Store.record` says."""
+        ids = {response.run.experiment_id for response in responses}
+        deleted = await deleted_among(self._transaction, self._lookups, ids)
         firsts: dict[TurnKey, tuple[LeaseKey, Response]] = {}
         endings: dict[LeaseKey, Ending] = {}
         free: set[LeaseKey] = set()
         for response, lease_id in zip(responses, lease_ids, strict=True):
+            if response.run.experiment_id in deleted:
+                continue
             lease = _lease_of(response, lease_id or "")
             firsts.setdefault(_turn_of(response), (lease, response))
-            if lease_id is None and response.cost_nanodollars is None:
+            if lease_id is None and response.charged_nanodollars is None:
                 # Of an answered turn nobody asks whether its lease is over.
                 free.add(lease)
             else:
-                endings.setdefault(lease, Ending(response.cost_nanodollars))
+                endings.setdefault(lease, Ending(response.charged_nanodollars))
+        if not firsts:
+            return list(responses)
         await self._ledger.lock(
             {lease.experiment_id for lease, end in endings.items() if end.cost is not None}
         )
@@ -66,13 +73,13 @@ class Recording:
             turn = TurnKey._make(row[:2])
             if turn in earlier:
                 stored[turn] = RESPONSES.fact(row)
-        return [stored[_turn_of(response)] for response in responses]
+        return [stored.get(_turn_of(response), response) for response in responses]
 
     async def _add_unreserved(self, responses: Mapping[LeaseKey, Response]) -> None:
         """Add what these responses cost, for which nothing was reserved, or not any more."""
         await self._ledger.know({call_of(lease) for lease in responses})
         for lease, response in responses.items():
-            self._ledger.add(lease.experiment_id, response.cost_nanodollars or 0)
+            self._ledger.add(lease.experiment_id, response.charged_nanodollars or 0)
 
     async def _insert(self, responses: Mapping[TurnKey, Response]) -> set[TurnKey]:
         """Store these responses where their turns have none; returns those turns."""

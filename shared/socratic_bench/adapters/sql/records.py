@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import islice
 from typing import Any, Final, Generic, TypeAlias, TypeVar
 
 import structlog
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, TypeAdapter, ValidationError
 from pydantic_core import from_json, to_json
 
 from socratic_bench.domain.cell import Cell, CellKey
+from socratic_bench.domain.experiment_state import ExperimentState
 from socratic_bench.domain.manifest import Experiment, Manifest
 from socratic_bench.domain.money import nanodollars
 from socratic_bench.domain.response import Response
 from socratic_bench.domain.run import RunFailure
 from socratic_bench.domain.score import ScoredResponse
+from socratic_bench.domain.trouble import Trouble
 from socratic_bench.errors import StoreUnreadable
 from socratic_bench.ports.store import RecordedFailure, RunningExperiment
 
@@ -58,6 +60,8 @@ def row_of_experiment(experiment: Experiment) -> Row:
         "completed_at": None if completed_at is None else microseconds(completed_at),
         "revision": 1,
         "planned_at": None,
+        "state": experiment.state,
+        "submitted": experiment.submitted,
     }
 
 
@@ -141,30 +145,39 @@ def _reason(error: Exception) -> str:
 
 
 def _experiment_of_row(row: Sequence[Any]) -> Experiment:
-    """From (experiment_id, manifest, occasion, created_at, completed_at)."""
-    experiment_id, manifest, occasion, created_at, completed_at = row
+    """From (experiment_id, manifest, occasion, created_at, completed_at, state, submitted)."""
+    experiment_id, manifest, occasion, created_at, completed_at, state, submitted = row
     return Experiment(
         experiment_id=experiment_id,
         manifest=Manifest.model_validate_json(manifest, extra="ignore"),
         occasion=occasion,
         created_at=time_at(created_at),
         completed_at=None if completed_at is None else time_at(completed_at),
+        state=ExperimentState(state),
+        submitted=submitted,
     )
 
 
-def _running_of_row(row: Sequence[Any]) -> RunningExperiment:
-    """From (experiment_id, created_at, planned_at, manifest, exhausted).
-
-    Of the manifest it reads no more than it needs: of one that is not understood that much is.
-    """
-    experiment_id, created_at, planned_at, manifest, exhausted = row
+def running_of_row(row: Sequence[Any], model_ids: frozenset[str]) -> RunningExperiment:
+    """From (experiment_id, created_at, planned_at, exhausted, state)."""
+    experiment_id, created_at, planned_at, exhausted, state = row
     return RunningExperiment(
         experiment_id=experiment_id,
         created_at=time_at(created_at),
         planned_at=None if planned_at is None else time_at(planned_at),
-        model_ids=frozenset(model["id"] for model in from_json(manifest)["models"]),
+        model_ids=model_ids,
         exhausted=bool(exhausted),
+        state=ExperimentState(state),
     )
+
+
+def _models_of_row(row: Sequence[Any]) -> tuple[str, frozenset[str]]:
+    """From (experiment_id, manifest): which experiment, and the ids of its models.
+
+    Of a manifest that is not understood as a whole that much still is.
+    """
+    experiment_id, manifest = row
+    return experiment_id, frozenset(model["id"] for model in from_json(manifest)["models"])
 
 
 def row_of_response(response: Response) -> Row:
@@ -239,7 +252,7 @@ def _cell_of_row(row: Sequence[Any]) -> Cell:
 
 EXPERIMENTS = Records("experiments", 1, _experiment_of_row)
 
-RUNNING_EXPERIMENTS = Records("experiments", 1, _running_of_row)
+MODELS_OF_EXPERIMENTS = Records("experiments", 1, _models_of_row)
 
 RESPONSES = Records("responses", 2, lambda row: Response.model_validate_json(row[2]))
 """From (run_id, turn, record)."""
@@ -256,7 +269,17 @@ UNFOLDED = Records("failed_runs", 1, _unfolded_of_row)
 
 CELLS = Records("cells", 5, _cell_of_row)
 
+_TROUBLES = TypeAdapter(list[Trouble])
+
+TROUBLES_OF_OWNERS = Records("owners", 1, lambda row: _TROUBLES.validate_json(row[1]))
+"""From (owner, troubles)."""
+
 
 def record_of(fact: BaseModel) -> str:
     """The fact as it stands in the column `record`."""
     return fact.__pydantic_serializer__.to_json(fact).decode()
+
+
+def record_of_troubles(troubles: Collection[Trouble]) -> str | None:
+    """What stands in the column `troubles`; None for none."""
+    return _TROUBLES.dump_json(list(troubles)).decode() if troubles else None

@@ -7,7 +7,7 @@ together.
 
 from __future__ import annotations
 
-from sqlalchemy import BigInteger, Boolean, Column, Index, Integer, MetaData, Table, Text
+from sqlalchemy import BigInteger, Boolean, Column, Index, Integer, MetaData, Table, Text, true
 
 METADATA = MetaData()
 
@@ -34,7 +34,10 @@ EXPERIMENTS = Table(
     Column("completed_at", BigInteger),
     Column("revision", BigInteger, nullable=False),
     Column("planned_at", BigInteger),
+    Column("state", Text, nullable=False, server_default="open"),
+    Column("submitted", Boolean, nullable=False, server_default=true()),
 )
+"""The row of a deleted experiment stays, with an empty object as its manifest: a tombstone."""
 
 IS_RUNNING = EXPERIMENTS.c.completed_at.is_(None)
 """The condition of the index below, too."""
@@ -45,6 +48,17 @@ Index(
     postgresql_where=IS_RUNNING,
     sqlite_where=IS_RUNNING,
 )
+
+CONVERSATIONS = Table(
+    "conversations",
+    METADATA,
+    Column("conversation_key", KEY, primary_key=True),
+    Column("experiment_id", KEY, primary_key=True),
+    Column("created_at", BigInteger, nullable=False),
+    Index("conversations_of_experiments", "experiment_id"),
+    sqlite_with_rowid=False,
+)
+"""What experiments ask: a row for each model and scenario of each."""
 
 RESPONSES = Table(
     "responses",
@@ -108,9 +122,12 @@ OWNERS = Table(
     Column("seen_at", BigInteger, nullable=False),
     Column("gone", Boolean, nullable=False),
     Column("in_hand", Text, nullable=False),
+    Column("troubles", Text),
     postgresql_with=REWRITTEN,
 )
-"""Who takes leases. `beat` counts heartbeats; `in_hand` is JSON: pairs of experiment and model."""
+"""Who takes leases. `beat` counts heartbeats; `in_hand` is JSON: pairs of experiment and model.
+`troubles` is JSON, a list of records; null where no model fails.
+"""
 
 FAILED_RUNS = Table(
     "failed_runs",
@@ -142,6 +159,21 @@ SHARES = Table(
     Column("held_until", BigInteger, nullable=False),
     postgresql_with=REWRITTEN,
 )
+
+PAUSES = Table(
+    "pauses",
+    METADATA,
+    Column("scope", KEY, primary_key=True),
+    Column("number", BigInteger, nullable=False),
+    Column("in_a_row", BigInteger, nullable=False),
+    Column("paused_until", BigInteger, nullable=False),
+    Column("next_call", BigInteger, nullable=False),
+    Column("gap", BigInteger, nullable=False),
+    Column("kind", Text, nullable=False),
+    Column("reason", Text, nullable=False),
+    postgresql_with=REWRITTEN,
+)
+"""How each model is paused that ever pushed back: see `domain.pause`."""
 
 SCORES = Table(
     "scores",

@@ -25,9 +25,9 @@ _PASSING = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EROFS)
 _SAFE = "Everything stored before is safe"
 
 _NOT_WRITABLE = {
-    sqlite3.SQLITE_FULL: f"the disk is full. {_SAFE}; free some space and run it again",
+    sqlite3.SQLITE_FULL: f"the disk is full. {_SAFE}; free some space",
     sqlite3.SQLITE_IOERR: f"reading or writing it failed. {_SAFE}; check that its disk works and "
-    "has room, then run it again",
+    "has room",
     sqlite3.SQLITE_READONLY: "it may not be written to; check its permissions and its folder's",
 }
 

@@ -29,29 +29,32 @@ class ThreadedSession:
         self._on_closed = on_closed
         self._connection: Connection | None = None
 
-    async def execute(self, statement: Executable, parameters: Parameters | None) -> Rows:
-        return await self._in_thread(lambda: self._execute(statement, parameters))
+    def execute(self, statement: Executable, parameters: Parameters | None) -> asyncio.Future[Rows]:
+        return self._in_thread(lambda: self._execute(statement, parameters))
 
-    async def rollback(self) -> None:
-        if self._connection is not None:
-            await self._in_thread(self._connection.rollback)
+    def rollback(self) -> asyncio.Future[None]:
+        return _nothing() if self._connection is None else self._in_thread(self._rollback)
 
-    async def commit(self) -> None:
-        if self._connection is not None:
-            await self._in_thread(self._commit)
+    def commit(self) -> asyncio.Future[None]:
+        return _nothing() if self._connection is None else self._in_thread(self._commit)
 
-    async def close(self) -> None:
-        try:
-            if self._connection is not None:
-                await self._in_thread(self._close)
-        finally:
+    def close(self) -> asyncio.Future[None]:
+        if self._connection is None:
             self._on_closed()
+            return _nothing()
+        closing = self._in_thread(self._close)
+        closing.add_done_callback(lambda _: self._on_closed())
+        return closing
 
     def _execute(self, statement: Executable, parameters: Parameters | None) -> Rows:
         if self._connection is None:
             self._connection = self._engine.connect()
         result = self._connection.execute(statement, parameters)
         return result.all() if result.returns_rows else ()
+
+    def _rollback(self) -> None:
+        if self._connection is not None:
+            self._connection.rollback()
 
     def _commit(self) -> None:
         if self._connection is not None:
@@ -63,8 +66,15 @@ class ThreadedSession:
             self._connection.close()
             self._connection = None
 
-    async def _in_thread(self, work: Callable[[], Result]) -> Result:
-        return await asyncio.get_running_loop().run_in_executor(self._threads, work)
+    def _in_thread(self, work: Callable[[], Result]) -> asyncio.Future[Result]:
+        return asyncio.get_running_loop().run_in_executor(self._threads, work)
+
+
+def _nothing() -> asyncio.Future[None]:
+    """What is done already."""
+    done = asyncio.get_running_loop().create_future()
+    done.set_result(None)
+    return done
 
 
 class ThreadedEngine:

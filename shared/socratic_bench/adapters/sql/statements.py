@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from sqlalchemy import BindParameter, bindparam, func, select, tuple_, update
+from sqlalchemy import BindParameter, bindparam, false, func, select, tuple_, update
 
 from socratic_bench.adapters.sql.schema import (
     CALLS,
     CELLS,
+    CONVERSATIONS,
     EXPERIMENTS,
     FAILURES,
     SCORES,
+    SPENDING,
 )
+from socratic_bench.domain.experiment_state import ExperimentState
 
 PAGE = 500
 """How many rows a page has."""
@@ -28,13 +31,45 @@ EXPERIMENT_COLUMNS = (
     EXPERIMENTS.c.occasion,
     EXPERIMENTS.c.created_at,
     EXPERIMENTS.c.completed_at,
+    EXPERIMENTS.c.state,
+    EXPERIMENTS.c.submitted,
 )
 
-LIST_EXPERIMENTS = select(*EXPERIMENT_COLUMNS).order_by(
-    EXPERIMENTS.c.created_at.desc(), EXPERIMENTS.c.experiment_id
+NEWEST_FIRST = (EXPERIMENTS.c.created_at.desc(), EXPERIMENTS.c.experiment_id)
+
+_IS_KEPT = EXPERIMENTS.c.state != ExperimentState.DELETED
+
+LIST_EXPERIMENTS = (
+    select(EXPERIMENTS.c.experiment_id, EXPERIMENTS.c.revision)
+    .where(_IS_KEPT)
+    .order_by(*NEWEST_FIRST)
 )
 
-FIND_EXPERIMENT = LIST_EXPERIMENTS.where(EXPERIMENTS.c.experiment_id == EXPERIMENT)
+FIND_EXPERIMENT = select(*EXPERIMENT_COLUMNS).where(
+    EXPERIMENTS.c.experiment_id == EXPERIMENT, _IS_KEPT
+)
+
+_IS_COMPLETE = EXPERIMENTS.c.completed_at.is_not(None)
+
+COUNT_EXPERIMENTS = (
+    select(
+        _IS_COMPLETE,
+        func.coalesce(SPENDING.c.exhausted, false()),
+        EXPERIMENTS.c.state,
+        func.count(),
+    )
+    .outerjoin_from(EXPERIMENTS, SPENDING, SPENDING.c.experiment_id == EXPERIMENTS.c.experiment_id)
+    .where(_IS_KEPT)
+    .group_by(_IS_COMPLETE, func.coalesce(SPENDING.c.exhausted, false()), EXPERIMENTS.c.state)
+)
+"""Whether they are complete, whether their budgets are exhausted, their states, and how many there
+are."""
+
+HAS_CONVERSATIONS = (
+    select(CONVERSATIONS.c.conversation_key)
+    .where(CONVERSATIONS.c.experiment_id == EXPERIMENT)
+    .limit(1)
+)
 
 REPLACE_MANIFEST = (
     update(EXPERIMENTS)
@@ -50,19 +85,20 @@ _DONE = (
 )
 
 PROGRESS = select(
+    EXPERIMENTS.c.experiment_id,
     EXPERIMENTS.c.planned_runs,
     _DONE,
     select(func.count())
     .where(FAILURES.c.experiment_id == EXPERIMENTS.c.experiment_id)
     .where(FAILURES.c.profile == EXPERIMENTS.c.profile, FAILURES.c.counted)
     .scalar_subquery(),
-).where(EXPERIMENTS.c.experiment_id == EXPERIMENT)
-"""Planned, done and failed runs."""
+)
+"""Which experiment; planned, done and failed runs."""
 
 TAKE_COMPLETION = (
     select(EXPERIMENTS.c.completed_at, EXPERIMENTS.c.planned_runs <= _DONE)
     .where(EXPERIMENTS.c.experiment_id == EXPERIMENT)
-    .with_for_update(of=EXPERIMENTS)
+    .with_for_update(of=EXPERIMENTS, key_share=True)
 )
 """Since when an experiment is complete, and whether all its runs are done. Locks it."""
 
@@ -118,8 +154,14 @@ SCORE_PAGE = (
 )
 """The scores of an experiment after a place in the order of their keys."""
 
-LIST_FAILURES = (
+FAILURE_PAGE = (
     select(FAILURES.c.run_id, FAILURES.c.profile, FAILURES.c.record)
     .where(FAILURES.c.experiment_id == EXPERIMENT)
+    .where(
+        tuple_(FAILURES.c.run_id, FAILURES.c.profile)
+        > tuple_(bindparam("run_id"), bindparam("profile"))
+    )
     .order_by(FAILURES.c.run_id, FAILURES.c.profile)
+    .limit(PAGE)
 )
+"""The failures of an experiment after a place in the order of their keys."""

@@ -21,14 +21,16 @@ from socratic_bench.adapters.sql.records import (
     SCORES,
     row_of_failed_run,
 )
+from socratic_bench.adapters.sql.state_store import SqlStateStore
+from socratic_bench.adapters.sql.stopping import deleted_among
 from socratic_bench.domain.cell import Cell
 from socratic_bench.domain.response import Response
 from socratic_bench.domain.run import RunFailure
 from socratic_bench.domain.score import ScoredResponse
-from socratic_bench.ports.store import CallCount, RecordedFailure
+from socratic_bench.ports.store import CallCount, FailureKind, RecordedFailure
 
 
-class SqlStore(SqlExperimentStore, SqlLeaseStore):
+class SqlStore(SqlExperimentStore, SqlStateStore, SqlLeaseStore):
     """A Store in an SQL database; several processes may use the same one at once.
 
     Every method raises StoreUnavailable or StoreBroken where the database does not do its part,
@@ -73,9 +75,16 @@ class SqlStore(SqlExperimentStore, SqlLeaseStore):
                 latest[failed.failure.run.run_id] = failed
         if not latest:
             return
-        rows = [row_of_failed_run(latest[run_id]) for run_id in sorted(latest)]
+        ids = {failed.failure.run.experiment_id for failed in latest.values()}
         async with self._database.write() as transaction:
-            await transaction.execute(self._writes.write_failed_runs, self._writes.rows(rows))
+            deleted = await deleted_among(transaction, self._lookups, ids)
+            rows = [
+                row_of_failed_run(latest[run_id])
+                for run_id in sorted(latest)
+                if latest[run_id].failure.run.experiment_id not in deleted
+            ]
+            if rows:
+                await transaction.execute(self._writes.write_failed_runs, self._writes.rows(rows))
 
     async def recorded_failures(self, run_ids: Collection[str]) -> Mapping[str, RecordedFailure]:
         recorded: list[RecordedFailure] = []
@@ -126,11 +135,42 @@ class SqlStore(SqlExperimentStore, SqlLeaseStore):
             last = page[-1]
             place = {"run_id": last.run_id, "turn": last.turn, "profile": last.profile}
 
-    async def failure_rows(self, experiment_id: str) -> Sequence[RunFailure]:
-        parameters = {"experiment_id": experiment_id}
+    async def failure_rows(self, experiment_id: str) -> AsyncIterator[Sequence[RunFailure]]:
+        """In pages, as `score_rows` has them."""
+        place = {"run_id": "", "profile": ""}
+        while True:
+            async with self._database.read() as transaction:
+                page = await transaction.execute(
+                    statements.FAILURE_PAGE, {"experiment_id": experiment_id, **place}
+                )
+            if not page:
+                return
+            yield FAILURES.facts(page)
+            place = {"run_id": page[-1].run_id, "profile": page[-1].profile}
+
+    async def failed_runs(self, experiment_id: str, run_ids: Collection[str]) -> set[str]:
+        failed: set[str] = set()
         async with self._database.read() as transaction:
-            rows = await transaction.execute(statements.LIST_FAILURES, parameters)
-        return FAILURES.facts(rows)
+            for chunk in chunks(run_ids):
+                parameters = {"experiment_id": experiment_id, "run_ids": chunk}
+                rows = await transaction.execute(self._lookups.failed_of_experiment, parameters)
+                failed.update(run_id for (run_id,) in rows)
+        return failed
+
+    async def failure_kinds(self, experiment_id: str) -> Sequence[FailureKind]:
+        of_experiment = {"experiment_id": experiment_id}
+        last: dict[tuple[str, str], RunFailure] = {}
+        async with self._database.read() as transaction:
+            kinds = await transaction.execute(self._lookups.failure_kinds, of_experiment)
+            for chunk in chunks(row[3] for row in kinds):
+                parameters = {"experiment_ids": [experiment_id], "run_ids": chunk}
+                rows = await transaction.execute(self._lookups.failures, parameters)
+                last |= {(each.run.run_id, each.profile): each for each in FAILURES.facts(rows)}
+        return [
+            FailureKind(failure.run.model_id, failure.kind, runs, failure.message)
+            for _, _, runs, run_id, profile in kinds
+            if (failure := last.get((run_id, profile)))
+        ]
 
     async def revision(self) -> str:
         async with self._database.read() as transaction:

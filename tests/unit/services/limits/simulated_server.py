@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import AsyncIterator, Callable
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
+from socratic_bench.domain.pause import NONE, Pause, PauseNews, after
 from socratic_bench.domain.response import Usage
-from socratic_bench.errors import ModelCallFailed
+from socratic_bench.errors import ModelCallFailed, StoreUnavailable
 from socratic_bench.ports.models import FailureKind, Reply
+from socratic_bench.ports.store import PauseAnswer
 from socratic_bench.scoring.statuses import Status
-from socratic_runner.limits.gate import Gate, Passage
+from socratic_runner.limits.gate import Gate
+from socratic_runner.limits.line import Passage
 from tests.unit.services.limits.virtual_time import now
 
 TOKENS = 100
@@ -67,6 +71,58 @@ class Server:
 
     def answered_since(self, start: float) -> int:
         return sum(at >= start for at in self.answered)
+
+
+@dataclass
+class Limiter:
+    """Takes so many calls in each window of time, and counts those that it refuses, too."""
+
+    most: int
+    window: float
+    seconds: float
+    refused: int = 0
+
+    def __post_init__(self) -> None:
+        self._random = random.Random(1)
+        self._counted: deque[float] = deque()
+
+    async def ask(self, passage: Passage) -> Reply:
+        while self._counted and self._counted[0] <= now() - self.window:
+            self._counted.popleft()
+        self._counted.append(now())
+        if len(self._counted) > self.most:
+            self.refused += 1
+            await asyncio.sleep(0.02)
+            error = failure(FailureKind.RATE_LIMITED)
+            passage.failed(error)
+            raise error
+        await asyncio.sleep(self.seconds * self._random.uniform(0.5, 1.5))
+        passage.replied(reply())
+        return reply()
+
+
+class PauseKeeper:
+    """Keeps pauses as the store promises to; can be away, or never answer."""
+
+    def __init__(self) -> None:
+        self.kept: dict[str, Pause] = {}
+        self.told: list[PauseNews] = []
+        self.is_away = False
+        self.is_silent = False
+
+    async def pauses(self, news: Sequence[PauseNews]) -> dict[str, PauseAnswer]:
+        self.told += news
+        await asyncio.sleep(0.005)
+        if self.is_silent:
+            await asyncio.Event().wait()
+        if self.is_away:
+            raise StoreUnavailable("the database is starting up")
+        answers = {}
+        for each in news:
+            pause, may_call = after(self.kept.get(each.scope, NONE), each, now())
+            self.kept[each.scope] = pause
+            answers[each.scope] = PauseAnswer(pause.at(now()), may_call)
+        return answers
 
 
 @asynccontextmanager

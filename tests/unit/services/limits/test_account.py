@@ -13,16 +13,17 @@ from socratic_bench.domain.fair_share import fair_shares
 from socratic_bench.domain.manifest import Limits, TutorModel
 from socratic_bench.errors import StoreUnavailable
 from socratic_bench.ports.store import ShareClaim
+from socratic_bench.providers.registry import account_scope
 from socratic_runner.limits.account import BEAT, MARGIN, VALID, AccountShares
 from socratic_runner.limits.gate import Gate
-from socratic_runner.limits.scopes import Gates, scope_of
+from socratic_runner.limits.scopes import Gates
 from tests.unit.services.limits.simulated_server import reply, through
 from tests.unit.services.limits.virtual_time import in_virtual_time, now
 
 MODEL = TutorModel(id="openai/gpt", limits=Limits(concurrency=10))
 RATED = TutorModel(id="openai/gpt", limits=Limits(requests_per_minute=600))
 FREE = TutorModel(id="openai/free")
-SCOPE = scope_of(MODEL)
+SCOPE = account_scope(MODEL)
 SECONDS = 3.0
 """How long a call takes at most."""
 

@@ -5,7 +5,14 @@ from structlog.testing import capture_logs
 
 from socratic_bench.errors import ModelCallFailed, ModelUnusable
 from socratic_bench.ports.models import FailureKind
-from socratic_runner.limits.breaker import COOL_DOWN, SILENCE, SILENT_CALLS, Breaker
+from socratic_runner.limits.breaker import (
+    BUSY_SILENCE,
+    COOL_DOWN,
+    LONGEST_GAP,
+    SILENCE,
+    SILENT_CALLS,
+    Breaker,
+)
 
 WRONG_KEY = ModelUnusable(FailureKind.AUTH, "401: the key is wrong")
 
@@ -117,15 +124,17 @@ def test_it_is_told_once_which_model_stopped_and_why(breaker, time):
 
 
 HANGING = ModelCallFailed(FailureKind.TIMEOUT, "no answer within 120 s", retryable=True)
+OVERLOADED = ModelCallFailed(FailureKind.OVERLOADED, "overloaded", retryable=True)
 FILTERED = ModelCallFailed(FailureKind.REFUSED, "filtered", retryable=False)
 
 
 def fail(breaker, time, calls, seconds, failure=HANGING):
-    """Have so many calls fail, the last one so many seconds after the first."""
+    """Have so many calls fail one after the other, the last one so many seconds after the first."""
     for call in range(calls):
-        if call:
-            time.now += seconds / (calls - 1)
-        breaker.failed(failure)
+        with breaker.admitted():
+            if call:
+                time.now += seconds / (calls - 1)
+            breaker.failed(failure)
 
 
 def test_a_model_that_answers_nobody_for_long_is_stopped(breaker, time):
@@ -145,6 +154,13 @@ def test_any_answer_ends_the_silence(breaker, time, answer):
     fail(breaker, time, SILENT_CALLS, SILENCE - 1)
     answer(breaker)
     fail(breaker, time, SILENT_CALLS, SILENCE - 1)
+    assert breaker.refusal is None
+
+
+def test_a_single_failure_before_a_long_rest_counts_for_little_after_it(breaker, time):
+    fail(breaker, time, 1, 0, OVERLOADED)
+    time.now += 10 * BUSY_SILENCE
+    fail(breaker, time, 50, BUSY_SILENCE - LONGEST_GAP - 1, OVERLOADED)
     assert breaker.refusal is None
 
 

@@ -3,6 +3,7 @@
 import asyncio
 from contextlib import AsyncExitStack
 from dataclasses import replace
+from itertools import pairwise
 
 import pytest
 from hypothesis import given, settings
@@ -10,15 +11,20 @@ from hypothesis import strategies as st
 
 from socratic_bench.errors import SocraticBenchError
 from socratic_bench.ports.models import FailureKind
-from socratic_runner.limits.gate import Gate, GateClosed
+from socratic_runner.limits.gate import Gate
+from socratic_runner.limits.line import GateClosed
+from socratic_runner.limits.pausing import BackOff
 from tests.unit.services.limits.simulated_server import TOKENS, failure, reply, through
 from tests.unit.services.limits.virtual_time import in_virtual_time, now
+
+STEADY = BackOff(draw=lambda: 1.0)
+"""Pauses last as long as they can."""
 
 NONE = {"concurrency": None, "requests_per_minute": None, "tokens_per_minute": None}
 
 
 def a_gate(most: int = 100, **ceilings: int) -> Gate:
-    gate = Gate(most=most, clock=now)
+    gate = Gate(most=most, clock=now, back_off=STEADY)
     gate.set_ceilings(**{**NONE, **ceilings})
     return gate
 
@@ -259,14 +265,103 @@ def test_a_retry_after_pauses_everybody_until_the_latest_and_calls_in_flight_go_
     in_virtual_time(scenario())
 
 
-def test_being_rate_limited_without_a_time_pauses_nobody():
+@pytest.mark.parametrize("kind", FailureKind)
+def test_a_busy_provider_that_does_not_say_how_long_pauses_everybody_for_a_while(kind):
     async def scenario():
         calls = Calls(await opened())
         await calls.begin(1, 1)
-        await calls.end(0, outcome=failure(FailureKind.RATE_LIMITED))
+        await calls.end(0, outcome=failure(kind))
         await calls.begin(1)
+        is_busy = kind in {"rate_limited", "overloaded", "unreachable"}
+        assert calls.begun == ([0, 1] if is_busy else [0, 1, 2])
+        await asyncio.sleep(0.51)
         assert calls.begun == [0, 1, 2]
         await calls.give_up()
+
+    in_virtual_time(scenario())
+
+
+def test_pauses_in_a_row_are_each_twice_as_long_until_a_reply():
+    async def scenario():
+        gate = await opened()
+        began = []
+        for outcome in [failure(FailureKind.OVERLOADED)] * 5 + [reply()] * 2:
+            async with through(gate, 1) as passage:
+                began.append(now())
+                passage.replied(outcome) if outcome == reply() else passage.failed(outcome)
+        waits = [later - earlier for earlier, later in pairwise(began)]
+        assert waits[:5] == pytest.approx([0.5, 1, 2, 4, 8])
+        assert waits[5] == 0
+        async with through(gate, 1) as passage:
+            passage.failed(failure(FailureKind.OVERLOADED))
+            began.append(now())
+        async with through(gate, 1):
+            assert now() - began[-1] == pytest.approx(0.5)
+
+    in_virtual_time(scenario())
+
+
+def test_calls_in_flight_that_are_refused_together_are_one_push_back():
+    async def scenario():
+        calls = Calls(await opened())
+        await calls.begin(*[1] * 5)
+        await calls.end(0, 1, 2, 3, outcome=failure(FailureKind.RATE_LIMITED))
+        await calls.begin(1, 1)
+        await asyncio.sleep(0.49)
+        assert calls.begun == [0, 1, 2, 3, 4]
+        await asyncio.sleep(0.02)
+        assert calls.begun == [0, 1, 2, 3, 4, 5, 6]
+        await calls.give_up()
+
+    in_virtual_time(scenario())
+
+
+def test_after_a_second_push_back_in_a_row_one_call_after_the_other_tries_until_a_reply():
+    async def scenario():
+        calls = Calls(await opened())
+        for number in (0, 1):
+            await calls.begin(1)
+            await calls.end(number, outcome=failure(FailureKind.OVERLOADED))
+            await asyncio.sleep(0.6)
+        await calls.begin(*[1] * 4)
+        assert calls.begun == [0, 1]
+        await asyncio.sleep(0.5)
+        assert calls.begun == [0, 1, 2]
+        await asyncio.sleep(1)
+        assert calls.begun == [0, 1, 2, 3], "another one tries if the first takes its time"
+        await calls.end(2, outcome=reply())
+        assert calls.begun == [0, 1, 2, 3, 4, 5]
+        await calls.give_up()
+
+    in_virtual_time(scenario())
+
+
+def test_a_call_that_is_not_made_after_all_leaves_its_turn_to_the_next():
+    async def scenario():
+        gate = await opened()
+        for _ in range(2):
+            async with through(gate, 1) as passage:
+                passage.failed(failure(FailureKind.OVERLOADED))
+        async with through(gate, 1):
+            start = now()  # let through, and not made
+        async with through(gate, 1) as passage:
+            assert now() == start
+            passage.replied(reply())
+
+    in_virtual_time(scenario())
+
+
+def test_a_run_that_cannot_wait_for_as_long_as_a_provider_asks_is_told_so():
+    async def scenario():
+        gate = await opened()
+        async with through(gate, 1) as passage:
+            passage.failed(failure(FailureKind.RATE_LIMITED, retry_after=500))
+        assert gate.refusal(600) is None
+        refusal = gate.refusal(400)
+        assert (refusal.kind, refusal.retryable) == (FailureKind.RATE_LIMITED, False)
+        assert str(refusal) == "not called: paused for 500 s more after the provider's words"
+        await asyncio.sleep(101)
+        assert gate.refusal(400) is None
 
     in_virtual_time(scenario())
 
@@ -314,6 +409,7 @@ def test_tokens_come_back_unless_the_model_may_have_written_something(kind):
         calls = Calls(await opened(tokens_per_minute=1000))
         await calls.begin(1000, 40)
         await calls.end(0, outcome=failure(kind))
+        await asyncio.sleep(0.51)  # a busy provider is left alone for so long
         may_have_written = {"timeout", "cut_stream", "malformed_reply", "unknown"}
         assert calls.begun == ([0] if kind in may_have_written else [0, 1])
         await calls.give_up()

@@ -5,9 +5,10 @@ import asyncio
 import pytest
 
 from socratic_bench.domain.manifest import Limits, TutorModel
+from socratic_bench.providers.registry import account_scope
 from socratic_runner.limits.ceilings import Ceilings
-from socratic_runner.limits.gate import GateClosed
-from socratic_runner.limits.scopes import Gates, scope_of
+from socratic_runner.limits.line import GateClosed
+from socratic_runner.limits.scopes import Gates
 from tests.unit.services.limits.simulated_server import reply, through
 
 MODEL = TutorModel(id="openai/gpt", limits=Limits(concurrency=4, requests_per_minute=60))
@@ -15,14 +16,14 @@ MODEL = TutorModel(id="openai/gpt", limits=Limits(concurrency=4, requests_per_mi
 
 def test_a_scope_is_the_model_and_where_it_is():
     elsewhere = MODEL.model_copy(update={"base_url": "https://proxy.example/v1"})
-    assert scope_of(MODEL) == "openai/gpt at https://api.openai.com/v1"
-    assert scope_of(elsewhere) == "openai/gpt at https://proxy.example/v1"
-    assert scope_of(TutorModel(id="reference/socratic")) == "reference/socratic"
+    assert account_scope(MODEL) == "openai/gpt at https://api.openai.com/v1"
+    assert account_scope(elsewhere) == "openai/gpt at https://proxy.example/v1"
+    assert account_scope(TutorModel(id="reference/socratic")) == "reference/socratic"
 
 
 def test_an_address_that_is_spelled_out_is_the_same_as_the_providers_own():
     spelled_out = MODEL.model_copy(update={"base_url": "https://api.openai.com/v1/"})
-    assert scope_of(spelled_out) == scope_of(MODEL)
+    assert account_scope(spelled_out) == account_scope(MODEL)
 
 
 def test_options_prices_and_limits_make_no_other_scope():
@@ -35,7 +36,7 @@ def test_other_models_have_other_gates():
     gates = Gates(most=9)
     other = TutorModel(id="openai/gpt-mini")
     assert gates.gate_for(other, None) is not gates.gate_for(MODEL, None)
-    assert [scope for scope, _ in gates] == [scope_of(other), scope_of(MODEL)]
+    assert [scope for scope, _ in gates] == [account_scope(other), account_scope(MODEL)]
 
 
 def test_the_ceilings_are_those_of_the_model_given_last():

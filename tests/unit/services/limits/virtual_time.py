@@ -1,10 +1,14 @@
-"""An event loop whose time passes only while everybody waits: hours in no time, always alike."""
+"""An event loop whose time passes only while everybody waits: hours in no time.
+
+It stands still while a thread is at work, such as one that asks a database.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import selectors
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
+from concurrent.futures import Executor
 from typing import Any, TypeVar
 
 Result = TypeVar("Result")
@@ -14,8 +18,12 @@ class _PassingTime(selectors.SelectSelector):
     """Instead of waiting for something to happen, lets the time pass until something is due."""
 
     now = 0.0
+    threads = 0
+    """How many are at work."""
 
     def select(self, timeout: float | None = None) -> list[Any]:
+        if self.threads and timeout != 0:
+            return super().select(None)
         ready = super().select(0)
         if not ready:
             assert timeout is not None, "everybody waits for ever"
@@ -30,6 +38,25 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
 
     def time(self) -> float:
         return self._passing.now
+
+    def run_in_executor(
+        self, executor: Executor | None, func: Callable[..., Any], *args: Any
+    ) -> asyncio.Future[Any]:
+        future = super().run_in_executor(executor, func, *args)
+        self._passing.threads += 1
+        future.add_done_callback(self._thread_done)
+        return future
+
+    async def shutdown_default_executor(
+        self,
+        timeout: float | None = None,  # noqa: ASYNC109 - asyncio's own
+    ) -> None:
+        self._passing.threads += 1  # a thread waits for the others
+        await super().shutdown_default_executor()
+        self._passing.threads -= 1
+
+    def _thread_done(self, _: asyncio.Future[Any]) -> None:
+        self._passing.threads -= 1
 
 
 def in_virtual_time(work: Coroutine[Any, Any, Result]) -> Result:

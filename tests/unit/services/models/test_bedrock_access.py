@@ -10,8 +10,9 @@ import pytest
 
 from socratic_bench.domain.manifest import TutorModel
 from socratic_bench.errors import InvalidInput, MissingCredential, MissingExtra
-from socratic_runner.models.aws.access import endpoint_of, region_of
-from socratic_runner.models.registry import check_access, check_model, fingerprint, open_client
+from socratic_bench.providers.registry import check_model, destination, fingerprint
+from socratic_runner.models.aws.access import region_of
+from socratic_runner.models.registry import check_access, open_client
 
 NAME = "bedrock/amazon.nova-lite-v1:0"
 MODEL = TutorModel(id=NAME, options={"region": "eu-west-1"})
@@ -58,8 +59,9 @@ def test_a_password_in_a_base_url_is_refused_and_not_repeated():
 
 
 def test_an_endpoint_of_ones_own_is_taken_as_it_is():
-    assert endpoint_of(TutorModel(id=NAME, base_url="http://[::1]:80/x/")) == "http://[::1]:80/x"
-    assert endpoint_of(TutorModel(id=NAME)) is None
+    where = destination(TutorModel(id=NAME, base_url="http://[::1]:80/x/"))
+    assert (where.url, where.own) == ("http://[::1]:80/x", False)
+    assert destination(TutorModel(id=NAME)) is None
 
 
 ARN = TutorModel(id="bedrock/arn:aws:bedrock:eu-west-3:123456789012:inference-profile/eu.x.y-v1:0")

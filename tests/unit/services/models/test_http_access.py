@@ -5,13 +5,16 @@ from __future__ import annotations
 import pytest
 
 from socratic_bench.domain.manifest import TutorModel
-from socratic_bench.errors import InvalidInput, MissingCredential, MissingExtra
+from socratic_bench.errors import InvalidInput, MissingCredential, MissingExtra, UnlistedEndpoint
+from socratic_bench.providers.endpoints import ANYWHERE, Endpoint, Endpoints, KeySource
+from socratic_bench.providers.presets import PRESETS
+from socratic_bench.providers.registry import check_model, fingerprint
 from socratic_runner.models.http import client as http_client
-from socratic_runner.models.presets import PRESETS
-from socratic_runner.models.registry import check_access, check_model, fingerprint, open_client
+from socratic_runner.models.registry import check_access, open_client
 
 SECRET = "sk-very-secret-9"
 VARIABLES = [preset.key_variable for preset in PRESETS.values() if preset.key_variable]
+ELSEWHERE = "http://127.0.0.1:1"
 
 
 @pytest.fixture(autouse=True)
@@ -27,7 +30,7 @@ HOSTED = [
 
 
 @pytest.mark.parametrize(("model_id", "variable"), [each for each in HOSTED if each[1]])
-def test_a_hosted_model_needs_its_key_in_the_environment(
+def test_a_hosted_model_needs_its_key_in_the_environment_and_nothing_else(
     model_id: str, variable: str, monkeypatch: pytest.MonkeyPatch
 ):
     model = TutorModel(id=model_id)
@@ -46,26 +49,56 @@ def test_a_hosted_model_needs_its_key_in_the_environment(
 @pytest.mark.parametrize(
     "model_id", ["ollama/llama3.2", "vllm/meta/llama", "lmstudio/m", "llamacpp/m"]
 )
-def test_a_server_of_ones_own_needs_no_key(model_id: str):
-    check_access(TutorModel(id=model_id))
+def test_a_server_of_ones_own_needs_no_key_and_in_a_service_a_place_in_its_list(model_id: str):
+    model = TutorModel(id=model_id)
+    check_access(model, endpoints=ANYWHERE)
+    with pytest.raises(UnlistedEndpoint, match=r"http://127.* may not be called .*SOCRATIC_ENDP"):
+        check_access(model)
+    own = PRESETS[model.provider].base_url
+    check_access(model, endpoints=Endpoints((Endpoint("here", own.removesuffix("/v1")),)))
 
 
 @pytest.mark.parametrize("model_id", ["openai/gpt", "anthropic/claude"])
 def test_the_usual_key_goes_to_the_usual_address_only(
     model_id: str, monkeypatch: pytest.MonkeyPatch
 ):
-    elsewhere = TutorModel(id=model_id, base_url="http://127.0.0.1:1/v1")
-    check_access(elsewhere)  # without a key, since none is sent
-    named = elsewhere.model_copy(update={"options": {"api_key_env": "OTHER_KEY"}})
+    elsewhere = TutorModel(id=model_id, base_url=f"{ELSEWHERE}/v1")
+    check_access(elsewhere, endpoints=ANYWHERE)  # without a key, since none is sent
+    bound = ANYWHERE.allowing([("OTHER_KEY", ELSEWHERE)])
     with pytest.raises(MissingCredential, match="OTHER_KEY"):
-        check_access(named)
+        check_access(elsewhere, endpoints=bound, key_variable="OTHER_KEY")
     monkeypatch.setenv("OTHER_KEY", SECRET)
-    check_access(named)
+    check_access(elsewhere, endpoints=bound, key_variable="OTHER_KEY")
+
+
+def test_a_key_goes_nowhere_it_is_not_bound_to(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("OTHER_KEY", SECRET)
+    elsewhere = TutorModel(id="openai/gpt", base_url=f"{ELSEWHERE}/v1")
+    for endpoints in (ANYWHERE, Endpoints((Endpoint("x", ELSEWHERE, KeySource("A_KEY")),))):
+        with pytest.raises(UnlistedEndpoint, match="may not be called with the key in OTHER_KEY"):
+            open_client(elsewhere, endpoints=endpoints, key_variable="OTHER_KEY")
 
 
 def test_the_usual_address_written_out_is_still_the_usual_one():
-    with pytest.raises(MissingCredential, match="OPENAI_API_KEY"):
-        check_access(TutorModel(id="openai/gpt", base_url="https://api.openai.com/v1/"))
+    for spelled in ("https://api.openai.com/v1/", "https://API.OpenAI.com:443/v1"):
+        with pytest.raises(MissingCredential, match="OPENAI_API_KEY"):
+            check_access(TutorModel(id="openai/gpt", base_url=spelled))
+
+
+@pytest.mark.parametrize(
+    "base_url",
+    [
+        "http://api.openai.com/v1",
+        "https://api.openai.com:444/v1",
+        "https://api.openai.com.evil.example/v1",
+        "https://evil.example/https://api.openai.com/v1",
+        "https://api-openai.com/v1",
+    ],
+)
+def test_an_address_like_the_usual_one_is_another(base_url, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("OPENAI_API_KEY", SECRET)
+    with pytest.raises(UnlistedEndpoint):
+        open_client(TutorModel(id="openai/gpt", base_url=base_url))
 
 
 @pytest.mark.parametrize("value", [f"{SECRET}\n", f" {SECRET}", f"{SECRET}\x00", "sk-é", "a b"])
@@ -78,13 +111,15 @@ def test_a_key_that_no_header_can_carry_is_refused_and_not_shown(
     assert value.strip() not in str(refused.value)
 
 
-@pytest.mark.parametrize("value", [SECRET, "sk-proj-Abc", "lower_case", "", "1KEY", "A-B"])
 @pytest.mark.parametrize("model_id", ["openai/gpt", "anthropic/claude"])
-def test_a_key_in_the_place_of_a_variables_name_is_not_shown(model_id: str, value: str):
-    model = TutorModel(id=model_id, options={"api_key_env": value})
-    with pytest.raises(InvalidInput, match="option api_key_env") as refused:
-        check_model(model)
-    assert not value or value not in str(refused.value)
+def test_a_plan_that_names_an_environment_variable_is_not_obeyed(
+    model_id: str, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("OTHER_KEY", SECRET)
+    model = TutorModel(id=model_id, base_url=ELSEWHERE, options={"api_key_env": "OTHER_KEY"})
+    listed = Endpoints((Endpoint("x", ELSEWHERE, KeySource("OTHER_KEY")),))
+    with pytest.raises(InvalidInput, match=r"names an environment variable.*SOCRATIC_ENDPOINTS"):
+        open_client(model, endpoints=listed)
 
 
 @pytest.mark.parametrize(
@@ -103,6 +138,12 @@ def test_a_key_in_the_place_of_a_variables_name_is_not_shown(model_id: str, valu
         ("https://host/v1\nsecret", "holds white space"),
         ("https://hösť/secret", "holds white space or a character"),
         ("", "must begin with http"),
+        ("http://169.254.169.254/latest/secret", "is never called"),
+        ("http://[::ffff:169.254.169.254]/secret", "is never called"),
+        ("http://2852039166/secret", "is never called"),
+        ("http://[fe80::1]/secret", "is never called"),
+        ("http://host\\\\@other/secret", "holds a user or a password"),
+        ("http://ho%73t/secret", "is no address"),
     ],
 )
 @pytest.mark.parametrize("model_id", ["openai/gpt", "openai-compatible/m", "anthropic/claude"])
@@ -146,15 +187,16 @@ def test_without_aiohttp_the_model_is_checked_and_the_access_refused(
     check_model(model)
     for check in (check_access, open_client):
         with pytest.raises(MissingExtra, match=r"socratic-ai-bench-runner\[http\]"):
-            check(model)
+            check(model, endpoints=ANYWHERE)
 
 
 def test_a_proxy_that_cannot_be_used_is_refused_without_its_password(
     monkeypatch: pytest.MonkeyPatch,
 ):
     monkeypatch.setenv("http_proxy", "socks5://user:secret@proxy:1080")
+    model = TutorModel(id="ollama/llama3.2", base_url="http://host/v1")
     with pytest.raises(InvalidInput, match="http_proxy must name") as refused:
-        open_client(TutorModel(id="ollama/llama3.2", base_url="http://host/v1"))
+        open_client(model, endpoints=ANYWHERE)
     assert "secret" not in str(refused.value)
 
 

@@ -171,9 +171,10 @@ def test_no_count_of_a_provider_spoils_a_reply(counts, others, reasoned):
     [
         ("stop", Status.OK),
         ("eos", Status.OK),
-        ("tool_calls", Status.OK),
         ("length", Status.TRUNCATED),
         ("content_filter", Status.REFUSED),
+        ("tool_calls", Status.ERROR),
+        ("a_reason_of_next_year", Status.ERROR),
     ],
 )
 def test_openais_finish_reason_says_how_it_ended(reason: str, status: Status):
@@ -326,6 +327,8 @@ def test_anthropics_thinking_is_no_text_and_its_tokens_are_not_told_apart(kind: 
         ("max_tokens", Status.TRUNCATED),
         ("model_context_window_exceeded", Status.TRUNCATED),
         ("refusal", Status.REFUSED),
+        ("tool_use", Status.ERROR),
+        ("pause_turn", Status.ERROR),
     ],
 )
 def test_anthropics_stop_reason_says_how_it_ended(reason: str, status: Status):

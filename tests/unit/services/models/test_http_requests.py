@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from socratic_bench.domain.manifest import Parameters, TutorModel
-from socratic_runner.models import anthropic, openai_compatible
+from socratic_bench.providers.endpoints import ANYWHERE
 from socratic_runner.models.http.client import HttpClient, Wire
+from socratic_runner.models.registry import open_client
 from tests.contract.models.questions import EARLIER, a_question
 
 PARAMETERS = Parameters(max_tokens=321, temperature=0.4, top_p=0.9)
@@ -17,8 +18,7 @@ QUESTION = a_question(turn=2, parameters=PARAMETERS)
 
 def sent(model_id: str, **options: Any) -> dict[str, Any]:
     model = TutorModel(id=model_id, base_url="http://127.0.0.1:1", options=options)
-    provider = anthropic if model.provider == "anthropic" else openai_compatible
-    client = provider.open_client(model, None)
+    client = open_client(model, endpoints=ANYWHERE)
     assert isinstance(client, HttpClient)
     wire: Wire = client._wire
     return dict(wire.body(QUESTION))

@@ -10,8 +10,9 @@ import pytest
 
 from socratic_bench.domain.manifest import TutorModel
 from socratic_bench.errors import InvalidInput, MissingExtra, UnknownProvider
+from socratic_bench.providers.registry import check_model
 from socratic_runner.models import local
-from socratic_runner.models.registry import check_access, check_model, open_client
+from socratic_runner.models.registry import check_access, open_client
 
 WRONG = [
     ({"id": "reference/sage"}, "no model reference/sage; there is reference/socratic"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,9 +16,11 @@ from socratic_bench.domain.manifest import TutorModel
 from socratic_bench.domain.scenario import Scenario
 from socratic_bench.errors import InvalidInput, ModelCallFailed
 from socratic_bench.ports.models import FailureKind, Question
+from socratic_bench.providers.recordings import LARGEST_RECORDING
+from socratic_bench.providers.registry import check_model, fingerprint
 from socratic_bench.scoring.statuses import Status
 from socratic_runner.models import replay
-from socratic_runner.models.registry import check_model, open_client
+from socratic_runner.models.registry import open_client
 from tests.contract.models.questions import a_question
 
 MODEL = TutorModel(id="replay/recording.jsonl")
@@ -93,7 +96,7 @@ async def test_lines_without_a_repeat_are_repeats_in_their_order(record):
     assert (await client.ask(asked(turn=2))).text == "of another turn"
 
 
-async def test_broken_lines_lose_nothing_but_themselves(record, tmp_path: Path):
+async def test_broken_lines_lose_nothing_but_themselves(record):
     client = record(
         "\ufeff" + json.dumps({"scenario_id": "s", "text": "with a byte order mark"}),
         "{not json",
@@ -101,19 +104,27 @@ async def test_broken_lines_lose_nothing_but_themselves(record, tmp_path: Path):
         {"scenario_id": "s"},
         {"scenario_id": "s", "text": "x", "status": "splendid"},
         {"scenario_id": "s", "text": "x", "output_tokens": -1},
+        {"scenario_id": "s", "text": "x", "output_tokens": 10**13},
+        {"scenario_id": "s", "text": "x", "input_tokens": 10**13},
         {"scenario_id": "s", "repeat": 1, "text": "a second time"},
         {"scenario_id": "s", "text": "the last one"},
     )
     with capture_logs() as logs:
         assert (await client.ask(asked(repeat=1))).text == "with a byte order mark"
     assert (await client.ask(asked(repeat=2))).text == "the last one"
-    file = tmp_path / "recording.jsonl"
     assert [mistake.place for mistake in client.mistakes] == [
-        f"{file}:{n}" for n in (2, 4, 5, 6, 7)
+        f"recording.jsonl:{n}" for n in (2, 4, 5, 6, 7, 8, 9)
     ]
     assert [(entry["line"], entry["file"]) for entry in logs] == [
-        (line, str(file)) for line in (2, 4, 5, 6, 7)
+        (line, "recording.jsonl") for line in (2, 4, 5, 6, 7, 8, 9)
     ]
+
+
+async def test_of_a_file_that_is_no_recording_only_the_first_lines_are_told_of(record):
+    client = record(*["not JSON"] * 1_000, {"scenario_id": "s", "text": "Why?"})
+    with capture_logs() as logs:
+        assert (await client.ask(asked())).text == "Why?"
+    assert len(client.mistakes) == len(logs) == replay.MISTAKES_KEPT
 
 
 async def test_a_file_of_several_models_is_filtered_by_the_option(record):
@@ -144,14 +155,14 @@ async def test_an_empty_response_is_left_for_the_recorder_to_see(record):
 async def test_a_file_that_went_away_is_said_so(record, tmp_path: Path):
     client = record({"scenario_id": "s", "text": "Why?"})
     (tmp_path / "recording.jsonl").unlink()
-    with pytest.raises(ModelCallFailed, match=r"recording\.jsonl cannot be read"):
+    with pytest.raises(ModelCallFailed, match=r"recording\.jsonl: there is no such file"):
         await client.ask(asked())
 
 
 async def test_a_recording_that_changed_after_planning_is_not_replayed(record, tmp_path: Path):
     lines = [{"scenario_id": "s", "text": "Why?"}]
     record(*lines)
-    planned = replay.fingerprint(MODEL, tmp_path)
+    planned = fingerprint(MODEL, base_folder=tmp_path)
     assert (await record(*lines, sha256=planned).ask(asked())).text == "Why?"
     changed = record(*lines, {"scenario_id": "s", "text": "Why not?"}, sha256=planned)
     for _ in range(2):
@@ -161,8 +172,75 @@ async def test_a_recording_that_changed_after_planning_is_not_replayed(record, t
 
 
 def test_a_missing_file_is_found_before_anything_runs(tmp_path: Path):
-    with pytest.raises(InvalidInput, match=r"replay/recording\.jsonl: there is no file /"):
+    with pytest.raises(InvalidInput, match=r"replay/recording\.jsonl: there is no such file"):
         check_model(MODEL, base_folder=tmp_path)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder of recordings, with a secret beside it and links that lead there."""
+    folder = tmp_path / "recordings"
+    (folder / "inner").mkdir(parents=True)
+    (tmp_path / "secret.jsonl").write_text(json.dumps({"scenario_id": "s", "text": "private"}))
+    (tmp_path / "recordings-2").mkdir()
+    (tmp_path / "recordings-2" / "near.jsonl").write_text("{}")
+    (folder / "link.jsonl").symlink_to(tmp_path / "secret.jsonl")
+    (folder / "link").symlink_to(tmp_path)
+    (folder / "circle").symlink_to(folder / "circle")
+    (folder / "inner" / "fine.jsonl").write_text("{}")
+    (folder / "to-fine").symlink_to(folder / "inner")
+    os.mkfifo(folder / "pipe")
+    return folder
+
+
+def refusal(name: str, folder: Path) -> str:
+    """What is said of a recording, its name left out."""
+    with pytest.raises(InvalidInput) as refused:
+        check_model(TutorModel(id=f"replay/{name}"), base_folder=folder)
+    return str(refused.value).replace(name, "NAME")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "../secret.jsonl",
+        "inner/../../secret.jsonl",
+        "{folder}/../secret.jsonl",
+        "/etc/passwd",
+        "/dev/zero",
+        "../recordings-2/near.jsonl",
+        "link.jsonl",
+        "link/secret.jsonl",
+        "circle",
+        "inner",
+        ".",
+        "pipe",
+        "x" * 150 + "/" + "y" * 40,
+    ],
+)
+def test_what_is_no_file_below_the_folder_is_refused_like_one_that_is_not_there(name, folder):
+    name = name.format(folder=folder)
+    assert refusal(name, folder) == refusal("missing.jsonl", folder)
+
+
+@pytest.mark.parametrize("name", ["inner/fine.jsonl", "./inner/fine.jsonl", "to-fine/fine.jsonl"])
+def test_a_file_below_the_folder_is_found_by_any_of_its_names(name, folder):
+    check_model(TutorModel(id=f"replay/{name}"), base_folder=folder)
+
+
+async def test_a_link_that_is_laid_after_the_check_leads_nowhere(record, tmp_path: Path):
+    client = record({"scenario_id": "s", "text": "Why?"})
+    (tmp_path.parent / "elsewhere.jsonl").write_text('{"scenario_id": "s", "text": "private"}')
+    (tmp_path / "recording.jsonl").unlink()
+    (tmp_path / "recording.jsonl").symlink_to(tmp_path.parent / "elsewhere.jsonl")
+    with pytest.raises(ModelCallFailed, match="there is no such file"):
+        await client.ask(asked())
+
+
+def test_a_recording_that_is_too_large_is_not_read(folder):
+    with (folder / "large.jsonl").open("wb") as file:
+        file.truncate(LARGEST_RECORDING + 1)
+    assert "is larger than 32 MB" in refusal("large.jsonl", folder)
 
 
 def test_a_recording_needs_a_folder_to_lie_in():
@@ -172,4 +250,4 @@ def test_a_recording_needs_a_folder_to_lie_in():
 
 def test_the_fingerprint_is_that_of_the_file(tmp_path: Path):
     (tmp_path / "recording.jsonl").write_bytes(b"anything")
-    assert replay.fingerprint(MODEL, tmp_path) == hashlib.sha256(b"anything").hexdigest()
+    assert fingerprint(MODEL, base_folder=tmp_path) == hashlib.sha256(b"anything").hexdigest()

@@ -13,6 +13,8 @@ const AWAY_MS = 5_000;
 const FILTER_FROM = 10;
 const STATES = {
   at_work: ["Running", ""],
+  paused: ["Paused", " Resume it to go on."],
+  cancelled: ["Cancelled", ""],
   overdue: ["Past the deadline", ""],
   out_of_budget: ["Out of budget", " Raise the budget and start it again to go on."],
 };

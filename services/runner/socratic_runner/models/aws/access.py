@@ -14,7 +14,6 @@ from typing import Any, Final
 
 from socratic_bench.domain.manifest import TutorModel
 from socratic_bench.errors import InvalidInput, MissingCredential, MissingExtra
-from socratic_runner.models.http.base_urls import base_url
 
 BEARER_VARIABLE: Final = "AWS_BEARER_TOKEN_BEDROCK"
 
@@ -70,10 +69,11 @@ def _of_environment() -> str | None:
     return next(filter(None, map(os.environ.get, _REGION_VARIABLES)), None)
 
 
-def require_credentials(model: TutorModel) -> None:
+def require_credentials(model: TutorModel, *, bearer: bool) -> None:
     """Raise MissingCredential if it is certain that there are no credentials, or unusable ones.
 
-    An instance may have a role, which only the network can tell: then there may be credentials.
+    `bearer` says whether a bearer token may be used. An instance may have a role, which only the
+    network can tell: then there may be credentials.
     """
     environment = os.environ
     if environment.get("AWS_ACCESS_KEY_ID") and not environment.get("AWS_SECRET_ACCESS_KEY"):
@@ -81,16 +81,19 @@ def require_credentials(model: TutorModel) -> None:
             f"model {model.id}: AWS_ACCESS_KEY_ID is in the environment and AWS_SECRET_ACCESS_KEY "
             "is not; set both"
         )
-    named = any(map(environment.get, _LEADS_TO_CREDENTIALS))
+    leading = [each for each in _LEADS_TO_CREDENTIALS if bearer or each != BEARER_VARIABLE]
+    named = any(map(environment.get, leading))
     may_have_a_role = environment.get("AWS_EC2_METADATA_DISABLED", "").lower() != "true"
     if (named or may_have_a_role) and not environment.get("AWS_PROFILE"):
         return
     profile = _profile(model, "credentials")
     if not (named or may_have_a_role or any(map(_IN_PROFILE.match, profile))):
+        token = f"{BEARER_VARIABLE}, " if bearer else ""
+        only = "" if bearer else f"; {BEARER_VARIABLE} is sent to AWS's own addresses only"
         raise MissingCredential(
             f"model {model.id}: there are no AWS credentials; set AWS_ACCESS_KEY_ID and "
-            f"AWS_SECRET_ACCESS_KEY, {BEARER_VARIABLE}, or AWS_PROFILE in the environment, not in "
-            "the configuration"
+            f"AWS_SECRET_ACCESS_KEY, {token}or AWS_PROFILE in the environment, not in the "
+            f"configuration{only}"
         )
 
 
@@ -105,18 +108,3 @@ def _profile(model: TutorModel, wanted: str) -> Mapping[str, Any]:
         message += " must name a profile of the AWS configuration, which must be readable"
         raise MissingCredential(message) from None
     return profile
-
-
-def endpoint_of(model: TutorModel) -> str | None:
-    """The address `model` is to be reached at instead of its region's own; None: there is none.
-
-    Raises InvalidInput, without repeating the address, which may hold a password.
-    """
-    if model.base_url is None:
-        return None
-    if "@" in model.base_url:
-        raise InvalidInput(
-            f"model {model.id}: base_url holds a user or a password; AWS credentials belong into "
-            "the environment or a profile"
-        )
-    return base_url(model, None)

@@ -15,6 +15,7 @@ from importlib import import_module
 from typing import Any, Final, NamedTuple, Protocol, cast
 
 from socratic_runner.models.aws.access import BEARER_VARIABLE
+from socratic_runner.models.connecting import refuse
 
 _MANY: Final = 10_000
 """Connections at a time: whoever asks has a limit of its own."""
@@ -37,6 +38,9 @@ class Target(NamedTuple):
     region: str
     endpoint: str | None
     """None: the one of the region."""
+
+    own: bool
+    """Whether this is AWS itself: only there goes a bearer token, elsewhere calls are signed."""
 
     connect_timeout: float
     read_timeout: float
@@ -77,7 +81,8 @@ class Connection:
         config = await asyncio.to_thread(import_module, "aiobotocore.config")
         session = library.get_session()
         session.register_component("data_loader", _descriptions())
-        if not os.environ.get(BEARER_VARIABLE) and await session.get_credentials() is None:
+        bearer = self._target.own and os.environ.get(BEARER_VARIABLE)
+        if not bearer and await session.get_credentials() is None:
             # A client without credentials would never have any.
             raise import_module("botocore.exceptions").NoCredentialsError
         client = session.create_client(
@@ -85,12 +90,15 @@ class Connection:
             region_name=self._target.region,
             endpoint_url=self._target.endpoint,
             config=config.AioConfig(
+                # Said here, it goes before a bearer token in the environment.
+                signature_version=None if self._target.own else "v4",
                 retries={"total_max_attempts": 1},
                 connect_timeout=self._target.connect_timeout,
                 read_timeout=self._target.read_timeout,
                 max_pool_connections=_MANY,
                 warm_up_loader_caches=True,
                 connector_args={"socket_factory": kept_alive},
+                http_session_cls=_session_without_redirects(),
             ),
         )
         return cast("BedrockRuntime", await self._opened.enter_async_context(client))
@@ -100,6 +108,28 @@ class Connection:
 def _descriptions() -> object:
     """What reads the descriptions of services: once for all clients, a tenth of a second each."""
     return import_module("botocore.loaders").create_loader()
+
+
+@cache
+def _session_without_redirects() -> type:
+    """What posts for aiobotocore, which would follow a redirect with a session's token."""
+    usual = import_module("aiobotocore.httpsession").AIOHTTPSession
+
+    class Session(usual):  # type: ignore[misc, valid-type]
+        async def _get_session(self, proxy_url: str | None) -> _StaysThere:
+            return _StaysThere(await super()._get_session(proxy_url))
+
+    return Session
+
+
+class _StaysThere:
+    """Posts, and takes a redirect for an answer."""
+
+    def __init__(self, session: Any) -> None:
+        self._session = session
+
+    async def request(self, method: str, **request: Any) -> Any:
+        return await self._session.request(method, **request, allow_redirects=False)
 
 
 def _keep_requests_out_of_logs() -> None:
@@ -118,8 +148,9 @@ def _failed(opening: asyncio.Task[BedrockRuntime]) -> bool:
 def kept_alive(address: tuple[Any, ...]) -> socket.socket:
     """A socket for an address as getaddrinfo gives it, which keeps its connection in use.
 
-    aiobotocore does nothing about its own setting for that.
+    aiobotocore does nothing about its own setting for that. Raises RefusedAddress.
     """
+    refuse(address[4][0])
     made = socket.socket(address[0], address[1], address[2])
     made.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     for option in ("TCP_KEEPIDLE", "TCP_KEEPINTVL"):

@@ -10,17 +10,8 @@ from pydantic import ValidationError
 from socratic_bench.domain.response import Usage
 from socratic_bench.errors import ModelCallFailed
 from socratic_bench.ports.models import FailureKind, Question, Reply
-from socratic_bench.scoring.statuses import Status
-
-_STATUSES: Final = {
-    "max_tokens": Status.TRUNCATED,
-    "model_context_window_exceeded": Status.TRUNCATED,
-    "guardrail_intervened": Status.REFUSED,
-    "content_filtered": Status.REFUSED,
-}
-"""What a stop reason says. Any other one ends an answer that is whole."""
-
-_UNUSABLE: Final = ("malformed_model_output", "malformed_tool_use")
+from socratic_runner.models.stop_reasons import how_it_ended
+from socratic_runner.models.token_counts import count_in
 
 _CACHED: Final = ("cacheReadInputTokens", "cacheWriteInputTokens")
 """Counts of input tokens that are not among the `inputTokens`."""
@@ -84,6 +75,18 @@ class Answer:
         self._reasoned = False
         self._stop_reason: str | None = None
         self._about: Mapping[str, Any] = {}
+        self.headers: Mapping[str, str] = {}
+        """Those of the response, once there is one."""
+
+    @property
+    def finished(self) -> bool:
+        """Whether the model said that it stopped, and why."""
+        return self._stop_reason is not None
+
+    @property
+    def complete(self) -> bool:
+        """Whether nothing more is to come that anybody needs."""
+        return self.finished and bool(self._about)
 
     def take_event(self, event: Mapping[str, Any]) -> bool:
         """Read one event of a stream; whether it brought text or reasoning."""
@@ -124,29 +127,31 @@ class Answer:
         if reason is None:
             message = "Bedrock's reply ended without saying that it was finished"
             raise ModelCallFailed(FailureKind.CUT_STREAM, message, retryable=True)
-        if reason in _UNUSABLE:
-            message = f"Bedrock could not use what the model wrote: {reason}"
-            raise ModelCallFailed(FailureKind.MALFORMED_REPLY, message, retryable=True)
+        if not isinstance(reason, str):
+            raise _malformed(TypeError(f"its stop reason is {reason!r}"))
+        ended = how_it_ended(reason)
+        if isinstance(ended, FailureKind):
+            message = f"Bedrock did not finish its reply; its stop reason is {reason}"
+            raise ModelCallFailed(ended, message, retryable=True)
         try:
             return Reply(
                 text="".join(self._texts),
-                status=_STATUSES.get(reason, Status.OK),
+                status=ended.status,
                 usage=self._usage(),
                 latency_ms=latency_ms,
                 stop_reason=reason,
                 model_version=self._version(),
                 first_token_ms=first_token_ms,
+                error_kind=ended.error_kind,
             )
         except (AttributeError, TypeError, ValidationError) as error:
             raise _malformed(error) from None
 
     def _usage(self) -> Usage:
-        counts = self._about.get("usage")
-        if counts is None:
-            return Usage()
-        written, read = counts.get("outputTokens"), counts.get("inputTokens")
+        counts = self._about.get("usage") or {}
+        written, read = count_in(counts.get("outputTokens")), count_in(counts.get("inputTokens"))
         if read is not None:
-            read += sum(counts.get(name) or 0 for name in _CACHED)
+            read += sum(count_in(counts.get(name)) or 0 for name in _CACHED)
         return Usage(
             # Bedrock does not count reasoning apart from the answer.
             visible_output_tokens=None if self._reasoned else written,

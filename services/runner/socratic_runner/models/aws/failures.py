@@ -12,12 +12,14 @@ from typing import Any, Final
 from socratic_bench.errors import ModelCallFailed
 from socratic_bench.ports.models import FailureKind
 from socratic_runner.models.aws.access import BEARER_VARIABLE
+from socratic_runner.models.connecting import refused_address
 from socratic_runner.models.http import failure_tables
-from socratic_runner.models.http.failures import Failures
+from socratic_runner.models.http.failures import LONGEST_FOREIGN_MESSAGE, Failures
 from socratic_runner.models.http.keys import HIDDEN, Key
 from socratic_runner.models.http.retry_after import retry_after
 
-_FAILURES: Final = Failures("Bedrock", None)
+_OWN: Final = Failures("Bedrock", None)
+_FOREIGN: Final = Failures("Bedrock", None, longest=LONGEST_FOREIGN_MESSAGE)
 
 _BY_CODE: Final = {
     "throttlingexception": FailureKind.RATE_LIMITED,
@@ -26,10 +28,15 @@ _BY_CODE: Final = {
     "serviceunavailableexception": FailureKind.OVERLOADED,
     "modelnotreadyexception": FailureKind.OVERLOADED,
     "internalserverexception": FailureKind.OVERLOADED,
+    "internalfailure": FailureKind.OVERLOADED,
+    "serviceunavailable": FailureKind.OVERLOADED,
+    "throttling": FailureKind.RATE_LIMITED,
     "modeltimeoutexception": FailureKind.TIMEOUT,
     "modelerrorexception": FailureKind.UNKNOWN,
     "modelstreamerrorexception": FailureKind.CUT_STREAM,
     "accessdenied": FailureKind.AUTH,
+    "notauthorized": FailureKind.AUTH,
+    "optinrequired": FailureKind.AUTH,
     "accessdeniedexception": FailureKind.AUTH,
     "unrecognizedclientexception": FailureKind.AUTH,
     "expiredtokenexception": FailureKind.AUTH,
@@ -82,19 +89,38 @@ _SECRET: Final = re.compile(
 """What AWS repeats of a request whose signature it does not accept."""
 
 
-def failure_of(error: Exception) -> ModelCallFailed | None:
-    """The failure that `error` means; None if it comes neither from Bedrock nor the way there."""
-    exceptions = import_module("botocore.exceptions")
+def failure_of(
+    error: Exception, headers: Mapping[str, str] | None = None, *, own: bool = True
+) -> ModelCallFailed | None:
+    """The failure that `error` means; None if it comes neither from Bedrock nor the way there.
+
+    `headers` are those of the reply that it came in. `own` says whether AWS itself was asked; what
+    another server says is kept shorter.
+    """
     if isinstance(error, ModelCallFailed):
         return error
+    found = _found(error, headers)
+    if found is None:
+        return None
+    kind, message, wait = found
+    return (_OWN if own else _FOREIGN).failure(kind, without_credentials(message), wait=wait)
+
+
+def _found(
+    error: Exception, headers: Mapping[str, str] | None
+) -> tuple[FailureKind, str, float | None] | None:
+    """The class of an error, what it says, and how long to wait."""
+    exceptions = import_module("botocore.exceptions")
     if isinstance(error, exceptions.ClientError):
-        return _answered(error.response)
+        return _answered(error.response, headers or {})
+    if refused := refused_address(error):
+        return FailureKind.BAD_REQUEST, f"cannot be asked: {refused}", None
     if isinstance(error, exceptions.BotoCoreError):
-        return _failure(_kind_of_exception(error), f"cannot be asked: {error}")
+        return _kind_of_exception(error), f"cannot be asked: {error}", None
     kind = _kind_within_a_reply(error)
     # Of aiohttp's errors the message only: they know the headers of the request.
     message = f"did not finish its reply: {str(error) or type(error).__name__}"
-    return None if kind is None else _failure(kind, message)
+    return None if kind is None else (kind, message, None)
 
 
 def _kind_of_exception(error: Any) -> FailureKind:
@@ -120,17 +146,16 @@ def _kind_within_a_reply(error: Exception) -> FailureKind | None:
     return None
 
 
-def _answered(response: Mapping[str, Any]) -> ModelCallFailed:
+def _answered(
+    response: Mapping[str, Any], headers: Mapping[str, str]
+) -> tuple[FailureKind, str, float | None]:
     error, metadata = response.get("Error", {}), response.get("ResponseMetadata", {})
     code, message = str(error.get("Code", "")), str(error.get("Message", ""))
     status = metadata.get("HTTPStatusCode")
-    headers = {"Retry-After": metadata.get("HTTPHeaders", {}).get("retry-after", "")}
+    headers = metadata.get("HTTPHeaders") or headers
     name = "" if code == str(status) else f" ({code})"  # botocore puts one for the other
-    return _failure(
-        kind_of(code, status, message),
-        f"answered HTTP {status}{name}: {message or 'without a message'}",
-        wait=retry_after(headers, datetime.now(UTC)),
-    )
+    said = f"answered HTTP {status}{name}: {message or 'without a message'}"
+    return kind_of(code, status, message), said, retry_after(headers, datetime.now(UTC))
 
 
 def kind_of(code: str, status: int | None, message: str) -> FailureKind:
@@ -139,17 +164,16 @@ def kind_of(code: str, status: int | None, message: str) -> FailureKind:
     The code decides where it is one of AWS's; a gateway's is its status.
     """
     kind = _BY_CODE.get(code.lower())
+    if status is not None and 300 <= status < 400:
+        return FailureKind.BAD_REQUEST  # a redirect, which is not followed
     if kind is None:
         kind = failure_tables.kind_of(status, (), message)
     too_long = kind is FailureKind.BAD_REQUEST and _TOO_LONG.search(message)
     return FailureKind.CONTEXT_TOO_LONG if too_long else kind
 
 
-def _failure(kind: FailureKind, message: str, *, wait: float | None = None) -> ModelCallFailed:
-    return _FAILURES.failure(kind, _without_credentials(message), wait=wait)
-
-
-def _without_credentials(text: str) -> str:
+def without_credentials(text: str) -> str:
+    """`text` without what a request carries to show who sent it."""
     for variable in _SECRET_VARIABLES:
         if value := os.environ.get(variable):
             text = Key(value).hide_in(text)

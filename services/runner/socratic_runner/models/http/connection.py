@@ -12,10 +12,14 @@ from urllib.parse import urlsplit
 from urllib.request import getproxies_environment, proxy_bypass
 
 import aiohttp
+from aiohttp.http_exceptions import HttpProcessingError
 
 from socratic_bench.domain.manifest import Limits
 from socratic_bench.errors import InvalidInput, ModelCallFailed
 from socratic_bench.ports.models import FailureKind
+from socratic_runner.models.connecting import new_socket, refused_address
+from socratic_runner.models.http.connect_errors import why
+from socratic_runner.models.http.connectors import KEPT_SECONDS, QuietConnector
 from socratic_runner.models.http.failures import Failures
 from socratic_runner.models.http.reading import Reading
 from socratic_runner.models.http.server_sent_events import EventDecoder
@@ -31,6 +35,14 @@ _ERROR_SECONDS: Final = 5.0
 
 _TAIL_SECONDS: Final = 0.5
 """How long the end of a body may take after the end of its reply, to have the connection again."""
+
+_COUNTS_SECONDS: Final = 5.0
+"""How long the count of tokens may take after the stop reason."""
+
+_MARGIN_SECONDS: Final = 0.5
+"""How long before a call's deadline a finished reply is taken, whatever may still come."""
+
+_STARTS_OF_EVENTS: Final = (b"data:", b"event:", b"id:", b"retry:", b":")
 
 
 class Connection:
@@ -55,9 +67,11 @@ class Connection:
         }
         self._limits = limits
         self._failures = failures
-        # llama.cpp closes a connection after a stream without having said so, and a call that is
-        # just then made on it is lost. Without TLS a connection of its own costs next to nothing.
-        self._one_call_each = streamed and url.startswith("http://")
+        self._streamed = streamed
+        # Some servers close a connection without having said so, and a call that is just then made
+        # on it is lost: a look at it right before may be too early. Without TLS a connection of its
+        # own costs some processor time and no waiting.
+        self._one_call_each = url.startswith("http://")
         self._proxy = _proxy_for(url)
         self._session: aiohttp.ClientSession | None = None
         self._closed = False
@@ -72,6 +86,7 @@ class Connection:
             raise self._failures.failure(FailureKind.UNKNOWN, message, passing=False)
         data = json.dumps(body).encode()
         began = False
+        ends_at = _now() + self._limits.timeout_seconds - _MARGIN_SECONDS
         try:
             async with (
                 asyncio.timeout(None) as patience,
@@ -84,9 +99,10 @@ class Connection:
                 ) as response,
             ):
                 began = True
-                await _read(response, reading, patience)
+                reading.headers = response.headers
+                await _read(response, reading, patience, ends_at)
         except (aiohttp.ClientError, OSError) as error:
-            if not reading.finished:
+            if not (reading.settled or reading.complete):
                 raise self._lost(error, reading, began=began) from None
         except (asyncio.CancelledError, RuntimeError) as error:
             if not self._ended_by_closing():
@@ -104,13 +120,13 @@ class Connection:
         if self._session is None:
             self._session = aiohttp.ClientSession(
                 # How many calls there are at once is decided elsewhere.
-                connector=aiohttp.TCPConnector(limit=0, force_close=self._one_call_each),
+                connector=_connector(one_call_each=self._one_call_each),
                 timeout=aiohttp.ClientTimeout(
                     total=None, connect=self._limits.connect_timeout_seconds
                 ),
                 headers=self._headers,
                 cookie_jar=aiohttp.DummyCookieJar(),
-                trace_configs=[self._clock()],
+                trace_configs=[self._clock()] if self._streamed else None,
             )
         return self._session
 
@@ -147,66 +163,107 @@ class Connection:
         failure = self._failures.failure
         if self._closed:
             return reading.cut("the client was closed before the reply was finished")
+        if refused := refused_address(error):
+            return failure(FailureKind.BAD_REQUEST, f"cannot be asked: {refused}")
         if isinstance(error, TimeoutError) and not isinstance(error, aiohttp.ClientError):
             seconds = self._limits.first_byte_timeout_seconds
             return failure(FailureKind.TIMEOUT, f"sent no first byte within {seconds:g} s")
-        if isinstance(error, aiohttp.ClientResponseError):
+        if isinstance(error, aiohttp.ClientResponseError) or _is_undecodable(error):
             return self._failed_handshake(error)
-        message = str(error) or type(error).__name__
+        message = why(error)
         if isinstance(error, aiohttp.ConnectionTimeoutError):
             message = f"no connection within {self._limits.connect_timeout_seconds:g} s"
         if began:
             return reading.cut(message)
         return failure(FailureKind.UNREACHABLE, f"cannot be reached: {message}")
 
-    def _failed_handshake(self, error: aiohttp.ClientResponseError) -> ModelCallFailed:
+    def _failed_handshake(self, error: BaseException) -> ModelCallFailed:
         if isinstance(error, aiohttp.ClientHttpProxyError):
             message = f"cannot be reached: the proxy answered HTTP {error.status} {error.message}"
             return self._failures.failure(FailureKind.UNREACHABLE, message)
-        message = f"sent something that is no HTTP: {error.message}"
-        return self._failures.failure(FailureKind.MALFORMED_REPLY, message)
+        wrong = "a reply that cannot be read" if _is_undecodable(error) else "what is no HTTP"
+        said = getattr(error.__cause__ or error, "message", str(error))
+        return self._failures.failure(FailureKind.MALFORMED_REPLY, f"sent {wrong}: {said}")
+
+
+def _is_undecodable(error: BaseException) -> bool:
+    """Whether a body came in an encoding that it was not asked for, or is not in."""
+    cause = error.__cause__
+    return isinstance(cause, HttpProcessingError) and "content-encoding" in cause.message
+
+
+def _connector(*, one_call_each: bool) -> aiohttp.TCPConnector:
+    if one_call_each:
+        return aiohttp.TCPConnector(limit=0, force_close=True, socket_factory=new_socket)
+    return QuietConnector(limit=0, keepalive_timeout=KEPT_SECONDS, socket_factory=new_socket)
 
 
 async def _read(
-    response: aiohttp.ClientResponse, reading: Reading, patience: asyncio.Timeout
+    response: aiohttp.ClientResponse, reading: Reading, patience: asyncio.Timeout, ends_at: float
 ) -> None:
+    """Read a response. Its call ends at `ends_at`, by the loop's clock."""
     if not 200 <= response.status < 300:
         patience.reschedule(None)
         body = await _beginning(response)
         raise reading.failures.answered(response.status, response.headers, body)
     if reading.streamed and response.content_type != "application/json":
-        await _read_events(response, reading, patience)
+        await _read_events(response, reading, patience, ends_at)
     else:
-        reading.take_whole(await _whole(response, reading, patience))
+        await _read_whole(response, reading, patience)
 
 
 async def _read_events(
-    response: aiohttp.ClientResponse, reading: Reading, patience: asyncio.Timeout
+    response: aiohttp.ClientResponse, reading: Reading, patience: asyncio.Timeout, ends_at: float
 ) -> None:
-    decoder, size, complete = EventDecoder(), 0, False
+    decoder, size, complete, settled = EventDecoder(), 0, False, False
+    before: list[bytes] | None = []
+    """What came before the first event."""
     async for piece in response.content.iter_any():
         if complete:
             continue
-        patience.reschedule(None)
         size += len(piece)
         _check_size(size, reading)
-        for event in decoder.feed(piece):
-            reading.take_event(event)
+        events = decoder.feed(piece)
+        before = None if before is None or events else [*before, piece]
+        reading.take_events(events)
         complete = reading.complete
         if complete:
-            patience.reschedule(asyncio.get_running_loop().time() + _TAIL_SECONDS)
+            patience.reschedule(_now() + _TAIL_SECONDS)
+        elif not reading.settled:
+            settled = False
+            patience.reschedule(None)
+        elif not settled:
+            settled = True
+            patience.reschedule(min(_now() + _COUNTS_SECONDS, ends_at))
+    if before:
+        _take_no_stream(b"".join(before), reading)
 
 
-async def _whole(
+def _take_no_stream(body: bytes, reading: Reading) -> None:
+    """Take what came instead of events: a whole reply, an error, or something else."""
+    start = body.lstrip()
+    if start.startswith((b"{", b"[")):
+        reading.take_whole(body)
+    elif start and not start.startswith(_STARTS_OF_EVENTS):
+        raise reading.unreadable("it is no event stream", start)
+
+
+async def _read_whole(
     response: aiohttp.ClientResponse, reading: Reading, patience: asyncio.Timeout
-) -> bytes:
+) -> None:
     pieces, size = [], 0
-    async for piece in response.content.iter_any():
-        patience.reschedule(None)
-        size += len(piece)
-        _check_size(size, reading)
-        pieces.append(piece)
-    return b"".join(pieces)
+    try:
+        async for piece in response.content.iter_any():
+            patience.reschedule(None)
+            size += len(piece)
+            _check_size(size, reading)
+            pieces.append(piece)
+    except (aiohttp.ClientError, OSError):
+        # All of the reply may be there, and only its length be wrong.
+        with suppress(ModelCallFailed):
+            reading.take_whole(b"".join(pieces))
+        raise
+    reading.take_whole(b"".join(pieces))
 
 
 async def _beginning(response: aiohttp.ClientResponse) -> bytes:
@@ -219,6 +276,10 @@ async def _beginning(response: aiohttp.ClientResponse) -> bytes:
                 if len(body) > LARGEST_ERROR:
                     break
     return body[:LARGEST_ERROR]
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()
 
 
 def _check_size(size: int, reading: Reading) -> None:

@@ -48,21 +48,48 @@ _NAMES: Final = {
     "billing_error": FailureKind.AUTH,
     "enforced_spend_limit_reached": FailureKind.AUTH,
     "invalid_api_key": FailureKind.AUTH,
+    "budget_exceeded": FailureKind.AUTH,  # LiteLLM
+    "insufficient_credits": FailureKind.AUTH,
     "model_not_found": FailureKind.NOT_FOUND,
 }
 """What a provider calls an error, where the name says more than the number beside it."""
 
 _BROAD_NAMES: Final = {
+    "overloaded": FailureKind.OVERLOADED,
     "overloaded_error": FailureKind.OVERLOADED,
     "unavailable_error": FailureKind.OVERLOADED,
+    "service_unavailable": FailureKind.OVERLOADED,
+    "serviceunavailableerror": FailureKind.OVERLOADED,
+    "bad_gateway": FailureKind.OVERLOADED,
+    "provider_unavailable": FailureKind.OVERLOADED,  # OpenRouter
+    "provider_overloaded": FailureKind.OVERLOADED,
+    "unavailable": FailureKind.OVERLOADED,  # Google
     "rate_limit_error": FailureKind.RATE_LIMITED,
     "rate_limit_exceeded": FailureKind.RATE_LIMITED,
+    "rate_limited": FailureKind.RATE_LIMITED,
+    "too_many_requests": FailureKind.RATE_LIMITED,
+    "throttling_error": FailureKind.RATE_LIMITED,  # LiteLLM
+    "ratelimiterror": FailureKind.RATE_LIMITED,
+    "resource_exhausted": FailureKind.RATE_LIMITED,  # Google
     "authentication_error": FailureKind.AUTH,
+    "authenticationerror": FailureKind.AUTH,
+    "auth_error": FailureKind.AUTH,  # LiteLLM
+    "unauthenticated": FailureKind.AUTH,  # Google
     "permission_error": FailureKind.AUTH,
+    "permission_denied": FailureKind.AUTH,
+    "permissiondeniederror": FailureKind.AUTH,
     "not_found_error": FailureKind.NOT_FOUND,
+    "notfounderror": FailureKind.NOT_FOUND,  # vLLM and LiteLLM
+    "not_found": FailureKind.NOT_FOUND,
     "invalid_request_error": FailureKind.BAD_REQUEST,
+    "invalid_request": FailureKind.BAD_REQUEST,
+    "badrequesterror": FailureKind.BAD_REQUEST,
+    "invalid_argument": FailureKind.BAD_REQUEST,
+    "timeout": FailureKind.TIMEOUT,
     "timeout_error": FailureKind.TIMEOUT,
+    "deadline_exceeded": FailureKind.TIMEOUT,
     "server_error": FailureKind.UNKNOWN,
+    "internalservererror": FailureKind.UNKNOWN,
     "api_error": FailureKind.UNKNOWN,
 }
 """Names that say less than a number; within a stream there may be nothing else."""

@@ -17,23 +17,29 @@ from socratic_runner.models.http.retry_after import retry_after
 LONGEST_MESSAGE: Final = 1000
 """Characters of a provider's message that are kept."""
 
+LONGEST_FOREIGN_MESSAGE: Final = 200
+"""The same where a configuration names another address: it may be any server, and what it says is
+shown to whoever reads results."""
+
 
 class Failures:
     """Makes failures of what one provider says, or does not say."""
 
-    def __init__(self, who: str, key: Key | None) -> None:
+    def __init__(self, who: str, key: Key | None, *, longest: int = LONGEST_MESSAGE) -> None:
         self._who = who
         self._key = key
+        self._longest = longest
 
     def failure(
         self, kind: FailureKind, message: str, *, wait: float | None = None, passing: bool = True
     ) -> ModelCallFailed:
         """A failure of a kind. `passing` says whether another try may help, if the kind allows."""
-        message = f"{self._who} {self.one_line(message, LONGEST_MESSAGE + 100)}"
+        message = f"{self._who} {self.one_line(message, self._longest + 100)}"
         if kind in UNUSABLE:
             return ModelUnusable(kind, message)
+        # Whoever else asks the provider waits, even if this call is not to be made again.
+        wait = wait if kind in PASSING else None
         retryable = passing and kind in PASSING
-        wait = wait if retryable else None
         return ModelCallFailed(kind, message, retryable=retryable, retry_after=wait)
 
     def answered(self, status: int, headers: Mapping[str, str], body: bytes) -> ModelCallFailed:
@@ -42,30 +48,39 @@ class Failures:
             return self._redirected(status, headers)
         problem = read_problem(body)
         kind = kind_of(status, problem.names, problem.message)
+        return self._told(kind, f"answered HTTP {status}", problem, headers)
+
+    def reported(self, parsed: Any, headers: Mapping[str, str] | None = None) -> ModelCallFailed:
+        """The failure that an error within a reply stands for, whose status said all is well.
+
+        `headers` are those of the reply.
+        """
+        problem = problem_in(parsed)
+        kind = kind_of(problem.status, problem.names, problem.message)
+        return self._told(kind, "reported an error within its reply", problem, headers or {})
+
+    def one_line(self, text: str, longest: int) -> str:
+        """`text` without the key, line breaks and control characters, and not too long."""
+        visible = text
+        if not text.isprintable():
+            visible = "".join(each if each.isprintable() else " " for each in text)
+        line = hide(" ".join(visible.split()), self._key)
+        return line if len(line) <= longest else f"{line[: longest - 1]}…"
+
+    def _told(
+        self, kind: FailureKind, what: str, problem: Problem, headers: Mapping[str, str]
+    ) -> ModelCallFailed:
         wait = retry_after(headers, datetime.now(UTC))
         return self.failure(
             kind,
-            f"answered HTTP {status}{self._said(problem)}",
+            f"{what}{self._said(problem)}",
             wait=wait if wait is not None else problem.retry_after,
             passing=headers.get("x-should-retry") != "false",
         )
 
-    def reported(self, parsed: Any) -> ModelCallFailed:
-        """The failure that an error within a reply stands for, whose status said all is well."""
-        problem = problem_in(parsed)
-        kind = kind_of(problem.status, problem.names, problem.message)
-        message = f"reported an error within its reply{self._said(problem)}"
-        return self.failure(kind, message, wait=problem.retry_after)
-
-    def one_line(self, text: str, longest: int) -> str:
-        """`text` without the key, line breaks and control characters, and not too long."""
-        visible = "".join(each if each.isprintable() else " " for each in text)
-        line = hide(" ".join(visible.split()), self._key)
-        return line if len(line) <= longest else f"{line[: longest - 1]}…"
-
     def _said(self, problem: Problem) -> str:
         name = f" ({self.one_line(problem.names[0], 100)})" if problem.names else ""
-        message = self.one_line(problem.message, LONGEST_MESSAGE)
+        message = self.one_line(problem.message, self._longest)
         return f"{name}: {message}" if message else name
 
     def _redirected(self, status: int, headers: Mapping[str, str]) -> ModelCallFailed:

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from datetime import UTC, datetime
+from typing import Any, Final
 
-from socratic_runner.models.http.retry_after import delay
+from socratic_runner.models.http.retry_after import delay, in_words, retry_after
+
+_WAITS: Final = ("retry_after", "retry_after_seconds")
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,13 +28,18 @@ class Problem:
     """Seconds to wait, where the body says so."""
 
 
+def parse(body: bytes) -> Any:
+    """The JSON in a body; None where it is none."""
+    try:
+        return json.loads(body)
+    except (ValueError, RecursionError):
+        return None
+
+
 def read_problem(body: bytes) -> Problem:
     """What the body of an error says; where that is no JSON, all of it is the message."""
-    try:
-        parsed = json.loads(body)
-    except (ValueError, RecursionError):
-        return Problem(body.decode(errors="replace"))
-    return problem_in(parsed)
+    parsed = parse(body)
+    return Problem(body.decode(errors="replace")) if parsed is None else problem_in(parsed)
 
 
 def problem_in(parsed: Any) -> Problem:
@@ -41,21 +50,28 @@ def problem_in(parsed: Any) -> Problem:
         parsed = parsed["error"]
     if not isinstance(parsed, dict):
         return Problem(_text(parsed))
-    details = parsed.get("details")
+    details, metadata = parsed.get("details"), parsed.get("metadata")
     names = (
         _member(details, "error_code"),
         parsed.get("code"),
         _member(parsed.get("innererror"), "code"),
+        _member(metadata, "error_type"),  # OpenRouter
         parsed.get("type"),
         parsed.get("status"),
     )
-    code = parsed.get("code")
+    message = _message(parsed)
     return Problem(
-        message=_message(parsed),
-        names=tuple(name for name in names if isinstance(name, str)),
-        status=code if type(code) is int and 400 <= code < 600 else None,
-        retry_after=_retry_after(details),
+        message=message,
+        names=tuple(name for name in names if isinstance(name, str) and not name.isdigit()),
+        status=_status(parsed.get("code")),
+        retry_after=next(_waits(parsed, message), None),
     )
+
+
+def _status(code: Any) -> int | None:
+    """A number like an HTTP status; LiteLLM and Azure send it as text."""
+    number = int(code) if isinstance(code, str) and code.isascii() and code.isdigit() else code
+    return number if type(number) is int and 400 <= number < 600 else None
 
 
 def _message(problem: dict[str, Any]) -> str:
@@ -64,14 +80,23 @@ def _message(problem: dict[str, Any]) -> str:
     return f"{_text(said)}: {_text(behind)}" if behind else _text(said)
 
 
-def _retry_after(details: Any) -> float | None:
-    """Google's way of saying it: one of a list of details."""
-    if isinstance(details, list):
-        for detail in details:
-            duration = _member(detail, "retryDelay")
-            if isinstance(duration, str):
-                return delay(duration)
-    return None
+def _waits(problem: dict[str, Any], message: str) -> Iterator[float]:
+    """How long to wait, in each of the ways in which a body says so, the most exact first."""
+    details, metadata = problem.get("details"), problem.get("metadata")
+    for detail in details if isinstance(details, list) else ():
+        yield from _given(delay(_member(detail, "retryDelay")))  # Google
+    for place in (problem, metadata):
+        for name in _WAITS:
+            yield from _given(delay(_member(place, name)))
+    headers = _member(metadata, "headers")
+    if isinstance(headers, Mapping):  # those that a router was sent itself
+        yield from _given(retry_after(headers, datetime.now(UTC)))
+    yield from _given(in_words(message))
+
+
+def _given(seconds: float | None) -> Iterator[float]:
+    if seconds is not None:
+        yield seconds
 
 
 def _member(parsed: Any, name: str) -> Any:

@@ -4,42 +4,43 @@ from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
-from typing import Annotated, Any, ClassVar, Final, TypeVar
+from collections.abc import Iterable, Mapping
+from typing import Annotated, Any, Final, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ValidationError
 
 from socratic_bench.domain.response import Usage
 from socratic_bench.errors import ModelCallFailed
 from socratic_bench.ports.models import FailureKind, Reply
-from socratic_bench.scoring.score import MOST_TOKENS
-from socratic_bench.scoring.statuses import Status
 from socratic_runner.models.http.failures import Failures
+from socratic_runner.models.http.problems import parse
 from socratic_runner.models.http.server_sent_events import Event
+from socratic_runner.models.stop_reasons import Ended, how_it_ended
+from socratic_runner.models.token_counts import count_in
 
 _LONGEST_NAME: Final = 200
 """Characters of a stop reason or a model's version that are kept."""
 
-
-_MOST: Final = MOST_TOKENS // 4
-"""Of one count: so that the sum of those that belong together is none too large either."""
-
-
-def _count(value: Any) -> int | None:
-    return value if type(value) is int and 0 <= value <= _MOST else None
+LONGEST_START: Final = 200
+"""Bytes that are told of a reply that cannot be read."""
 
 
-Count = Annotated[int | None, BeforeValidator(_count)]
+Count = Annotated[int | None, BeforeValidator(count_in)]
 """A number of tokens; what cannot be one is no count, and spoils no reply."""
+
+Name = Annotated[
+    str | None, BeforeValidator(lambda value: value if isinstance(value, str) else None)
+]
+"""A text that nothing depends on; what is none spoils no reply."""
+
+Aside = BeforeValidator(lambda value: value if isinstance(value, dict) else None)
+"""Of an object beside the text: what is none spoils no reply."""
 
 Shape = TypeVar("Shape", bound=BaseModel)
 
 
 class Reading(ABC):
     """One reply. Its provider's wire format is a subclass."""
-
-    statuses: ClassVar[Mapping[str, Status]]
-    """What a stop reason says of the reply, where it is not OK."""
 
     def __init__(self, failures: Failures, *, streamed: bool) -> None:
         self.streamed = streamed
@@ -49,6 +50,9 @@ class Reading(ABC):
         """Whether nothing more is to come that anybody needs."""
 
         self.failures = failures
+        self.headers: Mapping[str, str] = {}
+        """Those of the response, once there is one."""
+
         self._texts: list[str] = []
         self._reasoned = False
         """Whether the model reasoned where one can see it."""
@@ -75,29 +79,62 @@ class Reading(ABC):
         return self._stop_reason is not None
 
     @property
+    def settled(self) -> bool:
+        """Whether it can be taken as it is, whatever else may come.
+
+        Where nothing but reasoning came so far, a stop reason may be a mistake of the server.
+        """
+        return self.finished and (self.wrote or not self._reasoned)
+
+    @property
     def wrote(self) -> bool:
         """Whether there is any text."""
         return bool(self._texts)
 
-    def _status(self) -> Status:
-        return self.statuses.get(self._stop_reason or "", Status.OK)
+    def take_events(self, events: Iterable[Event]) -> None:
+        """Take these events of a stream, until it is complete. Raises what `take_event` raises.
+
+        What goes wrong after a reply is settled takes nothing from it.
+        """
+        for event in events:
+            if self.complete:
+                return
+            if not event.data.strip():
+                continue  # so gateways say that they are there
+            try:
+                self.take_event(event)
+            except ModelCallFailed:
+                if not self.settled:
+                    raise
+                self.complete = True
+
+    def _ended(self, reason: str) -> Ended:
+        """Raises ModelCallFailed if the stop reason says that the provider gave up."""
+        ended = how_it_ended(reason)
+        if isinstance(ended, Ended):
+            return ended
+        message = f"did not finish its reply; its stop reason is {reason}"
+        raise self.failures.failure(ended, message)
 
     def reply(self) -> Reply:
         """The reply. Raises ModelCallFailed if it ended without saying that it was finished."""
         if self._stop_reason is None:
             raise self.cut("the reply ended without saying that it was finished")
+        reason = self.failures.one_line(self._stop_reason, _LONGEST_NAME)
+        ended = self._ended(reason)
         return Reply(
             text="".join(self._texts),
-            status=self._status(),
+            status=ended.status,
             usage=self._usage(),
             latency_ms=round((self._last - self._started) * 1000),
-            stop_reason=self.failures.one_line(self._stop_reason, _LONGEST_NAME),
+            stop_reason=reason,
             model_version=self.failures.one_line(self._model or "", _LONGEST_NAME) or None,
             first_token_ms=(
                 None
                 if self._first_token is None
                 else round((self._first_token - self._started) * 1000)
             ),
+            error_kind=ended.error_kind,
         )
 
     def cut(self, why: str) -> ModelCallFailed:
@@ -111,19 +148,45 @@ class Reading(ABC):
             return shape.model_validate_json(data)
         except ValidationError as error:
             first = error.errors(include_url=False, include_input=False, include_context=False)[0]
-            place = ".".join(str(step) for step in first["loc"]) or "the reply"
-            message = f"sent a reply that cannot be read: {place}: {first['msg']}"
-            raise self.failures.failure(FailureKind.MALFORMED_REPLY, message) from None
+        raise self._reported_in(data) or self.unreadable(
+            f"{'.'.join(str(step) for step in first['loc']) or 'the reply'}: {first['msg']}", data
+        )
+
+    def unreadable(self, why: str, data: bytes) -> ModelCallFailed:
+        """The failure of a reply that is none, with its beginning."""
+        begins = self.failures.one_line(
+            data[:LONGEST_START].decode(errors="replace"), LONGEST_START
+        )
+        told = f"; it begins: {begins}" if begins else ""
+        message = f"sent a reply that cannot be read: {why}{told}"
+        return self.failures.failure(FailureKind.MALFORMED_REPLY, message)
+
+    def reported(self, error: Any) -> ModelCallFailed:
+        """The failure that an error within the reply stands for."""
+        return self.failures.reported({"error": error}, self.headers)
+
+    def _reported_in(self, data: bytes) -> ModelCallFailed | None:
+        """The same, of data of another form than a reply has; None where there is no error."""
+        parsed = parse(data)
+        if isinstance(parsed, list) and parsed:
+            parsed = parsed[0]  # so does Google
+        if not isinstance(parsed, dict):
+            return None
+        is_error = parsed.get("error") or "error" in (parsed.get("object"), parsed.get("type"))
+        return self.failures.reported(parsed, self.headers) if is_error else None
 
     def _write(self, text: str) -> None:
-        """Take a piece of the tutor's text."""
+        """Take a piece of the tutor's text. One that comes after the stop reason belies that."""
         if text:
             self._texts.append(text)
             self._begin()
+        if text.strip():
+            self._stop_reason = None
 
     def _reason(self) -> None:
         """Take a piece of reasoning, which is no text of the tutor."""
         self._reasoned = True
+        self._stop_reason = None
         self._begin()
 
     def _begin(self) -> None:

@@ -13,7 +13,7 @@ from socratic_bench.errors import StoreBroken
 
 log = structlog.get_logger(__name__)
 
-HEAD: Final = "0003"
+HEAD: Final = "0007"
 """The newest migration."""
 
 OLDEST_READER: Final = "0002"

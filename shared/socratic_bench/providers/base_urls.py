@@ -8,8 +8,11 @@ from urllib.parse import urlsplit
 
 from socratic_bench.domain.manifest import TutorModel
 from socratic_bench.errors import InvalidInput
+from socratic_bench.providers.refused_addresses import REFUSED, is_refused_host
 
 _SAFE: Final = re.compile(r"[\x21-\x7e]+")
+_HOST: Final = re.compile(r"[a-z0-9._-]+|[0-9a-f:.]+")
+_USUAL_PORTS: Final = {"http": 80, "https": 443}
 
 
 def base_url(model: TutorModel, known: str | None) -> str:
@@ -24,43 +27,43 @@ def base_url(model: TutorModel, known: str | None) -> str:
             f"model {model.id}: {model.provider} models need a base_url, such as "
             "http://127.0.0.1:8080/v1"
         )
-    problem = _problem(url)
+    problem = url_problem(url)
     if problem is not None:
         raise InvalidInput(f"model {model.id}: base_url {problem}")
     return url.rstrip("/")
 
 
-def is_own(model: TutorModel, known: str | None) -> bool:
-    """Whether `model` is reached somewhere else than where its provider is known to be."""
-    return model.base_url is not None and model.base_url.rstrip("/") != known
-
-
 def origin(url: str) -> str:
-    """The scheme, host and port of a base URL: what messages call it by."""
+    """The scheme, host and port of a URL, always spelled in the same way."""
     parts = urlsplit(url)
-    return f"{parts.scheme}://{parts.netloc}"
+    scheme, host = parts.scheme.lower(), (parts.hostname or "").rstrip(".")
+    host = f"[{host}]" if ":" in host else host
+    usual = parts.port is None or parts.port == _USUAL_PORTS.get(scheme)
+    return f"{scheme}://{host}" if usual else f"{scheme}://{host}:{parts.port}"
 
 
-def _problem(url: str) -> str | None:
+def url_problem(url: str) -> str | None:
+    """What is wrong about a URL, without repeating it; None: nothing."""
     if not url.startswith(("http://", "https://")):
         return "must begin with http:// or https://"
     if not _SAFE.fullmatch(url):
         return "holds white space or a character that has to be percent-encoded"
+    if "@" in url.partition("//")[2].partition("/")[0]:
+        return (
+            "holds a user or a password; keys belong into the environment, bound to their origins "
+            "by SOCRATIC_ENDPOINTS"
+        )
     if not _is_address(url):
         return "is no address: its host or its port is wrong"
-    if "@" in urlsplit(url).netloc:
-        return (
-            "holds a user or a password; put the key into an environment variable, and name that "
-            "with the option api_key_env"
-        )
     if "?" in url or "#" in url:
         return "holds a query or a fragment; remove what begins with ? or #"
-    return None
+    refused = is_refused_host(urlsplit(url).hostname or "")
+    return f"is {REFUSED}, which is never called" if refused else None
 
 
 def _is_address(url: str) -> bool:
     try:
         parts = urlsplit(url)
-        return bool(parts.hostname) and parts.port != 0
+        return bool(_HOST.fullmatch(parts.hostname or "")) and parts.port != 0
     except ValueError:
         return False

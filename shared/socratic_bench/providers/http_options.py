@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, JsonValue, field_validator
 
-from socratic_runner.models.options import Options
+from socratic_bench.providers.options import Options
 
 
 class HttpOptions(Options):
@@ -17,12 +17,6 @@ class HttpOptions(Options):
     )
     """What `extra_body` may not change: the rest of the benchmark relies on it, and a budget on the
     limits of what is written."""
-
-    api_key_env: Annotated[str | None, Field(pattern=r"^[A-Z][A-Z0-9_]*$", repr=False)] = None
-    """The environment variable that holds the key, where it is not the provider's usual one.
-
-    A wrong value is never shown: it may be the key itself.
-    """
 
     stream: bool = True
     """Whether the reply comes piece by piece, which shows how long its first token took."""
@@ -37,3 +31,23 @@ class HttpOptions(Options):
         if taken:
             raise ValueError(f"{taken} cannot be set here")
         return extra
+
+
+class OpenAIOptions(HttpOptions):
+    """The options of a model that speaks OpenAI's chat completions."""
+
+    omit: list[Literal["seed", "stream_options", "temperature", "top_p"]] = Field(
+        default_factory=list
+    )
+    """What is not sent, for a model that would refuse it."""
+
+    max_tokens_field: Literal["max_tokens", "max_completion_tokens"] | None = None
+    """What this model calls the limit of output tokens; None: what its provider calls it."""
+
+
+class AnthropicOptions(HttpOptions):
+    """The options of a model that is spoken to by Anthropic's Messages API."""
+
+    fixed: ClassVar[frozenset[str]] = HttpOptions.fixed | {"system"}
+    omit: list[Literal["temperature", "top_p"]] = Field(default_factory=list)
+    """What is not sent, for a model that would refuse it."""

@@ -48,13 +48,14 @@ def _shown(kind: type[Options], error: ErrorDetails) -> str:
     return f", not {error['input']!r}" if field is None or field.repr else ""
 
 
-def refuse_base_url(model: TutorModel) -> None:
-    """Raise InvalidInput if `model`, which is not reached by network, has a base_url."""
-    if model.base_url is not None:
-        raise InvalidInput(
-            f"model {model.id}: {model.provider} models are not reached by network; "
-            "remove its base_url"
-        )
+def refuse_address(model: TutorModel) -> None:
+    """Raise InvalidInput if `model`, which is not reached by network, has an address."""
+    for field in ("base_url", "endpoint"):
+        if getattr(model, field) is not None:
+            raise InvalidInput(
+                f"model {model.id}: {model.provider} models are not reached by network; "
+                f"remove its {field}"
+            )
 
 
 def known_name(model: TutorModel, names: tuple[str, ...], *, label_after: str = "/") -> str:

@@ -1,4 +1,4 @@
-"""Which models' queues a runner consumes."""
+"""Which groups the queue of the runner has: the models of running experiments."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from socratic_bench.ports.store import Store
 
 @dataclass(frozen=True, slots=True)
 class RunningModels:
-    """The models of all experiments that are not complete: the groups of the runner's queue."""
+    """The models of all experiments that are not complete."""
 
     store: Store
 

@@ -1,0 +1,65 @@
+"""The log of a command: what a person at a prompt should see of it, on standard error."""
+
+from __future__ import annotations
+
+import logging
+import sys
+
+import structlog
+from structlog.typing import EventDict
+
+from socratic_bench.consuming.waits import STORE_IS_WAITED_FOR, WORK_WAITS
+
+SAYINGS = 50
+"""Different log lines that are printed before the rest is kept to itself."""
+
+TOLD_OTHERWISE = {"model stopped", WORK_WAITS, STORE_IS_WAITED_FOR}
+"""What `run` says in sentences of its own."""
+
+
+def log_to_standard_error() -> None:
+    """Print warnings and worse."""
+    # What a driver warns of, such as a channel that was closed under it, is its own affair.
+    logging.getLogger().setLevel(logging.ERROR)
+    logging.getLogger("aiormq").setLevel(logging.CRITICAL)
+    structlog.configure(
+        processors=[
+            _without_what_the_progress_tells,
+            _named_error,
+            _Once(),
+            structlog.processors.add_log_level,
+            structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty()),
+        ],
+        wrapper_class=structlog.make_filtering_bound_logger(logging.WARNING),
+        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+    )
+
+
+def _without_what_the_progress_tells(_logger: object, _method: str, event: EventDict) -> EventDict:
+    if event["event"] in TOLD_OTHERWISE:
+        raise structlog.DropEvent
+    return event
+
+
+def _named_error(_logger: object, _method: str, event: EventDict) -> EventDict:
+    """An exception as its name and message: a traceback helps nobody at a prompt."""
+    error = event.pop("exc_info", None)
+    if error is True:
+        error = sys.exc_info()[1]
+    if isinstance(error, BaseException):
+        event["error"] = f"{type(error).__name__}: {error}"
+    return event
+
+
+class _Once:
+    """Says the same thing once, however many runs it happens to."""
+
+    def __init__(self) -> None:
+        self._said: set[tuple[str, str]] = set()
+
+    def __call__(self, _logger: object, _method: str, event: EventDict) -> EventDict:
+        saying = (str(event["event"]), str(event.get("error", event.get("reason", ""))))
+        if saying in self._said or len(self._said) >= SAYINGS:
+            raise structlog.DropEvent
+        self._said.add(saying)
+        return event

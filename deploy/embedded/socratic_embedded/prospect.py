@@ -1,0 +1,73 @@
+"""What an experiment will take before any of it is carried out, given what the store has."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import click
+
+from socratic_bench.domain.experiment_state import stopped_sentence
+from socratic_bench.domain.manifest import Experiment
+from socratic_bench.errors import ExperimentStopped
+from socratic_bench.planning.estimate import Estimate, estimate
+from socratic_bench.planning.reuse import Outlook, Reuse, look_ahead
+from socratic_bench.ports.store import Store
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def fresh_option(command: F) -> F:
+    """Add `--fresh` to a command."""
+    return click.option(
+        "--fresh", is_flag=True, help="Reuse no answers of other experiments: ask everything."
+    )(command)
+
+
+@dataclass(frozen=True, slots=True)
+class Prospect:
+    """What there is to do, and what that takes."""
+
+    outlook: Outlook
+    estimate: Estimate
+
+    @classmethod
+    def from_nothing(cls, experiment: Experiment) -> Prospect:
+        """Where nothing is stored."""
+        manifest = experiment.manifest
+        outlook = Outlook(manifest.planned_runs)
+        for pair in experiment.conversation_keys:
+            outlook.left[pair] = manifest.repeats
+        return cls(outlook, estimate(manifest))
+
+
+async def look_into(
+    store: Store,
+    experiment: Experiment,
+    *,
+    fresh: bool,
+    adopt: bool,
+    retry_failed: bool = False,
+) -> Prospect:
+    """See what there is to do, and, if `adopt`, take over what other experiments have.
+
+    With `retry_failed`, runs that failed are asked once more; if `fresh`, nothing is taken over.
+    Raises ExperimentStopped where nothing is to be taken over either.
+    """
+    if adopt:
+        await _refuse_stopped(store, experiment.experiment_id)
+    reuse = None if fresh else Reuse(experiment, store, experiment.created_at)
+    outlook = await look_ahead(
+        experiment, store, reuse=reuse, adopt=adopt, retry_failed=retry_failed
+    )
+    spent = 0
+    if await store.experiment(experiment.experiment_id) is not None:
+        spent = (await store.spending(experiment.experiment_id)).committed
+    return Prospect(outlook, estimate(experiment.manifest, outlook.left, spent))
+
+
+async def _refuse_stopped(store: Store, experiment_id: str) -> None:
+    for state in (await store.states([experiment_id])).values():
+        if not state.calls_may_begin:
+            raise ExperimentStopped(stopped_sentence(experiment_id, state))

@@ -1,0 +1,107 @@
+"""What `/api/score` takes and gives."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field, RootModel, SkipValidation
+
+from socratic_api.problems import Problem
+from socratic_bench.scoring.profiles import CANONICAL
+from socratic_bench.scoring.score import MOST_TOKENS
+from socratic_bench.scoring.statuses import Status
+
+ITEM_LIMIT = 1000
+TEXT_LIMIT = 1_000_000
+"""Characters."""
+
+
+class ScoreRequest(BaseModel):
+    """A tutor's response, and what a profile may want to know about it."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    text: Annotated[str, Field(max_length=TEXT_LIMIT)]
+    output_tokens: Annotated[float, Field(ge=0, le=MOST_TOKENS, allow_inf_nan=False)] | None = None
+    """The provider's count of visible output tokens; without it words x 1.3 stand for it."""
+
+    status: Status = Status.OK
+    dimension: Annotated[str, Field(max_length=200)] | None = None
+    student_message: Annotated[str, Field(max_length=TEXT_LIMIT)] = ""
+    profile: Annotated[str, Field(max_length=200)] = CANONICAL
+
+
+class ScoreBatch(BaseModel):
+    """Up to 1,000 responses, each looked at by itself."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    items: Annotated[list[SkipValidation[ScoreRequest]], Field(max_length=ITEM_LIMIT)]
+    """As they came: each is validated when its turn comes, so that a bad one loses no other."""
+
+
+class ScoreOrBatch(RootModel[ScoreRequest | ScoreBatch]):
+    """One response, or a batch of them."""
+
+
+class Marker(BaseModel):
+    """A marker where it stands in the text, counted in code points, the end exclusive."""
+
+    start: int
+    end: int
+    kind: str
+    marker: str
+
+
+class Tokens(BaseModel):
+    """Visible output tokens, and who counted them: `provider` or `words`."""
+
+    count: float
+    source: str
+
+
+class FinalSentence(BaseModel):
+    """The last sentence where it stands in the text."""
+
+    start: int
+    end: int
+    text: str
+
+
+class ShownEvidence(BaseModel):
+    """Why the figures are what they are."""
+
+    markers: list[Marker]
+    """The first 1,000; where there are more, a note says how many."""
+
+    tokens: Tokens
+    final_sentence: FinalSentence | None
+    arithmetic: dict[str, str]
+    notes: list[str]
+
+
+class ScoreAnswer(BaseModel):
+    """A score. Beside these keys stands one for each vector: 0.0 to 1.0, null if unscored."""
+
+    model_config = ConfigDict(extra="allow")
+    __pydantic_extra__: dict[str, float | None] = Field(init=False)
+
+    overall: float | None
+    status: Status
+    evidence: ShownEvidence
+
+
+class ItemProblem(BaseModel):
+    """An item of a batch that could not be scored."""
+
+    error: Problem
+
+
+class BatchAnswer(BaseModel):
+    """One score or error for each item, in order."""
+
+    scores: list[ScoreAnswer | ItemProblem]
+
+
+class ScoreOrBatchAnswer(RootModel[ScoreAnswer | BatchAnswer]):
+    """A score for a response, a list of them for a batch."""

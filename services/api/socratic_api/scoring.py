@@ -1,0 +1,217 @@
+"""Scoring what the body of a request holds, piece by piece, so that no request is in another's way.
+
+A body of 2 MB takes seconds to score, and its answer has ten times its size. So a piece is scored
+at a time, of whichever request is next, and sent before the next one of that request. Small bodies
+take turns on the event loop, large ones in a thread: large ones keep small ones waiting no longer
+than Python needs to change threads.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any, Final, TypeVar
+
+from pydantic import ValidationError
+from pydantic_core import from_json, to_json
+from starlette.exceptions import HTTPException
+
+from socratic_api.problems import RETRY_SECONDS, Problem
+from socratic_api.score_shapes import ScoreBatch, ScoreRequest
+from socratic_bench.errors import InvalidInput, UnknownProfile
+from socratic_bench.scoring.score import Score, score
+
+SMALL_BODY: Final = 16 * 1024
+"""Bodies up to so many bytes are scored in less time than handing them to a thread is worth."""
+
+LARGE_AT_ONCE: Final = 8
+"""Larger bodies that are held at once, from their first byte to the last one of their answer."""
+
+MOST_WAITING: Final = 64
+"""Requests that may wait for their turn, small ones and large ones each; others are sent away."""
+
+LONGEST_WAIT: Final = 30.0
+"""Seconds that a large body may wait for others to be done with."""
+
+PIECE: Final = 16 * 1024
+"""Characters that are scored at a time, one item at least."""
+
+MARKERS_SHOWN: Final = 1000
+"""Markers of one text that are listed at most; all of them count."""
+
+Result = TypeVar("Result")
+Item = ScoreRequest | InvalidInput
+"""What to score, or why it cannot be."""
+
+
+@dataclass(slots=True)
+class ScoringTurns:
+    """Has every request wait for its turn."""
+
+    _small: asyncio.Lock = field(default_factory=asyncio.Lock)
+    _large: asyncio.Lock = field(default_factory=asyncio.Lock)
+    _room: asyncio.Semaphore = field(default_factory=partial(asyncio.Semaphore, LARGE_AT_ONCE))
+    _small_waiting: int = 0
+    _large_waiting: int = 0
+    _thread: ThreadPoolExecutor = field(
+        default_factory=partial(ThreadPoolExecutor, 1, thread_name_prefix="scoring")
+    )
+
+    async def small(self, work: Callable[[], Result]) -> Result:
+        """Do what takes milliseconds. Raises HTTPException 503 where too much waits."""
+        if self._small_waiting >= MOST_WAITING:
+            raise _busy()
+        self._small_waiting += 1
+        try:
+            async with self._small:
+                await asyncio.sleep(0)  # one a round of the event loop, whatever else is ready
+                return work()
+        finally:
+            self._small_waiting -= 1
+
+    async def large(self, work: Callable[[], Result]) -> Result:
+        """Do what takes longer."""
+        async with self._large:
+            return await asyncio.get_running_loop().run_in_executor(self._thread, work)
+
+    async def make_room(self) -> None:
+        """Wait until a large body may be held. Raises HTTPException 503 where too many wait."""
+        if self._large_waiting >= MOST_WAITING:
+            raise _busy()
+        self._large_waiting += 1
+        try:
+            async with asyncio.timeout(LONGEST_WAIT):
+                await self._room.acquire()
+        except TimeoutError:
+            raise _busy() from None
+        finally:
+            self._large_waiting -= 1
+
+    def leave_room(self) -> None:
+        """Say that a large body is done with."""
+        self._room.release()
+
+    def close(self) -> None:
+        """End the thread, once it is done with what it has in hand."""
+        self._thread.shutdown(wait=False, cancel_futures=True)
+
+
+def items_in(body: bytes) -> Item | list[Item]:
+    """The item in a body, or those of a batch, each by itself. Raises InvalidInput for neither."""
+    try:
+        data = from_json(body, allow_inf_nan=False)
+    except ValueError as error:
+        raise InvalidInput(f"body: not JSON: {error}") from None
+    if not isinstance(data, dict):
+        raise InvalidInput('body: must be an object such as {"text": "…"} or {"items": […]}')
+    if "items" not in data:
+        return _item(data, "")
+    try:
+        batch = ScoreBatch.model_validate(data)
+    except ValidationError as error:
+        raise InvalidInput(_first_mistake(error, "")) from None
+    return [_item(each, f"items.{at}") for at, each in enumerate(batch.items)]
+
+
+def one_answer(item: Item) -> bytes:
+    """The answer to a request for one score. Raises InvalidInput."""
+    if isinstance(item, InvalidInput):
+        raise item
+    return to_json(_scored(item, ""))
+
+
+def batch_answer(items: Sequence[Item]) -> bytes:
+    """The answer to a request for many."""
+    return b'{"scores":[%b]}' % _answers(items, 0)
+
+
+async def batch_answer_in_pieces(
+    turns: ScoringTurns, items: Sequence[Item]
+) -> AsyncIterator[bytes]:
+    """The same, a piece at a time, each made when it is asked for."""
+    yield b'{"scores":['
+    first = 0
+    while first < len(items):
+        after = _end_of_piece(items, first)
+        piece = await turns.large(partial(_answers, items[first:after], first))
+        yield b",%b" % piece if first else piece
+        first = after
+    yield b"]}"
+
+
+def _end_of_piece(items: Sequence[Item], first: int) -> int:
+    characters = 0
+    for at in range(first, len(items)):
+        item = items[at]
+        characters += 100 if isinstance(item, InvalidInput) else len(item.text)
+        if characters >= PIECE:
+            return at + 1
+    return len(items)
+
+
+def _answers(items: Sequence[Item], first: int) -> bytes:
+    """The answers to these items, of which the first is the batch's `first`, between commas."""
+    return b",".join(to_json(_score_or_problem(each, at)) for at, each in enumerate(items, first))
+
+
+def _item(data: object, place: str) -> Item:
+    try:
+        return ScoreRequest.model_validate(data)
+    except ValidationError as error:
+        return InvalidInput(_first_mistake(error, place))
+
+
+def _score_or_problem(item: Item, at: int) -> dict[str, Any]:
+    try:
+        if isinstance(item, InvalidInput):
+            raise item
+        return _scored(item, f"items.{at}")
+    except InvalidInput as error:
+        problem = Problem(title="Unprocessable Content", status=422, detail=str(error))
+        return {"error": problem.model_dump()}
+
+
+def _scored(asked: ScoreRequest, place: str) -> dict[str, Any]:
+    try:
+        return _shown(
+            score(
+                asked.text,
+                output_tokens=asked.output_tokens,
+                status=asked.status,
+                dimension=asked.dimension,
+                student_message=asked.student_message,
+                profile=asked.profile,
+            )
+        )
+    except UnknownProfile as error:
+        raise InvalidInput(f"{_within(place, 'profile')}: {error}") from None
+
+
+def _shown(scored: Score) -> dict[str, Any]:
+    evidence = scored.evidence
+    if len(evidence.markers) > MARKERS_SHOWN:
+        more = f"the first {MARKERS_SHOWN:,} of {len(evidence.markers):,} markers are listed"
+        evidence = replace(
+            evidence, markers=evidence.markers[:MARKERS_SHOWN], notes=(*evidence.notes, more)
+        )
+    return {**scored, "status": str(scored.status), "evidence": evidence.as_dict()}
+
+
+def _first_mistake(error: ValidationError, place: str) -> str:
+    first = error.errors(include_url=False, include_input=False, include_context=False)[0]
+    where = _within(place, *map(str, first["loc"])) or "body"
+    more = error.error_count() - 1
+    also = f" (and {more} more)" if more else ""
+    return f"{where}: {first['msg']}{also}"
+
+
+def _within(place: str, *steps: str) -> str:
+    return ".".join(step for step in (place, *steps) if step)
+
+
+def _busy() -> HTTPException:
+    detail = "too many texts wait to be scored; try again soon"
+    return HTTPException(503, detail, {"Retry-After": RETRY_SECONDS, "Connection": "close"})

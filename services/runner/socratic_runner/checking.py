@@ -1,0 +1,110 @@
+"""Asking each model once, before a benchmark does: the way of a call, without a store.
+
+Like a run, a check waits at the model's gate, keeps the deadline of a call, and speaks through the
+same client. It takes no lease, stores nothing, and tries nothing again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import islice
+
+from socratic_bench.domain.call_cost import most_a_call_costs, tokens_at_most
+from socratic_bench.domain.manifest import Experiment, TutorModel
+from socratic_bench.domain.response import Response
+from socratic_bench.domain.run import Run
+from socratic_bench.errors import InvalidInput, ModelCallFailed
+from socratic_bench.ports.clock import Clock
+from socratic_bench.ports.models import Reply
+from socratic_runner.asking import ask
+from socratic_runner.call_observing import UnobservedCalls
+from socratic_runner.clients import OpenClient, TutorPool
+from socratic_runner.conversation import Conversation
+from socratic_runner.handler import not_callable
+from socratic_runner.limits.scopes import Gates
+from socratic_runner.settings import RunnerSettings
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """What came of asking one model."""
+
+    model: TutorModel
+    result: Response | ModelCallFailed
+    """The response as a run would store it."""
+
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """Asks the models of an experiment the first turn of its first scenario."""
+
+    experiment: Experiment
+    tutors: TutorPool
+    clock: Clock
+
+    async def ask_all(self) -> Sequence[Checked]:
+        """Ask every model once, side by side."""
+        async with asyncio.TaskGroup() as tasks:
+            asking = [tasks.create_task(self._ask(run)) for run in _first_runs(self.experiment)]
+        return [task.result() for task in asking]
+
+    async def _ask(self, run: Run) -> Checked:
+        begun = asyncio.get_running_loop().time()
+        try:
+            result = await self._result(run)
+        except InvalidInput as error:
+            result = not_callable(error)
+        seconds = asyncio.get_running_loop().time() - begun
+        return Checked(self.experiment.manifest.models_by_id[run.model_id], result, seconds)
+
+    async def _result(self, run: Run) -> Response | ModelCallFailed:
+        tutor = self.tutors.tutor(self.experiment, run.model_id)
+        conversation = Conversation(run, self.experiment)
+        question = conversation.question()
+        max_tokens = question.parameters.max_tokens
+        most = most_a_call_costs(tutor.model.price, question.texts, max_tokens)
+        async with tutor.gate.place(tokens_at_most(question.texts, max_tokens)) as place:
+            passage = await place.passage()
+            conversation.call_begins(asyncio.get_running_loop().time())
+            result = await ask(tutor, question, most, UnobservedCalls())
+            if isinstance(result, Reply):
+                passage.replied(result)
+            else:
+                passage.failed(result)
+        if isinstance(result, ModelCallFailed):
+            return result
+        return conversation.response(question, result, tutor, self.clock.now())
+
+
+def most_a_check_costs(experiment: Experiment) -> int:
+    """Nanodollars that asking every model once can cost at most, where prices are known."""
+    max_tokens = experiment.manifest.parameters.max_tokens
+    models = experiment.manifest.models_by_id
+    return sum(
+        most_a_call_costs(
+            models[run.model_id].price,
+            Conversation(run, experiment).question().texts,
+            max_tokens,
+        )
+        for run in _first_runs(experiment)
+    )
+
+
+def _first_runs(experiment: Experiment) -> list[Run]:
+    """The first run of each model."""
+    return list(islice(experiment.runs(), len(experiment.manifest.models)))
+
+
+async def check_models(
+    experiment: Experiment, open_client: OpenClient, settings: RunnerSettings, clock: Clock
+) -> Sequence[Checked]:
+    """Ask every model of an experiment once, and close its client."""
+    tutors = TutorPool(open_client, Gates(most=settings.runner_in_flight_per_model))
+    try:
+        return await Check(experiment, tutors, clock).ask_all()
+    finally:
+        await tutors.close()

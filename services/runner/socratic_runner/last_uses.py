@@ -1,0 +1,48 @@
+"""When things that are kept were last of use, so that those that are not any more can be let go."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Collection, Hashable
+from typing import Final, Generic, TypeVar
+
+IDLE_SECONDS: Final = 600.0
+"""What nobody has used for so long is let go: an experiment that goes on opens it anew."""
+
+BETWEEN_LOOKS: Final = 60.0
+"""Seconds between two looks for that."""
+
+Key = TypeVar("Key", bound=Hashable)
+
+
+class LastUses(Generic[Key]):
+    """Remembers when each key was last used."""
+
+    def __init__(self) -> None:
+        self._at: dict[Key, float] = {}
+        self._next_look = 0.0
+
+    def note(self, key: Key) -> None:
+        """A key is being used."""
+        self._at[key] = _now()
+
+    @property
+    def look_is_due(self) -> bool:
+        """Whether it is long enough since `take_idle` was called."""
+        return _now() >= self._next_look
+
+    def take_idle(self, in_use: Collection[Key] = ()) -> list[Key]:
+        """The keys that nobody has used for long, those `in_use` left out. They are forgotten."""
+        now = _now()
+        self._next_look = now + BETWEEN_LOOKS
+        self._at |= dict.fromkeys(in_use, now)
+        idle = [
+            key for key, at in self._at.items() if at + IDLE_SECONDS <= now and key not in in_use
+        ]
+        for key in idle:
+            del self._at[key]
+        return idle
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()

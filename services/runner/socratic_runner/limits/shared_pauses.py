@@ -1,0 +1,76 @@
+"""Telling other runners that a model pushed back, and hearing it from them, through the store."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Mapping, Sequence
+from typing import Final, Protocol
+
+from socratic_bench.domain.pause import PauseNews
+from socratic_bench.ports.store import PauseAnswer
+from socratic_runner.limits.gate import Gate
+from socratic_runner.limits.scopes import Gates
+from socratic_runner.limits.store_rounds import StoreRounds
+
+BEAT: Final = 2.0
+"""Seconds between two looks at models that are called."""
+
+QUICK_BEAT: Final = 0.5
+"""The same for a model for which calls wait until somebody else's is answered."""
+
+BREATH: Final = 0.05
+"""Seconds between two messages to the store at least."""
+
+
+class TellPauses(Protocol):
+    """`Store.pauses`."""
+
+    def __call__(self, news: Sequence[PauseNews]) -> Awaitable[Mapping[str, PauseAnswer]]: ...
+
+
+class SharedPauses(StoreRounds):
+    """Has the pauses of models hold for all runners, while its context is open.
+
+    A push-back is told at once, and so is the first reply after one. Others hear of it at their
+    next look, or when they are refused themselves. While the store does not answer, each runner
+    goes by what it knows.
+    """
+
+    def __init__(self, tell: TellPauses, gates: Gates) -> None:
+        super().__init__(
+            "shared pauses",
+            breath=BREATH,
+            away="pauses of models cannot be shared; this runner goes by what it is told itself",
+            back="pauses of models are shared again",
+        )
+        self._tell = tell
+        self._gates = gates
+        gates.share_pauses(self.wake)
+
+    async def _ask(self, begun: float) -> bool:
+        in_use = self._in_use()
+        if not in_use:
+            return False
+        answers = await self._answer(self._tell([gate.pause_news(at) for at, gate in in_use]))
+        for scope, gate in in_use:
+            gate.take_pause(None if answers is None else answers.get(scope))
+        return True
+
+    def _next_at(self, begun: float) -> float:
+        # A gate wakes us only if its last answer has lapsed when a call comes to wait.
+        now = asyncio.get_running_loop().time()
+        return min((_next_look(gate, now) for _, gate in self._in_use()), default=now + BEAT)
+
+    def _in_use(self) -> list[tuple[str, Gate]]:
+        return [(scope, gate) for scope, gate in self._gates if _is_in_use(gate)]
+
+
+def _is_in_use(gate: Gate) -> bool:
+    return gate.pausing.has_news or bool(gate.in_flight or gate.waiting)
+
+
+def _next_look(gate: Gate, now: float) -> float:
+    if gate.pausing.is_open(now) or not gate.waiting:
+        return now + BEAT
+    asks_at = gate.pausing.asks_at()
+    return min(asks_at if asks_at > now else now + QUICK_BEAT, now + QUICK_BEAT)

@@ -1,0 +1,87 @@
+"""Rounds of asking the store what other runners do: at every beat, and when a call waits."""
+
+from __future__ import annotations
+
+import asyncio
+from abc import ABC, abstractmethod
+from collections.abc import Awaitable
+from contextlib import suppress
+from types import TracebackType
+from typing import Final, Self, TypeVar
+
+import structlog
+
+from socratic_bench.hosting.deadlines import within
+
+log = structlog.get_logger(__name__)
+
+PATIENCE: Final = 3.0
+"""Seconds that the store may take for an answer."""
+
+Answer = TypeVar("Answer")
+
+
+class StoreRounds(ABC):
+    """Asks the store in rounds while its context is open; no fault of the store ends them."""
+
+    def __init__(self, name: str, *, breath: float, away: str, back: str) -> None:
+        """`breath` is the least number of seconds between two questions. The log says `away` once
+        when the store does not answer, and `back` when it answers again.
+        """
+        self._name = name
+        self._breath = breath
+        self._away = away
+        self._back = back
+        self._is_away = False
+        self._wanted = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+
+    def wake(self) -> None:
+        """Begin the next round now."""
+        self._wanted.set()
+
+    async def __aenter__(self) -> Self:
+        self._task = asyncio.create_task(self._go_round(), name=self._name)
+        return self
+
+    async def __aexit__(
+        self,
+        error_type: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.wait({self._task})
+
+    @abstractmethod
+    async def _ask(self, begun: float) -> bool:
+        """Ask what there is to ask in a round that began then. Whether there was anything."""
+
+    @abstractmethod
+    def _next_at(self, begun: float) -> float:
+        """When the next round begins at the latest, by the loop's clock."""
+
+    async def _go_round(self) -> None:
+        while True:
+            begun = asyncio.get_running_loop().time()
+            self._wanted.clear()
+            if await self._ask(begun):
+                await asyncio.sleep(self._breath)
+            with suppress(TimeoutError):
+                async with asyncio.timeout_at(self._next_at(begun)):
+                    await self._wanted.wait()
+
+    async def _answer(self, question: Awaitable[Answer]) -> Answer | None:
+        """What the store says; None if it does not answer."""
+        try:
+            answer = await within(PATIENCE, question)
+        except Exception as error:  # noqa: BLE001 - whatever it is, the next round may succeed
+            told = log.debug if self._is_away else log.warning
+            told(self._away, reason=str(error) or f"no answer within {PATIENCE:g} s")
+            self._is_away = True
+            return None
+        if self._is_away:
+            log.info(self._back)
+        self._is_away = False
+        return answer

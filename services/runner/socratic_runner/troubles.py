@@ -1,0 +1,119 @@
+"""Which models of a runner fail: from a failed attempt until a reply, told at once and once."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+from typing import Final
+
+import structlog
+
+from socratic_bench.domain.run import Run
+from socratic_bench.domain.trouble import Trouble, one_line
+from socratic_bench.errors import ModelCallFailed
+from socratic_bench.ports.leases import ModelInHand
+from socratic_bench.reporting.trouble_news import TroubleNews
+from socratic_runner.call_observing import CallObserver, UnobservedCalls
+
+log = structlog.get_logger(__name__)
+
+MOST_SHOWN: Final = 250
+"""Troubles that are shown at a time, at most: each heartbeat carries them."""
+
+Tell = Callable[[Trouble], None]
+
+
+def tell_the_log(trouble: Trouble) -> None:
+    """Warn of a model in the log of the runner."""
+    seconds = trouble.next_in_seconds
+    log.warning(
+        "model in trouble",
+        model=trouble.model_id,
+        kind=trouble.kind,
+        reason=trouble.reason,
+        attempt=trouble.attempt,
+        attempts=trouble.attempts,
+        next_try_in_seconds=None if seconds is None else round(seconds, 1),
+        correlation_id=trouble.experiment_id,
+    )
+
+
+class Troubles:
+    """The troubles of the models that a runner has in hand, the latest failure of each."""
+
+    def __init__(
+        self,
+        observer: CallObserver | None = None,
+        tell: Tell = tell_the_log,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """`tell` hears of a model once until it replies. `clock` gives seconds that never go
+        back.
+        """
+        self._observer = observer or UnobservedCalls()
+        self._tell = tell
+        self._clock = clock
+        self._news = TroubleNews(clock)
+        self._present: dict[ModelInHand, tuple[Trouble, float]] = {}
+        """With when each failed."""
+
+    def failed(
+        self,
+        run: Run,
+        failure: ModelCallFailed,
+        attempt: int,
+        attempts: int,
+        next_in_seconds: float | None,
+    ) -> None:
+        """An attempt failed; the next one of this run comes then, or never."""
+        model = model_of(run)
+        trouble = Trouble(
+            experiment_id=run.experiment_id,
+            model_id=run.model_id,
+            kind=failure.kind,
+            reason=one_line(str(failure)),
+            attempt=attempt,
+            attempts=attempts,
+            next_in_seconds=next_in_seconds,
+        )
+        self._remove(model)
+        self._present[model] = trouble, self._clock()
+        self._observer.troubled(run.model_id, failure.kind)
+        if self._news.is_new(trouble):
+            self._tell(trouble)
+
+    def replied(self, run: Run) -> None:
+        """The model replied: its trouble is over."""
+        if self._present and self._remove(model_of(run)):
+            self._news.over(run.experiment_id, run.model_id)
+
+    def let_go(self, models: Iterable[ModelInHand]) -> None:
+        """No run of these models is in hand any more: nobody can say whether they would reply."""
+        if self._present:
+            for model in models:
+                self._remove(model)
+
+    def present(self) -> list[Trouble]:
+        """The troubles at this moment, the latest ones."""
+        now = self._clock()
+        latest = list(self._present.values())[-MOST_SHOWN:]
+        return [_at(now, trouble, failed_at) for trouble, failed_at in latest]
+
+    def _remove(self, model: ModelInHand) -> bool:
+        """Whether there was a trouble of this model."""
+        trouble, _ = self._present.pop(model, (None, 0.0))
+        if trouble is not None:
+            self._observer.untroubled(model.model_id, trouble.kind)
+        return trouble is not None
+
+
+def model_of(run: Run) -> ModelInHand:
+    """The model of its experiment that a run asks."""
+    return ModelInHand(run.experiment_id, run.model_id)
+
+
+def _at(now: float, trouble: Trouble, failed_at: float) -> Trouble:
+    left = trouble.next_in_seconds
+    if left is None:
+        return trouble
+    return trouble.model_copy(update={"next_in_seconds": max(0.0, left - (now - failed_at))})

@@ -1,0 +1,49 @@
+"""What is wrong with the queues of the server, looked at from outside, and what to do about it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from socratic_bench.adapters.rabbitmq import health, topology
+from socratic_bench.adapters.rabbitmq.link import Link
+from socratic_bench.ports.broker import WorkQueue
+
+
+async def inspect(link: Link, queues: Iterable[WorkQueue]) -> list[str]:
+    """One sentence for each queue that is missing or has no leader, lanes excepted.
+
+    Declares nothing. Raises BrokerUnavailable and BrokerClosed.
+    """
+    queues = list(queues)
+    names = [name for queue in queues for name in topology.queues_of(queue)]
+    dead = {topology.dead_letter_queue(queue.name) for queue in queues}
+    found = await health.look(link, names)
+    missing = [name for name in names if found[name] is None]
+    if missing == names:
+        return [_none_there(link.name)]
+    leaderless = await health.leaderless(link, [name for name in names if name not in missing])
+    return [
+        *(_missing(name, dead=name in dead) for name in missing),
+        *(_leaderless(name, dead=name in dead) for name in names if name in leaderless),
+    ]
+
+
+def _none_there(server: str) -> str:
+    return (
+        f"{server}: none of the queues is there: start the services, which declare them, or "
+        "correct the virtual host or the namespace of the address"
+    )
+
+
+def _missing(name: str, *, dead: bool) -> str:
+    lost = "its dead letters are lost" if dead else "the curator sends again what was lost with it"
+    return f"queue {name!r} is missing: see that the services run, which declare it; {lost}"
+
+
+def _leaderless(name: str, *, dead: bool) -> str:
+    lost = "its dead letters are lost then" if dead else "the curator sends again what was in it"
+    return (
+        f"queue {name!r} has no leader, so that nothing gets in or out: start those nodes of the "
+        "server that are down; the services, where they run, replace it by an empty one after a "
+        f"minute or two; {lost}"
+    )

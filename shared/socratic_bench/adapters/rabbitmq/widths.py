@@ -1,0 +1,59 @@
+"""How much the server may send ahead of each queue: what was redelivered often, little at a time.
+
+Whatever a killed process had been sent counts as redelivered, begun with or not. So the more often
+the parcels of a queue came back, the fewer are asked for at a time: when a parcel becomes suspect,
+few others were in the same hand each time.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+FEWEST_PARCELS: Final = 64
+"""Parcels the server sends ahead at least, since they are not full when there is little to do."""
+
+FEWEST_PARCELS_OF_A_LANE: Final = 25
+"""The same of the lane of one group: what comes back comes one by one."""
+
+NARROWER: Final = 4
+"""How many times fewer, for each redelivery after the first."""
+
+
+def parcels_ahead(prefetch: int, size: int) -> int:
+    """How many parcels of up to `size` messages the server may send ahead, of a whole queue."""
+    return min(prefetch, max(-(-prefetch // size), FEWEST_PARCELS))
+
+
+def parcels_ahead_of_a_lane(prefetch: int, size: int) -> int:
+    """How many parcels of up to `size` messages the server may send ahead, of a group's lane."""
+    return min(prefetch, max(-(-prefetch // size), FEWEST_PARCELS_OF_A_LANE))
+
+
+class Widths:
+    """How many parcels of each queue the server may send ahead: one until the first is seen."""
+
+    def __init__(self, full: int) -> None:
+        self._full = full
+        self._widths: dict[str, int] = {}
+        self._more: dict[str, int] = {}
+
+    def begin(self, name: str) -> int:
+        """How many of a queue to begin with."""
+        self._widths[name] = 1
+        self._more.pop(name, None)
+        return 1
+
+    def saw(self, name: str, redeliveries: int) -> bool:
+        """A parcel came that was redelivered so often. Whether more may be sent ahead now."""
+        width = max(1, self._full // NARROWER ** max(0, redeliveries - 1))
+        more = width - self._widths.get(name, width)
+        if more <= 0:
+            return False
+        self._widths[name] = width
+        self._more[name] = self._more.get(name, 0) + more
+        return True
+
+    def take_more(self) -> dict[str, int]:
+        """How many more than before may be sent ahead of each queue, where that has changed."""
+        more, self._more = self._more, {}
+        return more

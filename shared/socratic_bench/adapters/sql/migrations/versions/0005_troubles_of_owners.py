@@ -1,0 +1,13 @@
+"""Which models fail, as each owner of leases says."""
+
+from __future__ import annotations
+
+import sqlalchemy as sa
+from alembic import op
+
+revision = "0005"
+down_revision = "0004"
+
+
+def upgrade() -> None:
+    op.add_column("owners", sa.Column("troubles", sa.Text))

@@ -1,0 +1,56 @@
+"""Removing experiments that are old enough, and what is left of a deletion that was cut off."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Final
+
+import structlog
+
+from socratic_bench.domain.experiment_state import ExperimentState
+from socratic_bench.ports.clock import Clock
+from socratic_bench.ports.store import Store
+
+log = structlog.get_logger(__name__)
+
+LOOK_SECONDS: Final = 600.0
+"""Seconds between two looks at which experiments are to go."""
+
+STEPS: Final = 20
+"""How often rows are removed in one pass, at most: others wait for the same process."""
+
+
+class Expiry:
+    """Deletes experiments. One process at a time is at work."""
+
+    def __init__(
+        self,
+        store: Store,
+        clock: Clock,
+        after: timedelta | None,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """`after` is how long an experiment is kept once it is complete; None: for ever."""
+        self._store = store
+        self._clock = clock
+        self._after = after
+        self._monotonic = monotonic
+        self._due_at = float("-inf")
+
+    async def expire(self) -> None:
+        """Remove some, if it is time for that. Raises StoreError."""
+        now = self._monotonic()
+        if now < self._due_at:
+            return
+        before = None if self._after is None else self._clock.now() - self._after
+        steps = STEPS
+        for experiment_id in await self._store.deletable(before):
+            await self._store.change_state(experiment_id, ExperimentState.DELETED)
+            while steps and await self._store.delete_rows(experiment_id):
+                steps -= 1
+            if not steps:
+                return
+            log.info("deleted", correlation_id=experiment_id)
+        self._due_at = now + LOOK_SECONDS

@@ -1,0 +1,162 @@
+"""Taking over conversations that an earlier experiment paid for.
+
+docs/design/reuse-and-control.md says what is taken over, and what is not.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Final
+
+from socratic_bench.domain.identifiers import run_id
+from socratic_bench.domain.manifest import Experiment
+from socratic_bench.domain.response import Response
+from socratic_bench.domain.run import Run, batches
+from socratic_bench.ports.store import Store
+from socratic_bench.scoring.statuses import Status
+
+MAX_AGE: Final = timedelta(days=30)
+"""What was answered longer ago is asked anew."""
+
+MOST_SOURCES: Final = 10
+"""In how many earlier experiments a conversation is looked for, the newest first."""
+
+BATCH: Final = 100
+"""Runs whose answers are held at a time: those of a long conversation are large."""
+
+
+@dataclass(slots=True)
+class Outlook:
+    """What carrying out an experiment will take, given what is stored."""
+
+    planned: int
+    done: int = 0
+    """Runs that need nothing more."""
+
+    answered: int = 0
+    """Runs whose answers are stored, and wait for their scores."""
+
+    reused: int = 0
+    """Runs whose answers other experiments have."""
+
+    reused_nanodollars: int = 0
+    """What those answers cost, as far as that is known."""
+
+    left: Counter[tuple[str, str]] = field(default_factory=Counter)
+    """How many runs are to be asked of each model in each scenario."""
+
+    @property
+    def new(self) -> int:
+        """Runs that are to be asked."""
+        return self.left.total()
+
+
+async def look_ahead(
+    experiment: Experiment,
+    store: Store,
+    *,
+    reuse: Reuse | None,
+    adopt: bool,
+    retry_failed: bool = False,
+) -> Outlook:
+    """See what there is to do, and take over what can be had without asking.
+
+    With `retry_failed`, runs that failed are asked again. Without `reuse` nothing is taken over.
+    Unless `adopt`, nothing is stored. Taking over that was cut off is repeated from the start.
+    Raises StoreError.
+    """
+    outlook = Outlook(experiment.manifest.planned_runs)
+    is_new = await store.experiment(experiment.experiment_id) is None
+    for batch in batches(experiment.runs(), BATCH):
+        ids = [run.run_id for run in batch]
+        done = set() if is_new else await store.done_runs(experiment.experiment_id, ids)
+        if retry_failed:
+            done -= await store.failed_runs(experiment.experiment_id, ids)
+        due = [run for run in batch if run.run_id not in done]
+        stored = {} if is_new else await store.responses([run.run_id for run in due])
+        untouched = [run for run in due if run.run_id not in stored]
+        copies = {} if reuse is None else await reuse.copies(untouched)
+        if adopt:
+            await store.record([each for copy in copies.values() for each in copy])
+        outlook.done += len(done)
+        outlook.reused += len(copies)
+        outlook.reused_nanodollars += sum(map(_cost, copies.values()))
+        for run in due:
+            if is_whole(stored.get(run.run_id, ())):
+                outlook.answered += 1
+            elif run.run_id not in copies:
+                outlook.left[run.model_id, run.scenario_id] += 1
+    return outlook
+
+
+class Reuse:
+    """Finds what an experiment wants to ask among the answers that other experiments have."""
+
+    def __init__(
+        self, experiment: Experiment, store: Store, now: datetime, max_age: timedelta = MAX_AGE
+    ) -> None:
+        """Answers are as old as `max_age` at `now`, at most."""
+        self._experiment = experiment
+        self._store = store
+        self._oldest = now - max_age
+        self._asked_in: dict[str, Sequence[str]] = {}
+
+    async def copies(self, runs: Sequence[Run]) -> dict[str, list[Response]]:
+        """Whole conversations for these runs, under their names; a run without one is not there."""
+        sources = await self._sources(runs)
+        copies: dict[str, list[Response]] = {}
+        for rank in range(MOST_SOURCES):
+            wanted = {
+                run_id(sources[run.run_id][rank], run.model_id, run.scenario_id, run.repeat): run
+                for run in runs
+                if run.run_id not in copies and rank < len(sources[run.run_id])
+            }
+            if not wanted:
+                break
+            for source, responses in (await self._store.responses(wanted)).items():
+                if self._may_be_copied(responses):
+                    run = wanted[source]
+                    copies[run.run_id] = [self._copy(each, run) for each in responses]
+        return copies
+
+    def _may_be_copied(self, responses: Sequence[Response]) -> bool:
+        """Whether these are all answers of a run, none of them broken off, and young enough."""
+        if not is_whole(responses) or responses[-1].recorded_at < self._oldest:
+            return False
+        return all(each.status is not Status.ERROR for each in responses)
+
+    async def _sources(self, runs: Sequence[Run]) -> Mapping[str, Sequence[str]]:
+        """For each run, the other experiments that ask its conversation."""
+        keys = {run.run_id: self._key(run) for run in runs}
+        if unknown := set(keys.values()) - self._asked_in.keys():
+            found = await self._store.asked_in(unknown, MOST_SOURCES + 1)
+            own = self._experiment.experiment_id
+            self._asked_in |= {
+                key: [each for each in found.get(key, ()) if each != own] for key in unknown
+            }
+        return {id_: self._asked_in[key] for id_, key in keys.items()}
+
+    def _key(self, run: Run) -> str:
+        return self._experiment.conversation_keys[run.model_id, run.scenario_id]
+
+    def _copy(self, response: Response, run: Run) -> Response:
+        return response.model_copy(
+            update={
+                "run": run,
+                "profile": self._experiment.manifest.profile,
+                "adopted_from": response.adopted_from or response.run.run_id,
+            }
+        )
+
+
+def is_whole(responses: Sequence[Response]) -> bool:
+    """Whether these responses of a run, in the order of their turns, are all that there will be."""
+    turns = [each.turn for each in responses]
+    return bool(turns) and responses[-1].last_turn and turns == list(range(1, len(turns) + 1))
+
+
+def _cost(responses: Collection[Response]) -> int:
+    return sum(each.cost_nanodollars or 0 for each in responses)

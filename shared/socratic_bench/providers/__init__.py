@@ -1,0 +1,1 @@
+"""What is known of model providers without speaking to them: options, addresses, keys by name."""

@@ -1,0 +1,52 @@
+"""The providers whose models run in the runner's own process: reference tutors, a local model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Final
+
+from pydantic import Field
+
+from socratic_bench.domain.manifest import TutorModel
+from socratic_bench.providers.options import Options, known_name, read_options, refuse_address
+from socratic_bench.providers.spec import ProviderSpec
+
+REFERENCE_TUTORS: Final = ("socratic", "lecturer", "hedger", "drifter", "faulty")
+LOCAL_MODELS: Final = ("smollm2", "smollm2-fewshot")
+
+LABEL: Final = "@"
+"""What sets several entries of one archetype apart: `reference/socratic@2` says what
+`reference/socratic` says, and is a model of its own."""
+
+
+class ReferenceOptions(Options):
+    """The options of a reference tutor."""
+
+    latency_ms: Annotated[int, Field(ge=0, le=600_000)] = 0
+    """How long a call pretends to take; reported exactly so."""
+
+
+class LocalOptions(Options):
+    """The options of a local model."""
+
+    max_tokens: Annotated[int, Field(ge=1, le=2000)] | None = None
+    """A ceiling under the benchmark's own `max_tokens`, for a slow machine.
+
+    Below 500 it costs coverage: an answer that is cut off there has no score.
+    """
+
+
+def _check_reference(model: TutorModel, _: Path | None) -> None:
+    known_name(model, REFERENCE_TUTORS, label_after=LABEL)
+    refuse_address(model)
+    read_options(model, ReferenceOptions)
+
+
+def _check_local(model: TutorModel, _: Path | None) -> None:
+    known_name(model, LOCAL_MODELS)
+    refuse_address(model)
+    read_options(model, LocalOptions)
+
+
+REFERENCE: Final = ProviderSpec(ReferenceOptions, _check_reference)
+LOCAL: Final = ProviderSpec(LocalOptions, _check_local)

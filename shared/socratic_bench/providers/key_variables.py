@@ -1,0 +1,45 @@
+"""The environment variable that a configuration names for a model's key, which no plan holds."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from socratic_bench.domain.manifest import TutorModel
+from socratic_bench.errors import InvalidInput
+
+KEY_OPTION: Final = "api_key_env"
+
+_VARIABLE: Final = re.compile(r"[A-Z][A-Z0-9_]*")
+_NEVER_SENT: Final = ("AWS_", "SOCRATIC_")
+
+
+def is_key_variable(name: object) -> bool:
+    """Whether an environment variable of this name may hold the key of a model."""
+    well_formed = isinstance(name, str) and _VARIABLE.fullmatch(name) is not None
+    return well_formed and not str(name).startswith(_NEVER_SENT)
+
+
+def take_key_variable(model: TutorModel) -> tuple[TutorModel, str | None]:
+    """The model as a plan holds it, and the variable its configuration named for its key.
+
+    Raises InvalidInput for what cannot be one; it is never repeated, since it may be the key.
+    """
+    if KEY_OPTION not in model.options:
+        return model, None
+    options = dict(model.options)
+    name = options.pop(KEY_OPTION)
+    if name is None:
+        return model.model_copy(update={"options": options}), None
+    if not is_key_variable(name) or model.endpoint is not None:
+        raise InvalidInput(f"model {model.id}: option {KEY_OPTION}: {_problem(model)}")
+    return model.model_copy(update={"options": options}), str(name)
+
+
+def _problem(model: TutorModel) -> str:
+    if model.endpoint is not None:
+        return "its endpoint says which key it is; remove one of both"
+    return (
+        "must be the name of an environment variable that holds the key, such as MY_LLM_KEY, and "
+        "none that begins with AWS_ or SOCRATIC_"
+    )

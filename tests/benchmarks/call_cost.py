@@ -1,0 +1,148 @@
+"""What one real call through all stages costs in processor time, beside a bare one.
+
+    python -m tests.benchmarks.call_cost [RUNS OF A MODEL] [ROUNDS]
+
+The whole benchmark in one process, with SQLite, calls 25 endpoints over HTTP; start and end are
+excluded. The bare one posts the same question to the same endpoints with aiohttp, as many in
+flight, reads the text out of each answer, and commits every hundred to SQLite: what no client that
+keeps its answers can do without. They take turns, so that the ratio holds when the speed drifts.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sqlite3
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, closing
+from functools import partial
+from pathlib import Path
+
+import aiohttp
+
+from socratic_bench.adapters.sql.store import SqlStore
+from socratic_bench.domain.manifest import Experiment
+from socratic_bench.ports.store import Store
+from socratic_bench.providers.endpoints import ANYWHERE
+from socratic_embedded.pipeline import Benchmark
+from socratic_runner.models.registry import open_client
+from tests.benchmarks.many_endpoints import IN_FLIGHT, MODELS, endpoints, experiment
+
+RUNS = 200
+ROUNDS = 3
+COMMIT = 100
+WARM = 0.2
+"""The share of the runs that are over before the clock starts: by then every client is open."""
+
+
+async def whole_benchmark(planned: Experiment) -> float:
+    """Milliseconds of processor time for a call."""
+    async with a_store() as store:
+        await store.register(planned)
+        benchmark = Benchmark(planned, store, partial(open_client, endpoints=ANYWHERE))
+        executing = asyncio.create_task(benchmark.execute())
+        total = planned.manifest.planned_runs
+        begun_at, begun = await ended(store, planned, total * WARM)
+        until_at, until = await ended(store, planned, total * (1 - WARM))
+        await executing
+        progress = await store.progress(planned.experiment_id)
+        assert progress.failed == 0, "a run that fails calls nobody"
+        return (until_at - begun_at) * 1e3 / (until - begun)
+
+
+async def ended(store: Store, planned: Experiment, runs: float) -> tuple[float, int]:
+    """The processor time at which so many runs had ended, and how many had."""
+    while (  # noqa: ASYNC110 - a store tells nobody
+        done := (await store.progress(planned.experiment_id)).done
+    ) < runs:
+        await asyncio.sleep(0.05)
+    return time.process_time(), done
+
+
+@asynccontextmanager
+async def a_store() -> AsyncIterator[Store]:
+    with tempfile.TemporaryDirectory() as folder:
+        store = SqlStore.from_url(f"sqlite:///{folder}/benchmark.db")
+        await store.prepare()
+        try:
+            yield store
+        finally:
+            await store.close()
+
+
+async def bare_calls(planned: Experiment) -> float:
+    """The same calls without anything around them."""
+    manifest = planned.manifest
+    question = {
+        "messages": [
+            {"role": "system", "content": manifest.system_prompt},
+            {"role": "user", "content": manifest.scenarios[0].prompt},
+        ],
+        "max_tokens": manifest.parameters.max_tokens,
+        "temperature": manifest.parameters.temperature,
+        "stream": False,
+        "seed": 1,
+    }
+    answers: list[tuple[str, str]] = []
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        closing(sqlite3.connect(Path(folder) / "bare.db", isolation_level=None)) as database,
+    ):
+        database.execute("PRAGMA journal_mode = WAL")
+        database.execute("CREATE TABLE answers (model TEXT, text TEXT)")
+
+        def commit() -> None:
+            database.execute("BEGIN")
+            database.executemany("INSERT INTO answers VALUES (?, ?)", answers)
+            database.execute("COMMIT")
+            answers.clear()
+
+        async def ask(model: str, address: str, session: aiohttp.ClientSession) -> None:
+            url = f"{address}/chat/completions"
+            for _ in range(manifest.repeats // IN_FLIGHT):
+                async with session.post(url, json={**question, "model": model}) as response:
+                    answer = json.loads(await response.read())
+                answers.append((model, answer["choices"][0]["message"]["content"]))
+                if len(answers) >= COMMIT:
+                    commit()
+
+        async with aiohttp.ClientSession() as session:
+            begun = time.process_time()
+            async with asyncio.TaskGroup() as tasks:
+                for model in manifest.models:
+                    for _ in range(IN_FLIGHT):
+                        tasks.create_task(ask(model.id, model.base_url or "", session))
+            calls = MODELS * IN_FLIGHT * (manifest.repeats // IN_FLIGHT)
+            return (time.process_time() - begun) * 1e3 / calls
+
+
+async def measure(runs: int, rounds: int) -> None:
+    """Print a line for whole replies, and one for streamed ones, beside whole bare calls."""
+    ours: dict[bool, list[float]] = {False: [], True: []}
+    bare: list[float] = []
+    with endpoints() as base_url:
+        for _ in range(rounds):
+            for stream, costs in ours.items():
+                costs.append(
+                    await whole_benchmark(experiment(base_url, runs, stream=stream, hanging=0))
+                )
+            bare.append(await bare_calls(experiment(base_url, runs, stream=False, hanging=0)))
+    yardstick = statistics.median(bare)
+    print(f"a bare call                  {yardstick:.3f} ms of processor time")
+    for stream, costs in ours.items():
+        cost = statistics.median(costs)
+        how = "streamed" if stream else "whole"
+        print(f"through all stages, {how:8} {cost:.3f} ms, {cost / yardstick:.2f} x")
+
+
+def main(runs: int = RUNS, rounds: int = ROUNDS) -> None:
+    """Measure with so many runs of each model, so many times."""
+    asyncio.run(measure(runs, rounds))
+
+
+if __name__ == "__main__":
+    main(*map(int, sys.argv[1:]))

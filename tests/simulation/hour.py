@@ -1,0 +1,154 @@
+"""All workers of a benchmark in one process, on a SQLite file and the broker in memory, and an hour
+that passes while they wait. What is sent in it is counted.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from socratic_bench.adapters.memory.broker import MemoryBroker
+from socratic_bench.adapters.memory.consumer import MemoryConsumer
+from socratic_bench.adapters.sql.store import SqlStore
+from socratic_bench.consuming.dispatch import to_message
+from socratic_bench.consuming.queues import BROADCASTS, RUNNER_RUN_REQUESTED, WORK_QUEUES
+from socratic_bench.consuming.worker import Worker
+from socratic_bench.domain.manifest import Experiment
+from socratic_bench.events.codec import Event
+from socratic_bench.hosting.running_models import RunningModels
+from socratic_bench.planning.plan import publish_plan
+from socratic_bench.planning.reconciler import Reconciler, reconciling
+from socratic_bench.ports.broker import Delivery, Message
+from socratic_curator.bootstrap import curator_workers
+from socratic_curator.settings import CuratorSettings
+from socratic_judge.bootstrap import judge_worker
+from socratic_judge.settings import JudgeSettings
+from socratic_runner.bootstrap import runner_worker
+from socratic_runner.clients import OpenClient
+from socratic_runner.models.registry import open_client
+from socratic_runner.settings import RunnerSettings
+from tests.unit.services.limits.virtual_time import now
+
+HOUR = 3_600.0
+START = datetime(2026, 3, 2, tzinfo=UTC)
+
+
+class VirtualClock:
+    """The wall clock, in the time of the running loop."""
+
+    def now(self) -> datetime:
+        return START + timedelta(seconds=now())
+
+
+class CountingBroker(MemoryBroker):
+    """Counts what is published and what is put back. It knows no more than RabbitMQ does: a depth
+    counts nothing that a consumer has in hand.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(max_waiting=1_000_000)
+        self.published: Counter[str] = Counter()
+        """Messages, by their ids."""
+
+        self.put_back = 0
+
+    @property
+    def repeated(self) -> int:
+        """How many messages were published that had been published before."""
+        return self.published.total() - len(self.published)
+
+    async def publish(self, messages: Sequence[Message]) -> None:
+        self.published.update(message.id for message in messages)
+        await super().publish(messages)
+
+    @asynccontextmanager
+    async def consume(
+        self, queue: str, *, prefetch: int, prefetch_per_group: int | None = None
+    ) -> AsyncIterator[MemoryConsumer]:
+        options = {"prefetch": prefetch, "prefetch_per_group": prefetch_per_group}
+        async with super().consume(queue, **options) as consumer:
+            retry = consumer.retry
+
+            async def counting(
+                delivery: Delivery, delay: float, reason: str, *, counted: bool = True
+            ) -> None:
+                self.put_back += 1
+                await retry(delivery, delay, reason, counted=counted)
+
+            consumer.retry = counting
+            yield consumer
+
+    async def depth(self, queue: str, group: str | None = None) -> int:
+        waiting = self._queue(queue)
+        return waiting.depth if group is None else waiting.depth_of(group)
+
+
+@dataclass(slots=True)
+class Simulation:
+    """What the workers share, and what they did."""
+
+    broker: CountingBroker
+    store: SqlStore
+    clock: VirtualClock
+
+    async def plan(self, experiment: Experiment) -> str:
+        """Request all runs of an experiment; returns its id."""
+
+        async def publish(events: Sequence[Event]) -> None:
+            await self.broker.publish([to_message(event) for event in events])
+
+        await publish_plan(experiment, self.store, publish, clock=self.clock)
+        return experiment.experiment_id
+
+    @property
+    def extra(self) -> int:
+        """Messages that would not have been needed."""
+        return self.broker.repeated + self.broker.put_back
+
+    async def dead(self) -> int:
+        return sum([await self.broker.dead_letter_depth(queue.name) for queue in WORK_QUEUES])
+
+
+@asynccontextmanager
+async def simulation(
+    path: Path, *, runners: int, curators: int = 2, open_client: OpenClient = open_client
+) -> AsyncIterator[Simulation]:
+    """So many runners and curators, each with its reconciler, and a judge."""
+    async with AsyncExitStack() as ending:
+        clock = VirtualClock()
+        broker, store = CountingBroker(), SqlStore.from_url(f"sqlite:///{path}", clock.now)
+        ending.push_async_callback(store.close)
+        ending.push_async_callback(broker.close)
+        await store.prepare()
+        await broker.declare(WORK_QUEUES, BROADCASTS)
+        workers: list[Worker] = [judge_worker(broker, clock, JudgeSettings())]
+        for number in range(curators):
+            workers += curator_workers(broker, store, clock, CuratorSettings())
+            healer = Reconciler(store, broker, clock, f"curator-{number}", monotonic=now)
+            await ending.enter_async_context(reconciling(healer))
+        for number in range(runners):
+            runner = runner_worker(
+                broker,
+                store,
+                clock,
+                open_client,
+                RunnerSettings(),
+                owner=f"runner-{number}",
+                groups=RunningModels(store),
+            )
+            workers.append(await ending.enter_async_context(runner))
+        async with asyncio.TaskGroup() as tasks:
+            running = [tasks.create_task(worker.run()) for worker in workers]
+            yield Simulation(broker, store, clock)
+            for task in running:
+                task.cancel()
+
+
+async def waiting(simulation: Simulation) -> int:
+    """How many requests of runs nobody has taken yet."""
+    return await simulation.broker.depth(RUNNER_RUN_REQUESTED.name)

@@ -1,0 +1,126 @@
+"""What is sent besides what has to be, in an hour of a benchmark with nothing wrong in it."""
+
+import asyncio
+from decimal import Decimal
+
+import pytest
+
+from socratic_bench.domain.manifest import Experiment, Limits, Manifest, TutorModel
+from socratic_bench.domain.money import Price
+from socratic_bench.domain.scenario import Scenario
+from socratic_bench.errors import ModelCallFailed
+from socratic_bench.ports.models import FailureKind
+from socratic_runner.models.registry import open_client
+from tests.lengths import at_length
+from tests.simulation.hour import HOUR, START, simulation, waiting
+from tests.unit.services.limits.virtual_time import in_virtual_time, now
+
+SLOW = TutorModel(
+    id="reference/socratic",
+    options={"latency_ms": 4_000},
+    limits=Limits(requests_per_minute=60),
+    price=Price(input_per_million=1, output_per_million=1),
+)
+"""A model at one call a second."""
+
+SCENARIO = Scenario(id="growth", dimension="ambiguous", prompt="My startup isn't growing. Why?")
+MOST_EXTRA = 0.01
+RETRY_AFTER = 1_200.0
+
+
+def an_experiment(runs, **plan):
+    manifest = Manifest(models=(SLOW,), scenarios=(SCENARIO,), repeats=runs, **plan)
+    return Experiment(manifest=manifest, created_at=START)
+
+
+@pytest.mark.two_lengths
+@pytest.mark.parametrize("runs", [at_length(1_000, 100_000)])
+def test_runs_that_wait_behind_a_slow_model_are_sent_once(tmp_path, runs):
+    async def hour():
+        async with simulation(tmp_path / "benchmark.db", runners=2) as simulated:
+            id_ = await simulated.plan(an_experiment(runs))
+            await asyncio.sleep(HOUR)
+            done = (await simulated.store.progress(id_)).done
+            return done, simulated.extra, await simulated.dead()
+
+    done, extra, dead = in_virtual_time(hour())
+    print(f"{done} runs of {runs} done in an hour, {extra} extra messages, {dead} dead letters")
+    assert done >= min(runs, 0.98 * HOUR)
+    assert extra < MOST_EXTRA * done
+    assert dead == 0
+
+
+def test_an_experiment_whose_budget_is_exhausted_is_left_alone(tmp_path):
+    async def hour():
+        async with simulation(tmp_path / "benchmark.db", runners=1) as simulated:
+            id_ = await simulated.plan(an_experiment(300, budget=Decimal("0.01")))
+            await asyncio.sleep(HOUR / 6)
+            sent = simulated.broker.published.total()
+            await asyncio.sleep(HOUR)
+            assert (await simulated.store.spending(id_)).exhausted
+            assert (await simulated.store.experiment(id_)).completed_at is None
+            return sent, simulated.broker.published.total(), simulated.extra
+
+    before, after, extra = in_virtual_time(hour())
+    assert before == after
+    assert extra == 0
+
+
+class BusyAtFirst:
+    """A model whose provider wants to be left alone for a long time, and answers then."""
+
+    concurrency = None
+    answers_at_once = False
+
+    def __init__(self, model):
+        self.client = open_client(model)
+
+    async def ask(self, question):
+        reply = await self.client.ask(question)
+        if now() < RETRY_AFTER:
+            raise ModelCallFailed(
+                FailureKind.RATE_LIMITED, "busy", retryable=True, retry_after=RETRY_AFTER
+            )
+        return reply
+
+    async def close(self):
+        await self.client.close()
+
+
+@pytest.mark.parametrize("runs", [100, 400])
+def test_runs_that_wait_for_a_busy_provider_are_not_requested_again(tmp_path, runs):
+    async def hour():
+        async with simulation(
+            tmp_path / "benchmark.db", runners=1, open_client=BusyAtFirst
+        ) as simulated:
+            id_ = await simulated.plan(an_experiment(runs))
+            await asyncio.sleep(RETRY_AFTER)
+            before = (await simulated.store.progress(id_)).done
+            await asyncio.sleep(HOUR - RETRY_AFTER)
+            return before, await simulated.store.progress(id_), simulated.extra
+
+    before, progress, extra = in_virtual_time(hour())
+    assert before == 0
+    assert (progress.done, progress.failed) == (runs, 0)
+    assert extra == 0
+
+
+def test_an_experiment_that_is_complete_is_left_alone(tmp_path):
+    async def hour():
+        async with simulation(tmp_path / "benchmark.db", runners=1) as simulated:
+            id_ = await simulated.plan(an_experiment(30))
+            await asyncio.sleep(HOUR)
+            assert (await simulated.store.experiment(id_)).completed_at is not None
+            return simulated.extra
+
+    assert in_virtual_time(hour()) == 0
+
+
+def test_runs_that_wait_for_a_runner_are_not_requested_again(tmp_path):
+    async def hour():
+        async with simulation(tmp_path / "benchmark.db", runners=0) as simulated:
+            await simulated.plan(an_experiment(1_000))
+            await asyncio.sleep(HOUR)
+            return await waiting(simulated), simulated.extra
+
+    assert in_virtual_time(hour()) == (1_000, 0)

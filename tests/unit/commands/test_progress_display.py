@@ -1,0 +1,111 @@
+"""Progress where there is no terminal: a line now and then, and a model in trouble at once."""
+
+from __future__ import annotations
+
+import io
+from decimal import Decimal
+
+import pytest
+from rich.console import Console
+
+from socratic_bench.adapters.sql.store import SqlStore
+from socratic_bench.domain.money import Price
+from socratic_bench.domain.trouble import Trouble
+from socratic_embedded import progress_display
+from socratic_embedded.progress_display import LINE_SECONDS, ProgressDisplay
+from tests.contract.store.facts import a_failure, a_score, an_experiment
+
+PLANNED = an_experiment()
+PRICE = Price(input_per_million=Decimal(3), output_per_million=Decimal(15))
+PRICED = tuple(each.model_copy(update={"price": PRICE}) for each in PLANNED.manifest.models)
+MANIFEST = PLANNED.manifest.model_copy(update={"models": PRICED})
+EXPERIMENT = PLANNED.model_copy(update={"manifest": MANIFEST})
+ID = EXPERIMENT.experiment_id
+MODELS = [model.id for model in EXPERIMENT.manifest.models]
+
+
+@pytest.fixture
+async def store(tmp_path):
+    store = SqlStore.from_url(f"sqlite:///{tmp_path}/benchmark.db")
+    await store.prepare()
+    await store.register(EXPERIMENT)
+    yield store
+    await store.close()
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    class Time:
+        now = 0.0
+
+        def monotonic(self):
+            return self.now
+
+    time = Time()
+    monkeypatch.setattr(progress_display, "time", time)
+    return time
+
+
+def trouble(model_id=MODELS[0], reason="connection refused"):
+    return Trouble(
+        experiment_id=ID,
+        model_id=model_id,
+        kind="unreachable",
+        reason=reason,
+        attempt=1,
+        attempts=12,
+        next_in_seconds=0.3,
+    )
+
+
+async def test_in_a_pipe_there_is_a_line_each_half_minute_and_none_before(store, clock, capsys):
+    with ProgressDisplay(EXPERIMENT, store) as display:
+        for seconds in range(0, 100, 10):
+            clock.now = seconds
+            if seconds == 40:
+                runs = EXPERIMENT.runs()
+                await store.fold([a_score(next(runs))], [a_failure(next(runs))])
+                await store.heartbeat("runner", [], [trouble()])
+            await display.update(await store.progress(ID))
+    assert LINE_SECONDS == 30
+    out, err = capsys.readouterr()
+    assert out == ""
+    told = f"{MODELS[0]}: connection refused (attempt 1 of 12, next in 1 s)"
+    line = f"2 of 12 runs done, 1 failed, 0 calls, $0.00; in trouble: {MODELS[0]} (unreachable)"
+    assert err.splitlines() == ["0 of 12 runs done, none failed, 0 calls, $0.00", told, line, line]
+
+
+async def test_a_trouble_is_told_at_once_and_once(store, capsys):
+    present = [trouble()]
+
+    async def find():
+        return present
+
+    with ProgressDisplay(EXPERIMENT, store, find) as display:
+        for _ in range(3):
+            await display.update(await store.progress(ID))
+        present.append(trouble(MODELS[1], "a\x1b[2Jb"))
+        await display.update(await store.progress(ID))
+    assert capsys.readouterr().err.splitlines() == [
+        f"{MODELS[0]}: connection refused (attempt 1 of 12, next in 1 s)",
+        f"{MODELS[1]}: a\ufffd[2Jb (attempt 1 of 12, next in 1 s)",
+    ]
+
+
+async def test_on_a_terminal_it_stands_above_the_bars_as_plain_text(store, monkeypatch):
+    screen = io.StringIO()
+    console = Console(
+        file=screen, force_terminal=True, width=100, markup=False, highlight=False, emoji=False
+    )
+    monkeypatch.setattr(progress_display, "standard_error", lambda: console)
+
+    async def find():
+        return [trouble(reason="[red]refused[/red] :smile:")]
+
+    with ProgressDisplay(EXPERIMENT, store, find) as display:
+        for _ in range(2):
+            await display.update(await store.progress(ID))
+    shown = screen.getvalue()
+    told = f"{MODELS[0]}: [red]refused[/red] :smile: (attempt 1 of 12, next in 1 s)"
+    assert shown.count(told) == 1
+    assert "unreachable 1/12" in shown

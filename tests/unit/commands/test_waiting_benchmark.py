@@ -1,0 +1,89 @@
+"""A benchmark whose store takes nothing: before the first call it ends, after it it waits."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from socratic_bench.adapters.sql.store import SqlStore
+from socratic_bench.consuming.retry_policy import RetryPolicy
+from socratic_bench.domain.response import Usage
+from socratic_bench.errors import StoreNotWritable
+from socratic_bench.ports.models import Reply
+from socratic_bench.scoring.statuses import Status
+from socratic_embedded.pipeline import Benchmark
+from tests.contract.store.facts import an_experiment
+from tests.unit.services.scripted import ScriptedTutor
+from tests.waiting import waiting_for
+
+FULL = StoreNotWritable("the disk is full; free some space")
+REPLY = Reply(
+    text="What?",
+    status=Status.OK,
+    usage=Usage(visible_output_tokens=100, input_tokens=100),
+    latency_ms=1,
+    stop_reason="stop",
+)
+
+
+@pytest.fixture
+async def store(tmp_path: Path) -> AsyncIterator[SqlStore]:
+    store = SqlStore.from_url(f"sqlite:///{tmp_path}/benchmark.db")
+    await store.prepare()
+    yield store
+    await store.close()
+
+
+async def answers(*_: object) -> Reply:
+    await asyncio.sleep(0)
+    return REPLY
+
+
+async def test_where_no_lease_can_be_written_it_ends_before_the_first_call(
+    store: SqlStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def full(*_: object) -> None:
+        raise FULL
+
+    monkeypatch.setattr(store, "take_leases", full)
+    tutor = ScriptedTutor(lambda *_: answers())
+    async with waiting_for("the end of the benchmark"):
+        with pytest.raises(StoreNotWritable) as raised:
+            await Benchmark(an_experiment(), store, lambda _: tutor).execute()
+    assert raised.value is FULL
+    assert tutor.asked == []
+
+
+async def test_planning_that_cannot_be_noted_ends_no_call_and_is_waited_for(
+    store: SqlStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tries, waits = 0, []
+    mark_planned = store.mark_planned
+    begun, refused = asyncio.Event(), asyncio.Event()
+
+    async def full_at_first(*arguments: object) -> None:
+        nonlocal tries
+        await begun.wait()
+        tries += 1
+        if tries <= RetryPolicy().attempts:
+            raise FULL
+        refused.set()
+        await mark_planned(*arguments)
+
+    async def answers_in_the_end(*_: object) -> Reply:
+        begun.set()
+        await refused.wait()
+        return REPLY
+
+    monkeypatch.setattr(store, "mark_planned", full_at_first)
+    monkeypatch.setattr(RetryPolicy, "delay", lambda *_: 0.1)
+    tutor = ScriptedTutor(lambda *_: answers_in_the_end())
+    benchmark = Benchmark(an_experiment(), store, lambda _: tutor, on_wait=waits.append)
+    async with waiting_for("the benchmark"):
+        result = await benchmark.execute()
+    assert result.progress.done == result.progress.planned == len(tutor.asked)
+    assert FULL in waits
+    assert waits[-1] is None

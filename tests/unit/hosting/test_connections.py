@@ -1,0 +1,179 @@
+"""Connections within limits, on real sockets: slow clients give way, and others are served."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from socratic_bench.hosting.connections import (
+    DEADLINES,
+    HEAD_BYTES,
+    MOST_CONNECTIONS,
+    Guard,
+    Owes,
+    most_connections,
+)
+from socratic_bench.hosting.server import serving
+from tests.waiting import until, waiting_for
+
+NEVER = 3600.0
+MOST = 20
+LARGE = 32 * 1024 * 1024
+
+Connection = tuple[asyncio.StreamReader, asyncio.StreamWriter]
+
+
+async def say_hello(_request: Request) -> Response:
+    return Response(b"hello")
+
+
+async def take(request: Request) -> Response:
+    return Response(b"%d" % len(await request.body()))
+
+
+async def give_much(_request: Request) -> Response:
+    return Response(b"x" * LARGE)
+
+
+APP = Starlette(
+    routes=[
+        Route("/", say_hello),
+        Route("/take", take, methods=["POST"]),
+        Route("/much", give_much),
+    ]
+)
+
+
+class Server:
+    """A server that a test speaks to byte by byte."""
+
+    def __init__(self, address: str) -> None:
+        self._port = int(address.rpartition(":")[2])
+        self._writers: list[asyncio.StreamWriter] = []
+
+    async def connect(self, sent: bytes = b"") -> Connection:
+        reader, writer = await asyncio.open_connection("127.0.0.1", self._port)
+        self._writers.append(writer)
+        writer.write(sent)
+        return reader, writer
+
+    async def ask(self, path: str = "/") -> bytes:
+        reader, writer = await self.connect(f"GET {path} HTTP/1.1\r\nhost: here\r\n\r\n".encode())
+        head = await reader.readuntil(b"\r\n\r\n")
+        writer.close()
+        return head
+
+    def close(self) -> None:
+        for writer in self._writers:
+            writer.transport.abort()
+
+
+@asynccontextmanager
+async def server(most: int = MOST, grace: float = 0.0, **deadlines: float) -> AsyncIterator[Server]:
+    allowed = {
+        **dict.fromkeys(Owes, NEVER),
+        **{Owes[name]: each for name, each in deadlines.items()},
+    }
+    guard = Guard(most, allowed, grace)
+    async with serving(APP, "127.0.0.1", 0, shutdown_timeout=1, guard=guard) as address:
+        speaking = Server(address)
+        try:
+            yield speaking
+        finally:
+            speaking.close()
+
+
+async def ended(connection: Connection) -> bytes:
+    """What came before the server ended a connection."""
+    try:
+        return await connection[0].read()
+    except ConnectionResetError:
+        return b""
+
+
+@pytest.mark.parametrize("sent", [b"", b"GET / HTTP/1.1\r\nhost: here\r\nx-more: "])
+async def test_a_connection_whose_head_does_not_come_is_ended(sent: bytes):
+    async with server(HEAD=1.0) as speaking, waiting_for("the end of a half-open connection"):
+        assert await ended(await speaking.connect(sent)) == b""
+
+
+async def test_a_head_that_drips_in_has_no_longer_than_one_that_stands_still():
+    async with server(HEAD=1.0) as speaking, waiting_for("the end of a dripping connection"):
+        reader, writer = await speaking.connect(b"GET / HTTP/1.1\r\n")
+        ending = asyncio.create_task(ended((reader, writer)))
+        while not ending.done():
+            writer.write(b"x-a: b\r\n")
+            await asyncio.wait({ending}, timeout=0.05)
+        assert b"200 OK" not in ending.result()
+
+
+async def test_a_body_that_does_not_come_ends_its_connection():
+    head = b"POST /take HTTP/1.1\r\nhost: here\r\ncontent-length: 9\r\n\r\n1234"
+    async with server(BODY=1.0) as speaking, waiting_for("the end of a connection"):
+        assert await ended(await speaking.connect(head)) == b""
+
+
+async def test_a_client_that_does_not_read_is_let_go():
+    async with server(READING=1.0) as speaking:
+        reader, writer = await speaking.connect(b"GET /much HTTP/1.1\r\nhost: here\r\n\r\n")
+
+        async def is_reset() -> bool:
+            writer.write(b"\r\n")
+            return writer.transport.is_closing()
+
+        # The reader takes in what fits into its buffer, and no more until it is read from.
+        await until(is_reset, bool, "the reset of a connection that nobody reads from")
+        assert len(await ended((reader, writer))) < LARGE
+
+
+async def test_the_oldest_that_waits_gives_way_to_a_new_one():
+    async with server(most=3) as speaking, waiting_for("four connections"):
+        oldest, *others = [await speaking.connect() for _ in range(3)]
+        assert b"200 OK" in await speaking.ask()
+        assert await ended(oldest) == b""
+        for reader, writer in others[1:]:
+            writer.write(b"GET / HTTP/1.1\r\nhost: here\r\n\r\n")
+            assert b"200 OK" in await reader.readuntil(b"\r\n\r\n")
+
+
+async def test_a_new_one_waits_until_another_has_had_time_for_its_request():
+    async with server(most=3, grace=1.0) as speaking, waiting_for("five connections"):
+        crowd = [await speaking.connect() for _ in range(3)]
+        asked = asyncio.create_task(speaking.ask())
+        for reader, writer in crowd:
+            writer.write(b"GET / HTTP/1.1\r\nhost: here\r\n\r\n")
+            assert b"200 OK" in await reader.readuntil(b"\r\n\r\n")
+        assert b"200 OK" in await asked
+
+
+async def test_everybody_is_answered_beside_a_crowd_of_half_open_connections():
+    heads = [b"", b"GET / HT", b"POST /take HTTP/1.1\r\nhost: here\r\ncontent-length: 99\r\n\r\n1"]
+    async with server() as speaking, waiting_for("answers in a crowd"):
+        for number in range(20 * MOST):
+            await speaking.connect(heads[number % len(heads)])
+            if number % MOST == 0:
+                assert b"200 OK" in await speaking.ask()
+
+
+async def test_a_head_that_is_too_large_is_refused():
+    async with server() as speaking, waiting_for("an answer"):
+        large = b"GET / HTTP/1.1\r\nhost: here\r\nx-large: " + b"x" * (2 * HEAD_BYTES)
+        assert b" 400 " in await ended(await speaking.connect(large))
+
+
+def test_connections_leave_files_for_everything_else(monkeypatch: pytest.MonkeyPatch):
+    resource = pytest.importorskip("resource")
+    for files, most in ((20_000, MOST_CONNECTIONS), (400, 400 - 128), (64, 16)):
+        monkeypatch.setattr(resource, "getrlimit", lambda _which, files=files: (files, files))
+        assert most_connections() == most
+
+
+def test_a_deadline_is_there_for_everything_a_client_can_owe():
+    assert DEADLINES.keys() == set(Owes)
