@@ -15,8 +15,8 @@ pytestmark = [pytest.mark.connected, pytest.mark.long]
 DOLLAR = 1_000_000_000
 CONFIG = """
 models:
-  - {{id: reference/lecturer, options: {{latency_ms: 10}}, price: {price}}}
-  - {{id: reference/hedger, options: {{latency_ms: 10}}, price: {price}}}
+  - {{id: reference/lecturer, options: {{latency_ms: 50}}, price: {price}}}
+  - {{id: reference/hedger, options: {{latency_ms: 50}}, price: {price}}}
 repeats: 30
 budget: {budget}
 """

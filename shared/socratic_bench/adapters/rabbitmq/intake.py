@@ -66,9 +66,10 @@ class Intake:
         self._sources = Sources(link, queue, lanes)
         self._held = held
         size = queue.parcel
-        whole = lanes is None
-        self._widths = Widths(
-            parcels_ahead(prefetch, size) if whole else parcels_ahead_of_a_lane(per_lane, size)
+        self._widths = (
+            Widths(parcels_ahead(prefetch, size))
+            if lanes is None
+            else Widths(parcels_ahead_of_a_lane(per_lane, size), per_lane)
         )
         self._limit = 0
         """How many parcels ahead the channel allows whatever is consumed next; 0 for no limit."""
@@ -255,7 +256,7 @@ class Intake:
         self._arrived.add(name)
         messages, attempts = unpacked(incoming), attempts_before(incoming)
         now = asyncio.get_running_loop().time()
-        if self._widths.saw(name, redeliveries_of(incoming)):
+        if self._widths.saw(name, redeliveries_of(incoming), len(messages)):
             self._changed.set()
         if redeliveries_of(incoming) < SUSPECT_AFTER:
             self._held.arrive(incoming, messages, attempts + 1, now)

@@ -30,10 +30,16 @@ def parcels_ahead_of_a_lane(prefetch: int, size: int) -> int:
 
 
 class Widths:
-    """How many parcels of each queue the server may send ahead: one until the first is seen."""
+    """How many parcels of each queue the server may send ahead: one until the first is seen.
 
-    def __init__(self, full: int) -> None:
+    At most `full` of them, and of those that hold several messages one more than hold
+    `most_messages`: what one consumer has in hand, the others cannot begin with. The one more is
+    for what has to come while a parcel waits for the last of its messages.
+    """
+
+    def __init__(self, full: int, most_messages: int | None = None) -> None:
         self._full = full
+        self._most_messages = most_messages
         self._widths: dict[str, int] = {}
         self._more: dict[str, int] = {}
 
@@ -43,9 +49,14 @@ class Widths:
         self._more.pop(name, None)
         return 1
 
-    def saw(self, name: str, redeliveries: int) -> bool:
-        """A parcel came that was redelivered so often. Whether more may be sent ahead now."""
-        width = max(1, self._full // NARROWER ** max(0, redeliveries - 1))
+    def saw(self, name: str, redeliveries: int, messages: int) -> bool:
+        """A parcel of so many messages came that was redelivered so often. Whether more may be sent
+        ahead now.
+        """
+        full = self._full
+        if self._most_messages is not None:
+            full = min(full, -(-self._most_messages // messages) + 1)
+        width = max(1, full // NARROWER ** max(0, redeliveries - 1))
         more = width - self._widths.get(name, width)
         if more <= 0:
             return False
