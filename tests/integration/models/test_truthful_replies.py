@@ -9,7 +9,6 @@ import asyncio
 import json
 from typing import Any
 
-import aiohttp
 import pytest
 
 from socratic_bench.domain.manifest import Limits
@@ -17,7 +16,6 @@ from socratic_bench.errors import ModelUnusable
 from socratic_bench.ports.models import FailureKind, Reply
 from socratic_bench.scoring.statuses import UNFINISHED, Status
 from socratic_runner.models.http import connection
-from socratic_runner.models.http.connectors import QuietConnector
 from tests.contract.models.questions import a_question
 from tests.integration.models.conftest import OpenModel, failure_of
 from tests.integration.models.raw_server import (
@@ -325,48 +323,3 @@ async def test_a_hidden_key_leaves_one_mark(open_model: OpenModel):
     error = json.dumps({"error": {"message": said}}).encode()
     failure = str(await fails(open_model, saying(response("401 No", error, JSON))))
     assert "(authorization: Bearer [hidden]), and ['x-api-key: [hidden]']." in failure
-
-
-UNASKED = response("200 OK", b"a reply that nobody asked for")
-
-
-@pytest.mark.parametrize("is_read", [True, False])
-async def test_an_idle_connection_on_which_something_came_is_not_used_again(is_read: bool):
-    writers: list[asyncio.StreamWriter] = []
-
-    async def answer(_request: Request, writer: asyncio.StreamWriter) -> None:
-        writers.append(writer)
-        writer.write(response("200 OK", f"reply {len(writers)}".encode()))
-
-    async with (
-        serving(answer) as server,
-        aiohttp.ClientSession(connector=QuietConnector()) as session,
-    ):
-
-        async def call() -> str:
-            async with session.post(server.address, data=b"?") as reply:
-                return await reply.text()
-
-        assert [await call(), await call()] == ["reply 1", "reply 2"]
-        assert server.connections == 1, "a connection on which nothing came is used again"
-        writers[0].write(UNASKED)
-        for _ in range(100 if is_read else 0):
-            await asyncio.sleep(0)  # lets the bytes be read
-        assert await call() == "reply 3"
-        assert server.connections == 2
-
-
-async def test_an_idle_connection_that_was_closed_silently_is_not_used_again():
-    async def answer(_request: Request, writer: asyncio.StreamWriter) -> None:
-        writer.write(response("200 OK", b"reply"))
-        await writer.drain()
-        writer.close()
-
-    async with (
-        serving(answer) as server,
-        aiohttp.ClientSession(connector=QuietConnector()) as session,
-    ):
-        for number in range(20):
-            async with session.post(server.address, data=b"?") as reply:
-                assert await reply.text() == "reply"
-            assert server.connections == number + 1

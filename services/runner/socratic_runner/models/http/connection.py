@@ -17,9 +17,9 @@ from aiohttp.http_exceptions import HttpProcessingError
 from socratic_bench.domain.manifest import Limits
 from socratic_bench.errors import InvalidInput, ModelCallFailed
 from socratic_bench.ports.models import FailureKind
-from socratic_runner.models.connecting import new_socket, refused_address
+from socratic_runner.models.connecting import refused_address
 from socratic_runner.models.http.connect_errors import why
-from socratic_runner.models.http.connectors import KEPT_SECONDS, QuietConnector
+from socratic_runner.models.http.connectors import QuietConnector, RestedConnector
 from socratic_runner.models.http.failures import Failures
 from socratic_runner.models.http.reading import Reading
 from socratic_runner.models.http.server_sent_events import EventDecoder
@@ -68,10 +68,7 @@ class Connection:
         self._limits = limits
         self._failures = failures
         self._streamed = streamed
-        # Some servers close a connection without having said so, and a call that is just then made
-        # on it is lost: a look at it right before may be too early. Without TLS a connection of its
-        # own costs some processor time and no waiting.
-        self._one_call_each = url.startswith("http://")
+        self._connector: QuietConnector | None = None
         self._proxy = _proxy_for(url)
         self._session: aiohttp.ClientSession | None = None
         self._closed = False
@@ -118,9 +115,11 @@ class Connection:
 
     def _open_session(self) -> aiohttp.ClientSession:
         if self._session is None:
+            self._connector = (
+                QuietConnector() if self._url.startswith("https://") else RestedConnector()
+            )
             self._session = aiohttp.ClientSession(
-                # How many calls there are at once is decided elsewhere.
-                connector=_connector(one_call_each=self._one_call_each),
+                connector=self._connector,
                 timeout=aiohttp.ClientTimeout(
                     total=None, connect=self._limits.connect_timeout_seconds
                 ),
@@ -175,6 +174,8 @@ class Connection:
             message = f"no connection within {self._limits.connect_timeout_seconds:g} s"
         if began:
             return reading.cut(message)
+        if self._connector is not None and not isinstance(error, aiohttp.ClientConnectorError):
+            self._connector.distrust()
         return failure(FailureKind.UNREACHABLE, f"cannot be reached: {message}")
 
     def _failed_handshake(self, error: BaseException) -> ModelCallFailed:
@@ -190,12 +191,6 @@ def _is_undecodable(error: BaseException) -> bool:
     """Whether a body came in an encoding that it was not asked for, or is not in."""
     cause = error.__cause__
     return isinstance(cause, HttpProcessingError) and "content-encoding" in cause.message
-
-
-def _connector(*, one_call_each: bool) -> aiohttp.TCPConnector:
-    if one_call_each:
-        return aiohttp.TCPConnector(limit=0, force_close=True, socket_factory=new_socket)
-    return QuietConnector(limit=0, keepalive_timeout=KEPT_SECONDS, socket_factory=new_socket)
 
 
 async def _read(

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import select
+from time import monotonic
 from typing import TYPE_CHECKING, Final
 
 import aiohttp
+
+from socratic_runner.models.connecting import new_socket
 
 if TYPE_CHECKING:
     from aiohttp.client_proto import ResponseHandler
@@ -16,6 +19,12 @@ if TYPE_CHECKING:
 KEPT_SECONDS: Final = 4.0
 """How long an idle connection is kept: many servers close theirs after 5 s."""
 
+REST_SECONDS: Final = 0.5
+"""How long a connection without TLS is idle before it is used again."""
+
+MOST_RESTING: Final = 24
+"""Idle connections without TLS that are kept for one model."""
+
 
 class QuietConnector(aiohttp.TCPConnector):
     """Closes an idle connection on which something came, a reply that nobody asked for or its end.
@@ -23,11 +32,47 @@ class QuietConnector(aiohttp.TCPConnector):
     aiohttp asks only whether a connection is open, and gives such a reply to the next call.
     """
 
+    def __init__(self) -> None:
+        super().__init__(limit=0, keepalive_timeout=KEPT_SECONDS, socket_factory=new_socket)
+
     async def _get(self, key: ConnectionKey, traces: list[Trace]) -> Connection | None:
         idle = self._conns.get(key)
         while idle and not _is_quiet(idle[0][0]):
             idle.popleft()[0].abort()
+            self.distrust()
         return await super()._get(key, traces)
+
+    def distrust(self) -> None:
+        """The server ended a connection, or sent what nobody asked for, and did not say so."""
+
+
+class RestedConnector(QuietConnector):
+    """Uses an idle connection again after a rest, and none of a server that was found to end them.
+
+    Some servers end a connection after a reply and do not say so. A call that is made on it before
+    the end arrives is lost, so a connection has to be seen at rest for longer than that takes.
+    Meanwhile calls have other connections: without TLS a new one takes no waiting.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._is_trusted = True
+
+    async def _get(self, key: ConnectionKey, traces: list[Trace]) -> Connection | None:
+        idle = self._conns.get(key)
+        if not idle or monotonic() - idle[0][1] < REST_SECONDS:
+            return None
+        return await super()._get(key, traces)
+
+    def _release(
+        self, key: ConnectionKey, protocol: ResponseHandler, *, should_close: bool = False
+    ) -> None:
+        full = len(self._conns.get(key, ())) >= MOST_RESTING
+        should_close = should_close or full or not self._is_trusted
+        super()._release(key, protocol, should_close=should_close)
+
+    def distrust(self) -> None:
+        self._is_trusted = False
 
 
 def _is_quiet(protocol: ResponseHandler) -> bool:
