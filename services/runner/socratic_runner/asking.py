@@ -22,7 +22,8 @@ async def ask(
     tutor: Tutor, question: Question, most: int, observer: CallObserver
 ) -> Reply | ModelCallFailed:
     """What came of one call, which may cost `most` nanodollars; raises nothing of its own."""
-    begun_at = _now()
+    now = asyncio.get_running_loop().time
+    begun_at = now()
     limit: asyncio.Timeout | None = None
     result: Reply | ModelCallFailed
     try:
@@ -42,7 +43,7 @@ async def ask(
     except Exception as error:  # noqa: BLE001 - whatever it is, it is this call's
         is_late = limit is not None and limit.expired()
         result = _late(tutor) if is_late else _failure(error, question)
-    seconds = _now() - begun_at
+    seconds = now() - begun_at
     if isinstance(result, Reply):
         cost = tutor.cost_nanodollars(result.usage)
         observer.replied(tutor.model.id, seconds, result.usage, cost)
@@ -93,7 +94,3 @@ def _about(question: Question) -> dict[str, str | int]:
         "correlation_id": run.experiment_id,
         "turn": question.turn,
     }
-
-
-def _now() -> float:
-    return asyncio.get_running_loop().time()

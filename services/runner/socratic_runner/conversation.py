@@ -110,19 +110,20 @@ class Conversation:
 
     def question(self) -> Question:
         """What its model is asked next."""
-        messages = self.manifest.scenarios_by_id[self.run.scenario_id].student_messages
+        run, manifest = self.run, self.experiment.manifest
+        messages = manifest.scenarios_by_id[run.scenario_id].student_messages
         turn = len(self.responses) + 1
-        key = self.experiment.conversation_keys[self.run.model_id, self.run.scenario_id]
+        key = self.experiment.conversation_keys[run.model_id, run.scenario_id]
         return Question(
-            run=self.run,
+            run=run,
             turn=turn,
-            system_prompt=self.manifest.system_prompt,
+            system_prompt=manifest.system_prompt,
             student_message=messages[turn - 1],
             earlier_turns=tuple(
                 EarlierTurn(response.student_message, response.text) for response in self.responses
             ),
-            parameters=self.manifest.parameters,
-            seed=sampling_seed(key, self.run.repeat, turn),
+            parameters=manifest.parameters,
+            seed=sampling_seed(key, run.repeat, turn),
         )
 
     def response(self, question: Question, reply: Reply, tutor: Tutor, now: datetime) -> Response:

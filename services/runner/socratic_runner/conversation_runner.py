@@ -8,11 +8,11 @@ transaction that settles the lease, before anything else happens to it.
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
-from uuid import uuid4
 
 import structlog
 
@@ -44,6 +44,9 @@ from socratic_runner.limits.retries import Retries
 from socratic_runner.troubles import Troubles
 
 log = structlog.get_logger(__name__)
+
+LEASE_ID_BYTES: Final = 8
+"""Of chance, in the id of a lease: it is compared with others of the same turn only."""
 
 BUDGET_PAUSE: Final = 0.5
 """Seconds until a call that the budget has no room for is tried again."""
@@ -235,7 +238,9 @@ class ConversationRunner:
         """A request for the lease of a call, under a new id."""
         run, price = question.run, tutor.model.price
         reserve = most_a_call_costs(price, question.texts, question.parameters.max_tokens)
-        key = LeaseKey(run.experiment_id, run.run_id, question.turn, uuid4().hex)
+        key = LeaseKey(
+            run.experiment_id, run.run_id, question.turn, os.urandom(LEASE_ID_BYTES).hex()
+        )
         return Claim(key, tutor.deadline + self.lease_margin, reserve)
 
     async def _not_leased(self, answer: LeaseAnswer, claim: Claim) -> NotCalled:

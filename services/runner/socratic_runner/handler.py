@@ -66,7 +66,8 @@ class RunInHand:
     published: int = 0
     """How many of its responses were published since it was taken in hand."""
 
-    ended: asyncio.Event = field(default_factory=asyncio.Event)
+    on_end: asyncio.Event | None = None
+    """Set at its end, if another request of the run waits for that."""
 
     @property
     def model(self) -> ModelInHand:
@@ -86,12 +87,12 @@ class _Divided:
     """Runs whose model cannot be called at all."""
 
     @property
-    def models(self) -> list[ModelInHand]:
-        """The model of each run that is in hand now."""
-        return [
+    def models(self) -> set[ModelInHand]:
+        """The models of the runs that are in hand now."""
+        return {
             *(each.model for each in self.due),
             *(model_of(conversation.run) for _, conversation in self.ended),
-        ]
+        }
 
     @property
     def open(self) -> int:
@@ -271,7 +272,9 @@ class RunRequestedHandler:
         A failure of the first does not answer a request to try the run again. Where the first was
         stopped, the second may have been made since the experiment was resumed.
         """
-        await in_hand.ended.wait()
+        if self._in_hand.get(in_hand.conversation.run.run_id) is in_hand:
+            in_hand.on_end = in_hand.on_end or asyncio.Event()
+            await in_hand.on_end.wait()
         if isinstance(in_hand.conversation.ended_by, Stopped):
             put([Postponed(work, 0.0, "an earlier request of this run was stopped")])
             return
@@ -293,10 +296,11 @@ class RunRequestedHandler:
         return Handled(run.work, self._fresh(run))
 
     def _let_go(self, run: RunInHand) -> None:
-        run.ended.set()
         run_id = run.conversation.run.run_id
         if self._in_hand.get(run_id) is run:
             del self._in_hand[run_id]
+            if run.on_end is not None:
+                run.on_end.set()
 
     def _fresh(self, run: RunInHand) -> tuple[ResponseRecorded, ...]:
         """The responses of a run that were not published since it was taken in hand."""

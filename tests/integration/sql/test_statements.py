@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ from socratic_bench.adapters.sql.batched import Lookups, Writes
 from socratic_bench.adapters.sql.dialects import DIALECTS
 from socratic_bench.adapters.sql.lease_statements import LeaseStatements
 from socratic_bench.adapters.sql.store import SqlStore
-from socratic_bench.adapters.sql.transactions import Transaction
+from socratic_bench.adapters.sql.transactions import Insertion, Row, Transaction
 from socratic_bench.ports.leases import CallEnd
 from tests.contract.store.adapters import opened
 from tests.contract.store.facts import a_response, an_experiment, claim_of
@@ -39,6 +40,10 @@ def _texts(name: str) -> dict[str, str]:
         **vars(Lookups(dialect)),
         **vars(LeaseStatements(dialect)),
     }
+    for each, insertion in list(everything.items()):
+        if isinstance(insertion, Insertion):
+            everything[each] = insertion.statement
+            everything[f"{each} only new"] = insertion.only_new
     compiler = URL.create(name).get_dialect()()
     return {
         name: " ".join(str(statement.compile(dialect=compiler)).split())
@@ -52,6 +57,15 @@ def test_every_statement_compiles_for_either_dialect(name: str) -> None:
     texts = _texts(name)
     assert len(texts) >= 20
     assert "ON CONFLICT DO NOTHING RETURNING" in texts["insert_responses"]
+
+
+def test_sqlite_inserts_what_is_new_without_giving_it_back() -> None:
+    texts = _texts("sqlite")
+    quick = {name: text for name, text in texts.items() if name.endswith(" only new")}
+    assert quick.keys() == {
+        f"{name} only new" for name in ("insert_responses", "insert_scores", "lease")
+    }
+    assert all(text.endswith("ON CONFLICT DO NOTHING") for text in quick.values())
 
 
 @pytest.mark.parametrize("name", ["sqlite", "postgresql"])
@@ -71,13 +85,20 @@ def test_postgresql_is_given_arrays_and_locks_what_it_takes() -> None:
 def _counted(monkeypatch: pytest.MonkeyPatch) -> list[Executable]:
     """Collects the statements that are executed from now on."""
     executed: list[Executable] = []
-    execute = Transaction.execute
+    execute, insert = Transaction.execute, Transaction.insert
 
     async def count(self: Transaction, statement: Executable, parameters: Any = None) -> Any:
         executed.append(statement)
         return await execute(self, statement, parameters)
 
+    async def count_insertion(
+        self: Transaction, insertion: Insertion, rows: Sequence[Row], **others: Any
+    ) -> Any:
+        executed.append(insertion.statement)
+        return await insert(self, insertion, rows, **others)
+
     monkeypatch.setattr(Transaction, "execute", count)
+    monkeypatch.setattr(Transaction, "insert", count_insertion)
     return executed
 
 

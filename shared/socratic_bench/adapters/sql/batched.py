@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from functools import partial
 from itertools import islice
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from sqlalchemy import (
     CompoundSelect,
@@ -50,6 +50,7 @@ from socratic_bench.adapters.sql.statements import (
     OWN_PROFILE,
     PROGRESS,
 )
+from socratic_bench.adapters.sql.transactions import Insertion
 from socratic_bench.domain.experiment_state import MAY_CALL, ExperimentState
 
 CHUNK = 500
@@ -71,9 +72,8 @@ class Writes:
     def __init__(self, dialect: Dialect) -> None:
         self.rows = dialect.rows
 
-        def insert_new(table: Table) -> Any:
-            insert = dialect.insert(table).on_conflict_do_nothing()
-            return insert.returning(*table.primary_key)
+        def insert_new(table: Table) -> Insertion:
+            return dialect.insertion(table, dialect.insert(table).on_conflict_do_nothing())
 
         self.insert_conversations = dialect.insert(CONVERSATIONS).on_conflict_do_nothing()
         self.insert_responses = insert_new(RESPONSES)

@@ -30,9 +30,8 @@ from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.sql.selectable import NamedFromClause, TableValuedAlias
 from sqlalchemy.types import TypeEngine
 
-from socratic_bench.adapters.sql.transactions import Parameters
+from socratic_bench.adapters.sql.transactions import Insertion, Parameters, Row
 
-Row = Mapping[str, Any]
 Columns = Sequence[Column[Any]]
 
 
@@ -42,6 +41,10 @@ class Dialect(ABC):
     @abstractmethod
     def insert(self, table: Table) -> Any:
         """An `INSERT` of whole rows, which may go on with what to do about conflicts."""
+
+    @abstractmethod
+    def insertion(self, table: Table, insert: Any) -> Insertion:
+        """An `insert` of this table, by which one learns which rows were written."""
 
     @abstractmethod
     def rows(self, rows: Sequence[Row], **others: Any) -> Parameters:
@@ -79,6 +82,10 @@ class SQLite(Dialect):
     def insert(self, table: Table) -> sqlite.Insert:
         return sqlite.insert(table)
 
+    def insertion(self, table: Table, insert: Any) -> Insertion:
+        only_new = sqlite.insert(table).on_conflict_do_nothing()
+        return Insertion(insert.returning(*table.primary_key), _key_of(table), self.rows, only_new)
+
     def rows(self, rows: Sequence[Row], **others: Any) -> Parameters:
         return [{**row, **others} for row in rows] if others else rows
 
@@ -110,6 +117,9 @@ class PostgreSQL(Dialect):
         names = [each.name for each in table.columns]
         return postgresql.insert(table).from_select(names, select(*given.columns))
 
+    def insertion(self, table: Table, insert: Any) -> Insertion:
+        return Insertion(insert.returning(*table.primary_key), _key_of(table), self.rows)
+
     def rows(self, rows: Sequence[Row], **others: Any) -> Parameters:
         names = rows[0].keys() if rows else ()
         return {f"given_{name}": [row[name] for row in rows] for name in names} | others
@@ -139,6 +149,10 @@ class PostgreSQL(Dialect):
 
 
 DIALECTS: Mapping[str, Dialect] = {"sqlite": SQLite(), "postgresql": PostgreSQL()}
+
+
+def _key_of(table: Table) -> tuple[str, ...]:
+    return tuple(each.name for each in table.primary_key)
 
 
 def _each(parameter: str) -> TableValuedAlias:

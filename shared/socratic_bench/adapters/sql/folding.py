@@ -7,8 +7,8 @@ the response that overrules it may belong to different turns, but never to diffe
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
-from typing import Any, NamedTuple, TypeVar
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from socratic_bench.adapters.sql.batched import Lookups, Writes, chunks
 from socratic_bench.adapters.sql.records import (
@@ -25,9 +25,6 @@ from socratic_bench.adapters.sql.transactions import Transaction
 from socratic_bench.domain.cell import Cell, CellKey, key_of_failure, key_of_score
 from socratic_bench.domain.run import RunFailure
 from socratic_bench.domain.score import ScoredResponse
-
-Key = TypeVar("Key")
-Fact = TypeVar("Fact")
 
 
 class ScoreKey(NamedTuple):
@@ -69,32 +66,37 @@ class Fold:
         self, scores: Sequence[ScoredResponse], failures: Sequence[RunFailure]
     ) -> list[Cell]:
         """Store these facts and fold in those that are new; returns their cells by key."""
-        scores, failures = await self._take_guards(scores, failures)
-        dimensions = _dimensions(scores, failures)
+        scores, failures, dimensions = await self._take_guards(scores, failures)
         await self._take(dimensions)
-        await self._add_scores(_firsts(scores, _key_of_score))
-        overruled = await self._withdraw_failures(
-            {_run_of(scored) for scored in scores if scored.last_turn}
-        )
-        overruled |= await self._add_failures(_furthest(failures))
+        await self._add_scores(_firsts(scores))
+        overruled: set[CellKey] = set()
+        if scores and await self._have_failures({key.experiment_id for key in dimensions}):
+            overruled |= await self._withdraw_failures(
+                {_run_of(scored) for scored in scores if scored.last_turn}
+            )
+        if failures:
+            overruled |= await self._add_failures(_furthest(failures))
         await self._write_cells()
         cells = (self._cells[key] for key in sorted(overruled.union(dimensions)))
         return [cell for cell in cells if cell.responses]
 
     async def _take_guards(
         self, scores: Sequence[ScoredResponse], failures: Sequence[RunFailure]
-    ) -> tuple[Sequence[ScoredResponse], Sequence[RunFailure]]:
+    ) -> tuple[Sequence[ScoredResponse], Sequence[RunFailure], dict[CellKey, str]]:
         """Lock and read the cells of turn 1, in the order of their keys.
 
         All in one go, whether they are there already or not: another fold may want the same ones.
-        Returns the facts without those of deleted experiments.
+        Returns the facts without those of deleted experiments, and their cells with the dimension
+        of each.
         """
         kept = await self._not_deleted(scores, failures)
-        if await self._lock(_guards(*kept)):
+        dimensions = _dimensions(*kept)
+        if await self._lock(_guards(dimensions)):
             await self._transaction.restart()  # lets go of those that were there
             kept = await self._not_deleted(scores, failures)
-            await self._make(_guards(*kept))
-        return kept
+            dimensions = _dimensions(*kept)
+            await self._make(_guards(dimensions))
+        return *kept, dimensions
 
     async def _not_deleted(
         self, scores: Sequence[ScoredResponse], failures: Sequence[RunFailure]
@@ -139,8 +141,8 @@ class Fold:
     async def _add_scores(self, scores: dict[ScoreKey, ScoredResponse]) -> None:
         if not scores:
             return
-        rows = self._writes.rows([row_of_score(scores[key]) for key in sorted(scores)])
-        for row in await self._transaction.execute(self._writes.insert_scores, rows):
+        rows = [row_of_score(scores[key]) for key in sorted(scores)]
+        for row in await self._transaction.insert(self._writes.insert_scores, rows):
             scored = scores[ScoreKey._make(row)]
             self._cell_to_change(key_of_score(scored)).add_score(scored)
 
@@ -182,10 +184,17 @@ class Fold:
                 self._cell_to_change(key_of_failure(failures[run])).add_failure()
         return {key_of_failure(stored[run].failure) for run in further}
 
+    async def _have_failures(self, experiment_ids: Collection[str]) -> bool:
+        """Whether a failure of any of these experiments is stored."""
+        if not experiment_ids:
+            return False
+        parameters = {"experiment_ids": list(experiment_ids)}
+        return bool(await self._transaction.execute(self._lookups.has_failures, parameters))
+
     async def _stored_failures(self, runs: Collection[RunKey]) -> dict[RunKey, StoredFailure]:
         """The failures stored of these runs, with their cells taken."""
         stored: dict[RunKey, StoredFailure] = {}
-        if runs and await self._transaction.execute(self._lookups.has_failures, _ids(runs)):
+        if await self._have_failures({run.experiment_id for run in runs}):
             for chunk in chunks(runs):
                 rows = await self._transaction.execute(self._lookups.failures, _ids(chunk))
                 for row in rows:
@@ -215,8 +224,7 @@ def _dimensions(
     return dimensions | {key_of_failure(failure): failure.run.dimension for failure in failures}
 
 
-def _guards(scores: Iterable[ScoredResponse], failures: Iterable[RunFailure]) -> dict[CellKey, str]:
-    dimensions = _dimensions(scores, failures)
+def _guards(dimensions: Mapping[CellKey, str]) -> dict[CellKey, str]:
     return {key._replace(turn=1): name for key, name in dimensions.items()}
 
 
@@ -228,11 +236,11 @@ def _run_of(fact: ScoredResponse | RunFailure) -> RunKey:
     return RunKey(fact.run.experiment_id, fact.run.run_id, fact.profile)
 
 
-def _firsts(facts: Iterable[Fact], key_of: Callable[[Fact], Key]) -> dict[Key, Fact]:
-    """The first fact of each key."""
-    firsts: dict[Key, Fact] = {}
-    for fact in facts:
-        firsts.setdefault(key_of(fact), fact)
+def _firsts(scores: Iterable[ScoredResponse]) -> dict[ScoreKey, ScoredResponse]:
+    """The first score of each key."""
+    firsts: dict[ScoreKey, ScoredResponse] = {}
+    for scored in scores:
+        firsts.setdefault(_key_of_score(scored), scored)
     return firsts
 
 

@@ -116,7 +116,7 @@ class LeaseStatements:
             },
             where=and_(is_another, or_(CALLS.c.owner == call.excluded.owner, is_free)),
         )
-        self.lease = lease.returning(*CALLS.primary_key)
+        self.lease = dialect.insertion(CALLS, lease)
         """Takes `now` and `dead_before` besides. Gives the leases that were not there before."""
 
         call_key = list(CALLS.primary_key.columns)

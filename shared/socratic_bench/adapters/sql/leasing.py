@@ -117,7 +117,9 @@ class Leasing:
             return set()
         rows = [
             {
-                **call._asdict(),
+                "experiment_id": call.experiment_id,
+                "run_id": call.run_id,
+                "turn": call.turn,
                 "calls": 1,
                 "owner": self._claimant.owner,
                 "leased_until": self._claimant.now + round(claim.seconds * MICROSECONDS),
@@ -127,8 +129,7 @@ class Leasing:
             }
             for call, claim in sorted(wanted.items())
         ]
-        parameters = self._statements.rows(rows, **self._times)
-        taken = await self._transaction.execute(self._statements.lease, parameters)
+        taken = await self._transaction.insert(self._statements.lease, rows, **self._times)
         return {CallKey._make(row) for row in taken}
 
     async def _held(self, claims: Claims) -> Held:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from sqlalchemy import Executable
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
-from socratic_bench.adapters.sql.transactions import Parameters, Rows
+from socratic_bench.adapters.sql.transactions import Insertion, Keys, Parameters, Row, Rows
 
 
 class NativeSession:
@@ -19,6 +21,9 @@ class NativeSession:
             await self._connection.start()
         result = await self._connection.execute(statement, parameters)
         return result.all() if result.returns_rows else ()
+
+    async def insert(self, insertion: Insertion, rows: Sequence[Row], others: Row) -> Keys:
+        return await self.execute(insertion.statement, insertion.parameters(rows, **others))
 
     async def rollback(self) -> None:
         await self._connection.rollback()

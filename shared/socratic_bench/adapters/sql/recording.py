@@ -37,35 +37,39 @@ class Recording:
         """What `Store.record` says."""
         ids = {response.run.experiment_id for response in responses}
         deleted = await deleted_among(self._transaction, self._lookups, ids)
-        firsts: dict[TurnKey, tuple[LeaseKey, Response]] = {}
+        stored: dict[TurnKey, Response] = {}
+        leases: dict[TurnKey, LeaseKey] = {}
+        """The lease of each turn, but where nothing was reserved and nothing is charged: of an
+        answered turn nobody asks whether its lease is over."""
         endings: dict[LeaseKey, Ending] = {}
-        free: set[LeaseKey] = set()
         for response, lease_id in zip(responses, lease_ids, strict=True):
             if response.run.experiment_id in deleted:
                 continue
-            lease = _lease_of(response, lease_id or "")
-            firsts.setdefault(_turn_of(response), (lease, response))
-            if lease_id is None and response.charged_nanodollars is None:
-                # Of an answered turn nobody asks whether its lease is over.
-                free.add(lease)
-            else:
-                endings.setdefault(lease, Ending(response.charged_nanodollars))
-        if not firsts:
+            turn, charged = _turn_of(response), response.charged_nanodollars
+            is_first = stored.setdefault(turn, response) is response
+            if lease_id is not None or charged is not None:
+                lease = LeaseKey(response.run.experiment_id, *turn, lease_id or "")
+                endings.setdefault(lease, Ending(charged))
+                if is_first:
+                    leases[turn] = lease
+        if not stored:
             return list(responses)
         await self._ledger.lock(
             {lease.experiment_id for lease, end in endings.items() if end.cost is not None}
         )
-        stored = {turn: response for turn, (_, response) in firsts.items()}
         inserted = await self._insert(stored)
-        settled = await self._ledger.settle(endings) if endings else set()
-        await self._add_unreserved(
-            {
-                lease: response
-                for lease, response in map(firsts.__getitem__, inserted)
-                if lease not in settled and lease not in free
-            }
-        )
-        await self._ledger.write()
+        if endings:
+            settled = await self._ledger.settle(endings)
+            await self._add_unreserved(
+                {
+                    lease: stored[turn]
+                    for turn, lease in leases.items()
+                    if turn in inserted and lease not in settled
+                }
+            )
+            await self._ledger.write()
+        if len(inserted) == len(responses):
+            return list(responses)
         earlier = stored.keys() - inserted
         for row in await rows_of_responses(
             self._transaction, self._lookups, {run_id for run_id, _ in earlier}
@@ -84,9 +88,7 @@ class Recording:
     async def _insert(self, responses: Mapping[TurnKey, Response]) -> set[TurnKey]:
         """Store these responses where their turns have none; returns those turns."""
         rows = [row_of_response(responses[turn]) for turn in sorted(responses)]
-        inserted = await self._transaction.execute(
-            self._writes.insert_responses, self._writes.rows(rows)
-        )
+        inserted = await self._transaction.insert(self._writes.insert_responses, rows)
         return {TurnKey._make(row) for row in inserted}
 
 
@@ -102,7 +104,3 @@ async def rows_of_responses(
 
 def _turn_of(response: Response) -> TurnKey:
     return TurnKey(response.run.run_id, response.turn)
-
-
-def _lease_of(response: Response, lease_id: str) -> LeaseKey:
-    return LeaseKey(response.run.experiment_id, *_turn_of(response), lease_id)

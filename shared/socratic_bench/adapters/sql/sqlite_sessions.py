@@ -7,13 +7,13 @@ time of the statements themselves.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
 from sqlalchemy import Connection, Engine, Executable
 
-from socratic_bench.adapters.sql.transactions import Parameters, Rows
+from socratic_bench.adapters.sql.transactions import Insertion, Keys, Parameters, Row, Rows
 
 Result = TypeVar("Result")
 
@@ -32,6 +32,11 @@ class ThreadedSession:
     def execute(self, statement: Executable, parameters: Parameters | None) -> asyncio.Future[Rows]:
         return self._in_thread(lambda: self._execute(statement, parameters))
 
+    def insert(
+        self, insertion: Insertion, rows: Sequence[Row], others: Row
+    ) -> asyncio.Future[Keys]:
+        return self._in_thread(lambda: self._insert(insertion, rows, others))
+
     def rollback(self) -> asyncio.Future[None]:
         return _nothing() if self._connection is None else self._in_thread(self._rollback)
 
@@ -47,10 +52,23 @@ class ThreadedSession:
         return closing
 
     def _execute(self, statement: Executable, parameters: Parameters | None) -> Rows:
+        result = self._connected().execute(statement, parameters)
+        return result.all() if result.returns_rows else ()
+
+    def _insert(self, insertion: Insertion, rows: Sequence[Row], others: Row) -> Keys:
+        """Almost always none of the rows is there, and then they need not be given back."""
+        if insertion.only_new is not None:
+            connection = self._connected()
+            with connection.begin_nested() as savepoint:
+                if connection.execute(insertion.only_new, rows).rowcount == len(rows):
+                    return [[row[name] for name in insertion.key] for row in rows]
+                savepoint.rollback()
+        return self._execute(insertion.statement, insertion.parameters(rows, **others))
+
+    def _connected(self) -> Connection:
         if self._connection is None:
             self._connection = self._engine.connect()
-        result = self._connection.execute(statement, parameters)
-        return result.all() if result.returns_rows else ()
+        return self._connection
 
     def _rollback(self) -> None:
         if self._connection is not None:

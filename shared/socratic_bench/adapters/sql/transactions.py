@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
 
-from sqlalchemy import Executable, Row
+from sqlalchemy import Executable
+from sqlalchemy import Row as ResultRow
 
 from socratic_bench.consuming.cancellation import to_the_end
 
@@ -18,13 +20,34 @@ CLOSE_SECONDS = 10.0
 """How long closing the connections may take."""
 
 Parameters: TypeAlias = Mapping[str, Any] | Sequence[Mapping[str, Any]]
-Rows: TypeAlias = Sequence[Row[*tuple[Any, ...]]]
+Rows: TypeAlias = Sequence[ResultRow[*tuple[Any, ...]]]
+Row: TypeAlias = Mapping[str, Any]
+Keys: TypeAlias = Sequence[Sequence[Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Insertion:
+    """An `INSERT` of many rows, with something to do about those that are there already."""
+
+    statement: Executable
+    """Gives the keys of the rows that it wrote."""
+
+    key: tuple[str, ...]
+    """The columns of a key."""
+
+    parameters: Callable[..., Parameters]
+    """Makes the parameters of `statement` from rows, and from others that it takes."""
+
+    only_new: Executable | None = None
+    """Writes rows where there is none, and gives nothing; None where that is no quicker."""
 
 
 class Session(Protocol):
     """A connection in use; a transaction begins with its first statement."""
 
     def execute(self, statement: Executable, parameters: Parameters | None) -> Awaitable[Rows]: ...
+
+    def insert(self, insertion: Insertion, rows: Sequence[Row], others: Row) -> Awaitable[Keys]: ...
 
     def rollback(self) -> Awaitable[None]: ...
 
@@ -58,6 +81,10 @@ class Transaction:
     async def execute(self, statement: Executable, parameters: Parameters | None = None) -> Rows:
         """Execute for these parameters, or for each of these; returns the rows it gives."""
         return await to_the_end(self._session.execute(statement, parameters))
+
+    async def insert(self, insertion: Insertion, rows: Sequence[Row], **others: Any) -> Keys:
+        """Insert these rows; returns the keys of those that were written."""
+        return await to_the_end(self._session.insert(insertion, rows, others))
 
     async def restart(self) -> None:
         """Undo everything so far, let go of every lock, and begin anew."""
