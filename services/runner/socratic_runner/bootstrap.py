@@ -26,9 +26,9 @@ from socratic_runner.handler import RunRequestedHandler
 from socratic_runner.leases import LeaseBook
 from socratic_runner.limits.account import AccountShares
 from socratic_runner.limits.breaker import BUSY_SILENCE
+from socratic_runner.limits.limiters import ConcurrencyLimiters
 from socratic_runner.limits.pausing import BackOff
 from socratic_runner.limits.retries import Retries
-from socratic_runner.limits.scopes import Gates
 from socratic_runner.limits.shared_pauses import SharedPauses
 from socratic_runner.settings import RunnerSettings
 from socratic_runner.troubles import Troubles
@@ -57,12 +57,12 @@ async def runner_worker(
     where to look which models fail; without it the log tells of them.
     """
     back_off = BackOff(settings.runner_first_delay, 2 * settings.runner_longest_delay)
-    gates = Gates(
+    limiters = ConcurrencyLimiters(
         most=settings.runner_in_flight_per_model,
         clock=asyncio.get_running_loop().time,
         back_off=back_off,
     )
-    tutors = TutorPool(open_client, gates, busy_silence=_busy_silence(settings))
+    tutors = TutorPool(open_client, limiters, busy_silence=_busy_silence(settings))
     draining, waits = asyncio.Event(), Waits()
     observing = call_observer or UnobservedCalls()
     troubles = troubles or Troubles(observing)
@@ -90,10 +90,10 @@ async def runner_worker(
 
     def drain() -> None:
         draining.set()
-        gates.close()
+        limiters.close()
 
     try:
-        async with _shared(store, owner, gates, alone=alone), leases.open(alone=alone):
+        async with _shared(store, owner, limiters, alone=alone), leases.open(alone=alone):
             yield Worker(
                 broker,
                 RUNNER_RUN_REQUESTED,
@@ -133,10 +133,12 @@ def _busy_silence(settings: RunnerSettings) -> float:
 
 
 @asynccontextmanager
-async def _shared(store: Store, owner: str, gates: Gates, *, alone: bool) -> AsyncIterator[None]:
+async def _shared(
+    store: Store, owner: str, limiters: ConcurrencyLimiters, *, alone: bool
+) -> AsyncIterator[None]:
     """Shares limits and pauses of models with other runners, where there may be any."""
     if alone:
         yield
         return
-    async with AccountShares(store.share, owner, gates), SharedPauses(store.pauses, gates):
+    async with AccountShares(store.share, owner, limiters), SharedPauses(store.pauses, limiters):
         yield

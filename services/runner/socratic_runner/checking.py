@@ -1,7 +1,7 @@
 """Asking each model once, before a benchmark does: the way of a call, without a store.
 
-Like a run, a check waits at the model's gate, keeps the deadline of a call, and speaks through the
-same client. It takes no lease, stores nothing, and tries nothing again.
+Like a run, a check gets a permit from the model's limiter, keeps the deadline of a call, and uses
+the same client. It takes no lease, stores nothing, and tries nothing again.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from socratic_runner.call_observing import UnobservedCalls
 from socratic_runner.clients import OpenClient, TutorPool
 from socratic_runner.conversation import Conversation
 from socratic_runner.handler import not_callable
-from socratic_runner.limits.scopes import Gates
+from socratic_runner.limits.limiters import ConcurrencyLimiters
 from socratic_runner.settings import RunnerSettings
 
 
@@ -67,14 +67,14 @@ class Check:
         question = conversation.question()
         max_tokens = question.parameters.max_tokens
         most = most_a_call_costs(tutor.model.price, question.texts, max_tokens)
-        async with tutor.gate.place(tokens_at_most(question.texts, max_tokens)) as place:
-            passage = await place.passage()
+        async with tutor.limiter.ticket(tokens_at_most(question.texts, max_tokens)) as ticket:
+            permit = await ticket.permit()
             conversation.call_begins(asyncio.get_running_loop().time())
             result = await ask(tutor, question, most, UnobservedCalls())
             if isinstance(result, Reply):
-                passage.replied(result)
+                permit.replied(result)
             else:
-                passage.failed(result)
+                permit.failed(result)
         if isinstance(result, ModelCallFailed):
             return result
         return conversation.response(question, result, tutor, self.clock.now())
@@ -103,7 +103,7 @@ async def check_models(
     experiment: Experiment, open_client: OpenClient, settings: RunnerSettings, clock: Clock
 ) -> Sequence[Checked]:
     """Ask every model of an experiment once, and close its client."""
-    tutors = TutorPool(open_client, Gates(most=settings.runner_in_flight_per_model))
+    tutors = TutorPool(open_client, ConcurrencyLimiters(most=settings.runner_in_flight_per_model))
     try:
         return await Check(experiment, tutors, clock).ask_all()
     finally:

@@ -17,8 +17,8 @@ from socratic_bench.ports.leases import ModelInHand
 from socratic_bench.ports.models import ModelClient
 from socratic_runner.last_uses import LastUses
 from socratic_runner.limits.breaker import BUSY_SILENCE, Breaker
-from socratic_runner.limits.gate import Gate
-from socratic_runner.limits.scopes import Gates
+from socratic_runner.limits.concurrency_limiter import ConcurrencyLimiter
+from socratic_runner.limits.limiters import ConcurrencyLimiters
 
 log = structlog.get_logger(__name__)
 
@@ -34,7 +34,7 @@ class Tutor:
 
     model: TutorModel
     client: ModelClient
-    gate: Gate
+    limiter: ConcurrencyLimiter
     """Shared with every other experiment that calls the same model."""
 
     breaker: Breaker
@@ -43,7 +43,7 @@ class Tutor:
     def refusal(self) -> ModelCallFailed | None:
         """What a run would fail with that came now, without being called; None: it may come."""
         longest = self.model.limits.run_timeout_seconds
-        return self.breaker.refusal or self.gate.refusal(longest)
+        return self.breaker.refusal or self.limiter.refusal(longest)
 
     @property
     def deadline(self) -> float:
@@ -62,12 +62,16 @@ class TutorPool:
     """Opens one client per model of an experiment, and closes it once it is idle or not needed."""
 
     def __init__(
-        self, open_client: OpenClient, gates: Gates, *, busy_silence: float = BUSY_SILENCE
+        self,
+        open_client: OpenClient,
+        limiters: ConcurrencyLimiters,
+        *,
+        busy_silence: float = BUSY_SILENCE,
     ) -> None:
         """`busy_silence` is for how long a model may be busy all the time until it is stopped."""
         self._open_client = open_client
         self._busy_silence = busy_silence
-        self._gates = gates
+        self._limiters = limiters
         self._tutors: dict[ModelInHand, Tutor] = {}
         self._uses = LastUses[ModelInHand]()
         self._closing: set[asyncio.Task[None]] = set()
@@ -85,8 +89,8 @@ class TutorPool:
             # What decides about responses is the same throughout an experiment.
             client = tutor.client if tutor else self._open_client(model)
             breaker = tutor.breaker if tutor else Breaker(model.id, busy_silence=self._busy_silence)
-            gate = self._gates.gate_for(model, client.concurrency)
-            tutor = self._tutors[key] = Tutor(model, client, gate, breaker)
+            limiter = self._limiters.limiter_for(model, client.concurrency)
+            tutor = self._tutors[key] = Tutor(model, client, limiter, breaker)
         return tutor
 
     def close_idle(self, in_use: Callable[[], Collection[ModelInHand]]) -> None:

@@ -1,8 +1,8 @@
 """One run, from its first question to its last stored response: the way of a call, top to bottom.
 
-A turn is asked for as often as that is of use. Each call waits before its model's gate, takes a
-lease that reserves what the call may cost, and is made; its reply or failure is stored, in the same
-transaction that settles the lease, before anything else happens to it.
+The runner asks for a turn as often as that is of use. Each call gets a permit from its model's
+limiter and a lease that reserves what the call may cost. The store records the reply or failure, in
+the transaction that settles the lease, before anything else happens to it.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ from socratic_runner.conversation import (
 )
 from socratic_runner.failure_classes import MAY_BE_BILLED
 from socratic_runner.leases import CANCEL_PATIENCE, LeaseBook, Recorded
-from socratic_runner.limits.line import GateClosed, Passage, Place
 from socratic_runner.limits.retries import Retries
+from socratic_runner.limits.ticket import LimiterClosed, Permit, Ticket
 from socratic_runner.troubles import Troubles
 
 log = structlog.get_logger(__name__)
@@ -76,11 +76,11 @@ class Lease(NamedTuple):
     """When the store had granted it, by the loop's clock."""
 
 
-class Permit(NamedTuple):
-    """What a call needs to be made."""
+class PreparedCall(NamedTuple):
+    """A lease and a permit: a call needs both."""
 
     lease: Lease
-    passage: Passage
+    permit: Permit
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,37 +150,37 @@ class ConversationRunner:
                     looks, delay = looks + 1, HELD_PAUSE
                 case _:
                     return result
-            # Out of the gate: a call that waits keeps none from being made.
+            # Without a ticket: a call that waits here keeps no other from being made.
             await self._wait(delay)
             result = None
 
     async def _try(
         self, tutor: Tutor, conversation: Conversation, question: Question
     ) -> Response | NotCalled:
-        """One call for a turn, from the line before the gate to the stored response."""
+        """One call for a turn, from the limiter's waiting line to the stored response."""
         if refusal := tutor.refusal:
             return refusal
         tokens = tokens_at_most(question.texts, question.parameters.max_tokens)
         try:
-            async with tutor.gate.place(tokens) as place:
-                permit = await self._permit(place, tutor, conversation, question)
-                if not isinstance(permit, Permit):
-                    return permit
+            async with tutor.limiter.ticket(tokens) as ticket:
+                prepared = await self._prepare(ticket, tutor, conversation, question)
+                if not isinstance(prepared, PreparedCall):
+                    return prepared
                 conversation.call_begins(_now())
                 with tutor.breaker.admitted():
-                    result = await ask(tutor, question, permit.lease.reserve, self.observer)
-                    _learn(tutor, permit.passage, result)
+                    result = await ask(tutor, question, prepared.lease.reserve, self.observer)
+                    _learn(tutor, prepared.permit, result)
                     if isinstance(result, Reply):
                         self.troubles.replied(question.run)
-        except GateClosed as closed:
+        except LimiterClosed as closed:
             return TurnPutOff(str(closed))
-        return await self._settle(tutor, conversation, question, permit.lease, result)
+        return await self._settle(tutor, conversation, question, prepared.lease, result)
 
-    async def _permit(
-        self, place: Place, tutor: Tutor, conversation: Conversation, question: Question
-    ) -> Permit | NotCalled:
-        """Wait for a lease, which is taken a little before, and for the gate."""
-        if not place.is_near and not await _in_time(place.near(), tutor, conversation):
+    async def _prepare(
+        self, ticket: Ticket, tutor: Tutor, conversation: Conversation, question: Question
+    ) -> PreparedCall | NotCalled:
+        """Take a lease when the permit is near, and wait for the permit."""
+        if not ticket.is_near and not await _in_time(ticket.near(), tutor, conversation):
             return _run_is_late(tutor, conversation)
         while True:
             if refusal := tutor.refusal:
@@ -189,26 +189,26 @@ class ConversationRunner:
             if not isinstance(lease, Lease):
                 return lease
             try:
-                permit = await self._pass(place, lease, tutor, conversation)
+                prepared = await self._acquire_permit(ticket, lease, tutor, conversation)
             except BaseException:
                 await self._give_back(lease.key)
                 raise
-            if isinstance(permit, Permit):
-                return permit
+            if isinstance(prepared, PreparedCall):
+                return prepared
             await self._give_back(lease.key)
-            if permit is not None:
-                return permit
-            if not await _in_time(place.passage(), tutor, conversation):
+            if prepared is not None:
+                return prepared
+            if not await _in_time(ticket.permit(), tutor, conversation):
                 return _run_is_late(tutor, conversation)
 
-    async def _pass(
-        self, place: Place, lease: Lease, tutor: Tutor, conversation: Conversation
-    ) -> Permit | NotCalled | None:
-        """Wait before the gate for as long as the lease may wait; None after that."""
+    async def _acquire_permit(
+        self, ticket: Ticket, lease: Lease, tutor: Tutor, conversation: Conversation
+    ) -> PreparedCall | NotCalled | None:
+        """Wait for the permit for as long as the lease may wait; None after that."""
         left = conversation.time_left(tutor, _now())
         kept = self.lease_margin / 4 - (_now() - lease.taken_at)
         try:
-            passage = await place.passage(within=kept if left is None else min(kept, left))
+            permit = await ticket.permit(within=kept if left is None else min(kept, left))
         except TimeoutError:
             return None
         if not self.leases.certain or self.leases.stopped_since(lease.taken_at, lease.key):
@@ -218,7 +218,7 @@ class ConversationRunner:
         left = conversation.time_left(tutor, _now())
         if left is not None and left <= 0:
             return _run_is_late(tutor, conversation)
-        return tutor.breaker.admit() or Permit(lease, passage)
+        return tutor.breaker.admit() or PreparedCall(lease, permit)
 
     async def _take(self, tutor: Tutor, question: Question) -> Lease | NotCalled:
         """A lease for a call, or why there is none. A cancellation gives it back."""
@@ -297,7 +297,7 @@ class ConversationRunner:
         delay = retries.next_delay(failure)
         if delay is None:
             return None
-        delay = max(delay, tutor.gate.paused_for)
+        delay = max(delay, tutor.limiter.paused_for)
         left = conversation.time_left(tutor, _now())
         return None if left is not None and delay > left else delay
 
@@ -322,23 +322,23 @@ async def _in_time(waiting: Awaitable[object], tutor: Tutor, conversation: Conve
     return True
 
 
-def _learn(tutor: Tutor, passage: Passage, result: Reply | ModelCallFailed) -> None:
-    """Tell the gate and the breaker what came of a call."""
+def _learn(tutor: Tutor, permit: Permit, result: Reply | ModelCallFailed) -> None:
+    """Report the outcome of a call to the limiter and the breaker."""
     if isinstance(result, Reply):
-        passage.replied(result)
+        permit.replied(result)
         tutor.breaker.replied()
         return
     wait = result.retry_after
     if isinstance(result, ModelUnusable):
-        passage.failed(result)
+        permit.failed(result)
         tutor.breaker.trip(result)
     elif wait is not None and wait > tutor.model.limits.run_timeout_seconds:
-        # No run can wait for that long, so nobody is to wait at the gate.
-        passage.failed(result)
+        # No run can wait for that long, so no call should wait for a permit.
+        permit.failed(result)
         tutor.breaker.trip(result, wait)
-        tutor.gate.look_again()
+        tutor.limiter.look_again()
     else:
-        passage.failed(result)
+        permit.failed(result)
         tutor.breaker.failed(result)
 
 

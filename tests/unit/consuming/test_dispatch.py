@@ -66,11 +66,11 @@ async def test_work_is_settled_with_the_events_that_it_needs_published():
 
 
 async def test_outcomes_are_settled_as_they_come_not_when_the_batch_is_done():
-    gate = asyncio.Event()
+    limiter = asyncio.Event()
 
     async def handler(batch):
         yield [Handled(batch[0])]
-        await gate.wait()
+        await limiter.wait()
         yield [Handled(batch[1])]
 
     ready = asyncio.Queue()
@@ -78,7 +78,7 @@ async def test_outcomes_are_settled_as_they_come_not_when_the_batch_is_done():
     async with waiting_for("the settlements"), asyncio.TaskGroup() as tasks:
         tasks.create_task(dispatching)
         first = await ready.get()
-        gate.set()
+        limiter.set()
         second = await ready.get()
     assert [each.settlements[0].delivery.receipt for each in (first, second)] == [0, 1]
 

@@ -31,8 +31,8 @@ from socratic_runner.conversation_runner import ConversationRunner
 from socratic_runner.experiments import Experiments
 from socratic_runner.handler import RunRequestedHandler
 from socratic_runner.leases import LeaseBook
+from socratic_runner.limits.limiters import ConcurrencyLimiters
 from socratic_runner.limits.retries import Retries
-from socratic_runner.limits.scopes import Gates
 from socratic_runner.settings import RunnerSettings
 from tests.unit.events.examples import TIME
 from tests.waiting import waiting_for
@@ -92,15 +92,15 @@ class Parts(NamedTuple):
     runner: ConversationRunner
     handler: RunRequestedHandler
     tutors: TutorPool
-    gates: Gates
+    limiters: ConcurrencyLimiters
     draining: asyncio.Event
 
 
 @asynccontextmanager
 async def parts_of_a_runner(store, tutor, *, owner="runner-1", most=10, margin=60.0):
     """A runner without a worker."""
-    draining, clock, gates = asyncio.Event(), SystemClock(), Gates(most=most)
-    tutors = TutorPool(lambda _: tutor, gates)
+    draining, clock, limiters = asyncio.Event(), SystemClock(), ConcurrencyLimiters(most=most)
+    tutors = TutorPool(lambda _: tutor, limiters)
     leases = LeaseBook(store, owner, Waits(), draining)
     retries = partial(Retries, RetryPolicy(draw=lambda: 0.0))
     runner = ConversationRunner(
@@ -117,7 +117,7 @@ async def parts_of_a_runner(store, tutor, *, owner="runner-1", most=10, margin=6
         store, Experiments(store), tutors, leases, runner, clock, busy_delay=1.0
     )
     async with leases.open(alone=False):
-        yield Parts(leases, runner, handler, tutors, gates, draining)
+        yield Parts(leases, runner, handler, tutors, limiters, draining)
 
 
 def requested(run, retry=0):

@@ -15,7 +15,7 @@ from socratic_runner import last_uses
 from socratic_runner.budgets import Budgets
 from socratic_runner.clients import TutorPool
 from socratic_runner.experiments import Experiments
-from socratic_runner.limits.scopes import Gates
+from socratic_runner.limits.limiters import ConcurrencyLimiters
 from tests.contract.store.facts import an_experiment
 from tests.unit.services.scripted import (
     ScriptedTutor,
@@ -54,7 +54,7 @@ async def test_clients_of_hundreds_of_experiments_are_closed_again():
         opened.append(ScriptedTutor(None))
         return opened[-1]
 
-    pool = TutorPool(open_client, Gates(most=1))
+    pool = TutorPool(open_client, ConcurrencyLimiters(most=1))
     for experiment in experiments(200):
         pool.close_idle(list)
         for model in experiment.manifest.models:

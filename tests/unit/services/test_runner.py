@@ -19,7 +19,7 @@ from socratic_bench.scoring.statuses import Status
 from socratic_runner import conversation_runner
 from socratic_runner.clients import TutorPool
 from socratic_runner.conversation import Conversation, TurnFailed, TurnPutOff
-from socratic_runner.limits.scopes import Gates
+from socratic_runner.limits.limiters import ConcurrencyLimiters
 from tests.unit.events.examples import TIME
 from tests.unit.services.scripted import (
     EXPERIMENT,
@@ -207,7 +207,7 @@ async def test_every_client_is_closed_though_one_fails_and_nobody_waits_for_it()
     models = [TutorModel(id=f"scripted/{number}") for number in range(3)]
     manifest = Manifest(models=models, scenarios=SCENARIOS, repeats=1)
     experiment = Experiment(manifest=manifest, created_at=TIME)
-    pool = TutorPool(lambda model: clients[models.index(model)], Gates(most=1))
+    pool = TutorPool(lambda model: clients[models.index(model)], ConcurrencyLimiters(most=1))
     for model in models:
         pool.tutor(experiment, model.id)
     closing = asyncio.create_task(pool.close())
@@ -381,7 +381,7 @@ class FourCalls:
 
     def drain(self):
         self.parts.draining.set()
-        self.parts.gates.close()
+        self.parts.limiters.close()
 
     def cancel(self):
         self.made[3].cancel()

@@ -47,7 +47,7 @@ async def test_requests_of_a_stopped_experiment_are_settled_before_anything_is_w
     works = [requested(ONE), requested(THREE)]
     async with (
         parts_of_a_runner(store, tutor, most=1) as parts,
-        parts.tutors.tutor(EXPERIMENT, MODEL.id).gate.place(1),  # nobody else is let through
+        parts.tutors.tutor(EXPERIMENT, MODEL.id).limiter.ticket(1),  # nobody else is let through
     ):
         outcomes = await outcomes_of(parts.handler, *works)
     assert list(outcomes.values()) == [Handled(work) for work in works]
@@ -102,7 +102,7 @@ async def test_a_call_that_was_prepared_does_not_begin_once_another_was_refused(
     first, second = requested(ONE), requested(THREE)
     async with parts_of_a_runner(store, tutor, most=1) as parts:
         opened = parts.tutors.tutor(EXPERIMENT, MODEL.id)
-        opened.gate._latency_ms = 100.0  # a quick one: the next call is prepared meanwhile
+        opened.limiter._latency_ms = 100.0  # a quick one: the next call is prepared meanwhile
         running = asyncio.create_task(outcomes_of(parts.handler, first, second))
         await asked.wait()
         await until(lambda: calls(store), lambda count: count == 2, "the second lease")

@@ -8,8 +8,8 @@ from types import TracebackType
 from typing import Final, Protocol
 
 from socratic_bench.ports.store import ShareClaim
-from socratic_runner.limits.gate import Gate
-from socratic_runner.limits.scopes import Gates
+from socratic_runner.limits.concurrency_limiter import ConcurrencyLimiter
+from socratic_runner.limits.limiters import ConcurrencyLimiters
 from socratic_runner.limits.store_rounds import StoreRounds
 
 BEAT: Final = 2.0
@@ -21,7 +21,7 @@ VALID: Final = 10.0
 MARGIN: Final = 3.0
 """Seconds by which it stops using its share earlier: the claim took a while."""
 
-BREATH: Final = 0.25
+MIN_INTERVAL: Final = 0.25
 """Seconds between two claims at least, however many come to wait."""
 
 RATE_PARTS: Final = 1000
@@ -39,25 +39,25 @@ class ClaimShares(Protocol):
 class AccountShares(StoreRounds):
     """Shares the ceilings of accounts with other runners, while its context is open.
 
-    It claims again and again what the gates have a use for, and tells each its share. A gate
-    without a share that is certainly its own lets nobody through: one that is new, and all while
-    the store has been away for longer than a share is valid. The first to wait before a gate does
-    not wait for the next beat.
+    It claims again and again what the limiters can use, and tells each its share. A limiter admits
+    no call without a share that is certainly its own: a new limiter, and every limiter while the
+    store is unavailable for longer than a share is valid. The first call that waits at a limiter
+    does not wait for the next beat.
     """
 
-    def __init__(self, share: ClaimShares, owner: str, gates: Gates) -> None:
+    def __init__(self, share: ClaimShares, owner: str, limiters: ConcurrencyLimiters) -> None:
         """`owner` is the name of this runner; no other may have it at the same time."""
         super().__init__(
             "account shares",
-            breath=BREATH,
+            min_interval=MIN_INTERVAL,
             away="shares of limits cannot be claimed; calls to models with limits will wait",
             back="shares of limits are claimed again",
         )
         self._share = share
         self._owner = owner
-        self._gates = gates
+        self._limiters = limiters
         self._lapse: asyncio.TimerHandle | None = None
-        gates.share_out(self.wake)
+        limiters.share_out(self.wake)
 
     async def __aexit__(
         self,
@@ -85,9 +85,9 @@ class AccountShares(StoreRounds):
 
     def _claims(self) -> list[ShareClaim]:
         return [
-            ShareClaim(scope, _parts(gate), _wants(gate))
-            for scope, gate in self._gates
-            if gate.ceilings.exist
+            ShareClaim(scope, _parts(limiter), _wants(limiter))
+            for scope, limiter in self._limiters
+            if limiter.ceilings.exist
         ]
 
     async def _claim(self, claims: Sequence[ShareClaim]) -> Mapping[str, int] | None:
@@ -96,9 +96,9 @@ class AccountShares(StoreRounds):
 
     def _apply(self, claims: Sequence[ShareClaim], shares: Mapping[str, int]) -> None:
         totals = {claim.scope: claim.total for claim in claims}
-        for scope, gate in self._gates:
+        for scope, limiter in self._limiters:
             if scope in totals:
-                gate.set_share(shares.get(scope, 0), totals[scope])
+                limiter.set_share(shares.get(scope, 0), totals[scope])
 
     def _lapse_at(self, time: float) -> None:
         self._stop_lapse()
@@ -107,8 +107,8 @@ class AccountShares(StoreRounds):
     def _forgo(self) -> None:
         """Give up every share: who may be using it now is not known."""
         self._stop_lapse()
-        for _, gate in self._gates:
-            gate.set_share(0, 1)
+        for _, limiter in self._limiters:
+            limiter.set_share(0, 1)
 
     def _stop_lapse(self) -> None:
         if self._lapse is not None:
@@ -116,17 +116,17 @@ class AccountShares(StoreRounds):
             self._lapse = None
 
 
-def _parts(gate: Gate) -> int:
-    return gate.ceilings.concurrency or RATE_PARTS
+def _parts(limiter: ConcurrencyLimiter) -> int:
+    return limiter.ceilings.concurrency or RATE_PARTS
 
 
-def _wants(gate: Gate) -> int:
-    """How many parts a gate has a use for.
+def _wants(limiter: ConcurrencyLimiter) -> int:
+    """How many parts a limiter has a use for.
 
     Where only rates are limited, a part is no number of calls: whoever has calls to make could use
     all that there is.
     """
-    calls = gate.in_flight + gate.waiting
-    if gate.ceilings.concurrency is None:
+    calls = limiter.in_flight + limiter.waiting
+    if limiter.ceilings.concurrency is None:
         return RATE_PARTS if calls else 0
-    return min(calls, gate.ceilings.concurrency)
+    return min(calls, limiter.ceilings.concurrency)

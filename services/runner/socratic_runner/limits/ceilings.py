@@ -22,7 +22,7 @@ class Ceilings:
         return self != Ceilings()
 
 
-class Toll(NamedTuple):
+class Charge(NamedTuple):
     """What one call took from the rates."""
 
     request: Taken
@@ -66,18 +66,18 @@ class SharedCeilings:
         """When the rates let a call through that takes `tokens` at most, if no other call comes."""
         return max(self._requests.ready_at(1, now), self._tokens.ready_at(tokens, now))
 
-    def take(self, tokens: int, now: float) -> Toll:
+    def take(self, tokens: int, now: float) -> Charge:
         """A call is let through."""
-        return Toll(self._requests.take(1, now), self._tokens.take(tokens, now))
+        return Charge(self._requests.take(1, now), self._tokens.take(tokens, now))
 
-    def correct(self, toll: Toll, tokens: int, now: float) -> None:
+    def correct(self, charge: Charge, tokens: int, now: float) -> None:
         """It took so many tokens."""
-        self._tokens.correct(toll.tokens, tokens, now)
+        self._tokens.correct(charge.tokens, tokens, now)
 
-    def give_back(self, toll: Toll, now: float) -> None:
+    def give_back(self, charge: Charge, now: float) -> None:
         """It was not made."""
-        self._requests.correct(toll.request, 0, now)
-        self._tokens.correct(toll.tokens, 0, now)
+        self._requests.correct(charge.request, 0, now)
+        self._tokens.correct(charge.tokens, 0, now)
 
     def _set_rates(self, now: float) -> None:
         for rate, per_minute in (

@@ -8,8 +8,8 @@ from typing import Final, Protocol
 
 from socratic_bench.domain.pause import PauseNews
 from socratic_bench.ports.store import PauseAnswer
-from socratic_runner.limits.gate import Gate
-from socratic_runner.limits.scopes import Gates
+from socratic_runner.limits.concurrency_limiter import ConcurrencyLimiter
+from socratic_runner.limits.limiters import ConcurrencyLimiters
 from socratic_runner.limits.store_rounds import StoreRounds
 
 BEAT: Final = 2.0
@@ -18,7 +18,7 @@ BEAT: Final = 2.0
 QUICK_BEAT: Final = 0.5
 """The same for a model for which calls wait until somebody else's is answered."""
 
-BREATH: Final = 0.05
+MIN_INTERVAL: Final = 0.05
 """Seconds between two messages to the store at least."""
 
 
@@ -36,41 +36,41 @@ class SharedPauses(StoreRounds):
     goes by what it knows.
     """
 
-    def __init__(self, tell: TellPauses, gates: Gates) -> None:
+    def __init__(self, tell: TellPauses, limiters: ConcurrencyLimiters) -> None:
         super().__init__(
             "shared pauses",
-            breath=BREATH,
+            min_interval=MIN_INTERVAL,
             away="pauses of models cannot be shared; this runner goes by what it is told itself",
             back="pauses of models are shared again",
         )
         self._tell = tell
-        self._gates = gates
-        gates.share_pauses(self.wake)
+        self._limiters = limiters
+        limiters.share_pauses(self.wake)
 
     async def _ask(self, begun: float) -> bool:
         in_use = self._in_use()
         if not in_use:
             return False
-        answers = await self._answer(self._tell([gate.pause_news(at) for at, gate in in_use]))
-        for scope, gate in in_use:
-            gate.take_pause(None if answers is None else answers.get(scope))
+        answers = await self._answer(self._tell([limiter.pause_news(at) for at, limiter in in_use]))
+        for scope, limiter in in_use:
+            limiter.take_pause(None if answers is None else answers.get(scope))
         return True
 
     def _next_at(self, begun: float) -> float:
-        # A gate wakes us only if its last answer has lapsed when a call comes to wait.
+        # A limiter wakes us only if its last answer has lapsed when a call comes to wait.
         now = asyncio.get_running_loop().time()
-        return min((_next_look(gate, now) for _, gate in self._in_use()), default=now + BEAT)
+        return min((_next_look(limiter, now) for _, limiter in self._in_use()), default=now + BEAT)
 
-    def _in_use(self) -> list[tuple[str, Gate]]:
-        return [(scope, gate) for scope, gate in self._gates if _is_in_use(gate)]
-
-
-def _is_in_use(gate: Gate) -> bool:
-    return gate.pausing.has_news or bool(gate.in_flight or gate.waiting)
+    def _in_use(self) -> list[tuple[str, ConcurrencyLimiter]]:
+        return [(scope, limiter) for scope, limiter in self._limiters if _is_in_use(limiter)]
 
 
-def _next_look(gate: Gate, now: float) -> float:
-    if gate.pausing.is_open(now) or not gate.waiting:
+def _is_in_use(limiter: ConcurrencyLimiter) -> bool:
+    return limiter.pausing.has_news or bool(limiter.in_flight or limiter.waiting)
+
+
+def _next_look(limiter: ConcurrencyLimiter, now: float) -> float:
+    if limiter.pausing.is_open(now) or not limiter.waiting:
         return now + BEAT
-    asks_at = gate.pausing.asks_at()
+    asks_at = limiter.pausing.asks_at()
     return min(asks_at if asks_at > now else now + QUICK_BEAT, now + QUICK_BEAT)

@@ -24,12 +24,12 @@ Answer = TypeVar("Answer")
 class StoreRounds(ABC):
     """Asks the store in rounds while its context is open; no fault of the store ends them."""
 
-    def __init__(self, name: str, *, breath: float, away: str, back: str) -> None:
-        """`breath` is the least number of seconds between two questions. The log says `away` once
-        when the store does not answer, and `back` when it answers again.
+    def __init__(self, name: str, *, min_interval: float, away: str, back: str) -> None:
+        """`min_interval` is the shortest time between two questions, in seconds. The log says
+        `away` once when the store does not answer, and `back` when it answers again.
         """
         self._name = name
-        self._breath = breath
+        self._min_interval = min_interval
         self._away = away
         self._back = back
         self._is_away = False
@@ -67,7 +67,7 @@ class StoreRounds(ABC):
             begun = asyncio.get_running_loop().time()
             self._wanted.clear()
             if await self._ask(begun):
-                await asyncio.sleep(self._breath)
+                await asyncio.sleep(self._min_interval)
             with suppress(TimeoutError):
                 async with asyncio.timeout_at(self._next_at(begun)):
                     await self._wanted.wait()

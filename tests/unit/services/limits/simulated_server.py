@@ -1,4 +1,4 @@
-"""A model's server as the gate sees it: so many calls at once, so slow, and what it refuses."""
+"""A model's server as the limiter sees it: so many calls at once, so slow, and what it refuses."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from socratic_bench.errors import ModelCallFailed, StoreUnavailable
 from socratic_bench.ports.models import FailureKind, Reply
 from socratic_bench.ports.store import PauseAnswer
 from socratic_bench.scoring.statuses import Status
-from socratic_runner.limits.gate import Gate
-from socratic_runner.limits.line import Passage
+from socratic_runner.limits.concurrency_limiter import ConcurrencyLimiter
+from socratic_runner.limits.ticket import Permit
 from tests.unit.services.limits.virtual_time import now
 
 TOKENS = 100
@@ -86,7 +86,7 @@ class Limiter:
         self._random = random.Random(1)
         self._counted: deque[float] = deque()
 
-    async def ask(self, passage: Passage) -> Reply:
+    async def ask(self, permit: Permit) -> Reply:
         while self._counted and self._counted[0] <= now() - self.window:
             self._counted.popleft()
         self._counted.append(now())
@@ -94,10 +94,10 @@ class Limiter:
             self.refused += 1
             await asyncio.sleep(0.02)
             error = failure(FailureKind.RATE_LIMITED)
-            passage.failed(error)
+            permit.failed(error)
             raise error
         await asyncio.sleep(self.seconds * self._random.uniform(0.5, 1.5))
-        passage.replied(reply())
+        permit.replied(reply())
         return reply()
 
 
@@ -126,30 +126,32 @@ class PauseKeeper:
 
 
 @asynccontextmanager
-async def through(gate: Gate, tokens: int) -> AsyncIterator[Passage]:
+async def through(limiter: ConcurrencyLimiter, tokens: int) -> AsyncIterator[Permit]:
     """Wait to be let through, as for a call that needs no preparing."""
-    async with gate.place(tokens) as place:
-        yield await place.passage()
+    async with limiter.ticket(tokens) as ticket:
+        yield await ticket.permit()
 
 
-async def call(gate: Gate, server: Server, tokens: int = TOKENS) -> bool:
+async def call(limiter: ConcurrencyLimiter, server: Server, tokens: int = TOKENS) -> bool:
     """Make one call as the runner does; whether it was answered."""
-    async with through(gate, tokens) as passage:
+    async with through(limiter, tokens) as permit:
         try:
-            passage.replied(await server.ask())
+            permit.replied(await server.ask())
         except ModelCallFailed as error:
-            passage.failed(error)
+            permit.failed(error)
             return False
     return True
 
 
-async def keep_calling(gate: Gate, server: Server, callers: int, until: float) -> None:
+async def keep_calling(
+    limiter: ConcurrencyLimiter, server: Server, callers: int, until: float
+) -> None:
     """So many runs, each making one call after the other, again and again if it fails."""
     delays = random.Random(callers)
 
     async def run() -> None:
         while now() < until:
-            if not await call(gate, server):
+            if not await call(limiter, server):
                 await asyncio.sleep(delays.random() * 0.5)
 
     async with asyncio.TaskGroup() as tasks:

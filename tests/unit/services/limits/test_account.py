@@ -15,8 +15,8 @@ from socratic_bench.errors import StoreUnavailable
 from socratic_bench.ports.store import ShareClaim
 from socratic_bench.providers.registry import account_scope
 from socratic_runner.limits.account import BEAT, MARGIN, VALID, AccountShares
-from socratic_runner.limits.gate import Gate
-from socratic_runner.limits.scopes import Gates
+from socratic_runner.limits.concurrency_limiter import ConcurrencyLimiter
+from socratic_runner.limits.limiters import ConcurrencyLimiters
 from tests.unit.services.limits.simulated_server import reply, through
 from tests.unit.services.limits.virtual_time import in_virtual_time, now
 
@@ -65,19 +65,19 @@ class Account:
 
 
 class Runner:
-    """Keeps as many calls waiting before the gate of its model as it is told to."""
+    """Keeps as many calls waiting before the limiter of its model as it is told to."""
 
     def __init__(self, account, owner, model=MODEL):
-        self.gates = Gates(most=250, clock=now)
-        self.shares = AccountShares(account.share, owner, self.gates)
+        self.limiters = ConcurrencyLimiters(most=250, clock=now)
+        self.shares = AccountShares(account.share, owner, self.limiters)
         self.model = model
         self.chance = random.Random(owner)
         self.answered = []
         self.tasks = []
 
     @property
-    def gate(self) -> Gate:
-        return self.gates.gate_for(self.model, None)
+    def limiter(self) -> ConcurrencyLimiter:
+        return self.limiters.limiter_for(self.model, None)
 
     async def __aenter__(self):
         await self.shares.__aenter__()
@@ -94,9 +94,9 @@ class Runner:
 
     async def _keep_calling(self):
         while True:
-            async with through(self.gate, 1) as passage:
+            async with through(self.limiter, 1) as permit:
                 await asyncio.sleep(self.chance.uniform(0.5, 1.0) * SECONDS)
-                passage.replied(reply())
+                permit.replied(reply())
                 self.answered.append(now())
 
 
@@ -115,7 +115,7 @@ async def test_the_first_to_wait_does_not_wait_for_the_next_beat():
         await asyncio.sleep(5 * BEAT + 1)
         assert account.claims == [], "there is nothing to share"
         began = now()
-        async with through(runner.gate, 1):
+        async with through(runner.limiter, 1):
             assert now() == began
 
 
@@ -126,10 +126,10 @@ async def test_nobody_passes_before_the_store_has_granted_anything():
     async with Runner(account, "one") as runner:
         runner.keep_calling(3)
         await asyncio.sleep(30)
-        assert runner.gate.in_flight == 0
+        assert runner.limiter.in_flight == 0
         account.is_away = False
         await asyncio.sleep(BEAT)
-        assert runner.gate.in_flight == 1
+        assert runner.limiter.in_flight == 1
 
 
 @virtual
@@ -139,7 +139,7 @@ async def test_a_model_without_ceilings_waits_for_no_share():
     async with Runner(account, "one", FREE) as runner:
         runner.keep_calling(3)
         await asyncio.sleep(1)
-        assert runner.gate.in_flight == 1
+        assert runner.limiter.in_flight == 1
     assert account.claims == []
 
 
@@ -161,13 +161,13 @@ async def test_two_runners_share_evenly_and_one_that_is_alone_has_everything():
     async with Runner(account, "one") as one:
         one.keep_calling(50)
         await asyncio.sleep(30)
-        assert one.gate.in_flight == 10
+        assert one.limiter.in_flight == 10
         async with Runner(account, "two") as two:
             two.keep_calling(50)
             await asyncio.sleep(30)
-            assert (one.gate.in_flight, two.gate.in_flight) == (5, 5)
+            assert (one.limiter.in_flight, two.limiter.in_flight) == (5, 5)
         await asyncio.sleep(BEAT + SECONDS)
-        assert one.gate.in_flight == 10
+        assert one.limiter.in_flight == 10
 
 
 @virtual
@@ -188,7 +188,7 @@ async def test_where_only_rates_are_limited_they_are_shared_by_those_who_have_ca
 async def test_who_has_nothing_to_do_leaves_everything_to_the_others():
     account = Account()
     async with Runner(account, "one", RATED) as one, Runner(account, "two", RATED) as two:
-        async with through(two.gate, 1):
+        async with through(two.limiter, 1):
             pass
         one.keep_calling(100)
         await asyncio.sleep(3 * BEAT)
@@ -204,12 +204,12 @@ async def test_while_the_store_is_away_a_share_is_used_only_as_long_as_it_is_cer
         granted = max(at for at, _, _ in account.claims)
         account.is_away = True
         await asyncio.sleep(granted + VALID - MARGIN - now() - 0.1)
-        assert runner.gate.in_flight == 10
+        assert runner.limiter.in_flight == 10
         await asyncio.sleep(0.2 + SECONDS)
-        assert runner.gate.in_flight == 0, "calls that were in flight have ended by now"
+        assert runner.limiter.in_flight == 0, "calls that were in flight have ended by now"
         account.is_away = False
         await asyncio.sleep(BEAT)
-        assert runner.gate.in_flight == 10
+        assert runner.limiter.in_flight == 10
 
 
 @virtual
@@ -223,7 +223,7 @@ async def test_one_claim_that_is_never_answered_does_not_cost_the_share():
         account.is_silent = False
         for _ in range(200):
             await asyncio.sleep(0.1)
-            assert runner.gate.in_flight == 10
+            assert runner.limiter.in_flight == 10
 
 
 @virtual
@@ -246,19 +246,19 @@ async def test_a_store_that_is_away_is_told_once_and_so_is_its_return():
 @virtual
 async def test_at_the_end_everything_is_given_back():
     account = Account()
-    gates = Gates(most=250, clock=now)
-    shares = AccountShares(account.share, "one", gates)
+    limiters = ConcurrencyLimiters(most=250, clock=now)
+    shares = AccountShares(account.share, "one", limiters)
     async with AsyncExitStack() as calls:
         async with shares:
-            gate = gates.gate_for(MODEL, None)
-            passage = await calls.enter_async_context(through(gate, 1))
-            passage.replied(reply())
+            limiter = limiters.limiter_for(MODEL, None)
+            permit = await calls.enter_async_context(through(limiter, 1))
+            permit.replied(reply())
             assert account.parts_of("one") == 1
         assert account.claims[-1][2] == [(SCOPE, 10, 0)], "though a call is still in flight"
         assert account.parts_of("one") == 0
         assert shares._lapse is None
     with pytest.raises(TimeoutError):
-        async with asyncio.timeout(60), through(gate, 1):
+        async with asyncio.timeout(60), through(limiter, 1):
             pass
 
 
@@ -282,7 +282,7 @@ async def test_however_many_come_to_wait_the_store_is_not_asked_all_the_time():
     ]
     async with Runner(account, "one") as runner, AsyncExitStack() as passing:
         for model in models:
-            await passing.enter_async_context(through(runner.gates.gate_for(model, None), 1))
+            await passing.enter_async_context(through(runner.limiters.limiter_for(model, None), 1))
         await asyncio.sleep(10)
     assert len(account.claims) <= now() / 0.25 + 2
 
@@ -290,15 +290,15 @@ async def test_however_many_come_to_wait_the_store_is_not_asked_all_the_time():
 async def test_runners_share_through_a_real_store(tmp_path):
     store = SqlStore.from_url(f"sqlite:///{tmp_path}/benchmark.db")
     await store.prepare()
-    one, two = Gates(most=250), Gates(most=250)
+    one, two = ConcurrencyLimiters(most=250), ConcurrencyLimiters(most=250)
     async with (
         asyncio.timeout(20),
         AccountShares(store.share, "one", one),
         AccountShares(store.share, "two", two),
     ):
-        first, second = one.gate_for(MODEL, None), two.gate_for(MODEL, None)
-        async with through(first, 1) as passage:
-            passage.replied(reply())
+        first, second = one.limiter_for(MODEL, None), two.limiter_for(MODEL, None)
+        async with through(first, 1) as permit:
+            permit.replied(reply())
         async with through(first, 1), through(second, 1):
             assert (first.in_flight, second.in_flight) == (1, 1)
     assert await store.share([ShareClaim(SCOPE, 10, 10)], "three", 1.0) == {SCOPE: 10}

@@ -10,9 +10,9 @@ from socratic_bench.adapters.sql.store import SqlStore
 from socratic_bench.domain.manifest import TutorModel
 from socratic_bench.ports.models import FailureKind
 from socratic_bench.providers.registry import account_scope
-from socratic_runner.limits.gate import LONG_PAUSE
+from socratic_runner.limits.concurrency_limiter import LONG_PAUSE
+from socratic_runner.limits.limiters import ConcurrencyLimiters
 from socratic_runner.limits.pausing import VALID, BackOff
-from socratic_runner.limits.scopes import Gates
 from socratic_runner.limits.shared_pauses import BEAT, QUICK_BEAT, SharedPauses
 from socratic_runner.limits.store_rounds import PATIENCE
 from tests.unit.services.limits.simulated_server import PauseKeeper, failure, reply, through
@@ -30,12 +30,12 @@ class Runner:
     """One of several that share a keeper."""
 
     def __init__(self, keeper):
-        self.gates = Gates(most=250, clock=now, back_off=BackOff(draw=lambda: 1.0))
-        self.pauses = SharedPauses(keeper.pauses, self.gates)
+        self.limiters = ConcurrencyLimiters(most=250, clock=now, back_off=BackOff(draw=lambda: 1.0))
+        self.pauses = SharedPauses(keeper.pauses, self.limiters)
 
     @property
-    def gate(self):
-        return self.gates.gate_for(MODEL, None)
+    def limiter(self):
+        return self.limiters.limiter_for(MODEL, None)
 
     async def __aenter__(self):
         await self.pauses.__aenter__()
@@ -46,12 +46,12 @@ class Runner:
 
     async def call(self, outcome=None):
         """Make a call, and say when it was let through."""
-        async with through(self.gate, 1) as passage:
+        async with through(self.limiter, 1) as permit:
             began = now()
             if outcome is None:
-                passage.replied(reply())
+                permit.replied(reply())
             else:
-                passage.failed(outcome)
+                permit.failed(outcome)
         return began
 
 
@@ -119,14 +119,14 @@ async def test_one_runner_at_a_time_tries_a_model_that_refused_twice():
 async def test_who_cannot_wait_for_a_long_pause_that_another_was_asked_for_is_woken_and_told():
     keeper = PauseKeeper()
     async with Runner(keeper) as one, Runner(keeper) as two:
-        async with through(two.gate, 1), two.gate.place(1) as place:
+        async with through(two.limiter, 1), two.limiter.ticket(1) as ticket:
             await one.call(failure(FailureKind.RATE_LIMITED, retry_after=LONG_PAUSE + 100))
             async with asyncio.timeout(BEAT + AT_ONCE):
-                await place.near()
-        refusal = two.gate.refusal(100)
+                await ticket.near()
+        refusal = two.limiter.refusal(100)
         assert refusal.kind == FailureKind.RATE_LIMITED
         assert "the provider's words" in str(refusal)
-        assert two.gate.refusal(200) is None
+        assert two.limiter.refusal(200) is None
 
 
 @virtual
@@ -173,21 +173,21 @@ async def test_a_model_that_is_called_all_the_time_is_asked_about_once_a_beat():
 async def test_runners_share_the_pauses_of_a_real_store(tmp_path):
     store = SqlStore.from_url(f"sqlite:///{tmp_path}/benchmark.db")
     await store.prepare()
-    one, two = Gates(most=250), Gates(most=250)
+    one, two = ConcurrencyLimiters(most=250), ConcurrencyLimiters(most=250)
     async with (
         asyncio.timeout(20),
         SharedPauses(store.pauses, one),
         SharedPauses(store.pauses, two),
     ):
         loop = asyncio.get_running_loop()
-        async with through(one.gate_for(MODEL, None), 1) as passage:
+        async with through(one.limiter_for(MODEL, None), 1) as permit:
             refused = loop.time()
-            passage.failed(failure(FailureKind.RATE_LIMITED, retry_after=1))
-        async with through(one.gate_for(MODEL, None), 1):
+            permit.failed(failure(FailureKind.RATE_LIMITED, retry_after=1))
+        async with through(one.limiter_for(MODEL, None), 1):
             pass
         assert loop.time() - refused >= 1
-        async with through(two.gate_for(MODEL, None), 1) as passage:
-            passage.failed(failure(FailureKind.RATE_LIMITED))
+        async with through(two.limiter_for(MODEL, None), 1) as permit:
+            permit.failed(failure(FailureKind.RATE_LIMITED))
     await store.close()
 
 
@@ -199,9 +199,9 @@ async def test_who_rested_for_a_moment_goes_on_for_longer_than_what_it_knows_is_
         await asyncio.sleep(2 * BEAT)  # the store is not asked any more, and its answer is valid
 
         async def call_for_a_second():
-            async with through(one.gate, 1) as passage:
+            async with through(one.limiter, 1) as permit:
                 await asyncio.sleep(1)
-                passage.replied(reply())
+                permit.replied(reply())
 
         async with asyncio.timeout(10 * VALID):
             await asyncio.gather(*(call_for_a_second() for _ in range(100)))

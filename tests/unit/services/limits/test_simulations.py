@@ -1,4 +1,4 @@
-"""How well the limit that a gate finds out fits servers that nobody told it about."""
+"""How well the limit that a limiter finds out fits servers that nobody told it about."""
 
 import asyncio
 import random
@@ -10,10 +10,10 @@ import pytest
 from socratic_bench.consuming.retry_policy import RetryPolicy
 from socratic_bench.domain.manifest import TutorModel
 from socratic_bench.errors import ModelCallFailed
-from socratic_runner.limits.gate import Gate
+from socratic_runner.limits.concurrency_limiter import ConcurrencyLimiter
+from socratic_runner.limits.limiters import ConcurrencyLimiters
 from socratic_runner.limits.pausing import BackOff
 from socratic_runner.limits.retries import Retries
-from socratic_runner.limits.scopes import Gates
 from socratic_runner.limits.shared_pauses import SharedPauses
 from tests.unit.services.limits.simulated_server import (
     TOKENS,
@@ -33,8 +33,8 @@ END = 300.0
 MODEL = TutorModel(id="openai/gpt")
 
 
-def a_gate(most: int = 250) -> Gate:
-    return Gate(most=most, clock=now, back_off=BackOff(draw=random.Random(1).random))
+def a_limiter(most: int = 250) -> ConcurrencyLimiter:
+    return ConcurrencyLimiter(most=most, clock=now, back_off=BackOff(draw=random.Random(1).random))
 
 
 @pytest.mark.parametrize(
@@ -50,7 +50,7 @@ def a_gate(most: int = 250) -> Gate:
 @pytest.mark.parametrize("sigma", [0.0, 0.4])
 def test_a_server_that_refuses_what_is_too_much_is_used_well(capacity, most_refused, sigma):
     server = Server(capacity, sigma=sigma)
-    in_virtual_time(keep_calling(a_gate(), server, 250, END))
+    in_virtual_time(keep_calling(a_limiter(), server, 250, END))
     used = sum(server.latencies) / (capacity * END)
     assert used >= 0.8
     assert server.answered_since(WARM) >= 0.8 * capacity * (END - WARM) / (1 + sigma / 4)
@@ -60,9 +60,9 @@ def test_a_server_that_refuses_what_is_too_much_is_used_well(capacity, most_refu
 @pytest.mark.parametrize("sigma", [0.0, 0.4])
 def test_a_server_that_becomes_slow_under_load_is_not_flooded(sigma):
     server = Server(10**6, sigma=sigma, slowdown=lambda in_hand: max(1.0, in_hand / 20))
-    gate = a_gate()
-    in_virtual_time(keep_calling(gate, server, 250, END))
-    assert 15 <= gate.concurrency_limit <= 60
+    limiter = a_limiter()
+    in_virtual_time(keep_calling(limiter, server, 250, END))
+    assert 15 <= limiter.concurrency_limit <= 60
     assert server.answered_since(WARM) >= 0.9 * 20 * (END - WARM) / (1 + sigma / 4)
     typical = sorted(server.latencies[-1000:])[500]
     assert typical <= 2.5, "instead of the 12.5 that 250 calls at once would take"
@@ -71,15 +71,15 @@ def test_a_server_that_becomes_slow_under_load_is_not_flooded(sigma):
 @pytest.mark.parametrize("seed", [0, *(pytest.param(n, marks=pytest.mark.long) for n in (1, 2))])
 def test_latencies_that_scatter_do_not_lower_the_limit(seed):
     server = Server(10**6, sigma=0.4, seed=seed)
-    gate = a_gate(most=32)
+    limiter = a_limiter(most=32)
     lowest = 32.0
 
     async def scenario():
         nonlocal lowest
-        calling = asyncio.create_task(keep_calling(gate, server, 40, END))
+        calling = asyncio.create_task(keep_calling(limiter, server, 40, END))
         await asyncio.sleep(WARM)
         while not calling.done():
-            lowest = min(lowest, gate.concurrency_limit)
+            lowest = min(lowest, limiter.concurrency_limit)
             await asyncio.sleep(1)
         await calling
 
@@ -90,31 +90,31 @@ def test_latencies_that_scatter_do_not_lower_the_limit(seed):
 @pytest.mark.parametrize("factor", [2.5, 5, 10])
 def test_a_model_that_becomes_slower_is_asked_as_much_as_before_after_a_while(factor):
     server = Server(10**6, sigma=0.4, slowdown=lambda _: factor if now() > 100 else 1.0)
-    gate = a_gate(most=32)
-    in_virtual_time(keep_calling(gate, server, 40, 800))
-    assert gate.concurrency_limit == 32
+    limiter = a_limiter(most=32)
+    in_virtual_time(keep_calling(limiter, server, 40, 800))
+    assert limiter.concurrency_limit == 32
 
 
 @pytest.mark.parametrize(
     ("capacity", "trials"), [(10, 6), pytest.param(40, 12, marks=pytest.mark.long)]
 )
 @pytest.mark.parametrize("sharing", [False, True])
-def test_two_gates_before_one_server_come_to_about_equal_shares(capacity, trials, sharing):
+def test_two_limiters_before_one_server_come_to_about_equal_shares(capacity, trials, sharing):
     """On average: who is refused when is a matter of chance."""
-    found = [two_gates(capacity, seed, sharing=sharing) for seed in range(trials)]
+    found = [two_limiters(capacity, seed, sharing=sharing) for seed in range(trials)]
     assert mean(even for even, _ in found) >= 0.75
     assert mean(used for _, used in found) >= 0.8
 
 
-def two_gates(capacity, seed, *, sharing):
+def two_limiters(capacity, seed, *, sharing):
     """By how much one is answered less than the other, and how much of the server is used."""
     server = Server(capacity, sigma=0.3, seed=seed)
     answered = [0, 0]
 
-    async def keep(which, gate):
+    async def keep(which, limiter):
         async def run():
             while now() < 400:
-                if not await call(gate, server):
+                if not await call(limiter, server):
                     await asyncio.sleep(0.2)
                 elif now() > 100:
                     answered[which] += 1
@@ -125,7 +125,7 @@ def two_gates(capacity, seed, *, sharing):
 
     async def scenario():
         async with (
-            gates_of_runners(2, seed, sharing=sharing) as (first, second),
+            limiters_of_runners(2, seed, sharing=sharing) as (first, second),
             asyncio.TaskGroup() as tasks,
         ):
             tasks.create_task(keep(0, first))
@@ -137,28 +137,30 @@ def two_gates(capacity, seed, *, sharing):
 
 
 @asynccontextmanager
-async def gates_of_runners(runners, seed=0, *, sharing=True):
-    """The gate of one model in each of several runners, which share its pauses, or do not."""
+async def limiters_of_runners(runners, seed=0, *, sharing=True):
+    """The limiter of one model in each of several runners, which share its pauses, or do not."""
     back_off = BackOff(draw=random.Random(seed).random)
     keeper = PauseKeeper()
     async with AsyncExitStack() as stack:
-        gates = [Gates(most=250, clock=now, back_off=back_off) for _ in range(runners)]
-        for each in gates if sharing else ():
+        limiters = [
+            ConcurrencyLimiters(most=250, clock=now, back_off=back_off) for _ in range(runners)
+        ]
+        for each in limiters if sharing else ():
             await stack.enter_async_context(SharedPauses(keeper.pauses, each))
-        yield [each.gate_for(MODEL, None) for each in gates]
+        yield [each.limiter_for(MODEL, None) for each in limiters]
 
 
 @pytest.mark.parametrize(("runners", "seconds"), [(1, 0.05), (3, 0.05), (3, 1.0), (3, 5.0)])
 def test_a_limiter_that_counts_refused_calls_refuses_few_and_all_are_answered(runners, seconds):
-    limiter = Limiter(most=20, window=2.0, seconds=seconds)
+    server = Limiter(most=20, window=2.0, seconds=seconds)
     failed = []
 
-    async def run(gate):
+    async def run(limiter):
         retries = Retries(RetryPolicy())
         while True:
             try:
-                async with through(gate, TOKENS) as passage:
-                    return await limiter.ask(passage)
+                async with through(limiter, TOKENS) as permit:
+                    return await server.ask(permit)
             except ModelCallFailed as error:
                 delay = retries.next_delay(error)
                 if delay is None:
@@ -167,13 +169,13 @@ def test_a_limiter_that_counts_refused_calls_refuses_few_and_all_are_answered(ru
             await asyncio.sleep(delay)
 
     async def scenario():
-        async with gates_of_runners(runners) as gates:
-            await asyncio.gather(*(run(gates[number % runners]) for number in range(300)))
+        async with limiters_of_runners(runners) as limiters:
+            await asyncio.gather(*(run(limiters[number % runners]) for number in range(300)))
         return now()
 
     took = in_virtual_time(scenario())
     assert failed == []
-    assert limiter.refused <= 300
+    assert server.refused <= 300
     assert took <= 120, "30 s would do if the limit were known"
 
 
@@ -181,9 +183,9 @@ def test_an_outage_costs_few_calls():
     server = Server(40, seconds=0.2)
 
     async def scenario():
-        async with gates_of_runners(1) as [gate]:
+        async with limiters_of_runners(1) as [limiter]:
             server.capacity = 0
-            calling = asyncio.create_task(keep_calling(gate, server, 45, 60))
+            calling = asyncio.create_task(keep_calling(limiter, server, 45, 60))
             await asyncio.sleep(5)
             refused = server.refused
             server.capacity = 40
@@ -196,19 +198,19 @@ def test_an_outage_costs_few_calls():
 
 def test_after_an_outage_it_comes_back_to_what_it_had():
     server = Server(40)
-    gate = a_gate()
+    limiter = a_limiter()
 
     async def scenario():
-        calling = asyncio.create_task(keep_calling(gate, server, 100, 400))
+        calling = asyncio.create_task(keep_calling(limiter, server, 100, 400))
         await asyncio.sleep(100)
         server.capacity = 0
         await asyncio.sleep(100)
-        assert gate.concurrency_limit < 2
+        assert limiter.concurrency_limit < 2
         server.capacity = 40
         await calling
 
     in_virtual_time(scenario())
-    assert gate.concurrency_limit >= 20
+    assert limiter.concurrency_limit >= 20
 
 
 def test_twenty_five_models_with_a_ceiling_of_four_are_used_to_the_full():
@@ -217,13 +219,13 @@ def test_twenty_five_models_with_a_ceiling_of_four_are_used_to_the_full():
 
     async def scenario():
         servers = [Server(4, seconds=0.2) for _ in range(25)]
-        gates = [a_gate() for _ in servers]
-        for gate in gates:
-            gate.set_ceilings(concurrency=4, requests_per_minute=None, tokens_per_minute=None)
+        limiters = [a_limiter() for _ in servers]
+        for limiter in limiters:
+            limiter.set_ceilings(concurrency=4, requests_per_minute=None, tokens_per_minute=None)
         async with asyncio.TaskGroup() as tasks:
-            for gate, server in zip(gates, servers, strict=True):
+            for limiter, server in zip(limiters, servers, strict=True):
                 for _ in range(runs):
-                    tasks.create_task(call(gate, server))
+                    tasks.create_task(call(limiter, server))
         assert sum(server.refused for server in servers) == 0
         return now()
 

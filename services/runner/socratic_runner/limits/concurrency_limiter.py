@@ -1,4 +1,4 @@
-"""The gate before a model: who may call it, and when."""
+"""The limiter of a model: it decides which call may be made, and when."""
 
 from __future__ import annotations
 
@@ -19,30 +19,30 @@ from socratic_runner.failure_classes import BUSY, MAY_BE_BILLED
 from socratic_runner.limits.adaptive_limit import AdaptiveLimit
 from socratic_runner.limits.ceilings import Ceilings, SharedCeilings
 from socratic_runner.limits.latency import latency_of
-from socratic_runner.limits.line import Passage, Place, Waiter, closed, passage_of
 from socratic_runner.limits.pausing import USUAL, BackOff, Pausing
+from socratic_runner.limits.ticket import Permit, Ticket, Waiter, closed, permit_of
 
 _PUSH_BACK: Final = BUSY | {FailureKind.TIMEOUT}
 
 
 QUICK_MS: Final = 2000
-"""A model whose calls take less on average has the next ones prepared while others are under way;
-what it takes to prepare a call is nothing beside a longer one."""
+"""Calls to a model that replies faster, on average, are prepared while others are in flight; beside
+a longer call the preparation takes no time."""
 
 SMOOTHING: Final = 0.2
-"""The part that the last reply has in that average."""
+"""Weight of the last reply in that moving average."""
 
 
 LONG_PAUSE: Final = 60.0
-"""Seconds of a pause from which on those who wait are to see whether they can wait for so long."""
+"""A pause of so many seconds makes every waiting call check its deadline."""
 
 
-class Gate:
-    """Lets calls to one model through: as many at once as the model bears, and no more in a minute
-    than the ceilings allow. First come, first served.
+class ConcurrencyLimiter:
+    """Gives permits for calls to one model: as many at once as the model bears, and no more in a
+    minute than the ceilings allow. First come, first served.
 
-    All runs of this process that call the model share one. Where the ceilings are shared with other
-    processes too, `set_share` says what part of them is this one's.
+    All runs of this process that call the model share one limiter. `set_share` sets this process's
+    share of ceilings that other processes use too.
     """
 
     def __init__(
@@ -53,15 +53,15 @@ class Gate:
         on_waiting: Callable[[], None] | None = None,
         back_off: BackOff = USUAL,
     ) -> None:
-        """`most` calls are in flight at most, whatever the ceilings are. `clock` gives seconds that
-        never go back. `on_waiting` is called when somebody comes to wait where nobody did, and
-        there are ceilings. `back_off` says how long pauses are that nobody asked for.
+        """`most` limits the calls in flight, whatever the ceilings are. `clock` gives monotonic
+        seconds. The limiter calls `on_waiting` when a first call begins to wait and there are
+        ceilings. `back_off` gives the length of pauses that the provider did not specify.
         """
         self._most = most
         self._clock = clock
         self._on_waiting = on_waiting
         self.pausing = Pausing(back_off)
-        """Whether, and for how long, a provider that pushed back keeps everybody waiting."""
+        """Whether, and for how long, a provider that pushed back pauses all calls."""
 
         self._limit = AdaptiveLimit(most)
         self._ceilings = SharedCeilings()
@@ -73,22 +73,22 @@ class Gate:
 
     @property
     def in_flight(self) -> int:
-        """Calls under way."""
+        """Calls that hold a permit."""
         return self._in_flight
 
     @property
     def waiting(self) -> int:
-        """Calls that wait to be let through."""
+        """Calls that wait for a permit."""
         return len(self._waiting)
 
     @property
     def concurrency_limit(self) -> float:
-        """What the model bears at once, as far as is known; a share can be less."""
+        """Calls that the model bears at once, as far as the limiter knows; a share can be less."""
         return self._limit.value
 
     @property
     def ceilings(self) -> Ceilings:
-        """The ceilings as they were set last, those of the whole account."""
+        """The ceilings of the whole account, as they were set last."""
         return self._ceilings.whole
 
     def set_ceilings(
@@ -98,130 +98,130 @@ class Gate:
         requests_per_minute: int | None,
         tokens_per_minute: int | None,
     ) -> None:
-        """Change what the account may do with the model; None: no limit is known."""
+        """Set the account's ceilings for the model; None means that no ceiling is known."""
         ceilings = Ceilings(concurrency, requests_per_minute, tokens_per_minute)
         self._ceilings.set_whole(ceilings, self._clock())
         self._set_most()
 
     def set_most(self, most: int) -> None:
-        """Change how many calls this process may have in flight."""
+        """Set how many calls this process may have in flight."""
         self._most = most
         self._set_most()
 
     def set_share(self, parts: int, total: int) -> None:
-        """Use `parts` of `total` of every ceiling; with 0 nobody is let through.
+        """Use `parts` of `total` of every ceiling; 0 parts admit no call.
 
-        Where there are no ceilings there is nothing to share, and this changes nothing.
+        Without ceilings there is nothing to share, and this changes nothing.
         """
         self._ceilings.set_share(parts, total, self._clock())
-        self._let_through()
+        self._admit_waiting()
 
     @property
     def paused_for(self) -> float:
-        """Seconds that nobody is let through, whatever else happens."""
+        """Seconds for which the limiter certainly admits no call."""
         return self.pausing.left(self._clock())
 
     def refusal(self, longest: float) -> ModelCallFailed | None:
-        """What a run fails with that may wait for `longest` seconds; None: it can wait."""
+        """The failure of a run that may wait for `longest` seconds; None if the wait is shorter."""
         return self.pausing.refusal(longest, self._clock())
 
     def look_again(self) -> None:
-        """Wake everybody who waits, to see whether there is anything to wait for."""
+        """Wake every waiting call, so that it checks whether waiting is still of use."""
         for waiter in self._waiting:
             waiter.near.set()
 
     def pause_news(self, scope: str) -> PauseNews:
-        """What is to be told of the pause under the name `scope`, and asked."""
+        """What the store should learn, and be asked, about the pause of `scope`."""
         now = self._clock()
         return self.pausing.news(scope, now, waiting=self._could_call(now))
 
     def take_pause(self, answer: PauseAnswer | None) -> None:
-        """What the store said of the pause; None: it does not answer."""
+        """Apply the store's answer about the pause; None means that the store did not answer."""
         if answer is None:
             self.pausing.go_alone()
         else:
             self.pausing.take(answer, self._clock())
             if answer.pause.until > LONG_PAUSE:
                 self.look_again()
-        self._let_through()
+        self._admit_waiting()
 
     @asynccontextmanager
-    async def place(self, tokens: int) -> AsyncIterator[Place]:
-        """A place in the line, for a call that takes `tokens`, input and output, at most.
+    async def ticket(self, tokens: int) -> AsyncIterator[Ticket]:
+        """A ticket for a call that takes at most `tokens`, input and output together.
 
-        A call that was let through and ends without an outcome was not made, and gives back what it
-        took; if it ends by an exception, such as a cancellation, it may have been made, and counts
-        as it was announced. Raises GateClosed.
+        A permit that ends without an outcome is refunded: its call was not made. A permit that ends
+        by an exception, such as a cancellation, stays charged: its call may have been made. Raises
+        LimiterClosed.
         """
-        waiter = self._line_up(tokens)
+        waiter = self._enqueue(tokens)
         try:
-            yield Place(waiter)
+            yield Ticket(waiter)
         except BaseException:
-            if passage := passage_of(waiter):
-                passage.has_outcome = True
+            if permit := permit_of(waiter):
+                permit.has_outcome = True
             raise
         finally:
-            self._step_out(waiter)
+            self._give_up_ticket(waiter)
 
     def close(self) -> None:
-        """Let nobody through any more: who waits and who comes gets GateClosed."""
+        """Admit no more calls: those that wait, and those that come, get LimiterClosed."""
         self._is_closed = True
         while self._waiting:
             waiter = self._waiting.popleft()
             waiter.admitted.cancel()
             waiter.near.set()
-        self._let_through()
+        self._admit_waiting()
 
-    def learn_of_reply(self, passage: Passage, reply: Reply) -> None:
-        """What `Passage.replied` says."""
+    def learn_of_reply(self, permit: Permit, reply: Reply) -> None:
+        """What `Permit.replied` says."""
         self._limit.replied(self._in_flight, latency_of(reply))
-        self.pausing.replied(passage.seen)
+        self.pausing.replied(permit.seen)
         if reply.latency_ms is not None:
             before = self._latency_ms if self._latency_ms < math.inf else reply.latency_ms
             self._latency_ms = before + (reply.latency_ms - before) * SMOOTHING
         read, written = reply.usage.input_tokens, reply.usage.output_tokens
         if read is not None and written is not None:
-            self._ceilings.correct(passage.toll, read + written, self._clock())
+            self._ceilings.correct(permit.charge, read + written, self._clock())
 
-    def learn_of_failure(self, passage: Passage, failure: ModelCallFailed) -> None:
-        """What `Passage.failed` says."""
+    def learn_of_failure(self, permit: Permit, failure: ModelCallFailed) -> None:
+        """What `Permit.failed` says."""
         now = self._clock()
         if failure.kind in _PUSH_BACK:
-            self._limit.pushed_back(passage.call)
+            self._limit.pushed_back(permit.call)
         if failure.kind in BUSY or failure.retry_after is not None:
-            self.pausing.pushed_back(passage.seen, failure, now)
+            self.pausing.pushed_back(permit.seen, failure, now)
         if failure.kind not in MAY_BE_BILLED:
-            self._ceilings.correct(passage.toll, 0, now)
+            self._ceilings.correct(permit.charge, 0, now)
 
-    def _line_up(self, tokens: int) -> Waiter:
+    def _enqueue(self, tokens: int) -> Waiter:
         if self._is_closed:
             raise closed()
         waiter = Waiter(tokens, asyncio.get_running_loop().create_future(), asyncio.Event())
         self._waiting.append(waiter)
-        if len(self._waiting) <= max(1, self._in_flight):  # behind those it is not even near
-            self._let_through()
+        if len(self._waiting) <= max(1, self._in_flight):  # further back it is not even near
+            self._admit_waiting()
         if len(self._waiting) == 1:
             self.pausing.ask(self._clock())
             if self._on_waiting is not None and self.ceilings.exist:
                 self._on_waiting()
         return waiter
 
-    def _step_out(self, waiter: Waiter) -> None:
-        """Give back the place in the line, or what was given at its end."""
-        if passage := passage_of(waiter):
-            self._leave(passage)
+    def _give_up_ticket(self, waiter: Waiter) -> None:
+        """Leave the waiting line, or end the permit."""
+        if permit := permit_of(waiter):
+            self._end_permit(permit)
         elif waiter in self._waiting:
             self._waiting.remove(waiter)
-            self._let_through()
+            self._admit_waiting()
 
     def _opens_at(self, tokens: int, now: float) -> float:
-        """When a call may pass if no other does; infinity while that depends on other calls."""
+        """When the next call may be admitted; infinity while that depends on calls in flight."""
         if self._in_flight >= self._slots():
             return math.inf
         return max(self.pausing.opens_at(now), self._ceilings.ready_at(tokens, now))
 
     def _could_call(self, now: float) -> bool:
-        """Whether nothing but a pause keeps a call waiting."""
+        """Whether only a pause keeps a call waiting."""
         if not self._waiting or self._in_flight >= self._slots():
             return False
         return self._ceilings.ready_at(self._waiting[0].tokens, now) <= now
@@ -230,25 +230,25 @@ class Gate:
         slots, share = int(self._limit.value), self._ceilings.concurrency
         return slots if share is None else min(slots, share)
 
-    def _admit(self, tokens: int, now: float) -> Passage:
+    def _admit(self, tokens: int, now: float) -> Permit:
         self._in_flight += 1
-        toll, seen = self._ceilings.take(tokens, now), self.pausing.begin(now)
-        return Passage(self, self._limit.begin(), toll, seen)
+        charge, seen = self._ceilings.take(tokens, now), self.pausing.begin(now)
+        return Permit(self, self._limit.begin(), charge, seen)
 
-    def _leave(self, passage: Passage) -> None:
+    def _end_permit(self, permit: Permit) -> None:
         self._in_flight -= 1
-        if not passage.has_outcome:
+        if not permit.has_outcome:
             now = self._clock()
-            self._ceilings.give_back(passage.toll, now)
-            self.pausing.was_not_made(passage.seen, now)
-        self._let_through()
+            self._ceilings.give_back(permit.charge, now)
+            self.pausing.was_not_made(permit.seen, now)
+        self._admit_waiting()
 
     def _set_most(self) -> None:
         self._limit.set_most(min(self._most, self.ceilings.concurrency or self._most))
-        self._let_through()
+        self._admit_waiting()
 
-    def _let_through(self) -> None:
-        """Let all through who may pass now, and come back when the next one may."""
+    def _admit_waiting(self) -> None:
+        """Admit every call that may be made now, and set a timer for the next one."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
@@ -257,15 +257,15 @@ class Gate:
             first = self._waiting[0]
             opens_at = self._opens_at(first.tokens, now)
             if opens_at > now:
-                self._come_back(opens_at - now)
-                self._call_near(now)
+                self._admit_later(opens_at - now)
+                self._prepare_next(now)
                 return
             self._waiting.popleft()
             first.admitted.set_result(self._admit(first.tokens, now))
             first.near.set()
 
-    def _call_near(self, now: float) -> None:
-        """Have as many calls prepared as are under way, where nothing but those is in the way."""
+    def _prepare_next(self, now: float) -> None:
+        """Have as many calls prepared as are in flight, if those alone keep others waiting."""
         tokens = self._waiting[0].tokens
         if self._latency_ms > QUICK_MS or not self.pausing.is_open(now):
             return
@@ -273,7 +273,7 @@ class Gate:
             for waiter in islice(self._waiting, self._in_flight):
                 waiter.near.set()
 
-    def _come_back(self, seconds: float) -> None:
+    def _admit_later(self, seconds: float) -> None:
         if seconds < math.inf:
             loop = asyncio.get_running_loop()
-            self._timer = loop.call_later(seconds, self._let_through)
+            self._timer = loop.call_later(seconds, self._admit_waiting)
