@@ -11,7 +11,7 @@ import aio_pika
 from aio_pika.abc import AbstractConnection, AbstractIncomingMessage
 
 from socratic_bench.adapters.rabbitmq import topology
-from socratic_bench.adapters.rabbitmq.wire import packed, unpacked
+from socratic_bench.adapters.rabbitmq.wire import from_amqp, to_amqp
 from socratic_bench.ports.broker import WorkQueue
 from tests.waiting import until
 
@@ -75,13 +75,13 @@ async def _repeat(
                     together.append(await heard.get())
         except TimeoutError:
             pass
-        messages = {message.id: message for each in together for message in unpacked(each)}
+        messages = {message.id: message for each in together for message in from_amqp(each)}
         fresh = [messages[id_] for id_ in messages.keys() - seen]
         chance.shuffle(fresh)
         try:
             await asyncio.gather(
                 *(
-                    channel.default_exchange.publish(packed([each]), routing_key=queue.name)
+                    channel.default_exchange.publish(to_amqp([each]), routing_key=queue.name)
                     for each in fresh
                 )
             )

@@ -84,7 +84,7 @@ async def publish(url: str, doses: list[Poison], group: str) -> None:
             )
             if dose.queue.separate_groups:
                 exchange = await channel.get_exchange(
-                    topology.lanes_exchange(dose.queue.name), ensure=False
+                    topology.group_queues_exchange(dose.queue.name), ensure=False
                 )
                 await exchange.publish(message, routing_key="")
             else:

@@ -258,7 +258,7 @@ async def test_models_are_ordered_by_cost_on_request_and_keep_their_ranks(
     ranks = {model["model_id"]: str(at) for at, model in enumerate(models, start=1)}
     known = [model for model in models if model["total_cost_usd"] is not None]
 
-    for order, sign in (("cheapest", 1), ("dearest", -1)):
+    for order, sign in (("cheapest", 1), ("most-expensive", -1)):
         await page.locator("#order").select_option(order)
         by_cost = sorted(known, key=lambda model, sign=sign: sign * model["total_cost_usd"])
         expected = [model["model_id"] for model in by_cost] + ["local/unpriced"]

@@ -132,7 +132,7 @@ async def test_the_api_says_how_much_waits_for_runners_though_it_serves_no_model
         await until(
             lambda: services["api"].metric("socratic_queue_depth", queue="runner-run-requested"),
             lambda waiting: waiting == SHARES,
-            "the parcels of all runs",
+            "the batches of all runs",
         )
 
 

@@ -240,7 +240,7 @@ async def test_the_queue_of_a_model_goes_with_the_last_experiment_that_needs_it(
             lambda: answered(model), lambda it: it == len(model.asked), "the answers in flight"
         )
         looks = [
-            await rabbitmq.has_lane(
+            await rabbitmq.has_group_queue(
                 addresses["SOCRATIC_BROKER_URL"], RUNNER_RUN_REQUESTED, "vllm/endpoint"
             )
             for _ in range(100)

@@ -60,7 +60,7 @@ async def test_what_is_submitted_is_carried_out_by_the_services_and_watched_to_i
     experiment_id = submitted(terminal, config)
     assert submitted(terminal, config) == experiment_id, "submitted twice it is one experiment"
     waiting = json.loads(terminal.run("status", experiment_id, "--json").stdout)
-    assert (waiting["state"], waiting["done"], waiting["left"]) == ("at_work", 0, 90)
+    assert (waiting["state"], waiting["done"], waiting["left"]) == ("running", 0, 90)
     stop_watching_by_ctrl_c(terminal, experiment_id)
 
     async with all_ready(terminal.environment, *KINDS):
@@ -105,7 +105,7 @@ def the_only_status(terminal):
     return status
 
 
-async def test_past_its_deadline_what_is_undone_is_listed_by_name_and_where_it_is_stuck(
+async def test_past_its_deadline_what_is_pending_is_listed_by_name_and_where_it_is_stuck(
     terminal, config
 ):
     experiment_id = submitted(terminal, config)
@@ -119,10 +119,10 @@ async def test_past_its_deadline_what_is_undone_is_listed_by_name_and_where_it_i
     assert watched.returncode == 1
     overdue = json.loads(watched.stdout)
     assert (overdue["state"], overdue["left"]) == ("overdue", 90)
-    assert len({run["run_id"] for run in overdue["undone"]}) == 90
+    assert len({run["run_id"] for run in overdue["pending"]}) == 90
     status = terminal.run("status", experiment_id)
     assert status.returncode == 1
-    assert "… and 70 more: --undone" in status.stdout
+    assert "… and 70 more: --pending" in status.stdout
     assert "90 runs are not done: 90 without a score." in status.stderr
 
 
@@ -145,9 +145,9 @@ async def opened(url):
 
 
 def each_waits_for(terminal, experiment_id) -> list[str]:
-    """What each undone run waits for."""
-    done = terminal.run("status", experiment_id, "--json", "--undone")
-    return [run["waits_for"] for run in json.loads(done.stdout)["undone"]]
+    """What each pending run waits for."""
+    done = terminal.run("status", experiment_id, "--json", "--pending")
+    return [run["waits_for"] for run in json.loads(done.stdout)["pending"]]
 
 
 async def test_what_no_service_can_handle_is_listed_put_back_and_thrown_away(terminal):

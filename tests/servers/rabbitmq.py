@@ -16,7 +16,7 @@ from aio_pika.exceptions import ChannelNotFoundEntity
 from yarl import URL
 
 from socratic_bench.adapters.rabbitmq import topology
-from socratic_bench.adapters.rabbitmq.link import connect, namespace_of
+from socratic_bench.adapters.rabbitmq.reconnecting import connect, namespace_of
 from socratic_bench.consuming.queues import WORK_QUEUES
 from socratic_bench.ports.broker import WorkQueue
 from tests.servers.discovery import (
@@ -44,23 +44,23 @@ async def new_namespace() -> str:
 async def namespace() -> AsyncIterator[str]:
     """The address of a namespace for services; their queues are deleted afterwards.
 
-    Their lanes when this process ends, since only the server knows which there are.
+    Their group queues when this process ends, since only the server knows which there are.
     """
     url = await new_namespace()
-    if not _with_lanes:
-        atexit.register(_delete_lanes)
-    _with_lanes.append(url)
+    if not _with_group_queues:
+        atexit.register(_delete_group_queues)
+    _with_group_queues.append(url)
     try:
         yield url
     finally:
         await delete(url, WORK_QUEUES)
 
 
-_with_lanes: list[str] = []
-"""The addresses of namespaces in which there may be lanes of any group."""
+_with_group_queues: list[str] = []
+"""The addresses of namespaces in which there may be group queues of any group."""
 
 
-def _delete_lanes() -> None:
+def _delete_group_queues() -> None:
     """Where the server is on this machine and tells. Elsewhere they go by themselves in a month."""
     try:
         listed = subprocess.run(
@@ -72,22 +72,24 @@ def _delete_lanes() -> None:
         ).stdout.split()
     except (OSError, subprocess.SubprocessError):
         return
-    ours = tuple(f"{namespace_of(url)}." for url in _with_lanes)
+    ours = tuple(f"{namespace_of(url)}." for url in _with_group_queues)
     asyncio.run(_delete_all([name for name in listed if name.startswith(ours)]))
 
 
 async def _delete_all(names: Sequence[str]) -> None:
-    connection = await aio_pika.connect(str(URL(_with_lanes[0]).without_query_params("namespace")))
+    connection = await aio_pika.connect(
+        str(URL(_with_group_queues[0]).without_query_params("namespace"))
+    )
     async with connection, connection.channel() as channel:
         for name in names:
             await channel.queue_delete(name)
 
 
 async def delete(url: str, queues: Sequence[WorkQueue], groups: Collection[str] = ()) -> None:
-    """Delete queues and all that was declared beside them, with the lanes of these groups."""
+    """Delete queues and all that was declared beside them, with the queues of these groups."""
     namespace = namespace_of(url)
     names = [topology.named(queue.name, namespace) for queue in queues]
-    lanes = [topology.lane(name, group) for name in names for group in groups]
+    group_queues = [topology.group_queue(name, group) for name in names for group in groups]
     connection = await aio_pika.connect(str(URL(url).without_query_params("namespace")))
     async with connection, connection.channel() as channel:
         for name in names:
@@ -98,19 +100,19 @@ async def delete(url: str, queues: Sequence[WorkQueue], groups: Collection[str] 
                 topology.suspects_queue(name),
             ):
                 await channel.queue_delete(each)
-            await channel.exchange_delete(topology.lanes_exchange(name))
-        for lane in lanes:
-            await channel.queue_delete(lane)
+            await channel.exchange_delete(topology.group_queues_exchange(name))
+        for group_queue in group_queues:
+            await channel.queue_delete(group_queue)
         await channel.exchange_delete(topology.events_exchange(namespace))
 
 
-async def has_lane(url: str, queue: WorkQueue, group: str) -> bool:
+async def has_group_queue(url: str, queue: WorkQueue, group: str) -> bool:
     """Whether there is a queue of a group."""
-    lane = topology.lane(topology.named(queue.name, namespace_of(url)), group)
+    group_queue = topology.group_queue(topology.named(queue.name, namespace_of(url)), group)
     connection = await aio_pika.connect(str(URL(url).without_query_params("namespace")))
     async with connection, connection.channel() as channel:
         try:
-            await channel.get_queue(lane)
+            await channel.get_queue(group_queue)
         except ChannelNotFoundEntity:
             return False
     return True

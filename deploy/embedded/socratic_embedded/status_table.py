@@ -10,7 +10,7 @@ from rich.text import Text
 from socratic_bench.domain.trouble import Trouble
 from socratic_bench.reporting.costs import SpendingFigures, dollars
 from socratic_bench.reporting.experiment_status import ExperimentStatus, ModelProgress, State
-from socratic_bench.reporting.undone import UndoneRun, WaitsFor
+from socratic_bench.reporting.pending import PendingRun, WaitsFor
 from socratic_embedded.comparison_table import cost
 from socratic_embedded.terminal import MISSING, excerpt, moment
 
@@ -22,7 +22,7 @@ LISTED = 20
 
 _STYLES = {
     State.COMPLETE: "green",
-    State.AT_WORK: "",
+    State.RUNNING: "",
     State.PAUSED: "yellow",
     State.CANCELLED: "yellow",
     State.OVERDUE: "bold red",
@@ -132,7 +132,7 @@ def _listed(heading: str, lines: Sequence[str]) -> list[Text]:
     return [Text(), Text(heading, style="bold"), *map(Text, lines)] if lines else []
 
 
-def undone_table(runs: Iterable[UndoneRun]) -> Table:
+def pending_table(runs: Iterable[PendingRun]) -> Table:
     """A row a run that is not done."""
     table = _table("model", "scenario", counts=("repeat",))
     table.add_column("run", no_wrap=True)

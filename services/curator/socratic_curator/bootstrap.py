@@ -11,7 +11,7 @@ from socratic_bench.events.run_failed import RunFailed
 from socratic_bench.ports.broker import Broker
 from socratic_bench.ports.clock import Clock
 from socratic_bench.ports.store import Store
-from socratic_curator.handlers import FactCurator
+from socratic_curator.handlers import FactHandler
 from socratic_curator.settings import CuratorSettings
 
 PAUSE = 0.1
@@ -28,7 +28,7 @@ def curator_workers(
     observer: Observer | None = None,
 ) -> tuple[Worker, Worker]:
     """The workers that fold scores and failures."""
-    curator = FactCurator(store, clock)
+    curator = FactHandler(store, clock)
     batch = settings.curator_batch
     intake = Intake(batch=batch, prefetch=2 * batch, pause=PAUSE)
     scores = Dispatcher(curator, ResponseScored)

@@ -19,7 +19,7 @@ from socratic_bench.ports.store import Progress, Store
 SOURCE = "socratic-curator"
 
 
-class FactCurator:
+class FactHandler:
     """Handles `response.scored` and `run.failed`: folds them and says how far the experiment is.
 
     A redelivered fact changes no cell, and is announced again: whatever a crash kept from being

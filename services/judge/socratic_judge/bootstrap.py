@@ -9,7 +9,7 @@ from socratic_bench.consuming.worker import Intake, Worker
 from socratic_bench.events.response_recorded import ResponseRecorded
 from socratic_bench.ports.broker import Broker
 from socratic_bench.ports.clock import Clock
-from socratic_judge.handlers import ResponseJudge
+from socratic_judge.handlers import ResponseRecordedHandler
 from socratic_judge.settings import JudgeSettings
 
 
@@ -17,7 +17,7 @@ def judge_worker(
     broker: Broker, clock: Clock, settings: JudgeSettings, *, observer: Observer | None = None
 ) -> Worker:
     """The worker that scores recorded responses."""
-    dispatcher = Dispatcher(ResponseJudge(clock), ResponseRecorded)
+    dispatcher = Dispatcher(ResponseRecordedHandler(clock), ResponseRecorded)
     batch = settings.judge_batch
     intake = Intake(batch=batch, prefetch=2 * batch)
     return Worker(broker, JUDGE_RESPONSE_RECORDED, dispatcher, intake, observer=observer)

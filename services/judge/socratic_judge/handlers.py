@@ -16,7 +16,7 @@ from socratic_bench.scoring.score import score
 SOURCE = "socratic-judge"
 
 
-class ResponseJudge:
+class ResponseRecordedHandler:
     """Handles `response.recorded`: scores it and publishes `response.scored`."""
 
     def __init__(self, clock: Clock) -> None:

@@ -14,7 +14,7 @@ from socratic_runner.clients import Tutor
 
 log = structlog.get_logger(__name__)
 
-FAR_TOO_DEAR = 10
+MOST_OVER_ESTIMATE = 10
 """A reply that costs so many times what its call can cost at most was miscounted."""
 
 
@@ -79,7 +79,7 @@ def _checked(reply: Reply, tutor: Tutor, most: int) -> Reply | ModelCallFailed:
     for text in (reply.text, reply.stop_reason, reply.model_version):
         (text or "").encode()
     cost = tutor.cost_nanodollars(reply.usage) if most else None
-    if cost is None or cost <= FAR_TOO_DEAR * most:
+    if cost is None or cost <= MOST_OVER_ESTIMATE * most:
         return reply
     tokens = f"{reply.usage.input_tokens} tokens read and {reply.usage.output_tokens} written"
     message = f"the provider counted {tokens}, more than the call can have taken"

@@ -9,7 +9,7 @@ from typing import Final
 
 import structlog
 
-from socratic_bench.consuming.cancellation import to_the_end
+from socratic_bench.consuming.cancellation import finish_despite_cancel
 from socratic_bench.domain.manifest import Experiment, TutorModel
 from socratic_bench.domain.response import Usage
 from socratic_bench.errors import ModelCallFailed
@@ -110,7 +110,7 @@ class TutorPool:
         """Close every client, even where one cannot be closed, or the caller is cancelled."""
         clients = [tutor.client for tutor in self._tutors.values()]
         self._tutors = {}
-        await to_the_end(
+        await finish_despite_cancel(
             asyncio.gather(*map(_close, clients), *self._closing), patience=CLOSE_SECONDS
         )
 

@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 
 import structlog
 
-from socratic_bench.consuming.cancellation import to_the_end
+from socratic_bench.consuming.cancellation import finish_despite_cancel
 from socratic_bench.domain.call_cost import most_a_call_costs, tokens_at_most
 from socratic_bench.domain.response import Response
 from socratic_bench.errors import ModelCallFailed, ModelUnusable, SocraticBenchError
@@ -285,7 +285,7 @@ class ConversationRunner:
         To the end: this process may lease the same turn again right away.
         """
         try:
-            await to_the_end(self.leases.give_back([lease]), patience=CANCEL_PATIENCE)
+            await finish_despite_cancel(self.leases.give_back([lease]), patience=CANCEL_PATIENCE)
         except SocraticBenchError as error:
             # The lease ends with this process; what it reserved stays committed.
             log.warning("lease not given back", run_id=lease.run_id, reason=str(error))

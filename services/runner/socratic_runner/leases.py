@@ -13,7 +13,7 @@ from typing import Final, TypeVar
 
 import structlog
 
-from socratic_bench.consuming.cancellation import to_the_end
+from socratic_bench.consuming.cancellation import finish_despite_cancel
 from socratic_bench.consuming.group_commit import GroupCommit
 from socratic_bench.consuming.retry_policy import RetryPolicy
 from socratic_bench.consuming.waits import STORE_IS_WAITED_FOR, WaitNews, Waits
@@ -164,7 +164,7 @@ class LeaseBook:
         """
         if _now() - self._beaten_at > BEAT_SECONDS:
             await self._beat()
-        return await to_the_end(self._take.begin(claims), patience=CANCEL_PATIENCE)
+        return await finish_despite_cancel(self._take.begin(claims), patience=CANCEL_PATIENCE)
 
     async def give_back(self, leases: Sequence[LeaseKey]) -> None:
         """End leases under which no call was begun."""

@@ -14,7 +14,9 @@ order takes less."""
 Result = TypeVar("Result")
 
 
-async def to_the_end(work: Awaitable[Result], *, patience: float | None = None) -> Result:
+async def finish_despite_cancel(
+    work: Awaitable[Result], *, patience: float | None = None
+) -> Result:
     """The result of `work`, of which a cancellation has to await the end, for `patience` seconds.
 
     Some work cannot be left alone in the middle: a statement whose thread or server goes on with

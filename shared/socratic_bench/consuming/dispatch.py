@@ -49,13 +49,13 @@ PATIENCE: Final = 840.0
 """Seconds that work is kept in hand, at most, while the store is unavailable. Brokers want what
 they handed out settled within a quarter of an hour."""
 
-COME_BACK: Final = 60.0
+REDELIVERY_DELAY: Final = 60.0
 """Seconds until work that was given back because the store is unavailable comes again."""
 
 FATAL: Final = (StoreBroken, BrokerClosed)
 """Nothing goes on until somebody acts."""
 
-AWAY: Final = (StoreUnavailable, BrokerError)
+UNAVAILABLE: Final = (StoreUnavailable, BrokerError)
 """The work is good, and what it needs is unavailable for now."""
 
 Put = Callable[[Ready], None]
@@ -167,7 +167,7 @@ class Dispatcher:
         return not self._draining.is_set()
 
     def _postponed(self, waiting: _Waiting) -> list[Settlement]:
-        delay = 0.0 if self._draining.is_set() else COME_BACK
+        delay = 0.0 if self._draining.is_set() else REDELIVERY_DELAY
         reason = _reason(waiting.error)
         return [
             RetryLater(each, delay, reason, counted=False) for each in waiting.deliveries.values()
@@ -199,7 +199,7 @@ class Dispatcher:
             await self._run_handler(unsettled, waiting, put)
         except FATAL:
             raise
-        except AWAY as error:
+        except UNAVAILABLE as error:
             for work, delivery in unsettled.items():
                 waiting.add(work, delivery, error)
         except Exception as error:  # noqa: BLE001 - a handler's bug must not stop the service
@@ -223,7 +223,7 @@ class Dispatcher:
                     if isinstance(outcome, Emit):
                         continue
                     delivery = unsettled.pop(outcome.work)
-                    if isinstance(outcome, Failed) and _is_away(outcome.error):
+                    if isinstance(outcome, Failed) and _is_unavailable(outcome.error):
                         waiting.add(outcome.work, delivery, outcome.error)
                     else:
                         settlements.append(self._settlement(outcome, delivery))
@@ -260,8 +260,8 @@ def _undecodable(delivery: Delivery, reason: str) -> DeadLetterIt:
     return DeadLetterIt(delivery, reason)
 
 
-def _is_away(error: Exception) -> bool:
-    return isinstance(error, AWAY) and not isinstance(error, FATAL)
+def _is_unavailable(error: Exception) -> bool:
+    return isinstance(error, UNAVAILABLE) and not isinstance(error, FATAL)
 
 
 def _reason(error: Exception) -> str:

@@ -15,13 +15,13 @@ from socratic_bench.events import (
 from socratic_bench.ports.broker import WorkQueue
 
 RUNNER_RUN_REQUESTED: Final = WorkQueue(
-    "runner-run-requested", run_requested.TYPE, separate_groups=True, parcel=25
+    "runner-run-requested", run_requested.TYPE, separate_groups=True, batch=25
 )
 JUDGE_RESPONSE_RECORDED: Final = WorkQueue(
-    "judge-response-recorded", response_recorded.TYPE, parcel=50
+    "judge-response-recorded", response_recorded.TYPE, batch=50
 )
 CURATOR_RESPONSE_SCORED: Final = WorkQueue(
-    "curator-response-scored", response_scored.TYPE, parcel=200
+    "curator-response-scored", response_scored.TYPE, batch=200
 )
 CURATOR_RUN_FAILED: Final = WorkQueue("curator-run-failed", run_failed.TYPE)
 

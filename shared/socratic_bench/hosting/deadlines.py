@@ -27,7 +27,7 @@ async def within(seconds: float, work: Awaitable[Result]) -> Result:
             return task.result()
         raise TimeoutError
     finally:
-        let_end(task)
+        cancel_in_background(task)
 
 
 async def unless_stopped(work: Coroutine[Any, Any, None], stop: asyncio.Event) -> bool:
@@ -39,11 +39,11 @@ async def unless_stopped(work: Coroutine[Any, Any, None], stop: asyncio.Event) -
             doing.result()
         return doing.done()
     finally:
-        let_end(doing)
-        let_end(stopping)
+        cancel_in_background(doing)
+        cancel_in_background(stopping)
 
 
-def let_end(task: asyncio.Task[Any]) -> None:
+def cancel_in_background(task: asyncio.Task[Any]) -> None:
     """Cancel a task without waiting for its end."""
     if not task.done():
         task.cancel()

@@ -31,7 +31,7 @@ Opened = TypeVar("Opened", Broker, Store)
 
 
 @asynccontextmanager
-async def the_broker(address: SecretStr) -> AsyncIterator[Broker]:
+async def opened_broker(address: SecretStr) -> AsyncIterator[Broker]:
     """The broker that the settings name, closed in the end. Raises InvalidSettings."""
     with naming("SOCRATIC_BROKER_URL"):
         broker = open_broker(address.get_secret_value())
@@ -40,7 +40,7 @@ async def the_broker(address: SecretStr) -> AsyncIterator[Broker]:
 
 
 @asynccontextmanager
-async def the_store(address: SecretStr) -> AsyncIterator[Store]:
+async def opened_store(address: SecretStr) -> AsyncIterator[Store]:
     """The store that the settings name, closed in the end. Raises InvalidSettings."""
     with naming("SOCRATIC_STORE_URL"):
         store = open_store(address.get_secret_value())

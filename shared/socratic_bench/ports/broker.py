@@ -63,9 +63,9 @@ class WorkQueue:
     separate_groups: bool = False
     """Whether its groups are kept apart."""
 
-    parcel: int = 1
+    batch: int = 1
     """How many messages may travel together, at most, where that makes a broker faster; of one
-    group only, if the groups are kept apart. A parcel is redelivered as a whole, is one message to
+    group only, if the groups are kept apart. A batch is redelivered as a whole, is one message to
     `Broker.depth`, and is held in one consumer's hand until all of it is settled."""
 
 

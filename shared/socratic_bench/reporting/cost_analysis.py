@@ -54,7 +54,7 @@ class ModelCost(BaseModel):
 
 
 class CostAnalysis(BaseModel):
-    """The costs of all models, the dearest first; those of unknown cost last, by id."""
+    """The costs of all models, the most expensive first; those of unknown cost last, by id."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -81,14 +81,14 @@ async def cost_analysis(store: Store, experiment: str | None = None) -> CostAnal
             paid.merge(row.consumption.cost_nanodollars)
             responses += row.standing.responses
     return CostAnalysis(
-        models=tuple(sorted(map(_model_cost, board.rows), key=_dearest_first)),
+        models=tuple(sorted(map(_model_cost, board.rows), key=_most_expensive_first)),
         total_cost_usd=total_usd(paid),
         cost_known=known_share(paid, responses),
         profile=board.profile,
     )
 
 
-def _dearest_first(model: ModelCost) -> tuple[bool, float, str]:
+def _most_expensive_first(model: ModelCost) -> tuple[bool, float, str]:
     cost = model.total_cost_usd
     return (cost is None, -(cost or 0.0), model.model_id)
 

@@ -32,7 +32,7 @@ class State(StrEnum):
     COMPLETE = "complete"
     """Every planned run is done, and every stored response has its score."""
 
-    AT_WORK = "at_work"
+    RUNNING = "running"
     OVERDUE = "overdue"
     """Its deadline has passed and not every run is done."""
 
@@ -83,7 +83,7 @@ def _state(now: datetime, experiment: ExperimentOutline, *, exhausted: bool) -> 
         return State(experiment.state)
     if exhausted:
         return State.OUT_OF_BUDGET
-    return State.OVERDUE if now >= experiment.deadline_at else State.AT_WORK
+    return State.OVERDUE if now >= experiment.deadline_at else State.RUNNING
 
 
 async def experiment_status(

@@ -74,7 +74,7 @@ async def _open_rabbitmq(limits: Limits) -> AsyncIterator[Broker]:
     finally:
         await broker.close()
         queues = [replace(queue, name=label) for label, queue in broker._queues.items()]
-        await delete(url, queues, set().union(*broker._declared.lanes.values()))
+        await delete(url, queues, set().union(*broker._declared.group_queues.values()))
 
 
 RABBITMQ = BrokerAdapter(

@@ -50,13 +50,13 @@ async def test_a_consumer_holds_at_most_its_prefetch_of_a_group(
 async def test_what_one_consumer_may_not_hold_of_a_group_is_for_the_others(
     broker: Broker, traffic: Traffic
 ) -> None:
-    queue = new_queue(separate_groups=True, parcel=10)
+    queue = new_queue(separate_groups=True, batch=10)
     await broker.declare([queue])
     await broker.publish(messages(queue, 300))
     async with broker.consume(queue.name, prefetch=1_000, prefetch_per_group=100) as one:
         first = await traffic.take(one, 100)
         async with broker.consume(queue.name, prefetch=1_000, prefetch_per_group=200) as other:
-            rest = await traffic.take(other, 190)  # a parcel may be on its way to the first
+            rest = await traffic.take(other, 190)  # a batch may be on its way to the first
             assert len({*ids(first), *ids(rest)}) == 290
             await one.ack(first)
             await other.ack(rest)

@@ -233,7 +233,7 @@ class _Crowd:
 
     async def run(self, *, publishers: int, consumers: int) -> None:
         """Publish from several tasks and consume in others until all is acked."""
-        at_work = [asyncio.create_task(self._consume()) for _ in range(consumers)]
+        tasks = [asyncio.create_task(self._consume()) for _ in range(consumers)]
         try:
             async with waiting_for("all messages to be acked"):
                 await asyncio.gather(*(self._publish(number) for number in range(publishers)))
@@ -241,9 +241,9 @@ class _Crowd:
                 self._look_whether_all_is_acked()
                 await self.all_acked.wait()
         finally:
-            for task in at_work:
+            for task in tasks:
                 task.cancel()
-            ends = await asyncio.gather(*at_work, return_exceptions=True)
+            ends = await asyncio.gather(*tasks, return_exceptions=True)
         assert all(isinstance(end, asyncio.CancelledError) for end in ends), ends
 
     async def _publish(self, publisher: int) -> None:

@@ -165,11 +165,11 @@ async def _received_within(consumer: Consumer, seconds: float) -> list[Delivery]
             return received
 
 
-@pytest.mark.parametrize("parcel", [1, 8])
+@pytest.mark.parametrize("batch", [1, 8])
 async def test_what_ends_every_consumer_is_the_only_dead_letter(
-    broker: Broker, traffic: Traffic, parcel: int
+    broker: Broker, traffic: Traffic, batch: int
 ) -> None:
-    queue = new_queue(parcel=parcel)
+    queue = new_queue(batch=batch)
     await broker.declare([queue])
     await broker.publish(messages(queue, 30))
     poison = "model/13"
@@ -200,9 +200,9 @@ async def test_what_ends_every_consumer_is_the_only_dead_letter(
     await traffic.until_depth(broker, queue, 0)
 
 
-@pytest.mark.parametrize("parcel", [1, 8])
-async def test_draining_makes_no_suspects(broker: Broker, traffic: Traffic, parcel: int) -> None:
-    queue = new_queue(parcel=parcel)
+@pytest.mark.parametrize("batch", [1, 8])
+async def test_draining_makes_no_suspects(broker: Broker, traffic: Traffic, batch: int) -> None:
+    queue = new_queue(batch=batch)
     await broker.declare([queue])
     await broker.publish(messages(queue, 60))
     done: set[str] = set()

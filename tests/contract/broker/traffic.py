@@ -18,11 +18,11 @@ LONG_DELAY = 3_000.0
 
 
 def new_queue(
-    event_type: str | None = None, *, separate_groups: bool = False, parcel: int = 1
+    event_type: str | None = None, *, separate_groups: bool = False, batch: int = 1
 ) -> WorkQueue:
     """A queue no other test knows, for a type no other test knows unless one is given."""
     name = f"test-{uuid4().hex[:12]}"
-    return WorkQueue(name, event_type or f"test.{name}.v1", separate_groups, parcel)
+    return WorkQueue(name, event_type or f"test.{name}.v1", separate_groups, batch)
 
 
 def message(queue: WorkQueue, number: object, group: str = "model") -> Message:

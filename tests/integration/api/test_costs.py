@@ -54,7 +54,7 @@ def with_budget(planned: Experiment, budget: Decimal | None) -> Experiment:
     return planned.model_copy(update={"manifest": manifest})
 
 
-async def test_costs_come_dearest_first_and_add_up_to_those_of_the_leaderboard(
+async def test_costs_come_most_expensive_first_and_add_up_to_those_of_the_leaderboard(
     client: httpx.AsyncClient, store: SqlStore
 ):
     await seed(store, experiment(tutors(6)))
@@ -116,7 +116,7 @@ async def test_experiments_say_what_they_spent_and_when_the_budget_was_exhausted
     await store.leave("runner")
     [exhausted] = (await client.get("/api/experiments?limit=2")).json()["experiments"]
 
-    assert (working["state"], exhausted["state"]) == ("at_work", "out_of_budget")
+    assert (working["state"], exhausted["state"]) == ("running", "out_of_budget")
     assert working["spending"] == {
         "budget_usd": 0.5,
         "spent_usd": 0.000021,

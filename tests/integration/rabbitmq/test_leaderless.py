@@ -62,11 +62,11 @@ async def lose_leader(server: RabbitMQProcess, name: str) -> str:
     return name
 
 
-async def test_a_consumer_of_a_lane_without_a_leader_goes_on_with_the_others_and_says_so(
+async def test_a_consumer_of_a_group_queue_without_a_leader_goes_on_with_the_others_and_says_so(
     server: RabbitMQProcess, broker: RabbitMQBroker, traffic: Traffic
 ) -> None:
     await broker.publish([message(QUEUE, 1, "leads"), message(QUEUE, 1, "lost")])
-    name = await lose_leader(server, topology.lane(QUEUE.name, "lost"))
+    name = await lose_leader(server, topology.group_queue(QUEUE.name, "lost"))
 
     async with broker.consume(QUEUE.name, prefetch=9) as consumer:
         in_hand = await traffic.take(consumer, 1)
@@ -77,7 +77,7 @@ async def test_a_consumer_of_a_lane_without_a_leader_goes_on_with_the_others_and
         await consumer.ack(in_hand)
 
 
-async def test_a_lane_that_loses_its_leader_while_it_is_consumed_is_replaced(
+async def test_a_group_queue_that_loses_its_leader_while_it_is_consumed_is_replaced(
     server: RabbitMQProcess,
     broker: RabbitMQBroker,
     traffic: Traffic,
@@ -90,7 +90,7 @@ async def test_a_lane_that_loses_its_leader_while_it_is_consumed_is_replaced(
         consumer.serve(["other", "replaced"])
         in_hand = await traffic.take(consumer, 2)
         others = [each for each in in_hand if each.message.group == "other"]
-        await lose_leader(server, topology.lane(QUEUE.name, "replaced"))
+        await lose_leader(server, topology.group_queue(QUEUE.name, "replaced"))
         publishing = asyncio.create_task(broker.publish([message(QUEUE, 2, "replaced")]))
         assert ids(await traffic.take(consumer, 1)) == ["replaced/2"]
         await traffic.finish(publishing)
@@ -108,7 +108,7 @@ async def test_a_queue_of_delayed_messages_without_a_leader_stops_nothing_else_a
     lost: list[object] = []
 
     async with broker.consume(QUEUE.name, prefetch=9) as consumer:
-        connection = await broker._link.connected()
+        connection = await broker._connection.connected()
         connection.close_callbacks.add(lambda *_: lost.append(connection))
         await traffic.until_is(problems_of(broker), [health.no_leader(name)])
         await broker.publish([message(QUEUE, 1, "a")])
@@ -128,7 +128,7 @@ async def test_a_queue_of_delayed_messages_that_loses_its_leader_while_consumed_
         await traffic.until_is(problems_of(broker), [])
         name = await lose_leader(server, topology.delayed_queue(QUEUE.name))
         await traffic.until_is(problems_of(broker), [health.no_leader(name)])
-    await health.delete(broker._link, name)
+    await health.delete(broker._connection, name)
 
 
 async def test_a_dead_letter_queue_without_a_leader_is_a_problem_and_can_be_asked_about(
@@ -147,7 +147,7 @@ async def test_a_dead_letter_queue_without_a_leader_is_a_problem_and_can_be_aske
     assert await broker.dead_letters(QUEUE.name) == []
     assert await broker.redrive(QUEUE.name) == 0
     assert await broker.purge_dead_letters(QUEUE.name) == 0
-    await health.delete(broker._link, name)
+    await health.delete(broker._connection, name)
     await traffic.until_is(lambda: broker.inspect([QUEUE]), [])
     await traffic.until_is(problems_of(broker), [])
 
@@ -186,7 +186,7 @@ async def test_queues_that_are_missing_are_named_and_one_sentence_says_that_all_
         await broker.declare([QUEUE])
         assert await broker.inspect([QUEUE]) == []
         name = topology.delayed_queue(f"fresh.{QUEUE.name}")
-        await health.delete(broker._link, name)
+        await health.delete(broker._connection, name)
         [sentence] = await broker.inspect([QUEUE])
         assert sentence.startswith(f"queue {name!r} is missing: see that the services run")
     finally:

@@ -13,7 +13,7 @@ from aio_pika.abc import AbstractConnection
 from aio_pika.exceptions import AMQPError
 from yarl import URL
 
-from socratic_bench.adapters.rabbitmq import health, link, watch
+from socratic_bench.adapters.rabbitmq import health, reconnecting, watch
 from socratic_bench.adapters.rabbitmq.broker import RabbitMQBroker
 from socratic_bench.adapters.rabbitmq.routing import Routing
 from socratic_bench.adapters.rabbitmq.sources import Sources
@@ -114,7 +114,7 @@ async def test_a_move_that_ends_with_its_channel_keeps_no_suspect_back(
     traffic: Traffic,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    move, begun = Routing.apart, asyncio.Event()
+    move, begun = Routing.to_suspects, asyncio.Event()
 
     async def move_for_ever(*_: object) -> None:
         begun.set()
@@ -124,10 +124,10 @@ async def test_a_move_that_ends_with_its_channel_keeps_no_suspect_back(
     for _ in range(SUSPECT_AFTER):
         async with broker.consume(queue.name, prefetch=1) as consumer:
             await traffic.take(consumer, 1)
-    monkeypatch.setattr(Routing, "apart", move_for_ever)
+    monkeypatch.setattr(Routing, "to_suspects", move_for_ever)
     async with broker.consume(queue.name, prefetch=1) as consumer:
         await traffic.finish(asyncio.create_task(begun.wait()))
-        monkeypatch.setattr(Routing, "apart", move)
+        monkeypatch.setattr(Routing, "to_suspects", move)
         way.cut()
         [suspect] = await traffic.take(consumer, 1)
         assert suspect.suspect
@@ -168,7 +168,7 @@ async def test_an_attempt_to_connect_that_fails_leaves_nothing_behind() -> None:
         gc.disable()
         try:
             with pytest.raises(AMQPError):
-                await link.connect(URL(f"amqp://127.0.0.1:{nowhere.port}"))
+                await reconnecting.connect(URL(f"amqp://127.0.0.1:{nowhere.port}"))
             await asyncio.to_thread(gc.collect)
         finally:
             gc.enable()
@@ -178,7 +178,7 @@ async def test_a_link_that_is_closed_just_when_it_connects_is_closed(
     url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """`asyncio.wait_for`, as the driver uses it, loses a cancellation that comes at that moment."""
-    connect, connecting = link.connect, asyncio.Event()
+    connect, connecting = reconnecting.connect, asyncio.Event()
 
     async def lose_the_cancellation(url: URL) -> AbstractConnection:
         connection = await connect(url)
@@ -187,8 +187,8 @@ async def test_a_link_that_is_closed_just_when_it_connects_is_closed(
             await asyncio.Event().wait()
         return connection
 
-    monkeypatch.setattr(link, "connect", lose_the_cancellation)
-    opened = link.Link(url)
+    monkeypatch.setattr(reconnecting, "connect", lose_the_cancellation)
+    opened = reconnecting.ReconnectingConnection(url)
     waiting = asyncio.create_task(opened.connected())
     await connecting.wait()
     async with waiting_for("the end of the connection"):
@@ -234,7 +234,7 @@ async def test_a_retry_that_is_cancelled_before_its_copy_is_published_loses_noth
     async with broker.consume(queue.name, prefetch=1) as consumer:
         [delivery] = await traffic.take(consumer, 1)
         with monkeypatch.context() as patched:
-            patched.setattr(consumer._routing, "again", publish_never)
+            patched.setattr(consumer._routing, "republish", publish_never)
             retrying = asyncio.create_task(consumer.retry(delivery, 1, "busy"))
             await begun.wait()
             retrying.cancel()
@@ -290,7 +290,7 @@ async def test_a_listener_hears_again_after_its_connection_was_cut(
 async def test_a_server_that_stays_away_is_said_to_without_the_password(
     queue: WorkQueue, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(link, "PATIENCE", 0.3)
+    monkeypatch.setattr(reconnecting, "PATIENCE", 0.3)
     broker = RabbitMQBroker("amqp://somebody:s3cret@127.0.0.1:1/here")
     try:
         with pytest.raises(

@@ -53,7 +53,7 @@ def requested(repeat: int) -> RunRequested:
 
 @pytest.fixture
 def queue() -> WorkQueue:
-    return WorkQueue("requests", TYPE, parcel=10)
+    return WorkQueue("requests", TYPE, batch=10)
 
 
 async def test_a_message_says_in_its_properties_what_it_is_and_is_a_cloud_event(
@@ -74,7 +74,7 @@ async def test_a_message_says_in_its_properties_what_it_is_and_is_a_cloud_event(
         await incoming.ack()
 
 
-async def test_a_parcel_is_a_batch_of_cloud_events(url: str, queue: WorkQueue) -> None:
+async def test_a_batch_is_a_batch_of_cloud_events(url: str, queue: WorkQueue) -> None:
     events = [requested(repeat) for repeat in range(1, 6)]
     async with declared(url, queue) as broker, stranger(url) as channel:
         await broker.publish([to_message(event) for event in events])
@@ -115,7 +115,7 @@ async def test_a_stranger_s_message_without_a_group_can_be_redriven(
             await consumer.ack(await traffic.take(consumer, 1))
             await channel.default_exchange.publish(
                 aio_pika.Message(b"{"),
-                routing_key=topology.lane(name_on_server(url, apart), "known"),
+                routing_key=topology.group_queue(name_on_server(url, apart), "known"),
             )
             [delivery] = await traffic.take(consumer, 1)
             await consumer.reject(delivery, "no event")

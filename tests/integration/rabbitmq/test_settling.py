@@ -131,4 +131,4 @@ async def test_no_suspect_is_handed_out_before_the_server_knows_that_it_was_move
 
 async def suspects_taken(consumer: RabbitMQConsumer) -> int:
     """How many the server has sent to this consumer that were not handed out."""
-    return len(consumer._held._suspects)
+    return len(consumer._unacked._suspects)

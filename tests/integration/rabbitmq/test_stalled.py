@@ -11,7 +11,7 @@ from structlog.testing import capture_logs
 
 from socratic_bench.adapters.rabbitmq import topology, watch
 from socratic_bench.adapters.rabbitmq.broker import RabbitMQBroker
-from socratic_bench.adapters.rabbitmq.link import namespace_of
+from socratic_bench.adapters.rabbitmq.reconnecting import namespace_of
 from socratic_bench.ports.broker import WorkQueue
 from tests.contract.broker.traffic import Traffic, message
 from tests.integration.rabbitmq.conftest import stranger

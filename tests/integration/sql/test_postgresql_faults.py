@@ -14,7 +14,7 @@ import pytest
 from sqlalchemy import text
 
 from socratic_bench.adapters.sql import postgresql_engine
-from socratic_bench.adapters.sql.postgresql_faults import explain
+from socratic_bench.adapters.sql.postgresql_errors import explain
 from socratic_bench.adapters.sql.store import SqlStore
 from socratic_bench.errors import (
     StoreBroken,

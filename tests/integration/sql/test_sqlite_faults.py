@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from socratic_bench.adapters.sql import sqlite_engine
-from socratic_bench.adapters.sql.sqlite_faults import explain
+from socratic_bench.adapters.sql.sqlite_errors import explain
 from socratic_bench.adapters.sql.store import SqlStore
 from socratic_bench.domain.response import Response
 from socratic_bench.errors import StoreBroken, StoreError, StoreNotWritable, StoreUnavailable

@@ -1,4 +1,4 @@
-"""What is packed is unpacked again, and what a stranger wrote is still some message."""
+"""What is to_amqp is from_amqp again, and what a stranger wrote is still some message."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from types import SimpleNamespace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from socratic_bench.adapters.rabbitmq.wire import packed, parcels, unpacked
+from socratic_bench.adapters.rabbitmq.wire import batches, from_amqp, to_amqp
 from socratic_bench.ports.broker import Message
 
 TEXT = st.text(max_size=40)
@@ -27,19 +27,19 @@ def incoming(body, headers, message_id="id-1"):
 
 @given(st.lists(MESSAGES, min_size=1, max_size=8))
 def test_what_is_packed_is_unpacked_in_its_order(messages):
-    sent = packed(messages)
-    assert unpacked(incoming(sent.body, sent.headers)) == messages
+    sent = to_amqp(messages)
+    assert from_amqp(incoming(sent.body, sent.headers)) == messages
 
 
 @given(st.lists(MESSAGES, max_size=30), st.integers(1, 7))
-def test_parcels_hold_everything_in_order_and_no_more_than_they_may(messages, size):
-    split = list(parcels(messages, size))
-    assert [each for parcel in split for each in parcel] == messages
-    assert all(1 <= len(parcel) <= size for parcel in split)
+def test_batches_hold_everything_in_order_and_no_more_than_they_may(messages, size):
+    split = list(batches(messages, size))
+    assert [each for batch in split for each in batch] == messages
+    assert all(1 <= len(batch) <= size for batch in split)
 
 
 @given(st.binary(max_size=60), ANYTHING, ANYTHING)
 def test_whatever_a_stranger_wrote_is_at_least_one_message(body, parts, group):
-    found = unpacked(incoming(body, {"socratic-parts": parts, "socratic-group": group}))
+    found = from_amqp(incoming(body, {"socratic-parts": parts, "socratic-group": group}))
     assert found
     assert all(isinstance(each.id, str) and isinstance(each.group, str) for each in found)

@@ -39,24 +39,24 @@ def test_experiments_are_listed_newest_first_with_their_states(prompt):
         prompt, an_experiment(created_at=LONG_AGO - timedelta(hours=1)), scored=11, failed=1
     )
     overdue = registered(prompt, an_experiment(occasion="w1", created_at=LONG_AGO), scored=5)
-    at_work = registered(prompt, an_experiment(occasion="w2", created_at=JUST_NOW), scored=3)
+    running = registered(prompt, an_experiment(occasion="w2", created_at=JUST_NOW), scored=3)
     done = prompt.run("status")
     assert done.code == 0
     _, *rows = (line.split() for line in done.out.splitlines())
     assert [(row[0], *row[-3:]) for row in rows] == [
-        (at_work, "0", "at", "work"),
+        (running, "3", "0", "running"),
         (overdue, "5", "0", "overdue"),
         (complete, "12", "1", "complete"),
     ]
     listed = prompt.run("status", "--json").json["experiments"]
     assert [(each["experiment_id"], each["state"], each["done"]) for each in listed] == [
-        (at_work, "at_work", 3),
+        (running, "running", 3),
         (overdue, "overdue", 5),
         (complete, "complete", 12),
     ]
 
 
-def test_an_experiment_at_work_shows_how_far_it_is_and_no_run_by_name(prompt):
+def test_a_running_experiment_shows_how_far_it_is_and_no_run_by_name(prompt):
     experiment = an_experiment(created_at=JUST_NOW)
     registered(prompt, experiment, scored=3, failed=1)
     done = prompt.run("status", experiment.experiment_id[:8])
@@ -69,10 +69,10 @@ def test_an_experiment_at_work_shows_how_far_it_is_and_no_run_by_name(prompt):
     assert "run-" not in done.out
 
 
-def test_undone_runs_are_named_before_the_deadline_when_asked_for(prompt):
+def test_pending_runs_are_named_before_the_deadline_when_asked_for(prompt):
     experiment = an_experiment(created_at=JUST_NOW)
     registered(prompt, experiment, scored=9, answered=2)
-    done = prompt.run("status", "exp", "--undone")
+    done = prompt.run("status", "exp", "--pending")
     assert done.code == 0
     rows = [line.split() for line in done.out.splitlines() if "run-" in line]
     assert rows == [
@@ -203,7 +203,7 @@ def test_no_trouble_is_shown_once_its_runner_has_left_or_all_is_complete(prompt)
     assert prompt.run("status", other.experiment_id, "--json").json["troubles"] == []
 
 
-def test_out_of_budget_is_a_state_that_names_what_is_undone_and_exits_with_1(prompt):
+def test_out_of_budget_is_a_state_that_names_what_is_pending_and_exits_with_1(prompt):
     experiment = a_priced_experiment(budget=Decimal("0.0001"))
     registered(prompt, experiment, scored=3)
     prompt.seed(lambda store: store.exhaust(experiment.experiment_id, 10**18))
@@ -217,7 +217,7 @@ def test_out_of_budget_is_a_state_that_names_what_is_undone_and_exits_with_1(pro
     assert listed["state"] == "out_of_budget"
 
 
-def test_a_budget_that_was_raised_is_at_work_again(prompt):
+def test_a_budget_that_was_raised_is_running_again(prompt):
     experiment = a_priced_experiment(budget=Decimal("0.0001"))
     registered(prompt, experiment, scored=3)
     prompt.seed(lambda store: store.exhaust(experiment.experiment_id, 10**18))
@@ -225,30 +225,32 @@ def test_a_budget_that_was_raised_is_at_work_again(prompt):
     done = prompt.run("status", "exp", "--json")
     assert (done.code, done.json["state"], done.json["spending"]["budget_usd"]) == (
         0,
-        "at_work",
+        "running",
         1.0,
     )
 
 
-def test_past_its_deadline_every_undone_run_is_named_and_the_exit_code_is_1(prompt):
+def test_past_its_deadline_every_pending_run_is_named_and_the_exit_code_is_1(prompt):
     experiment = an_experiment(created_at=LONG_AGO, repeats=12)
     registered(prompt, experiment, scored=10, failed=2, answered=3)
-    undone = [run.run_id for run in experiment.runs()][12:]
+    pending = [run.run_id for run in experiment.runs()][12:]
     done = prompt.run("status", experiment.experiment_id)
     assert done.code == 1
     named = [line for line in done.out.splitlines() if "run-" in line]
-    assert [line.split()[3] for line in named] == undone[:20]
-    assert done.out.endswith("… and 40 more: --undone\n")
-    asked_for = prompt.run("status", experiment.experiment_id, "--undone").out
+    assert [line.split()[3] for line in named] == pending[:20]
+    assert done.out.endswith("… and 40 more: --pending\n")
+    asked_for = prompt.run("status", experiment.experiment_id, "--pending").out
     named = [line for line in asked_for.splitlines() if "run-" in line]
-    assert [line.split()[3] for line in named] == undone[:50]
+    assert [line.split()[3] for line in named] == pending[:50]
     assert asked_for.endswith("… and 10 more\n")
     assert "60 runs are not done: 57 without a response, 3 without a score." in done.err
     assert "The deadline has passed." in done.err
     as_json = prompt.run("status", experiment.experiment_id, "--json")
     assert (as_json.code, as_json.json["state"], as_json.json["left"]) == (1, "overdue", 60)
-    assert [run["run_id"] for run in as_json.json["undone"]] == undone
-    assert [run["waits_for"] for run in as_json.json["undone"]] == ["score"] * 3 + ["response"] * 57
+    assert [run["run_id"] for run in as_json.json["pending"]] == pending
+    assert [run["waits_for"] for run in as_json.json["pending"]] == ["score"] * 3 + [
+        "response"
+    ] * 57
 
 
 def test_a_turn_in_the_middle_of_a_run_is_named(prompt):
@@ -260,7 +262,7 @@ def test_a_turn_in_the_middle_of_a_run_is_named(prompt):
 
     prompt.seed(fill)
     first, *others = [
-        line for line in prompt.run("status", "exp", "--undone").out.splitlines() if "run-" in line
+        line for line in prompt.run("status", "exp", "--pending").out.splitlines() if "run-" in line
     ]
     assert first.split()[-4:] == ["response", "2", "of", "3"]
     assert others[0].split()[-4:] == ["response", "1", "of", "3"]
@@ -269,14 +271,14 @@ def test_a_turn_in_the_middle_of_a_run_is_named(prompt):
 @pytest.mark.parametrize("created_at", [LONG_AGO, JUST_NOW])
 def test_a_complete_experiment_is_no_matter_of_its_deadline(prompt, created_at):
     registered(prompt, an_experiment(created_at=created_at), scored=12)
-    done = prompt.run("status", "exp", "--json", "--undone")
+    done = prompt.run("status", "exp", "--json", "--pending")
     assert done.code == 0
-    assert (done.json["state"], done.json["left"], done.json["undone"]) == ("complete", 0, [])
+    assert (done.json["state"], done.json["left"], done.json["pending"]) == ("complete", 0, [])
 
 
-def test_json_leaves_undone_runs_out_where_they_were_not_looked_for(prompt):
+def test_json_leaves_pending_runs_out_where_they_were_not_looked_for(prompt):
     registered(prompt, an_experiment(created_at=JUST_NOW), scored=1)
-    assert prompt.run("status", "exp", "--json").json["undone"] is None
+    assert prompt.run("status", "exp", "--json").json["pending"] is None
 
 
 def test_one_without_a_score_that_was_lost_is_not_complete(prompt):
@@ -289,9 +291,9 @@ def test_one_without_a_score_that_was_lost_is_not_complete(prompt):
         await store.fold([a_score(run, turn=2) for run in experiment.runs()], ())
 
     prompt.seed(fill)
-    done = prompt.run("status", "exp", "--undone", "--json")
+    done = prompt.run("status", "exp", "--pending", "--json")
     assert (done.code, done.json["state"]) == (1, "overdue")
-    assert [run["waits_for"] for run in done.json["undone"]] == ["score"]
+    assert [run["waits_for"] for run in done.json["pending"]] == ["score"]
 
 
 @pytest.mark.parametrize("command", ["status", "watch"])
@@ -307,9 +309,9 @@ def test_without_a_store_nothing_is_made(prompt):
     assert not (prompt.folder / "benchmark.db").exists()
 
 
-def test_undone_runs_of_all_experiments_are_not_asked_for(prompt):
+def test_pending_runs_of_all_experiments_are_not_asked_for(prompt):
     registered(prompt, an_experiment())
-    done = prompt.run("status", "--undone")
+    done = prompt.run("status", "--pending")
     assert done.code == 2
     assert "ID" in done.err
 

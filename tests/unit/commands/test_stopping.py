@@ -52,14 +52,14 @@ def test_an_experiment_is_paused_and_resumed_by_the_start_of_its_id(prompt):
     assert resumed.code == 0
     assert f"socratic-bench watch {ID}" in resumed.err
     assert state_of(prompt) == ExperimentState.RESUMED
-    assert prompt.run("status", ID, "--json").json["state"] == "at_work"
+    assert prompt.run("status", ID, "--json").json["state"] == "running"
 
 
 def test_what_is_stopped_names_the_next_command_in_its_status(prompt):
     registered(prompt, scored=3)
     for command, state in (("pause", "paused"), ("cancel", "cancelled")):
         prompt.run(command, ID)
-        shown = prompt.run("status", ID, "--undone")
+        shown = prompt.run("status", ID, "--pending")
         assert shown.code == 0
         assert f"{ID} is {state}: `socratic-bench resume {ID}`" in shown.err
         [row] = [line for line in prompt.run("status").out.splitlines() if ID in line]

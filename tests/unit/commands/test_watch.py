@@ -222,26 +222,26 @@ def test_a_complete_experiment_shows_its_leaderboard(prompt):
     assert [model["total_runs"] for model in as_json["leaderboard"]["models"]] == [6, 6]
 
 
-def test_past_the_deadline_it_names_what_is_undone_and_exits_with_1(prompt):
+def test_past_the_deadline_it_names_what_is_pending_and_exits_with_1(prompt):
     experiment = an_experiment(created_at=NOW - timedelta(hours=25))
     registered(prompt, experiment, scored=10)
-    undone = [run.run_id for run in experiment.runs()][10:]
+    pending = [run.run_id for run in experiment.runs()][10:]
     done = prompt.run("watch", "exp-")
     assert done.code == 1
-    assert [line.split()[3] for line in done.out.splitlines() if "run-" in line] == undone
+    assert [line.split()[3] for line in done.out.splitlines() if "run-" in line] == pending
     as_json = prompt.run("watch", "exp-", "--json")
     assert as_json.code == 1
-    assert [run["run_id"] for run in as_json.json["undone"]] == undone
+    assert [run["run_id"] for run in as_json.json["pending"]] == pending
 
 
-def test_out_of_budget_it_names_what_is_undone_says_what_to_do_and_exits_with_1(prompt):
+def test_out_of_budget_it_names_what_is_pending_says_what_to_do_and_exits_with_1(prompt):
     experiment = with_prices(an_experiment(created_at=NOW), PRICE, PRICE, budget=Decimal("0.00025"))
     registered(prompt, experiment, scored=10)
     prompt.seed(lambda store: store.exhaust(experiment.experiment_id, 10**18))
-    undone = [run.run_id for run in experiment.runs()][10:]
+    pending = [run.run_id for run in experiment.runs()][10:]
     done = prompt.run("watch", "exp-")
     assert done.code == 1
-    assert [line.split()[3] for line in done.out.splitlines() if "run-" in line] == undone
+    assert [line.split()[3] for line in done.out.splitlines() if "run-" in line] == pending
     assert "out of budget" in done.out
     assert "Raise `budget` in CONFIG" in done.err
     as_json = prompt.run("watch", "exp-", "--json")

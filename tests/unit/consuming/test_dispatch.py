@@ -7,7 +7,7 @@ import structlog
 from hypothesis import given
 from hypothesis import strategies as st
 
-from socratic_bench.consuming.dispatch import COME_BACK, Dispatcher, to_message
+from socratic_bench.consuming.dispatch import REDELIVERY_DELAY, Dispatcher, to_message
 from socratic_bench.consuming.outcomes import Emit, Failed, Handled, Postponed, Rejected
 from socratic_bench.consuming.publication import Ready
 from socratic_bench.consuming.retry_policy import RetryPolicy
@@ -30,7 +30,7 @@ from tests.waiting import waiting_for
 RECORDED = example_events()["response.recorded"]
 POLICY = RetryPolicy(attempts=3, first_delay=1.0, draw=lambda: 1.0)
 AT_ONCE = RetryPolicy(attempts=3, draw=lambda: 0.0)
-AWAY = [StoreUnavailable("gone"), BrokerUnavailable("gone"), UnroutableMessage("no queue")]
+UNAVAILABLE = [StoreUnavailable("gone"), BrokerUnavailable("gone"), UnroutableMessage("no queue")]
 
 
 def requested(number: int) -> RunRequested:
@@ -142,7 +142,7 @@ async def test_a_bug_is_dead_lettered_after_its_last_try():
     assert await settle(handler, [given]) == [DeadLetterIt(given, "ValueError: always")]
 
 
-@pytest.mark.parametrize("error", AWAY, ids=repr)
+@pytest.mark.parametrize("error", UNAVAILABLE, ids=repr)
 async def test_what_is_away_is_waited_for_in_hand_and_costs_no_delivery(error):
     handled = []
 
@@ -182,7 +182,8 @@ async def test_what_is_away_for_too_long_is_given_back_for_a_while():
 
     given = deliveries(2, attempt=19)
     assert await settle(handler, given, patience=0.5) == [
-        RetryLater(each, COME_BACK, "StoreUnavailable: not now", counted=False) for each in given
+        RetryLater(each, REDELIVERY_DELAY, "StoreUnavailable: not now", counted=False)
+        for each in given
     ]
 
 
@@ -320,7 +321,7 @@ class Stubborn(Exception):
         min_size=1,
         max_size=6,
     ),
-    away=st.sampled_from(AWAY),
+    away=st.sampled_from(UNAVAILABLE),
 )
 async def test_whatever_happens_every_delivery_is_settled_exactly_once(script, away):
     """`script`: for each piece of work how often something is away first, and how it ends."""

@@ -81,8 +81,8 @@ def priced(experiment: Experiment, *prices: Price | None) -> Experiment:
 @pytest.mark.parametrize(
     ("now", "done", "spending", "state"),
     [
-        (MONDAY, 0, NOTHING_SPENT, State.AT_WORK),
-        (DEADLINE - MINUTE, 11, NOTHING_SPENT, State.AT_WORK),
+        (MONDAY, 0, NOTHING_SPENT, State.RUNNING),
+        (DEADLINE - MINUTE, 11, NOTHING_SPENT, State.RUNNING),
         (DEADLINE, 11, NOTHING_SPENT, State.OVERDUE),
         (DEADLINE + MINUTE, 0, NOTHING_SPENT, State.OVERDUE),
         (MONDAY, 12, NOTHING_SPENT, State.COMPLETE),
@@ -105,7 +105,7 @@ def test_an_experiment_is_overdue_or_out_of_budget_only_while_runs_are_left(
 def test_an_experiment_is_not_complete_before_the_store_says_so():
     done = Progress(planned=12, done=12, failed=0)
     status = ExperimentStatus.at(MONDAY, ExperimentOutline.of(PLANNED), done, NOTHING_SPENT)
-    assert (status.state, status.left) == (State.AT_WORK, 0)
+    assert (status.state, status.left) == (State.RUNNING, 0)
 
 
 def test_what_is_reserved_for_calls_under_way_is_told_apart_from_what_was_spent():

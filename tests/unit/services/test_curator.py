@@ -13,7 +13,7 @@ from socratic_bench.events.aggregate_updated import AggregateUpdated
 from socratic_bench.events.experiment_completed import ExperimentCompleted
 from socratic_bench.events.response_scored import ResponseScored
 from socratic_bench.events.run_failed import RunFailed
-from socratic_curator.handlers import FactCurator
+from socratic_curator.handlers import FactHandler
 from tests.unit.events.examples import TIME
 
 EXPERIMENT = Experiment(
@@ -59,7 +59,7 @@ def failed(run) -> RunFailed:
 async def published(store, *events):
     works = [Work(event, 1) for event in events]
     outcomes = [
-        outcome async for batch in FactCurator(store, SystemClock())(works) for outcome in batch
+        outcome async for batch in FactHandler(store, SystemClock())(works) for outcome in batch
     ]
     assert [outcome.work for outcome in outcomes] == works
     assert all(isinstance(outcome, Handled) for outcome in outcomes)

@@ -9,7 +9,7 @@ from socratic_bench.adapters.system.clock import SystemClock
 from socratic_bench.consuming.outcomes import Handled, Rejected, Work
 from socratic_bench.domain.response import Response, Usage
 from socratic_bench.events.response_recorded import ResponseRecorded
-from socratic_judge.handlers import ResponseJudge, judge
+from socratic_judge.handlers import ResponseRecordedHandler, judge
 from tests.unit.events.examples import RUN
 
 
@@ -55,7 +55,11 @@ def test_a_reply_that_is_not_known_to_be_finished_keeps_its_kind_of_error():
 
 async def outcomes_of(*events):
     works = [Work(event, 1) for event in events]
-    return [outcome async for batch in ResponseJudge(SystemClock())(works) for outcome in batch]
+    return [
+        outcome
+        async for batch in ResponseRecordedHandler(SystemClock())(works)
+        for outcome in batch
+    ]
 
 
 async def test_every_response_of_a_batch_gets_its_own_score_event():

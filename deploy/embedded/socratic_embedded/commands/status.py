@@ -28,26 +28,26 @@ from socratic_bench.reporting.experiment_status import (
     model_progress,
     model_troubles,
 )
-from socratic_bench.reporting.undone import UndoneRun, WaitsFor, undone_runs
+from socratic_bench.reporting.pending import PendingRun, WaitsFor, pending_runs
 from socratic_embedded.commands.broker_option import broker_option, opened_broker
 from socratic_embedded.commands.store_option import prepared_store, store_option
 from socratic_embedded.status_table import (
     experiments_table,
     failure_lines,
     models_table,
+    pending_table,
     status_table,
     trouble_lines,
-    undone_table,
 )
 from socratic_embedded.terminal import say, standard_output
 
 BROKER_DEADLINE = 5.0
 """Seconds that the broker may take to tell of dead letters."""
 
-UNDONE_SHOWN = 50
+PENDING_SHOWN = 50
 """Undone runs that are named in a table where they are asked for; `--json` names all."""
 
-FEW_UNDONE = 20
+FEW_PENDING = 20
 """The same where nobody asked."""
 
 
@@ -55,12 +55,12 @@ FEW_UNDONE = 20
 @click.argument("experiment", metavar="[ID]", required=False)
 @store_option
 @broker_option
-@click.option("--json", "as_json", is_flag=True, help="Print JSON, every undone run included.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON, every pending run included.")
 @click.option(
-    "--undone", is_flag=True, help="Name the runs that are not done, before the deadline too."
+    "--pending", is_flag=True, help="Name the runs that are not done, before the deadline too."
 )
 def status(
-    experiment: str | None, store_url: str, broker_url: str | None, as_json: bool, undone: bool
+    experiment: str | None, store_url: str, broker_url: str | None, as_json: bool, pending: bool
 ) -> None:
     """Show how far experiments are, and what is not done.
 
@@ -69,13 +69,13 @@ def status(
     Dead letters are told of where a broker is named.
     """
     if experiment is not None:
-        outcome = asyncio.run(_one(experiment, store_url, as_json=as_json, undone=undone))
+        outcome = asyncio.run(_one(experiment, store_url, as_json=as_json, pending=pending))
         asyncio.run(_tell_of_dead_letters(broker_url))
         if outcome:
             raise click.exceptions.Exit(outcome)
         return
-    if undone:
-        raise click.UsageError("--undone needs the ID of an experiment")
+    if pending:
+        raise click.UsageError("--pending needs the ID of an experiment")
     statuses = asyncio.run(_every(store_url))
     if as_json:
         click.echo(json.dumps({"experiments": [each.model_dump(mode="json") for each in statuses]}))
@@ -107,18 +107,18 @@ async def _every(store_url: str) -> Sequence[ExperimentStatus]:
         return await experiment_statuses(store, await store.outlines(), now)
 
 
-async def _one(experiment_id: str, store_url: str, *, as_json: bool, undone: bool) -> int:
+async def _one(experiment_id: str, store_url: str, *, as_json: bool, pending: bool) -> int:
     async with prepared_store(store_url, must_exist=True) as store:
         experiment = await find_experiment(store, experiment_id)
         return await show_status(
-            store, experiment, SystemClock(), as_json=as_json, name_undone=undone
+            store, experiment, SystemClock(), as_json=as_json, name_pending=pending
         )
 
 
 async def show_status(
-    store: Store, experiment: Experiment, clock: Clock, *, as_json: bool, name_undone: bool = False
+    store: Store, experiment: Experiment, clock: Clock, *, as_json: bool, name_pending: bool = False
 ) -> int:
-    """Print how far an experiment is, with its undone runs if it is overdue or they are asked for.
+    """Print how far an experiment is, with its pending runs if it is overdue or they are asked for.
 
     They are named too once it is out of budget. Returns the exit code: 1 if runs are not done past
     the deadline, or for want of budget.
@@ -127,14 +127,14 @@ async def show_status(
     found = await experiment_status(store, experiment, now)
     models = await model_progress(store, experiment)
     troubles = await model_troubles(store, experiment)
-    named = name_undone or found.state in {State.OVERDUE, State.OUT_OF_BUDGET}
-    undone = undone_runs(experiment, store) if named else None
+    named = name_pending or found.state in {State.OVERDUE, State.OUT_OF_BUDGET}
+    pending = pending_runs(experiment, store) if named else None
     if as_json:
-        counts = await _print_json(found, models, troubles, undone)
+        counts = await _print_json(found, models, troubles, pending)
     else:
         lines = (*trouble_lines(troubles), *failure_lines(models))
         standard_output().print(Group(status_table(found), "", models_table(models), *lines))
-        counts = await _print_undone(undone, shown=UNDONE_SHOWN if name_undone else FEW_UNDONE)
+        counts = await _print_pending(pending, shown=PENDING_SHOWN if name_pending else FEW_PENDING)
     if found.state in {State.PAUSED, State.CANCELLED}:
         say(stopped_sentence(experiment.experiment_id, experiment.state) + ".")
         return 0
@@ -145,22 +145,22 @@ async def show_status(
     return 1 if late or out_of_budget else 0
 
 
-async def _print_undone(
-    undone: AsyncIterator[UndoneRun] | None, *, shown: int
+async def _print_pending(
+    pending: AsyncIterator[PendingRun] | None, *, shown: int
 ) -> Mapping[WaitsFor, int]:
-    """Print a table of the first undone runs; returns how many wait for what."""
+    """Print a table of the first pending runs; returns how many wait for what."""
     counts: Counter[WaitsFor] = Counter()
-    named: list[UndoneRun] = []
-    if undone is not None:
-        async for run in undone:
+    named: list[PendingRun] = []
+    if pending is not None:
+        async for run in pending:
             counts[run.waits_for] += 1
             if len(named) < shown:
                 named.append(run)
     console = standard_output()
     if named:
-        console.print("", undone_table(named))
+        console.print("", pending_table(named))
     if more := counts.total() - len(named):
-        console.print(f"… and {more} more{'' if shown == UNDONE_SHOWN else ': --undone'}")
+        console.print(f"… and {more} more{'' if shown == PENDING_SHOWN else ': --pending'}")
     return counts
 
 
@@ -168,7 +168,7 @@ async def _print_json(
     found: ExperimentStatus,
     models: Sequence[ModelProgress],
     troubles: Sequence[Trouble],
-    undone: AsyncIterator[UndoneRun] | None,
+    pending: AsyncIterator[PendingRun] | None,
 ) -> Mapping[WaitsFor, int]:
     """Prints one object, run by run: there may be more of them than fit into memory."""
     counts: Counter[WaitsFor] = Counter()
@@ -177,12 +177,12 @@ async def _print_json(
         "models_progress": [model.model_dump(mode="json") for model in models],
         "troubles": [trouble.model_dump(mode="json") for trouble in troubles],
     }
-    click.echo(f'{json.dumps(head)[:-1]}, "undone": ', nl=False)
-    if undone is None:
+    click.echo(f'{json.dumps(head)[:-1]}, "pending": ', nl=False)
+    if pending is None:
         click.echo("null}")
         return counts
     between = "["
-    async for run in undone:
+    async for run in pending:
         click.echo(f"{between}{json.dumps(run.model_dump(mode='json'))}", nl=False)
         counts[run.waits_for] += 1
         between = ", "

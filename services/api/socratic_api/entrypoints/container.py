@@ -22,7 +22,7 @@ from socratic_bench.hosting.process import run_process
 from socratic_bench.hosting.running_models import RunningModels
 from socratic_bench.hosting.server import serving
 from socratic_bench.hosting.signals import stop_signals
-from socratic_bench.hosting.starting import reach_all, the_broker, the_store
+from socratic_bench.hosting.starting import opened_broker, opened_store, reach_all
 from socratic_bench.ports.store import Store
 from socratic_bench.service_settings import load_settings
 
@@ -66,10 +66,10 @@ async def _serve_process(settings: ApiSettings, stop: asyncio.Event) -> None:
     require_keys(settings)
     sys.setswitchinterval(SWITCH_SECONDS)
     async with AsyncExitStack() as opened:
-        store = await opened.enter_async_context(the_store(settings.store_url))
+        store = await opened.enter_async_context(opened_store(settings.store_url))
         broker = None
         if settings.broker_url is not None:
-            broker = await opened.enter_async_context(the_broker(settings.broker_url))
+            broker = await opened.enter_async_context(opened_broker(settings.broker_url))
         readiness, metrics = api_readiness(store, settings), Metrics()
         app = build_app(store, settings, readiness=readiness, metrics=metrics)
         with naming("SOCRATIC_PORT"):

@@ -33,7 +33,7 @@ def endpoints(store: Store, ready: ReadyBytes) -> list[Endpoint]:
         Endpoint(
             "/api/cost-analysis",
             analyse_costs,
-            "What each model took and cost, the dearest first",
+            "What each model took and cost, the most expensive first",
             CostAnalysis,
             description="In USD. Unknown is null and never zero; where `cost_known` is below 1, "
             "the costs beside it are what was paid at least. What `/api/experiments` says was "

@@ -13,7 +13,7 @@ from socratic_bench.consuming.worker import Worker
 from socratic_bench.hosting.metrics import Metrics
 from socratic_bench.hosting.owners import new_owner
 from socratic_bench.hosting.process import run_process
-from socratic_bench.hosting.starting import the_broker, the_store
+from socratic_bench.hosting.starting import opened_broker, opened_store
 from socratic_bench.hosting.workers import host_workers
 from socratic_bench.planning.reconciler import Reconciler, reconciling
 from socratic_curator.bootstrap import curator_workers
@@ -27,7 +27,10 @@ def main() -> int:
 
 
 async def _serve(settings: CuratorProcessSettings, stop: asyncio.Event) -> None:
-    async with the_broker(settings.broker_url) as broker, the_store(settings.store_url) as store:
+    async with (
+        opened_broker(settings.broker_url) as broker,
+        opened_store(settings.store_url) as store,
+    ):
 
         @asynccontextmanager
         async def workers(observer: Observer, metrics: Metrics) -> AsyncIterator[Sequence[Worker]]:

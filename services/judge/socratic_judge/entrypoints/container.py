@@ -11,7 +11,7 @@ from socratic_bench.consuming.observing import Observer
 from socratic_bench.consuming.worker import Worker
 from socratic_bench.hosting.metrics import Metrics
 from socratic_bench.hosting.process import run_process
-from socratic_bench.hosting.starting import the_broker
+from socratic_bench.hosting.starting import opened_broker
 from socratic_bench.hosting.workers import host_workers
 from socratic_judge.bootstrap import judge_worker
 from socratic_judge.settings import JudgeProcessSettings
@@ -23,7 +23,7 @@ def main() -> int:
 
 
 async def _serve(settings: JudgeProcessSettings, stop: asyncio.Event) -> None:
-    async with the_broker(settings.broker_url) as broker:
+    async with opened_broker(settings.broker_url) as broker:
 
         @asynccontextmanager
         async def workers(observer: Observer, _metrics: Metrics) -> AsyncIterator[Sequence[Worker]]:

@@ -14,7 +14,7 @@ from socratic_bench.hosting.metrics import Metrics
 from socratic_bench.hosting.owners import new_owner
 from socratic_bench.hosting.process import run_process
 from socratic_bench.hosting.running_models import RunningModels
-from socratic_bench.hosting.starting import the_broker, the_store
+from socratic_bench.hosting.starting import opened_broker, opened_store
 from socratic_bench.hosting.workers import host_workers
 from socratic_bench.providers.endpoint_list import read_endpoints
 from socratic_bench.providers.endpoints import Endpoints
@@ -31,7 +31,10 @@ def main() -> int:
 
 async def _serve(settings: RunnerProcessSettings, stop: asyncio.Event) -> None:
     endpoints = Endpoints(read_endpoints(settings.endpoints))
-    async with the_broker(settings.broker_url) as broker, the_store(settings.store_url) as store:
+    async with (
+        opened_broker(settings.broker_url) as broker,
+        opened_store(settings.store_url) as store,
+    ):
 
         @asynccontextmanager
         async def workers(observer: Observer, metrics: Metrics) -> AsyncIterator[Sequence[Worker]]:

@@ -32,7 +32,7 @@ class StoreRounds(ABC):
         self._min_interval = min_interval
         self._away = away
         self._back = back
-        self._is_away = False
+        self._is_unavailable = False
         self._wanted = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
 
@@ -77,11 +77,11 @@ class StoreRounds(ABC):
         try:
             answer = await within(PATIENCE, question)
         except Exception as error:  # noqa: BLE001 - whatever it is, the next round may succeed
-            told = log.debug if self._is_away else log.warning
+            told = log.debug if self._is_unavailable else log.warning
             told(self._away, reason=str(error) or f"no answer within {PATIENCE:g} s")
-            self._is_away = True
+            self._is_unavailable = True
             return None
-        if self._is_away:
+        if self._is_unavailable:
             log.info(self._back)
-        self._is_away = False
+        self._is_unavailable = False
         return answer

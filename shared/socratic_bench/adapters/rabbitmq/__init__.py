@@ -1,1 +1,1 @@
-"""RabbitMQ, from 3.10: quorum queues, publisher confirms, lanes for groups, delayed retries."""
+"""RabbitMQ, from 3.10: quorum queues, publisher confirms, a queue per group, delayed retries."""

@@ -16,22 +16,22 @@ from socratic_bench.adapters.rabbitmq import health, inspection, topology
 from socratic_bench.adapters.rabbitmq.consumer import HOLD_SECONDS, RabbitMQConsumer
 from socratic_bench.adapters.rabbitmq.dead_letters import DeadLetters
 from socratic_bench.adapters.rabbitmq.declaring import Declared, declare_events, declare_queue
-from socratic_bench.adapters.rabbitmq.lanes import Lanes
-from socratic_bench.adapters.rabbitmq.link import Link, namespace_of
+from socratic_bench.adapters.rabbitmq.group_queues import GroupQueues
 from socratic_bench.adapters.rabbitmq.listener import RabbitMQListener
 from socratic_bench.adapters.rabbitmq.publisher import Outgoing, Publisher
+from socratic_bench.adapters.rabbitmq.reconnecting import ReconnectingConnection, namespace_of
 from socratic_bench.adapters.rabbitmq.routing import Routing
 from socratic_bench.adapters.rabbitmq.watch import Watch
-from socratic_bench.adapters.rabbitmq.wire import packed, parcels
+from socratic_bench.adapters.rabbitmq.wire import batches, to_amqp
 from socratic_bench.errors import BrokerClosed, BrokerError, UnroutableMessage
 from socratic_bench.ports.broker import DeadLetter, Message, WorkQueue
 
 UNUSED_SECONDS: Final = 5.0
-"""How long the consumers of a lane that is removed have to let go of it. One that still consumes it
+"""How long consumers may take to leave a group queue that is removed. A consumer that still uses it
 declares it again."""
 
 SHARES: Final = 5
-"""How many parcels the messages of one group make at least that are published together: so many
+"""How many batches the messages of one group make at least that are published together: so many
 consumers can share them."""
 
 DELIVERY_LIMIT: Final = 20
@@ -63,19 +63,19 @@ class RabbitMQBroker:
         self._namespace = namespace_of(url)
         self._events = topology.events_exchange(self._namespace)
         self._declared = Declared(self._events)
-        self._link = Link(url, restore=self._declared.again)
-        publishing = Link(url, restore=self._declared.again)
+        self._connection = ReconnectingConnection(url, restore=self._declared.again)
+        publishing = ReconnectingConnection(url, restore=self._declared.again)
         self._publisher = Publisher(publishing, publishing.restore)
         self._delivery_limit = delivery_limit
         self._hold_seconds = hold_seconds
         self._queues: dict[str, WorkQueue] = {}
         self._takers: defaultdict[str, list[WorkQueue]] = defaultdict(list)
         self._broadcasts: set[str] = set()
-        self._lanes: dict[str, Lanes] = {}
+        self._group_queues: dict[str, GroupQueues] = {}
         self._routing: dict[str, Routing] = {}
         self._consumers: set[RabbitMQConsumer] = set()
         self._listeners: set[RabbitMQListener] = set()
-        self._watch = Watch(self._link, self._declared, self._consumers)
+        self._watch = Watch(self._connection, self._declared, self._consumers)
         self._receipts = count(1)
 
     async def declare(self, queues: Iterable[WorkQueue], broadcasts: Iterable[str] = ()) -> None:
@@ -87,8 +87,8 @@ class RabbitMQBroker:
                     f"queue {label!r} takes type {known.event_type!r} and cannot be declared "
                     f"for {queue.event_type!r} too; give one of them another name"
                 )
-        async with self._link.channel() as channel:
-            await self._link.in_time(declare_events(channel, self._events))
+        async with self._connection.channel() as channel:
+            await self._connection.in_time(declare_events(channel, self._events))
             for label, queue in named.items():
                 await self._declare_queue(channel, label, queue)
         self._broadcasts.update(broadcasts)
@@ -112,16 +112,16 @@ class RabbitMQBroker:
                     apart = True
             by_route[message.type, message.group if apart else ""].append(message)
         for name, wanted in groups.items():
-            await self._lanes[name].publish_to(wanted)
+            await self._group_queues[name].publish_to(wanted)
         outgoing: list[Outgoing] = []
         for (event_type, group), together in by_route.items():
             mandatory = event_type not in self._broadcasts
-            size = min((queue.parcel for queue in self._takers.get(event_type, ())), default=1)
+            size = min((queue.batch for queue in self._takers.get(event_type, ())), default=1)
             if group:
                 size = min(size, math.ceil(len(together) / SHARES))
             outgoing += (
-                Outgoing(self._events, event_type, packed(parcel), mandatory)
-                for parcel in parcels(together, size)
+                Outgoing(self._events, event_type, to_amqp(batch), mandatory)
+                for batch in batches(together, size)
             )
         await self._publisher.publish(outgoing)
 
@@ -131,10 +131,10 @@ class RabbitMQBroker:
     ) -> AsyncIterator[RabbitMQConsumer]:
         declared = self._queue(queue)
         consumer = RabbitMQConsumer(
-            self._link,
+            self._connection,
             self._routing[declared.name],
             declared,
-            self._lanes.get(declared.name),
+            self._group_queues.get(declared.name),
             self._receipts,
             prefetch=prefetch,
             prefetch_per_group=prefetch_per_group,
@@ -158,7 +158,7 @@ class RabbitMQBroker:
                 raise BrokerError(
                     f"type {event_type!r} was not declared as a broadcast; declare it first"
                 )
-        listener = RabbitMQListener(self._link, tuple(dict.fromkeys(event_types)))
+        listener = RabbitMQListener(self._connection, tuple(dict.fromkeys(event_types)))
         await listener.open()
         self._listeners.add(listener)
         try:
@@ -170,12 +170,12 @@ class RabbitMQBroker:
     async def depth(
         self, queue: str, group: str | None = None, *, groups: Collection[str] = ()
     ) -> int | None:
-        """Counts messages of the server, parcels that is, which are ready there, and the delayed
+        """Counts messages of the server, batches that is, which are ready there, and the delayed
         ones that consumers of this process have in hand. A delayed one that another process has in
         hand until it is due is not counted. Of a queue that keeps its groups apart these `groups`
         are counted, and those that this process has published to or serves.
 
-        With a `group`, counts the parcels that are ready in its lane, and the messages of it that
+        With a `group`, counts the batches that are ready in its queue, and its messages that the
         consumers of this process have in hand, delayed ones too. Not counted is what other
         processes have in hand, and what is ready among the delayed or the suspects, where one
         cannot tell whose it is. None for a queue that does not keep its groups apart.
@@ -185,12 +185,12 @@ class RabbitMQBroker:
         if group is not None:
             if not declared.separate_groups:
                 return None
-            ready = await self._waiting_in([topology.lane(declared.name, group)])
+            ready = await self._waiting_in([topology.group_queue(declared.name, group)])
             return ready + sum(consumer.holds(group) for consumer in mine)
         names = [topology.delayed_queue(declared.name), topology.suspects_queue(declared.name)]
         if declared.separate_groups:
-            known = self._lanes[declared.name].known
-            names += (topology.lane(declared.name, each) for each in {*known, *groups})
+            known = self._group_queues[declared.name].known
+            names += (topology.group_queue(declared.name, each) for each in {*known, *groups})
         else:
             names.append(declared.name)
         waiting = await self._waiting_in(names)
@@ -212,10 +212,10 @@ class RabbitMQBroker:
         declared = self._queue(queue)
         if not declared.separate_groups:
             raise BrokerError(f"queue {queue!r} does not keep its groups apart")
-        lane = topology.lane(declared.name, group)
-        self._lanes[declared.name].forget(group)
-        await health.until_unused(self._link, lane, UNUSED_SECONDS)
-        await health.delete(self._link, lane)
+        group_queue = topology.group_queue(declared.name, group)
+        self._group_queues[declared.name].forget(group)
+        await health.until_unused(self._connection, group_queue, UNUSED_SECONDS)
+        await health.delete(self._connection, group_queue)
         # A channel counts what it sent to a queue by its name, and would lose what it sends to one
         # that was declared anew.
         await self._publisher.start_over()
@@ -224,7 +224,7 @@ class RabbitMQBroker:
         return list(self._watch.problems().values())
 
     async def inspect(self, queues: Iterable[WorkQueue]) -> Sequence[str]:
-        return await inspection.inspect(self._link, [self._named(queue) for queue in queues])
+        return await inspection.inspect(self._connection, [self._named(queue) for queue in queues])
 
     async def close(self) -> None:
         error = BrokerClosed("the broker was closed; nothing can be asked of it any more")
@@ -233,16 +233,16 @@ class RabbitMQBroker:
         for listener in list(self._listeners):
             await listener.end(closed=True)
         await self._watch.end()
-        await self._link.close()
+        await self._connection.close()
         await self._publisher.close()
 
     async def _waiting_in(self, names: Iterable[str]) -> int:
         """How many messages are ready in these queues; none in one that is missing."""
-        found = await health.look(self._link, names)
+        found = await health.look(self._connection, names)
         return sum(seen.messages for seen in found.values() if seen is not None)
 
     def _check_open(self) -> None:
-        if self._link.closed:
+        if self._connection.closed:
             raise BrokerClosed("the broker was closed; nothing can be asked of it any more")
 
     def _named(self, queue: WorkQueue) -> WorkQueue:
@@ -259,16 +259,16 @@ class RabbitMQBroker:
     def _dead_letters(self, queue: str) -> DeadLetters:
         declared = self._queue(queue)
         routing = self._routing[declared.name]
-        return DeadLetters(self._link, routing, declared, queue)
+        return DeadLetters(self._connection, routing, declared, queue)
 
     async def _declare_queue(self, channel: AbstractChannel, label: str, queue: WorkQueue) -> None:
-        await self._link.in_time(declare_queue(channel, self._events, queue))
+        await self._connection.in_time(declare_queue(channel, self._events, queue))
         if label not in self._queues:
             self._queues[label] = queue
             self._takers[queue.event_type].append(queue)
             self._declared.queues[queue.name] = queue
             if queue.separate_groups:
-                groups = self._declared.lanes.setdefault(queue.name, set())
-                self._lanes[queue.name] = Lanes(self._link, queue, groups)
-            lanes = self._lanes.get(queue.name)
-            self._routing[queue.name] = Routing(queue, self._publisher, lanes)
+                groups = self._declared.group_queues.setdefault(queue.name, set())
+                self._group_queues[queue.name] = GroupQueues(self._connection, queue, groups)
+            group_queues = self._group_queues.get(queue.name)
+            self._routing[queue.name] = Routing(queue, self._publisher, group_queues)

@@ -7,13 +7,13 @@ from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator,
 from typing import Final
 
 from socratic_bench.adapters.rabbitmq.delayed import DelayedMessages
+from socratic_bench.adapters.rabbitmq.group_queues import GroupQueues
 from socratic_bench.adapters.rabbitmq.health import Seen
-from socratic_bench.adapters.rabbitmq.holdings import Holdings, Part
 from socratic_bench.adapters.rabbitmq.intake import Intake
-from socratic_bench.adapters.rabbitmq.lanes import Lanes
-from socratic_bench.adapters.rabbitmq.link import Link
+from socratic_bench.adapters.rabbitmq.reconnecting import ReconnectingConnection
 from socratic_bench.adapters.rabbitmq.routing import Routing
 from socratic_bench.adapters.rabbitmq.settling import finish
+from socratic_bench.adapters.rabbitmq.unacked import Part, UnackedMessages
 from socratic_bench.errors import (
     BrokerClosed,
     BrokerError,
@@ -29,14 +29,14 @@ RabbitMQ closes the channel of a consumer that has not settled a message for hal
 
 
 class RabbitMQConsumer:
-    """Consumes a queue, or all lanes of it. Keeps the port's promises."""
+    """Consumes a queue, or all group queues of it. Keeps the port's promises."""
 
     def __init__(
         self,
-        link: Link,
+        connection: ReconnectingConnection,
         routing: Routing,
         queue: WorkQueue,
-        lanes: Lanes | None,
+        group_queues: GroupQueues | None,
         receipts: Iterator[int],
         *,
         prefetch: int,
@@ -52,7 +52,7 @@ class RabbitMQConsumer:
         self.queue = queue
         self._routing = routing
         self._delivery_limit = delivery_limit
-        self._held = Holdings(
+        self._unacked = UnackedMessages(
             queue.name,
             receipts,
             separate_groups=queue.separate_groups,
@@ -61,15 +61,15 @@ class RabbitMQConsumer:
         )
         self._draining = False
         self._ended: BrokerError | None = None
-        self._delayed = DelayedMessages(link, routing, queue, longest_hold=hold_seconds)
+        self._delayed = DelayedMessages(connection, routing, queue, longest_hold=hold_seconds)
         self._intake = Intake(
-            link,
+            connection,
             routing,
             queue,
-            lanes,
-            self._held,
+            group_queues,
+            self._unacked,
             prefetch=prefetch,
-            per_lane=prefetch if prefetch_per_group is None else prefetch_per_group,
+            per_group=prefetch if prefetch_per_group is None else prefetch_per_group,
             hold_seconds=hold_seconds,
         )
 
@@ -80,7 +80,7 @@ class RabbitMQConsumer:
 
     def holds(self, group: str) -> int:
         """How many messages of a group it has in hand: unsettled, not handed out yet, delayed."""
-        return self._held.count(group) + self._delayed.count(group)
+        return self._unacked.count(group) + self._delayed.count(group)
 
     def serve(self, groups: Collection[str]) -> None:
         self._intake.serve(groups)
@@ -103,17 +103,17 @@ class RabbitMQConsumer:
             if self._draining:
                 return []
             now = asyncio.get_running_loop().time()
-            if self._intake.complete and (taken := self._held.take(limit, now)):
+            if self._intake.complete and (taken := self._unacked.take(limit, now)):
                 if taken[0].suspect:
                     self._intake.look_after_suspect()
                 return taken
-            await self._held.receivers.wait()
+            await self._unacked.receivers.wait()
 
     async def ack(self, deliveries: Iterable[Delivery]) -> None:
         deliveries = list(deliveries)
-        done, stale = self._held.settle(deliveries)
-        for parcel in done:
-            await finish(self._held, parcel)
+        done, stale = self._unacked.settle(deliveries)
+        for batch in done:
+            await finish(self._unacked, batch)
         if stale:
             raise self._not_in_hand(stale)
 
@@ -126,20 +126,21 @@ class RabbitMQConsumer:
         attempts = delivery.attempt if counted else delivery.attempt - 1
         await self._settle_by(
             delivery,
-            lambda: self._routing.again([delivery.message], attempts, delay),
+            lambda: self._routing.republish([delivery.message], attempts, delay),
             # What was given up is delivered again as it is.
-            needless=self._part(delivery).parcel.given_up,
+            needless=self._part(delivery).batch.given_up,
         )
 
     async def reject(self, delivery: Delivery, reason: str) -> None:
         await self._settle_by(
-            delivery, lambda: self._routing.dead([delivery.message], delivery.attempt, reason)
+            delivery,
+            lambda: self._routing.dead_letter([delivery.message], delivery.attempt, reason),
         )
 
     def drain(self) -> None:
         self._draining = True
         self._intake.drain()
-        self._held.receivers.wake_all()
+        self._unacked.receivers.wake_all()
 
     async def end(self, error: BrokerError) -> None:
         """Give back what is not settled; whoever asks for more gets `error`."""
@@ -148,25 +149,25 @@ class RabbitMQConsumer:
             await self._intake.end()
         finally:
             await self._delayed.end()
-            self._held.receivers.wake_all()
+            self._unacked.receivers.wake_all()
 
     def _part(self, delivery: Delivery) -> Part:
         try:
-            return self._held.part(delivery)
+            return self._unacked.part(delivery)
         except DeliveryLost:
             raise self._not_in_hand([delivery]) from None
 
     def _not_in_hand(self, deliveries: Sequence[Delivery]) -> BrokerError:
         if isinstance(self._ended, BrokerClosed):
             return self._ended
-        return self._held.lost(deliveries[0].message.id, len(deliveries))
+        return self._unacked.lost(deliveries[0].message.id, len(deliveries))
 
     async def _settle_by(
         self, delivery: Delivery, publish: Callable[[], Awaitable[None]], *, needless: bool = False
     ) -> None:
         """Publish a copy elsewhere, then let go of the delivery.
 
-        Where that fails or is cancelled, and the copy may be nowhere, all of its parcel goes back
+        Where that fails or is cancelled, and the copy may be nowhere, all of its batch goes back
         to the queue.
         """
         part = self._part(delivery)
@@ -174,11 +175,11 @@ class RabbitMQConsumer:
             if not needless:
                 await publish()
         except BaseException:
-            part.parcel.to_return = True
+            part.batch.to_return = True
             raise
         finally:
-            done, stale = self._held.settle([delivery])
-            for parcel in done:
-                await finish(self._held, parcel)
+            done, stale = self._unacked.settle([delivery])
+            for batch in done:
+                await finish(self._unacked, batch)
         if stale:
             raise self._not_in_hand(stale)

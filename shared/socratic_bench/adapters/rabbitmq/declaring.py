@@ -14,7 +14,7 @@ from aio_pika.exceptions import ChannelPreconditionFailed
 
 from socratic_bench.adapters.rabbitmq import topology
 from socratic_bench.adapters.rabbitmq.health import seen
-from socratic_bench.adapters.rabbitmq.link import SETTLE_SECONDS
+from socratic_bench.adapters.rabbitmq.reconnecting import SETTLE_SECONDS
 from socratic_bench.errors import BrokerError
 from socratic_bench.ports.broker import WorkQueue
 
@@ -27,14 +27,14 @@ Step = Callable[[AbstractChannel], Awaitable[None]]
 
 
 class Declared:
-    """The exchange, the queues and the lanes this process needs."""
+    """The exchange, the queues and the group queues this process needs."""
 
     def __init__(self, events: str) -> None:
         self.events = events
         self.queues: dict[str, WorkQueue] = {}
         """By their names on the server."""
-        self.lanes: dict[str, set[str]] = {}
-        """The groups that have a lane, of each queue that keeps its groups apart."""
+        self.group_queues: dict[str, set[str]] = {}
+        """The groups that have a group queue, of each queue that keeps its groups apart."""
         self._declaring = asyncio.Lock()
 
     def names(self) -> Iterator[str]:
@@ -42,7 +42,8 @@ class Declared:
         for queue in self.queues.values():
             yield from topology.queues_of(queue)
             yield from (
-                topology.lane(queue.name, group) for group in self.lanes.get(queue.name, ())
+                topology.group_queue(queue.name, group)
+                for group in self.group_queues.get(queue.name, ())
             )
 
     def exchanges(self) -> Iterator[str]:
@@ -51,7 +52,7 @@ class Declared:
             yield self.events
         for queue in self.queues.values():
             if queue.separate_groups:
-                yield topology.lanes_exchange(queue.name)
+                yield topology.group_queues_exchange(queue.name)
 
     async def again(self, connection: AbstractConnection) -> None:
         """Declare everything. What is there already, declared differently, is left as it is.
@@ -79,8 +80,8 @@ class Declared:
     def _steps(self) -> Iterator[Step]:
         for queue in self.queues.values():
             yield partial(declare_queue, events=self.events, queue=queue)
-            for group in sorted(self.lanes.get(queue.name, ())):
-                yield partial(declare_lane, queue=queue, group=group)
+            for group in sorted(self.group_queues.get(queue.name, ())):
+                yield partial(declare_group_queue, queue=queue, group=group)
 
 
 async def declare_events(channel: AbstractChannel, name: str) -> AbstractExchange:
@@ -89,32 +90,32 @@ async def declare_events(channel: AbstractChannel, name: str) -> AbstractExchang
 
 
 async def declare_queue(channel: AbstractChannel, events: str, queue: WorkQueue) -> None:
-    """A queue, or what its lanes hang on, with the queues beside it."""
+    """A queue, or what its group queues hang on, with the queues beside it."""
     exchange = await declare_events(channel, events)
     for name in topology.queues_of(queue):
         await _declare(channel, name, topology.QUEUE_ARGUMENTS)
     if queue.separate_groups:
-        lanes = await channel.declare_exchange(
-            topology.lanes_exchange(queue.name), ExchangeType.HEADERS, durable=True
+        group_queues = await channel.declare_exchange(
+            topology.group_queues_exchange(queue.name), ExchangeType.HEADERS, durable=True
         )
-        await lanes.bind(exchange, routing_key=queue.event_type)
+        await group_queues.bind(exchange, routing_key=queue.event_type)
     else:
         declared = await channel.get_queue(queue.name, ensure=False)
         await declared.bind(exchange, routing_key=queue.event_type)
 
 
-async def declare_lane(channel: AbstractChannel, queue: WorkQueue, group: str) -> None:
+async def declare_group_queue(channel: AbstractChannel, queue: WorkQueue, group: str) -> None:
     """The queue of one group."""
-    name = topology.lane(queue.name, group)
+    name = topology.group_queue(queue.name, group)
     try:
-        await _declare(channel, name, topology.LANE_ARGUMENTS)
+        await _declare(channel, name, topology.GROUP_QUEUE_ARGUMENTS)
     except BrokerError:
-        # The server has closed the channel. An earlier version may have declared the lane.
+        # The server has closed the channel. An earlier version may have declared the group queue.
         await channel.reopen()
-        await _declare(channel, name, topology.EARLIER_LANE_ARGUMENTS)
-    lane = await channel.get_queue(name, ensure=False)
-    await lane.bind(
-        topology.lanes_exchange(queue.name),
+        await _declare(channel, name, topology.EARLIER_GROUP_QUEUE_ARGUMENTS)
+    group_queue = await channel.get_queue(name, ensure=False)
+    await group_queue.bind(
+        topology.group_queues_exchange(queue.name),
         arguments={"x-match": "all", topology.GROUP_HEADER: group},
     )
 

@@ -16,13 +16,17 @@ import structlog
 from aio_pika.abc import AbstractChannel, AbstractIncomingMessage
 
 from socratic_bench.adapters.rabbitmq import health, topology
-from socratic_bench.adapters.rabbitmq.faults import despite_faults
+from socratic_bench.adapters.rabbitmq.connection_errors import ignoring_connection_errors
 from socratic_bench.adapters.rabbitmq.health import Seen
-from socratic_bench.adapters.rabbitmq.link import SETTLE_SECONDS, Link, lost_event
+from socratic_bench.adapters.rabbitmq.reconnecting import (
+    SETTLE_SECONDS,
+    ReconnectingConnection,
+    lost_event,
+)
 from socratic_bench.adapters.rabbitmq.routing import Routing
 from socratic_bench.adapters.rabbitmq.settling import acknowledge
-from socratic_bench.adapters.rabbitmq.wire import attempts_before, due_of, unpacked
-from socratic_bench.consuming.cancellation import cancelled, to_the_end
+from socratic_bench.adapters.rabbitmq.wire import attempts_before, due_of, from_amqp
+from socratic_bench.consuming.cancellation import cancelled, finish_despite_cancel
 from socratic_bench.errors import BrokerClosed, BrokerError, BrokerUnavailable
 from socratic_bench.ports.broker import WorkQueue
 
@@ -41,12 +45,17 @@ class DelayedMessages:
     """Takes the delayed messages of one queue, and puts each back when it is due."""
 
     def __init__(
-        self, link: Link, routing: Routing, queue: WorkQueue, *, longest_hold: float
+        self,
+        connection: ReconnectingConnection,
+        routing: Routing,
+        queue: WorkQueue,
+        *,
+        longest_hold: float,
     ) -> None:
         """`longest_hold` is for how many seconds a message is kept, at most, until the server gets
         a copy: it ends a consumer that settles nothing for long.
         """
-        self._link = link
+        self._connection = connection
         self._routing = routing
         self._queue = queue
         self._longest_hold = longest_hold
@@ -92,7 +101,7 @@ class DelayedMessages:
         while True:
             try:
                 await self._make_sure_of_a_leader()
-                async with self._link.channel() as channel:
+                async with self._connection.channel() as channel:
                     try:
                         await self._consume_until_lost(channel)
                     finally:
@@ -119,34 +128,34 @@ class DelayedMessages:
         of everybody. After a while an empty one takes its place.
         """
         now = asyncio.get_running_loop().time()
-        if not await health.leaderless(self._link, [self._name]):
+        if not await health.leaderless(self._connection, [self._name]):
             self._leaderless_since = None
             return
         if self._leaderless_since is None:
             self._leaderless_since = now
         if now - self._leaderless_since >= health.REPLACE_SECONDS:
             log.error(health.REPLACED, queue=self._name)
-            await health.delete(self._link, self._name)
-            await self._link.restore()
+            await health.delete(self._connection, self._name)
+            await self._connection.restore()
             self._leaderless_since = None
             return
         raise BrokerUnavailable(health.no_leader(self._name))
 
     async def _consume_until_lost(self, channel: AbstractChannel) -> None:
         self._lost = await lost_event(channel)
-        await self._link.in_time(channel.set_qos(prefetch_count=MOST))
-        delayed = await self._link.in_time(
+        await self._connection.in_time(channel.set_qos(prefetch_count=MOST))
+        delayed = await self._connection.in_time(
             channel.declare_queue(self._name, durable=True, arguments=topology.QUEUE_ARGUMENTS)
         )
         self._taking = True
-        await self._link.in_time(delayed.consume(self._on_message))
+        await self._connection.in_time(delayed.consume(self._on_message))
         await self._lost.wait()
 
     async def _on_message(self, incoming: AbstractIncomingMessage) -> None:
         if not self._taking:
             return
         task = asyncio.create_task(self._put_back(incoming))
-        self._waiting[task] = unpacked(incoming)[0].group
+        self._waiting[task] = from_amqp(incoming)[0].group
         task.add_done_callback(self._waiting.pop)
 
     async def _put_back(self, incoming: AbstractIncomingMessage) -> None:
@@ -156,7 +165,9 @@ class DelayedMessages:
         while True:
             try:
                 # To the end: what is published and not acknowledged is delivered twice.
-                await to_the_end(self._move(incoming, still_to_wait), patience=MOVE_SECONDS)
+                await finish_despite_cancel(
+                    self._move(incoming, still_to_wait), patience=MOVE_SECONDS
+                )
             except BrokerClosed:
                 return
             except BrokerError as error:
@@ -166,8 +177,8 @@ class DelayedMessages:
                 return
 
     async def _move(self, incoming: AbstractIncomingMessage, delay: float) -> None:
-        await self._routing.again(unpacked(incoming), attempts_before(incoming), delay)
-        with despite_faults():
+        await self._routing.republish(from_amqp(incoming), attempts_before(incoming), delay)
+        with ignoring_connection_errors():
             await acknowledge(incoming)
 
     async def _forget_all(self) -> None:

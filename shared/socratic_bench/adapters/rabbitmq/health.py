@@ -16,8 +16,11 @@ from typing import Final, NamedTuple
 from aio_pika.abc import AbstractChannel, AbstractConnection
 from aio_pika.exceptions import ChannelNotFoundEntity
 
-from socratic_bench.adapters.rabbitmq.faults import despite_faults, is_fault
-from socratic_bench.adapters.rabbitmq.link import CLOSE_SECONDS, Link
+from socratic_bench.adapters.rabbitmq.connection_errors import (
+    ignoring_connection_errors,
+    is_connection_error,
+)
+from socratic_bench.adapters.rabbitmq.reconnecting import CLOSE_SECONDS, ReconnectingConnection
 
 LOOK_SECONDS: Final = 0.2
 """Seconds between two looks at whether a queue is consumed."""
@@ -55,84 +58,84 @@ async def seen(channel: AbstractChannel, name: str) -> Seen | None:
     return Seen(result.message_count or 0, result.consumer_count or 0)
 
 
-async def look(link: Link, names: Iterable[str]) -> dict[str, Seen | None]:
+async def look(connection: ReconnectingConnection, names: Iterable[str]) -> dict[str, Seen | None]:
     """What the server says of each queue. Raises BrokerUnavailable and BrokerClosed."""
     found: dict[str, Seen | None] = {}
     left = list(dict.fromkeys(names))
     while left:
-        async with link.channel() as channel:
+        async with connection.channel() as channel:
             while left:
                 name = left.pop()
-                found[name] = await link.in_time(seen(channel, name))
+                found[name] = await connection.in_time(seen(channel, name))
                 if found[name] is None:
                     break
     return found
 
 
-async def leaderless(link: Link, names: Collection[str]) -> set[str]:
+async def leaderless(connection: ReconnectingConnection, names: Collection[str]) -> set[str]:
     """Those of the queues that have no leader. Raises BrokerUnavailable and BrokerClosed."""
-    answers = await look(link, names)
+    answers = await look(connection, names)
     doubtful = [name for name, answer in answers.items() if answer == Seen(0, 0)]
-    probe = _Probe(link)
+    probe = _Probe(connection)
     try:
         return {name for name in doubtful if not await probe.answers(name)}
     finally:
         await probe.close()
 
 
-async def until_unused(link: Link, name: str, patience: float) -> None:
+async def until_unused(connection: ReconnectingConnection, name: str, patience: float) -> None:
     """Wait until nobody consumes a queue, or for so many seconds."""
     with suppress(TimeoutError):
         async with asyncio.timeout(patience):
             while True:
-                found = (await look(link, [name]))[name]
+                found = (await look(connection, [name]))[name]
                 if found is None or not found.consumers:
                     return
                 await asyncio.sleep(LOOK_SECONDS)
 
 
-async def delete(link: Link, name: str) -> None:
+async def delete(connection: ReconnectingConnection, name: str) -> None:
     """Delete a queue that may have no leader. Raises BrokerUnavailable where it cannot be."""
-    connection = await link.another()
+    own = await connection.another()
     try:
-        channel = await link.in_time(connection.channel())
-        await link.in_time(channel.queue_delete(name))
+        channel = await connection.in_time(own.channel())
+        await connection.in_time(channel.queue_delete(name))
     finally:
-        await _close(connection)
+        await _close(own)
 
 
 class _Probe:
     """A connection that may break at every question."""
 
-    def __init__(self, link: Link) -> None:
-        self._link = link
-        self._connection: AbstractConnection | None = None
+    def __init__(self, connection: ReconnectingConnection) -> None:
+        self._connection = connection
+        self._own: AbstractConnection | None = None
 
     async def answers(self, name: str) -> bool:
         """Whether a queue answers. A message it happens to have by now goes back."""
-        if self._connection is None:
-            self._connection = await self._link.another()
+        if self._own is None:
+            self._own = await self._connection.another()
         try:
             async with asyncio.timeout(PROBE_SECONDS):
-                async with self._connection.channel() as channel:
+                async with self._own.channel() as channel:
                     queue = await channel.get_queue(name, ensure=False)
                     await queue.get(fail=False, no_ack=False)
         except ChannelNotFoundEntity:
             return True
         except Exception as error:
-            if not is_fault(error):
+            if not is_connection_error(error):
                 raise
             await self.close()
             return False
         return True
 
     async def close(self) -> None:
-        connection, self._connection = self._connection, None
-        if connection is not None:
-            await _close(connection)
+        own, self._own = self._own, None
+        if own is not None:
+            await _close(own)
 
 
 async def _close(connection: AbstractConnection) -> None:
-    with despite_faults():
+    with ignoring_connection_errors():
         async with asyncio.timeout(CLOSE_SECONDS):
             await connection.close()

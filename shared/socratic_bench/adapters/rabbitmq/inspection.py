@@ -5,23 +5,25 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from socratic_bench.adapters.rabbitmq import health, topology
-from socratic_bench.adapters.rabbitmq.link import Link
+from socratic_bench.adapters.rabbitmq.reconnecting import ReconnectingConnection
 from socratic_bench.ports.broker import WorkQueue
 
 
-async def inspect(link: Link, queues: Iterable[WorkQueue]) -> list[str]:
-    """One sentence for each queue that is missing or has no leader, lanes excepted.
+async def inspect(connection: ReconnectingConnection, queues: Iterable[WorkQueue]) -> list[str]:
+    """One sentence for each queue that is missing or has no leader, group queues excepted.
 
     Declares nothing. Raises BrokerUnavailable and BrokerClosed.
     """
     queues = list(queues)
     names = [name for queue in queues for name in topology.queues_of(queue)]
     dead = {topology.dead_letter_queue(queue.name) for queue in queues}
-    found = await health.look(link, names)
+    found = await health.look(connection, names)
     missing = [name for name in names if found[name] is None]
     if missing == names:
-        return [_none_there(link.name)]
-    leaderless = await health.leaderless(link, [name for name in names if name not in missing])
+        return [_none_there(connection.name)]
+    leaderless = await health.leaderless(
+        connection, [name for name in names if name not in missing]
+    )
     return [
         *(_missing(name, dead=name in dead) for name in missing),
         *(_leaderless(name, dead=name in dead) for name in names if name in leaderless),

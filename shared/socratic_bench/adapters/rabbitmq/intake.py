@@ -13,23 +13,23 @@ import structlog
 from aio_pika.abc import AbstractChannel, AbstractIncomingMessage
 from pamqp.commands import Basic
 
+from socratic_bench.adapters.rabbitmq.group_queues import GroupQueues
 from socratic_bench.adapters.rabbitmq.health import Seen
-from socratic_bench.adapters.rabbitmq.holdings import Holdings, Parcel, Part
-from socratic_bench.adapters.rabbitmq.lanes import Lanes
-from socratic_bench.adapters.rabbitmq.link import Link, closed_event
+from socratic_bench.adapters.rabbitmq.reconnecting import ReconnectingConnection, closed_event
 from socratic_bench.adapters.rabbitmq.routing import Routing
 from socratic_bench.adapters.rabbitmq.settling import acknowledge, finish, move
 from socratic_bench.adapters.rabbitmq.sources import Sources
+from socratic_bench.adapters.rabbitmq.unacked import Batch, Part, UnackedMessages
 from socratic_bench.adapters.rabbitmq.widths import (
     Widths,
-    parcels_ahead,
-    parcels_ahead_of_a_lane,
+    batches_ahead,
+    batches_ahead_of_a_group,
 )
 from socratic_bench.adapters.rabbitmq.wire import (
     attempts_before,
     deaths_of,
+    from_amqp,
     redeliveries_of,
-    unpacked,
 )
 from socratic_bench.consuming.cancellation import cancelled
 from socratic_bench.errors import BrokerClosed, BrokerError, DeliveryLost
@@ -45,38 +45,38 @@ GIVE_BACK_SECONDS: Final = 5.0
 
 
 class Intake:
-    """Consumes a queue, or all lanes of it, and its suspects, into the hand of one consumer."""
+    """Consumes a queue, or all its group queues, and its suspects, for one consumer."""
 
     def __init__(
         self,
-        link: Link,
+        connection: ReconnectingConnection,
         routing: Routing,
         queue: WorkQueue,
-        lanes: Lanes | None,
-        held: Holdings,
+        group_queues: GroupQueues | None,
+        unacked: UnackedMessages,
         *,
         prefetch: int,
-        per_lane: int,
+        per_group: int,
         hold_seconds: float,
     ) -> None:
-        self._link = link
+        self._connection = connection
         self._routing = routing
         self._queue = queue
-        self._lanes = lanes
-        self._sources = Sources(link, queue, lanes)
-        self._held = held
-        size = queue.parcel
+        self._group_queues = group_queues
+        self._sources = Sources(connection, queue, group_queues)
+        self._unacked = unacked
+        size = queue.batch
         self._widths = (
-            Widths(parcels_ahead(prefetch, size))
-            if lanes is None
-            else Widths(parcels_ahead_of_a_lane(per_lane, size), per_lane)
+            Widths(batches_ahead(prefetch, size))
+            if group_queues is None
+            else Widths(batches_ahead_of_a_group(per_group, size), per_group)
         )
         self._limit = 0
-        """How many parcels ahead the channel allows whatever is consumed next; 0 for no limit."""
+        """How many batches ahead the channel allows whatever is consumed next; 0 for no limit."""
         self._hold_seconds = hold_seconds
         self.complete = False
-        """Whether everything is consumed that was there to be. Not before, the first lane would be
-        served alone."""
+        """Whether every queue is consumed that was there. Before, the consumer hands out nothing:
+        it would serve the first group alone."""
         self.broken: BrokerError | None = None
         """Why nothing will come any more, if that is so."""
         self._draining = False
@@ -112,12 +112,12 @@ class Intake:
         """
         if self._sources.compare(found):
             self._changed.set()
-        held, arrived = self._held.tags(), self._arrived
+        unacked, arrived = self._unacked.tags(), self._arrived
         self._arrived = set()
         if not self._taking or self._draining:
             return
         consumed = self._sources.consumed.items()
-        served = arrived.union(name for name, tags in consumed if not held.isdisjoint(tags))
+        served = arrived.union(name for name, tags in consumed if not unacked.isdisjoint(tags))
         self._stalled = self._sources.stalled(found, served)
         if self._stalled:
             self._changed.set()
@@ -136,12 +136,12 @@ class Intake:
                         await self._stopped.wait()
         finally:
             await cancelled(self._running)
-            self._held.lose_all()
+            self._unacked.lose_all()
 
     async def _run(self) -> None:
         while True:
             try:
-                async with self._link.channel() as channel:
+                async with self._connection.channel() as channel:
                     try:
                         await self._consume_until_lost(channel)
                     finally:
@@ -149,7 +149,7 @@ class Intake:
                         self.complete = self._taking = False
                         self._sources.forget_all()
                         self._stopped.set()
-                        self._spared = self._held.lose_all()
+                        self._spared = self._unacked.lose_all()
             except BrokerClosed:
                 return
             except BrokerError as error:
@@ -161,18 +161,18 @@ class Intake:
                 self.broken = BrokerError(
                     f"queue {self._queue.name!r}: its consumer broke: {error}"
                 )
-                self._held.receivers.wake_all()
+                self._unacked.receivers.wake_all()
                 return
 
     async def _consume_until_lost(self, channel: AbstractChannel) -> None:
-        """Consume what there is to consume, lanes that come later too."""
+        """Consume what there is to consume, group queues that come later too."""
         lost = closed_event(channel, self._changed)
         (await channel.get_underlay_channel()).on_consumer_cancel_callbacks.add(self._on_cancel)
         self._stopped.clear()
         self._stalled = []
         self._limit = 0
         self._taking = True
-        forget = self._lanes.on_news(self._changed.set) if self._lanes else None
+        forget = self._group_queues.on_news(self._changed.set) if self._group_queues else None
         try:
             while not lost.is_set():
                 self._changed.clear()
@@ -188,7 +188,7 @@ class Intake:
                 await self._consume_more(channel)
                 if not self.complete:
                     self.complete = True
-                    self._held.receivers.wake_all()
+                    self._unacked.receivers.wake_all()
                 await self._give_up_long_held()
                 with suppress(TimeoutError):
                     async with asyncio.timeout(self._pause()):
@@ -210,26 +210,26 @@ class Intake:
         while those in hand were alone for long enough.
         """
         consumed, suspects = self._sources.consumed, self._sources.suspects
-        for name, parcels in self._widths.take_more().items():
+        for name, batches in self._widths.take_more().items():
             if name in consumed:
-                await self._consume(channel, name, parcels)
-        if self._held.clear(asyncio.get_running_loop().time()) and suspects in consumed:
+                await self._consume(channel, name, batches)
+        if self._unacked.clear(asyncio.get_running_loop().time()) and suspects in consumed:
             # What was sent to the one before stays in hand, and leaves no room there for another.
             await self._cancel(channel, suspects)
             await self._consume(channel, suspects, 1)
 
-    async def _consume(self, channel: AbstractChannel, name: str, parcels: int) -> None:
-        """Consume a queue, of which the server may send so many parcels ahead, or so many more."""
+    async def _consume(self, channel: AbstractChannel, name: str, batches: int) -> None:
+        """Consume a queue, of which the server may send so many batches ahead, or so many more."""
         queue = await channel.get_queue(name, ensure=False)
         take = (
             self._on_suspect if name == self._sources.suspects else partial(self._on_message, name)
         )
         try:
             # The limit is that of each queue consumed after it was set.
-            if parcels != self._limit:
-                await self._link.in_time(channel.set_qos(prefetch_count=parcels))
-                self._limit = parcels
-            tag = await self._link.in_time(queue.consume(take))
+            if batches != self._limit:
+                await self._connection.in_time(channel.set_qos(prefetch_count=batches))
+                self._limit = batches
+            tag = await self._connection.in_time(queue.consume(take))
         except BrokerError:
             self._sources.miss(name)
             raise
@@ -238,7 +238,7 @@ class Intake:
     async def _cancel(self, channel: AbstractChannel, name: str) -> None:
         queue = await channel.get_queue(name, ensure=False)
         for tag in self._sources.consumed.pop(name):
-            await self._link.in_time(queue.cancel(tag))
+            await self._connection.in_time(queue.cancel(tag))
 
     def _on_cancel(self, frame: Basic.Cancel) -> None:
         self._sources.lose(frame.consumer_tag)
@@ -246,7 +246,7 @@ class Intake:
 
     def _pause(self) -> float:
         """Seconds until there is something to look after, if nothing happens before."""
-        alone = self._held.seclusion.until - asyncio.get_running_loop().time()
+        alone = self._unacked.seclusion.until - asyncio.get_running_loop().time()
         ailing = AILING_SECONDS if self._sources.ailing else inf
         return max(0.0, min(self._hold_seconds / 4, ailing, alone))
 
@@ -254,32 +254,32 @@ class Intake:
         if not self._taking:
             return
         self._arrived.add(name)
-        messages, attempts = unpacked(incoming), attempts_before(incoming)
+        messages, attempts = from_amqp(incoming), attempts_before(incoming)
         now = asyncio.get_running_loop().time()
         if self._widths.saw(name, redeliveries_of(incoming), len(messages)):
             self._changed.set()
         if redeliveries_of(incoming) < SUSPECT_AFTER:
-            self._held.arrive(incoming, messages, attempts + 1, now)
+            self._unacked.arrive(incoming, messages, attempts + 1, now)
             return
-        parcel = self._held.keep(incoming, now)
-        await move(self._held, parcel, self._routing.apart(messages, attempts))
+        batch = self._unacked.keep(incoming, now)
+        await move(self._unacked, batch, self._routing.to_suspects(messages, attempts))
 
     async def _on_suspect(self, incoming: AbstractIncomingMessage) -> None:
         if not self._taking:
             return
         self._arrived.add(self._sources.suspects)
-        messages, attempts = unpacked(incoming), attempts_before(incoming)
+        messages, attempts = from_amqp(incoming), attempts_before(incoming)
         deaths = deaths_of(incoming)
         now = asyncio.get_running_loop().time()
         if messages[0].id in self._spared and redeliveries_of(incoming):
             self._spared.discard(messages[0].id)
-            elsewhere = self._routing.apart(messages, attempts, deaths - 1)
+            elsewhere = self._routing.to_suspects(messages, attempts, deaths - 1)
         elif deaths >= SUSPECT_AFTER:
-            elsewhere = self._routing.dead(messages, attempts + 1, ended_alone(deaths))
+            elsewhere = self._routing.dead_letter(messages, attempts + 1, ended_alone(deaths))
         else:
-            self._held.suspect(incoming, messages, attempts + 1, now, alone_for(deaths))
+            self._unacked.suspect(incoming, messages, attempts + 1, now, alone_for(deaths))
             return
-        await move(self._held, self._held.keep(incoming, now), elsewhere)
+        await move(self._unacked, self._unacked.keep(incoming, now), elsewhere)
 
     async def _stop_taking(self, channel: AbstractChannel) -> None:
         """Let others have what was not handed out yet.
@@ -288,45 +288,45 @@ class Intake:
         """
         for name in list(self._sources.consumed):
             await self._cancel(channel, name)
-        taken_back = self._held.take_back()
+        taken_back = self._unacked.take_back()
         try:
             async with asyncio.timeout(GIVE_BACK_SECONDS):
                 await self._publish_back(taken_back)
         except (BrokerError, TimeoutError):
-            for parcel, _ in taken_back:
-                parcel.to_return = True
-        for parcel, _ in taken_back:
-            if not parcel.unsettled:
+            for batch, _ in taken_back:
+                batch.to_return = True
+        for batch, _ in taken_back:
+            if not batch.unsettled:
                 with suppress(DeliveryLost):
-                    await finish(self._held, parcel)
+                    await finish(self._unacked, batch)
 
-    async def _publish_back(self, taken_back: Iterable[tuple[Parcel, Sequence[Part]]]) -> None:
+    async def _publish_back(self, taken_back: Iterable[tuple[Batch, Sequence[Part]]]) -> None:
         normal: list[tuple[list[Message], int]] = []
-        for parcel, parts in taken_back:
+        for batch, parts in taken_back:
             messages = [part.delivery.message for part in parts]
-            attempts = attempts_before(parcel.incoming)
-            if parcel.suspect:
-                await self._routing.apart(messages, attempts, deaths_of(parcel.incoming))
+            attempts = attempts_before(batch.incoming)
+            if batch.suspect:
+                await self._routing.to_suspects(messages, attempts, deaths_of(batch.incoming))
             else:
                 normal.append((messages, attempts))
-        await self._routing.back(normal)
+        await self._routing.republish_batches(normal)
 
     async def _give_up_long_held(self) -> None:
-        """Have the server deliver copies of what was held for too long, later.
+        """Have the server deliver copies of what was unacked for too long, later.
 
         Whoever is at work on it goes on; the copy then finds the work done.
         """
         then = asyncio.get_running_loop().time() - self._hold_seconds
-        for parcel, in_hand, waited in self._held.give_up_since(then):
-            attempts = attempts_before(parcel.incoming)
+        for batch, in_hand, waited in self._unacked.give_up_since(then):
+            attempts = attempts_before(batch.incoming)
             if in_hand:
                 copies = [part.delivery.message for part in in_hand]
-                await self._routing.again(copies, attempts, self._hold_seconds)
+                await self._routing.republish(copies, attempts, self._hold_seconds)
             if waited:
                 copies = [part.delivery.message for part in waited]
-                if parcel.suspect:
-                    await self._routing.apart(copies, attempts, deaths_of(parcel.incoming))
+                if batch.suspect:
+                    await self._routing.to_suspects(copies, attempts, deaths_of(batch.incoming))
                 else:
-                    await self._routing.again(copies, attempts)
+                    await self._routing.republish(copies, attempts)
             # Where it cannot be sent, another channel frees what the server counts as in hand.
-            await self._link.in_time(acknowledge(parcel.incoming))
+            await self._connection.in_time(acknowledge(batch.incoming))

@@ -13,8 +13,8 @@ from aio_pika.abc import AbstractChannel, AbstractIncomingMessage, AbstractQueue
 
 from socratic_bench.adapters.rabbitmq import topology
 from socratic_bench.adapters.rabbitmq.declaring import declare_events
-from socratic_bench.adapters.rabbitmq.link import Link, lost_event
-from socratic_bench.adapters.rabbitmq.wire import unpacked
+from socratic_bench.adapters.rabbitmq.reconnecting import ReconnectingConnection, lost_event
+from socratic_bench.adapters.rabbitmq.wire import from_amqp
 from socratic_bench.consuming.cancellation import cancelled
 from socratic_bench.consuming.waiting_line import WaitingLine
 from socratic_bench.errors import BrokerClosed, BrokerError
@@ -31,8 +31,8 @@ class RabbitMQListener:
     is lost is not heard.
     """
 
-    def __init__(self, link: Link, event_types: Sequence[str]) -> None:
-        self._link = link
+    def __init__(self, connection: ReconnectingConnection, event_types: Sequence[str]) -> None:
+        self._connection = connection
         self._event_types = event_types
         self._heard: deque[Message] = deque(maxlen=topology.LISTENER_BUFFER)
         self._waiting = WaitingLine()
@@ -74,9 +74,9 @@ class RabbitMQListener:
         """Listen, and anew whenever the channel was lost; tells when, or why not at all."""
         while True:
             try:
-                async with self._link.channel() as channel:
+                async with self._connection.channel() as channel:
                     lost = await lost_event(channel)
-                    queue = await self._link.in_time(self._consume(channel))
+                    queue = await self._connection.in_time(self._consume(channel))
                     if not listening.done():
                         listening.set_result(None)
                     await self._stay_bound(channel, queue, lost)
@@ -98,7 +98,7 @@ class RabbitMQListener:
                 async with asyncio.timeout(BIND_SECONDS):
                     await lost.wait()
                     return
-            await self._link.in_time(self._bind(channel, queue))
+            await self._connection.in_time(self._bind(channel, queue))
 
     async def _consume(self, channel: AbstractChannel) -> AbstractQueue:
         queue = await channel.declare_queue(
@@ -109,11 +109,11 @@ class RabbitMQListener:
         return queue
 
     async def _bind(self, channel: AbstractChannel, queue: AbstractQueue) -> None:
-        events = topology.events_exchange(self._link.namespace)
+        events = topology.events_exchange(self._connection.namespace)
         await declare_events(channel, events)
         for event_type in self._event_types:
             await queue.bind(events, routing_key=event_type)
 
     async def _on_message(self, incoming: AbstractIncomingMessage) -> None:
-        self._heard.extend(unpacked(incoming))
+        self._heard.extend(from_amqp(incoming))
         self._waiting.wake_all()

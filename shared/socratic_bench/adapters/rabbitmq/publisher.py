@@ -10,8 +10,8 @@ from aio_pika import Message as AmqpMessage
 from aio_pika.abc import AbstractChannel
 from aio_pika.exceptions import ChannelNotFoundEntity, PublishError
 
-from socratic_bench.adapters.rabbitmq.faults import is_fault
-from socratic_bench.adapters.rabbitmq.link import Link, close_channel
+from socratic_bench.adapters.rabbitmq.connection_errors import is_connection_error
+from socratic_bench.adapters.rabbitmq.reconnecting import ReconnectingConnection, close_channel
 from socratic_bench.errors import BrokerUnavailable, UnroutableMessage
 
 PUBLISH_SECONDS: Final = 30.0
@@ -45,9 +45,11 @@ class Publisher:
     who publish, and consumers have to be able to settle what they hold.
     """
 
-    def __init__(self, link: Link, restore: Callable[[], Awaitable[None]]) -> None:
+    def __init__(
+        self, connection: ReconnectingConnection, restore: Callable[[], Awaitable[None]]
+    ) -> None:
         """`restore` declares again what this process declared, where something is missing."""
-        self._link = link
+        self._connection = connection
         self._restore = restore
         self._channel: AbstractChannel | None = None
         self._opening = asyncio.Lock()
@@ -76,7 +78,7 @@ class Publisher:
 
     async def close(self) -> None:
         """Close the connection, and stop what is being published."""
-        await self._link.close()
+        await self._connection.close()
         for task in self._publishing:
             task.cancel()
         if self._publishing:
@@ -96,7 +98,7 @@ class Publisher:
             await self.start_over()
             raise BrokerUnavailable(
                 self._trouble
-                or f"{self._link.name}: the broker has not confirmed a message for "
+                or f"{self._connection.name}: the broker has not confirmed a message for "
                 f"{PUBLISH_SECONDS:g} s; look whether it is short of memory or disk"
             ) from error
 
@@ -138,7 +140,7 @@ class Publisher:
                 continue
             if isinstance(error, PublishError) and not may_miss:
                 raise _unroutable(each)
-            if error is not None and not is_fault(error):
+            if error is not None and not is_connection_error(error):
                 raise error
             missing = missing or isinstance(error, PublishError | ChannelNotFoundEntity)
             failed.append(each)
@@ -146,8 +148,8 @@ class Publisher:
 
     async def _open_channel(self) -> AbstractChannel:
         async with self._opening:
-            if self._channel is None or self._channel.is_closed or self._link.closed:
-                self._channel = await self._link.open_channel()
+            if self._channel is None or self._channel.is_closed or self._connection.closed:
+                self._channel = await self._connection.open_channel()
                 self._trouble = ""
             return self._channel
 

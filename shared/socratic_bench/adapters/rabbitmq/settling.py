@@ -1,4 +1,4 @@
-"""How the server learns that a parcel is done, or has to be delivered again."""
+"""How the server learns that a batch is done, or has to be delivered again."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Final
 
 from aio_pika.abc import AbstractIncomingMessage
 
-from socratic_bench.adapters.rabbitmq.faults import is_fault
-from socratic_bench.adapters.rabbitmq.holdings import Holdings, Parcel
+from socratic_bench.adapters.rabbitmq.connection_errors import is_connection_error
+from socratic_bench.adapters.rabbitmq.unacked import Batch, UnackedMessages
 from socratic_bench.errors import BrokerError, DeliveryLost
 
 SETTLE_SECONDS: Final = 15.0
@@ -20,8 +20,8 @@ SETTLE_SECONDS: Final = 15.0
 async def acknowledge(incoming: AbstractIncomingMessage, *, to_return: bool = False) -> None:
     """Tell the server that a message is done, or that it has to go back to its queue.
 
-    Raises TimeoutError, and what else `is_fault` knows: the driver waits for ever for room in the
-    queue of a connection that just broke.
+    Raises TimeoutError and other errors that `is_connection_error` knows: the driver waits for ever
+    for room in the queue of a connection that just broke.
     """
     async with asyncio.timeout(SETTLE_SECONDS):
         if to_return:
@@ -30,35 +30,35 @@ async def acknowledge(incoming: AbstractIncomingMessage, *, to_return: bool = Fa
             await incoming.ack()
 
 
-async def finish(held: Holdings, parcel: Parcel) -> None:
-    """Settle a parcel that is not held any more. Raises DeliveryLost where the channel is lost."""
-    if parcel.given_up:
+async def finish(unacked: UnackedMessages, batch: Batch) -> None:
+    """Settle a released batch. Raises DeliveryLost where the channel is lost."""
+    if batch.given_up:
         return
     try:
-        await acknowledge(parcel.incoming, to_return=parcel.to_return)
+        await acknowledge(batch.incoming, to_return=batch.to_return)
     except Exception as error:
-        if not is_fault(error):
+        if not is_connection_error(error):
             raise
-        raise held.lost(parcel.incoming.message_id or "") from error
+        raise unacked.lost(batch.incoming.message_id or "") from error
 
 
-async def move(held: Holdings, parcel: Parcel, publishing: Awaitable[None]) -> None:
-    """Publish copies elsewhere, then let go of a parcel that was kept for that.
+async def move(unacked: UnackedMessages, batch: Batch, publishing: Awaitable[None]) -> None:
+    """Publish copies elsewhere, then let go of a batch that was kept for that.
 
     Where that fails it goes back to its queue.
     """
     try:
-        await _publish_or_return(parcel, publishing)
-        if held.let_go(parcel):
+        await _publish_or_return(batch, publishing)
+        if unacked.release(batch):
             with suppress(DeliveryLost):
-                await finish(held, parcel)
+                await finish(unacked, batch)
     finally:
         # The driver cancels this when the channel is lost.
-        held.moved()
+        unacked.moved()
 
 
-async def _publish_or_return(parcel: Parcel, publishing: Awaitable[None]) -> None:
+async def _publish_or_return(batch: Batch, publishing: Awaitable[None]) -> None:
     try:
         await publishing
     except BrokerError:
-        parcel.to_return = True
+        batch.to_return = True

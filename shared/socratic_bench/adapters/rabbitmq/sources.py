@@ -1,4 +1,4 @@
-"""The queues of the server that one consumer consumes: its own or its lanes, and its suspects."""
+"""The queues that one consumer consumes: its own queue or its group queues, and its suspects."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from typing import Final
 import structlog
 
 from socratic_bench.adapters.rabbitmq import health, topology
+from socratic_bench.adapters.rabbitmq.group_queues import GroupQueues
 from socratic_bench.adapters.rabbitmq.health import Seen
-from socratic_bench.adapters.rabbitmq.lanes import Lanes
-from socratic_bench.adapters.rabbitmq.link import Link
+from socratic_bench.adapters.rabbitmq.reconnecting import ReconnectingConnection
 from socratic_bench.errors import BrokerClosed, BrokerError
 from socratic_bench.ports.broker import WorkQueue
 
@@ -25,10 +25,12 @@ STALLED_LOOKS: Final = 3
 class Sources:
     """Knows which queues are to be consumed, which can be, and what is wrong with the others."""
 
-    def __init__(self, link: Link, queue: WorkQueue, lanes: Lanes | None) -> None:
-        self._link = link
+    def __init__(
+        self, connection: ReconnectingConnection, queue: WorkQueue, group_queues: GroupQueues | None
+    ) -> None:
+        self._connection = connection
         self._queue = queue
-        self._lanes = lanes
+        self._group_queues = group_queues
         self._told: frozenset[str] = frozenset()
         self._gone: set[str] = set()
         self.consumed: dict[str, list[str]] = {}
@@ -56,19 +58,19 @@ class Sources:
         self._told = frozenset(groups)
 
     def forget_groups(self) -> None:
-        """Have lanes left alone that are not consumed any more: others may remove them."""
-        if self._lanes is not None:
-            for group in self._gone.difference(self._told, self._lanes.published):
-                self._lanes.forget(group)
+        """Have group queues left alone that are not consumed any more: others may remove them."""
+        if self._group_queues is not None:
+            for group in self._gone.difference(self._told, self._group_queues.published):
+                self._group_queues.forget(group)
         self._gone.clear()
 
     def wanted(self) -> dict[str, str | None]:
-        """Every queue that is to be consumed, with its group if it is a lane."""
-        if self._lanes is None:
+        """Every queue that is to be consumed, with its group if it is a group queue."""
+        if self._group_queues is None:
             return {self.suspects: None, self._queue.name: None}
-        groups = sorted(self._told.union(self._lanes.published))
-        lanes = {topology.lane(self._queue.name, group): group for group in groups}
-        return {self.suspects: None, **lanes}
+        groups = sorted(self._told.union(self._group_queues.published))
+        group_queues = {topology.group_queue(self._queue.name, group): group for group in groups}
+        return {self.suspects: None, **group_queues}
 
     def forget_all(self) -> None:
         """Nothing is consumed any more: the channel was lost."""
@@ -112,7 +114,7 @@ class Sources:
     async def ready(self) -> list[str]:
         """What is to be consumed, is not, and can be. Raises BrokerUnavailable and BrokerClosed."""
         if self._lost:
-            await self._link.restore()
+            await self._connection.restore()
             self._lost = False
         wanted = self.wanted()
         missing = {name: group for name, group in wanted.items() if name not in self.consumed}
@@ -121,7 +123,7 @@ class Sources:
             return []
         self._refused = await self._declare(missing)
         there = [name for name in missing if name not in self._refused]
-        leaderless = await health.leaderless(self._link, there)
+        leaderless = await health.leaderless(self._connection, there)
         await self._replace(leaderless)
         return [name for name in there if name not in leaderless]
 
@@ -138,14 +140,14 @@ class Sources:
         return found
 
     async def _declare(self, names: Mapping[str, str | None]) -> dict[str, str]:
-        """Make sure of the lanes among these; returns what is wrong with which."""
+        """Make sure of the group queues among these; returns what is wrong with which."""
         groups = {group: name for name, group in names.items() if group is not None}
         refused: dict[str, str] = {}
-        if self._lanes is None or await _failure(self._lanes.ensure(groups)) is None:
+        if self._group_queues is None or await _failure(self._group_queues.ensure(groups)) is None:
             return refused
         for group, name in groups.items():
-            if error := await _failure(self._lanes.ensure([group])):
-                log.warning("lane cannot be used", queue=name, reason=str(error))
+            if error := await _failure(self._group_queues.ensure([group])):
+                log.warning("group_queue cannot be used", queue=name, reason=str(error))
                 refused[name] = str(error)
         return refused
 
@@ -157,7 +159,7 @@ class Sources:
             if since > now - health.REPLACE_SECONDS:
                 continue
             log.error(health.REPLACED, queue=name)
-            if await _failure(health.delete(self._link, name)) is None:
+            if await _failure(health.delete(self._connection, name)) is None:
                 self._lost = True
 
 

@@ -13,7 +13,7 @@ from aio_pika.exceptions import ChannelNotFoundEntity
 from socratic_bench.adapters.rabbitmq import health, topology
 from socratic_bench.adapters.rabbitmq.consumer import RabbitMQConsumer
 from socratic_bench.adapters.rabbitmq.declaring import Declared
-from socratic_bench.adapters.rabbitmq.link import Link
+from socratic_bench.adapters.rabbitmq.reconnecting import ReconnectingConnection
 from socratic_bench.consuming.cancellation import cancelled
 from socratic_bench.errors import BrokerClosed, BrokerError
 
@@ -31,11 +31,11 @@ class Watch:
 
     def __init__(
         self,
-        link: Link,
+        connection: ReconnectingConnection,
         declared: Declared,
         consumers: Collection[RabbitMQConsumer],
     ) -> None:
-        self._link = link
+        self._connection = connection
         self._declared = declared
         self._consumers = consumers
         self._missing: list[str] = []
@@ -66,7 +66,7 @@ class Watch:
 
     async def look(self) -> None:
         """Look once. Raises BrokerUnavailable and BrokerClosed."""
-        found = await health.look(self._link, self._declared.names())
+        found = await health.look(self._connection, self._declared.names())
         missing = [name for name, seen in found.items() if seen is None]
         missing += [name for name in self._declared.exchanges() if not await self._is_there(name)]
         self._missing = missing
@@ -75,7 +75,7 @@ class Watch:
         await self._probe_dead_letters()
         if missing:
             log.warning("declaring again what is missing", names=missing)
-            await self._link.restore()
+            await self._connection.restore()
             self._missing = []
 
     async def _probe_dead_letters(self) -> None:
@@ -84,7 +84,7 @@ class Watch:
             return
         self._probe_at = now + PROBE_SECONDS
         names = [topology.dead_letter_queue(name) for name in self._declared.queues]
-        leaderless = await health.leaderless(self._link, names)
+        leaderless = await health.leaderless(self._connection, names)
         self._leaderless = {name: self._leaderless.get(name, now) for name in leaderless}
         lost = [
             at for at, since in self._leaderless.items() if now - since >= health.REPLACE_SECONDS
@@ -95,7 +95,7 @@ class Watch:
     async def _replace(self, name: str) -> None:
         """Put an empty queue in its place; the server refuses while other nodes may have it."""
         try:
-            await health.delete(self._link, name)
+            await health.delete(self._connection, name)
         except BrokerClosed:
             raise
         except BrokerError as error:
@@ -103,7 +103,7 @@ class Watch:
             return
         log.error(health.REPLACED, queue=name)
         del self._leaderless[name]
-        await self._link.restore()
+        await self._connection.restore()
 
     async def _look_again_and_again(self) -> None:
         # A cancellation may get lost in the driver.
@@ -119,8 +119,8 @@ class Watch:
                 log.warning("cannot look at the server", reason=str(error), exc_info=bug)
 
     async def _is_there(self, exchange: str) -> bool:
-        async with self._link.channel() as channel:
-            return await self._link.in_time(_exists(channel, exchange))
+        async with self._connection.channel() as channel:
+            return await self._connection.in_time(_exists(channel, exchange))
 
 
 async def _exists(channel: AbstractChannel, exchange: str) -> bool:

@@ -1,7 +1,7 @@
 """How much the server may send ahead of each queue: what was redelivered often, little at a time.
 
 Whatever a killed process had been sent counts as redelivered, begun with or not. So the more often
-the parcels of a queue came back, the fewer are asked for at a time: when a parcel becomes suspect,
+the batches of a queue came back, the fewer are asked for at a time: when a batch becomes suspect,
 few others were in the same hand each time.
 """
 
@@ -9,32 +9,32 @@ from __future__ import annotations
 
 from typing import Final
 
-FEWEST_PARCELS: Final = 64
-"""Parcels the server sends ahead at least, since they are not full when there is little to do."""
+FEWEST_BATCHES: Final = 64
+"""Batches the server sends ahead at least, since they are not full when there is little to do."""
 
-FEWEST_PARCELS_OF_A_LANE: Final = 25
-"""The same of the lane of one group: what comes back comes one by one."""
+FEWEST_BATCHES_OF_A_GROUP: Final = 25
+"""The same for the queue of one group: messages that come back come one by one."""
 
 NARROWER: Final = 4
 """How many times fewer, for each redelivery after the first."""
 
 
-def parcels_ahead(prefetch: int, size: int) -> int:
-    """How many parcels of up to `size` messages the server may send ahead, of a whole queue."""
-    return min(prefetch, max(-(-prefetch // size), FEWEST_PARCELS))
+def batches_ahead(prefetch: int, size: int) -> int:
+    """How many batches of up to `size` messages the server may send ahead, of a whole queue."""
+    return min(prefetch, max(-(-prefetch // size), FEWEST_BATCHES))
 
 
-def parcels_ahead_of_a_lane(prefetch: int, size: int) -> int:
-    """How many parcels of up to `size` messages the server may send ahead, of a group's lane."""
-    return min(prefetch, max(-(-prefetch // size), FEWEST_PARCELS_OF_A_LANE))
+def batches_ahead_of_a_group(prefetch: int, size: int) -> int:
+    """How many batches of up to `size` messages the server may send ahead, of one group."""
+    return min(prefetch, max(-(-prefetch // size), FEWEST_BATCHES_OF_A_GROUP))
 
 
 class Widths:
-    """How many parcels of each queue the server may send ahead: one until the first is seen.
+    """How many batches of each queue the server may send ahead: one until the first is seen.
 
     At most `full` of them, and of those that hold several messages one more than hold
     `most_messages`: what one consumer has in hand, the others cannot begin with. The one more is
-    for what has to come while a parcel waits for the last of its messages.
+    for what has to come while a batch waits for the last of its messages.
     """
 
     def __init__(self, full: int, most_messages: int | None = None) -> None:
@@ -50,7 +50,7 @@ class Widths:
         return 1
 
     def saw(self, name: str, redeliveries: int, messages: int) -> bool:
-        """A parcel of so many messages came that was redelivered so often. Whether more may be sent
+        """A batch of so many messages came that was redelivered so often. Whether more may be sent
         ahead now.
         """
         full = self._full

@@ -1,8 +1,8 @@
-"""Messages as they are on the wire: one by one, or several as a parcel.
+"""Messages as they are on the wire: one by one, or several as a batch.
 
-A single message is a CloudEvent in structured mode, a parcel is CloudEvents' batch format: a JSON
+A single message is a CloudEvent in structured mode, a batch is CloudEvents' batch format: a JSON
 array of events. What the events say of themselves stands in AMQP's properties and headers too, so
-that a person can read it in RabbitMQ's management page, and so that a parcel can be taken apart
+that a person can read it in RabbitMQ's management page, and so that a batch can be taken apart
 without reading JSON.
 """
 
@@ -20,10 +20,10 @@ from socratic_bench.adapters.rabbitmq.topology import GROUP_HEADER
 from socratic_bench.ports.broker import Message
 
 SINGLE: Final = "application/cloudevents+json"
-PARCEL: Final = "application/cloudevents-batch+json"
+BATCH: Final = "application/cloudevents-batch+json"
 
-PARCEL_BYTES: Final = 512 * 1024
-"""A parcel that has as many bytes is full, however few messages it holds."""
+BATCH_BYTES: Final = 512 * 1024
+"""A batch that has as many bytes is full, however few messages it holds."""
 
 ATTEMPTS_HEADER: Final = "socratic-attempts"
 """How many counted retries it has behind it. A consumer writes it into the copy it publishes."""
@@ -41,7 +41,7 @@ _ID, _TYPE = "cloudEvents:id", "cloudEvents:type"
 _SOURCE, _SUBJECT = "cloudEvents:source", "cloudEvents:subject"
 _CORRELATION = "cloudEvents:correlationid"
 _PARTS = "socratic-parts"
-"""Of each message of a parcel: its id, its group, and how many bytes it has."""
+"""Of each message of a batch: its id, its group, and how many bytes it has."""
 
 _SHORT = 255
 """Bytes that a property may have."""
@@ -49,21 +49,21 @@ _SHORT = 255
 _BEGIN, _BETWEEN, _END = b"[\n", b",\n", b"\n]"
 
 
-def parcels(messages: Sequence[Message], size: int) -> Iterator[list[Message]]:
-    """`messages` in order, at most `size` of them and about PARCEL_BYTES at a time."""
-    parcel: list[Message] = []
+def batches(messages: Sequence[Message], size: int) -> Iterator[list[Message]]:
+    """`messages` in order, at most `size` of them and about BATCH_BYTES at a time."""
+    batch: list[Message] = []
     length = 0
     for message in messages:
-        if parcel and (len(parcel) >= size or length + len(message.body) > PARCEL_BYTES):
-            yield parcel
-            parcel, length = [], 0
-        parcel.append(message)
+        if batch and (len(batch) >= size or length + len(message.body) > BATCH_BYTES):
+            yield batch
+            batch, length = [], 0
+        batch.append(message)
         length += len(message.body)
-    if parcel:
-        yield parcel
+    if batch:
+        yield batch
 
 
-def packed(
+def to_amqp(
     messages: Sequence[Message],
     *,
     attempts: int = 0,
@@ -71,7 +71,7 @@ def packed(
     reason: str | None = None,
     due: float | None = None,
 ) -> AmqpMessage:
-    """One message, or several of one type as a parcel, ready to be published."""
+    """One message, or several of one type as a batch, ready to be published."""
     first = messages[0]
     headers: dict[str, Any] = {GROUP_HEADER: first.group, _TYPE: first.type}
     if attempts:
@@ -98,7 +98,7 @@ def packed(
     return AmqpMessage(
         body,
         headers=headers,
-        content_type=SINGLE if len(messages) == 1 else PARCEL,
+        content_type=SINGLE if len(messages) == 1 else BATCH,
         delivery_mode=DeliveryMode.PERSISTENT,
         message_id=_short(first.id),
         type=_short(first.type),
@@ -107,7 +107,7 @@ def packed(
     )
 
 
-def unpacked(incoming: AbstractIncomingMessage) -> list[Message]:
+def from_amqp(incoming: AbstractIncomingMessage) -> list[Message]:
     """The messages in `incoming`, one at least. What somebody else put there comes as it is."""
     headers = incoming.headers
     event_type = _text(headers.get(_TYPE)) or incoming.type or ""

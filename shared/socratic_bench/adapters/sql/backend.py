@@ -9,7 +9,7 @@ from pathlib import Path
 
 from sqlalchemy import Connection
 
-from socratic_bench.adapters.sql import sqlite_engine, sqlite_faults
+from socratic_bench.adapters.sql import sqlite_engine, sqlite_errors
 from socratic_bench.adapters.sql.transactions import Engine
 from socratic_bench.errors import InvalidSettings, StoreError
 
@@ -77,7 +77,7 @@ def _sqlite(name: str) -> Backend:
         reading=lambda: sqlite_engine.reading_engine(path),
         readers=sqlite_engine.READERS,
         errors=(sqlite3.Error, OverflowError),
-        explain=lambda error: sqlite_faults.explain(error, path),
+        explain=lambda error: sqlite_errors.explain(error, path),
     )
 
 
@@ -86,7 +86,7 @@ def _postgresql(url: str) -> Backend:
         from socratic_bench.adapters.sql import (  # noqa: PLC0415 - the driver is an extra
             postgresql_address,
             postgresql_engine,
-            postgresql_faults,
+            postgresql_errors,
         )
     except ModuleNotFoundError as error:
         raise InvalidSettings(
@@ -103,6 +103,6 @@ def _postgresql(url: str) -> Backend:
         writers=postgresql_engine.WRITERS,
         reading=lambda: postgresql_engine.reading_engine(address),
         readers=postgresql_engine.READERS,
-        errors=postgresql_faults.ERRORS,
-        explain=lambda error: postgresql_faults.explain(error, address.name),
+        errors=postgresql_errors.ERRORS,
+        explain=lambda error: postgresql_errors.explain(error, address.name),
     )

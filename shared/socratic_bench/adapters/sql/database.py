@@ -16,7 +16,7 @@ from socratic_bench.adapters.sql.transactions import (
     Connections,
     Transaction,
 )
-from socratic_bench.consuming.cancellation import to_the_end
+from socratic_bench.consuming.cancellation import finish_despite_cancel
 from socratic_bench.errors import StoreError
 
 
@@ -25,7 +25,7 @@ class Database:
 
     def __init__(self, backend: Backend) -> None:
         self._backend = backend
-        self._faults: tuple[type[Exception], ...] = (SQLAlchemyError, OSError, *backend.errors)
+        self._errors: tuple[type[Exception], ...] = (SQLAlchemyError, OSError, *backend.errors)
         self._writing = Connections(backend.writing(), backend.writers)
         self._reading = Connections(backend.reading(), backend.readers)
         self._in_use = 0
@@ -49,7 +49,7 @@ class Database:
         In a thread: Alembic reads and runs files.
         """
         with self._in_use_by_one():
-            await to_the_end(asyncio.to_thread(self._prepare))
+            await finish_despite_cancel(asyncio.to_thread(self._prepare))
 
     @asynccontextmanager
     async def write(self) -> AsyncIterator[Transaction]:
@@ -86,7 +86,7 @@ class Database:
         self._idle.clear()
         try:
             yield
-        except self._faults as error:
+        except self._errors as error:
             raise self._backend.explain(error) from error
         finally:
             self._in_use -= 1

@@ -18,7 +18,7 @@ from sqlalchemy.exc import DisconnectionError
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
 from socratic_bench.adapters.sql.postgresql_address import PostgreSQLAddress
-from socratic_bench.adapters.sql.postgresql_faults import ERRORS, explain, has_lost_track
+from socratic_bench.adapters.sql.postgresql_errors import ERRORS, explain, has_lost_track
 from socratic_bench.adapters.sql.postgresql_sessions import NativeEngine
 from socratic_bench.errors import StoreBroken
 

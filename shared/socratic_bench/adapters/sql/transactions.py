@@ -11,7 +11,7 @@ from typing import Any, Protocol, TypeAlias
 from sqlalchemy import Executable
 from sqlalchemy import Row as ResultRow
 
-from socratic_bench.consuming.cancellation import to_the_end
+from socratic_bench.consuming.cancellation import finish_despite_cancel
 
 WAIT_SECONDS = 30.0
 """How long a transaction waits for a connection."""
@@ -80,15 +80,15 @@ class Transaction:
 
     async def execute(self, statement: Executable, parameters: Parameters | None = None) -> Rows:
         """Execute for these parameters, or for each of these; returns the rows it gives."""
-        return await to_the_end(self._session.execute(statement, parameters))
+        return await finish_despite_cancel(self._session.execute(statement, parameters))
 
     async def insert(self, insertion: Insertion, rows: Sequence[Row], **others: Any) -> Keys:
         """Insert these rows; returns the keys of those that were written."""
-        return await to_the_end(self._session.insert(insertion, rows, others))
+        return await finish_despite_cancel(self._session.insert(insertion, rows, others))
 
     async def restart(self) -> None:
         """Undo everything so far, let go of every lock, and begin anew."""
-        await to_the_end(self._session.rollback())
+        await finish_despite_cancel(self._session.rollback())
 
 
 class Connections:
@@ -112,10 +112,10 @@ class Connections:
         session = self._engine.session()
         try:
             yield Transaction(session)
-            await to_the_end(session.commit())
+            await finish_despite_cancel(session.commit())
         finally:
             try:
-                await to_the_end(session.close())
+                await finish_despite_cancel(session.close())
             finally:
                 self._free.release()
 

@@ -107,7 +107,7 @@ class PauseKeeper:
     def __init__(self) -> None:
         self.kept: dict[str, Pause] = {}
         self.told: list[PauseNews] = []
-        self.is_away = False
+        self.is_unavailable = False
         self.is_silent = False
 
     async def pauses(self, news: Sequence[PauseNews]) -> dict[str, PauseAnswer]:
@@ -115,7 +115,7 @@ class PauseKeeper:
         await asyncio.sleep(0.005)
         if self.is_silent:
             await asyncio.Event().wait()
-        if self.is_away:
+        if self.is_unavailable:
             raise StoreUnavailable("the database is starting up")
         answers = {}
         for each in news:

@@ -35,7 +35,7 @@ class Account:
         self.claims = []
         self.parts = {}
         self.wants = {}
-        self.is_away = False
+        self.is_unavailable = False
         self.is_silent = False
 
     async def share(self, claims, owner, seconds):
@@ -43,7 +43,7 @@ class Account:
         self.claims.append((at, owner, list(claims)))
         if self.is_silent:
             await asyncio.Event().wait()
-        if self.is_away:
+        if self.is_unavailable:
             raise StoreUnavailable("the database is starting up")
         granted = {}
         for scope, total, wants in claims:
@@ -122,12 +122,12 @@ async def test_the_first_to_wait_does_not_wait_for_the_next_beat():
 @virtual
 async def test_nobody_passes_before_the_store_has_granted_anything():
     account = Account()
-    account.is_away = True
+    account.is_unavailable = True
     async with Runner(account, "one") as runner:
         runner.keep_calling(3)
         await asyncio.sleep(30)
         assert runner.limiter.in_flight == 0
-        account.is_away = False
+        account.is_unavailable = False
         await asyncio.sleep(BEAT)
         assert runner.limiter.in_flight == 1
 
@@ -135,7 +135,7 @@ async def test_nobody_passes_before_the_store_has_granted_anything():
 @virtual
 async def test_a_model_without_ceilings_waits_for_no_share():
     account = Account()
-    account.is_away = True
+    account.is_unavailable = True
     async with Runner(account, "one", FREE) as runner:
         runner.keep_calling(3)
         await asyncio.sleep(1)
@@ -202,12 +202,12 @@ async def test_while_the_store_is_away_a_share_is_used_only_as_long_as_it_is_cer
         runner.keep_calling(50)
         await asyncio.sleep(30)
         granted = max(at for at, _, _ in account.claims)
-        account.is_away = True
+        account.is_unavailable = True
         await asyncio.sleep(granted + VALID - MARGIN - now() - 0.1)
         assert runner.limiter.in_flight == 10
         await asyncio.sleep(0.2 + SECONDS)
         assert runner.limiter.in_flight == 0, "calls that were in flight have ended by now"
-        account.is_away = False
+        account.is_unavailable = False
         await asyncio.sleep(BEAT)
         assert runner.limiter.in_flight == 10
 
@@ -229,12 +229,12 @@ async def test_one_claim_that_is_never_answered_does_not_cost_the_share():
 @virtual
 async def test_a_store_that_is_away_is_told_once_and_so_is_its_return():
     account = Account()
-    account.is_away = True
+    account.is_unavailable = True
     with capture_logs() as told:
         async with Runner(account, "one") as runner:
             runner.keep_calling(1)
             await asyncio.sleep(20)
-            account.is_away = False
+            account.is_unavailable = False
             await asyncio.sleep(20)
     told = [entry for entry in told if entry["log_level"] != "debug"]
     assert [(entry["log_level"], entry.get("reason")) for entry in told] == [

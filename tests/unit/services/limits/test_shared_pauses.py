@@ -132,13 +132,13 @@ async def test_who_cannot_wait_for_a_long_pause_that_another_was_asked_for_is_wo
 @virtual
 async def test_while_the_store_is_away_each_runner_goes_by_what_it_is_told_itself():
     keeper = PauseKeeper()
-    keeper.is_away = True
+    keeper.is_unavailable = True
     with capture_logs() as told:
         async with Runner(keeper) as one:
             assert await one.call(REFUSED) <= AT_ONCE
             first, second = await one.call(REFUSED), await one.call()
             assert second - first == pytest.approx(1, abs=AT_ONCE)
-            keeper.is_away = False
+            keeper.is_unavailable = False
             call = asyncio.create_task(one.call(REFUSED))
             await asyncio.sleep(2 * BEAT)
             await call

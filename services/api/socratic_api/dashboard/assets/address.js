@@ -1,6 +1,6 @@
 // What is shown stands in the address, so that every view can be linked.
 
-const ORDERS = ["cheapest", "dearest"];
+const ORDERS = ["cheapest", "most-expensive"];
 
 export function readAddress() {
   const query = new URLSearchParams(location.search);

@@ -26,7 +26,7 @@ export function anyCost(models) {
 /** The models in the order of the view, each with its rank by score; unknown costs stand last. */
 function ordered(models, order) {
   const ranked = models.map((model, index) => ({ model, rank: index + 1 }));
-  const sign = { cheapest: 1, dearest: -1 }[order];
+  const sign = { cheapest: 1, "most-expensive": -1 }[order];
   if (!sign) return ranked;
   const last = ({ model }) => model.total_cost_usd === null;
   return ranked.sort((a, b) =>

@@ -12,7 +12,7 @@ const RESTING_MS = 15_000;
 const AWAY_MS = 5_000;
 const FILTER_FROM = 10;
 const STATES = {
-  at_work: ["Running", ""],
+  running: ["Running", ""],
   paused: ["Paused", " Resume it to go on."],
   cancelled: ["Cancelled", ""],
   overdue: ["Past the deadline", ""],
@@ -33,15 +33,15 @@ const ranking = new Ranking(byId("rows"), (model) => {
   showRanking();
 });
 
-function undone() {
+function pending() {
   return comparison?.experiments.filter((each) => each.done < each.planned) ?? [];
 }
 
 /** How the experiments that are not done stand: at work, unless all of them have stopped for one reason. */
 function standing() {
-  const found = new Set(undone().map((each) => states.get(each.experiment_id)));
+  const found = new Set(pending().map((each) => states.get(each.experiment_id)));
   const [only] = found.size === 1 ? found : [];
-  return only in STATES ? only : "at_work";
+  return only in STATES ? only : "running";
 }
 
 function showSummary() {
@@ -75,7 +75,7 @@ function showProgress() {
   const [planned, done] = ["planned", "done"].map((key) =>
     comparison.experiments.reduce((sum, each) => sum + each[key], 0));
   const [state, advice] = STATES[standing()];
-  toggle(byId("progress"), undone().length > 0);
+  toggle(byId("progress"), pending().length > 0);
   byId("progress-bar").value = planned ? done / planned : 0;
   say(byId("progress-text"), `${state}: ${count(done)} of ${count(planned)} runs done (${percent(planned ? done / planned : 0)}).${advice}`);
 }
@@ -170,12 +170,12 @@ async function refresh() {
       ({ etag, data: comparison } = answer);
       showAll();
     }
-    if (answer.data || undone().length) {
+    if (answer.data || pending().length) {
       await showChoices();
       showProgress();
     }
     showUpdated();
-    if (undone().length && standing() !== "out_of_budget") wait = RUNNING_MS;
+    if (pending().length && standing() !== "out_of_budget") wait = RUNNING_MS;
   } catch (error) {
     if (mine !== round) return;
     showAway(error);

@@ -12,7 +12,7 @@ from pamqp.exceptions import PAMQPException
 _FAULTS: Final = (AMQPError, PAMQPException, OSError, TimeoutError, RuntimeError)
 
 
-def is_fault(error: BaseException | None) -> bool:
+def is_connection_error(error: BaseException | None) -> bool:
     """Whether an error is the connection's, and no mistake of ours.
 
     The driver raises RuntimeError for what is asked of a closed connection, and a plain Exception
@@ -22,10 +22,10 @@ def is_fault(error: BaseException | None) -> bool:
 
 
 @contextmanager
-def despite_faults() -> Iterator[None]:
+def ignoring_connection_errors() -> Iterator[None]:
     """For what need not be done where the connection is lost."""
     try:
         yield
     except Exception as error:
-        if not is_fault(error):
+        if not is_connection_error(error):
             raise

@@ -12,7 +12,7 @@ from yarl import URL
 from socratic_bench.adapters.rabbitmq import listener as listening
 from socratic_bench.adapters.rabbitmq import topology, watch
 from socratic_bench.adapters.rabbitmq.broker import RabbitMQBroker
-from socratic_bench.adapters.rabbitmq.link import connect
+from socratic_bench.adapters.rabbitmq.reconnecting import connect
 from socratic_bench.ports.broker import Consumer, WorkQueue
 from tests.contract.broker.traffic import Traffic, ids, message, new_queue
 from tests.integration.rabbitmq.conftest import stranger
@@ -45,8 +45,8 @@ async def brokers(url: str, queue: WorkQueue) -> AsyncIterator[list[RabbitMQBrok
     await delete(url, [queue], GROUPS)
 
 
-def lane(url: str, queue: WorkQueue, group: str) -> str:
-    return topology.lane(topology.named(queue.name, URL(url).query["namespace"]), group)
+def group_queue(url: str, queue: WorkQueue, group: str) -> str:
+    return topology.group_queue(topology.named(queue.name, URL(url).query["namespace"]), group)
 
 
 async def test_a_consumer_serves_the_groups_it_is_told_of_whoever_declares_them_first(
@@ -73,7 +73,7 @@ async def test_a_group_that_is_not_named_any_more_is_left_to_others(
         consumer.serve(["b"])
 
         async def served() -> bool:
-            return lane_names(consumer._intake._sources.consumed) == {"b"}
+            return group_queue_names(consumer._intake._sources.consumed) == {"b"}
 
         await traffic.until_is(served, True)
         await publisher.publish([message(queue, 2, "a"), message(queue, 2, "b")])
@@ -83,12 +83,12 @@ async def test_a_group_that_is_not_named_any_more_is_left_to_others(
         await traffic.until_is(lambda: publisher.depth(queue.name, "a"), 1)
 
 
-def lane_names(consumed: dict[str, list[str]]) -> set[str]:
+def group_queue_names(consumed: dict[str, list[str]]) -> set[str]:
     readable = {name.rpartition(".")[2].rpartition("-")[0] for name in consumed}
     return readable - {""}
 
 
-async def test_a_lane_that_was_deleted_comes_back_and_stops_no_other(
+async def test_a_group_queue_that_was_deleted_comes_back_and_stops_no_other(
     url: str, brokers: list[RabbitMQBroker], queue: WorkQueue, traffic: Traffic
 ) -> None:
     publisher, other = brokers
@@ -98,7 +98,7 @@ async def test_a_lane_that_was_deleted_comes_back_and_stops_no_other(
         both = [message(queue, number, group) for group in "ab" for number in (1, 2)]
         await publisher.publish(both)
         in_hand = await traffic.take(consumer, 4)
-        await channel.queue_delete(lane(url, queue, "a"))
+        await channel.queue_delete(group_queue(url, queue, "a"))
         await publisher.publish([message(queue, 3, "b")])
         again = await traffic.take(consumer, 1)
         assert ids(again) == ["b/3"]
@@ -120,13 +120,13 @@ async def published_until_received(
     return ids(receiving.result())[0]
 
 
-async def test_a_lane_that_was_declared_differently_stops_no_other_and_is_named(
+async def test_a_group_queue_that_was_declared_differently_stops_no_other_and_is_named(
     url: str, brokers: list[RabbitMQBroker], queue: WorkQueue, traffic: Traffic
 ) -> None:
     publisher, other = brokers
-    broken = lane(url, queue, "b")
+    broken = group_queue(url, queue, "b")
     async with stranger(url) as channel:
-        arguments = {**topology.LANE_ARGUMENTS, "x-delivery-limit": 5}
+        arguments = {**topology.GROUP_QUEUE_ARGUMENTS, "x-delivery-limit": 5}
         await channel.declare_queue(broken, durable=True, arguments=arguments)
     async with other.consume(queue.name, prefetch=9) as consumer:
         consumer.serve(["a", "b", "c"])
@@ -137,13 +137,13 @@ async def test_a_lane_that_was_declared_differently_stops_no_other_and_is_named(
         assert "declared differently" in problem
 
 
-async def test_a_lane_of_an_earlier_version_is_used_as_it_is(
+async def test_a_group_queue_of_an_earlier_version_is_used_as_it_is(
     url: str, brokers: list[RabbitMQBroker], queue: WorkQueue, traffic: Traffic
 ) -> None:
     publisher, other = brokers
     async with stranger(url) as channel:
         arguments = {"x-queue-type": "quorum", "x-delivery-limit": 1_000_000_000}
-        await channel.declare_queue(lane(url, queue, "b"), durable=True, arguments=arguments)
+        await channel.declare_queue(group_queue(url, queue, "b"), durable=True, arguments=arguments)
     await publisher.publish([message(queue, 1, group) for group in GROUPS])
     async with other.consume(queue.name, prefetch=9) as consumer:
         consumer.serve(GROUPS)
@@ -235,7 +235,7 @@ async def test_who_connects_just_after_a_queue_was_deleted_cuts_no_consumer_off(
 async def test_a_few_messages_of_a_group_are_shared_by_several_consumers(
     url: str, traffic: Traffic
 ) -> None:
-    queue = new_queue(separate_groups=True, parcel=50)
+    queue = new_queue(separate_groups=True, batch=50)
     broker = RabbitMQBroker(url)
     try:
         await broker.declare([queue])

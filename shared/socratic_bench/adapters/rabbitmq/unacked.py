@@ -1,4 +1,4 @@
-"""What a consumer holds: parcels from the server, taken apart, until all of each is settled."""
+"""What a consumer holds: batches from the server, taken apart, until all of each is settled."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from socratic_bench.ports.broker import Delivery, Message
 
 
 @dataclass(slots=True, eq=False)
-class Parcel:
+class Batch:
     """One message of the server, as it came, with one or several of ours in it."""
 
     incoming: AbstractIncomingMessage
@@ -42,14 +42,14 @@ class Parcel:
 
 
 class Part(NamedTuple):
-    """One message of a parcel."""
+    """One message of a batch."""
 
     delivery: Delivery
-    parcel: Parcel
+    batch: Batch
 
 
-class Holdings:
-    """Parcels, and what of them waits and what is in hand. Does no input or output."""
+class UnackedMessages:
+    """Batches, and what of them waits and what is in hand. Does no input or output."""
 
     def __init__(
         self,
@@ -70,7 +70,7 @@ class Holdings:
         self.seclusion = Seclusion()
         self._moving = 0
         self._in_hand: dict[int, Part] = {}
-        self._parcels: dict[Parcel, None] = {}
+        self._batches: dict[Batch, None] = {}
         self._receipts = receipts
 
     def arrive(
@@ -80,9 +80,9 @@ class Holdings:
         attempt: int,
         now: float,
     ) -> None:
-        """Take a parcel in; what is in it waits for its turn."""
-        for part in self._parts(Parcel(incoming, now), messages, attempt):
-            name = self._lane_of(part.delivery.message)
+        """Take a batch in; what is in it waits for its turn."""
+        for part in self._parts(Batch(incoming, now), messages, attempt):
+            name = self._group_queue_of(part.delivery.message)
             waiting = self._waiting.setdefault(name, deque())
             waiting.append(part)
             if len(waiting) == 1:
@@ -98,40 +98,40 @@ class Holdings:
         alone_for: float,
     ) -> None:
         """Take a suspect in; from now on nothing else is handed out until it had its turn."""
-        parcel = Parcel(incoming, now, alone_for=alone_for)
-        self._suspects.extend(self._parts(parcel, messages, attempt))
+        batch = Batch(incoming, now, alone_for=alone_for)
+        self._suspects.extend(self._parts(batch, messages, attempt))
         self._wake_receiver()
 
-    def keep(self, incoming: AbstractIncomingMessage, now: float) -> Parcel:
-        """Take a parcel in that is being moved elsewhere; nothing of it is to be handed out.
+    def keep(self, incoming: AbstractIncomingMessage, now: float) -> Batch:
+        """Take a batch in that is being moved elsewhere; nothing of it is to be handed out.
 
         Until it is `moved` no suspect is handed out: one that ended the process before the server
         knows of the move would be there twice, and twice a dead letter.
         """
-        parcel = Parcel(incoming, now)
-        self._parcels[parcel] = None
+        batch = Batch(incoming, now)
+        self._batches[batch] = None
         self._moving += 1
-        return parcel
+        return batch
 
     def moved(self) -> None:
-        """A parcel that was kept is settled, one way or the other."""
+        """A batch that was kept is settled, one way or the other."""
         self._moving -= 1
         self._wake_receiver()
 
-    def let_go(self, parcel: Parcel) -> bool:
-        """Whether a parcel is still held; it is not any more after this."""
-        held = parcel in self._parcels
-        self._parcels.pop(parcel, None)
-        return held
+    def release(self, batch: Batch) -> bool:
+        """Whether a batch is still unacked; it is not any more after this."""
+        unacked = batch in self._batches
+        self._batches.pop(batch, None)
+        return unacked
 
     def count(self, group: str) -> int:
-        """How many messages of a group are held."""
+        """How many messages of a group are unacked."""
         waiting = chain(self._in_hand.values(), self._suspects, *self._waiting.values())
         return sum(part.delivery.message.group == group for part in waiting)
 
     def tags(self) -> set[str]:
-        """The tags of the server's consumers of which something is held."""
-        return {parcel.incoming.consumer_tag or "" for parcel in self._parcels}
+        """The tags of the server's consumers of which something is unacked."""
+        return {batch.incoming.consumer_tag or "" for batch in self._batches}
 
     def clear(self, now: float) -> bool:
         """Whether the suspect that was alone in hand need not be so any more, from now on."""
@@ -146,7 +146,7 @@ class Holdings:
             return []
         if self._suspects:
             suspect = self._suspects.popleft()
-            self.seclusion.begin(suspect.delivery.receipt, now + suspect.parcel.alone_for)
+            self.seclusion.begin(suspect.delivery.receipt, now + suspect.batch.alone_for)
             return [self._hand_out(suspect)]
         taken: list[Delivery] = []
         limit = min(limit, self._prefetch - len(self._in_hand))
@@ -165,11 +165,11 @@ class Holdings:
             raise self.lost(delivery.message.id)
         return part
 
-    def settle(self, deliveries: Iterable[Delivery]) -> tuple[list[Parcel], list[Delivery]]:
-        """Let go of deliveries; returns the parcels that are done by that, and what was not in
+    def settle(self, deliveries: Iterable[Delivery]) -> tuple[list[Batch], list[Delivery]]:
+        """Let go of deliveries; returns the batches that are done by that, and what was not in
         hand.
         """
-        done: list[Parcel] = []
+        done: list[Batch] = []
         stale: list[Delivery] = []
         for delivery in deliveries:
             part = self._in_hand.pop(delivery.receipt, None)
@@ -177,44 +177,44 @@ class Holdings:
                 stale.append(delivery)
                 continue
             self.seclusion.settled(delivery.receipt)
-            if not part.parcel.suspect:
-                name = self._lane_of(delivery.message)
+            if not part.batch.suspect:
+                name = self._group_queue_of(delivery.message)
                 self._turns.settled(name, self._waiting.get(name))
-            part.parcel.unsettled.discard(delivery.receipt)
-            if not part.parcel.unsettled:
-                self._parcels.pop(part.parcel, None)
-                done.append(part.parcel)
+            part.batch.unsettled.discard(delivery.receipt)
+            if not part.batch.unsettled:
+                self._batches.pop(part.batch, None)
+                done.append(part.batch)
         self._wake_receiver()
         return done, stale
 
-    def take_back(self) -> list[tuple[Parcel, list[Part]]]:
-        """What waits of each parcel; it is forgotten by this, and so is a parcel that is done."""
-        taken: dict[Parcel, list[Part]] = {}
+    def take_back(self) -> list[tuple[Batch, list[Part]]]:
+        """What waits of each batch; it is forgotten by this, and so is a batch that is done."""
+        taken: dict[Batch, list[Part]] = {}
         for part in chain(self._suspects, *self._waiting.values()):
-            part.parcel.unsettled.discard(part.delivery.receipt)
-            taken.setdefault(part.parcel, []).append(part)
+            part.batch.unsettled.discard(part.delivery.receipt)
+            taken.setdefault(part.batch, []).append(part)
         self._forget_waiting()
-        for parcel in taken:
-            if not parcel.unsettled:
-                del self._parcels[parcel]
+        for batch in taken:
+            if not batch.unsettled:
+                del self._batches[batch]
         return list(taken.items())
 
-    def give_up_since(self, then: float) -> list[tuple[Parcel, list[Part], list[Part]]]:
-        """The parcels that arrived before `then` and are not done.
+    def give_up_since(self, then: float) -> list[tuple[Batch, list[Part], list[Part]]]:
+        """The batches that arrived before `then` and are not done.
 
         With what of each is in hand, and stays so, and what waited, and is forgotten by this.
         """
-        given_up: list[tuple[Parcel, list[Part], list[Part]]] = []
-        for parcel in list(self._parcels):
-            if parcel.arrived > then or parcel.given_up or not parcel.unsettled:
+        given_up: list[tuple[Batch, list[Part], list[Part]]] = []
+        for batch in list(self._batches):
+            if batch.arrived > then or batch.given_up or not batch.unsettled:
                 continue
-            parcel.given_up = True
-            waited = self._stop_waiting(parcel)
-            parcel.unsettled.difference_update(part.delivery.receipt for part in waited)
-            in_hand = [self._in_hand[receipt] for receipt in sorted(parcel.unsettled)]
+            batch.given_up = True
+            waited = self._stop_waiting(batch)
+            batch.unsettled.difference_update(part.delivery.receipt for part in waited)
+            in_hand = [self._in_hand[receipt] for receipt in sorted(batch.unsettled)]
             if not in_hand:
-                del self._parcels[parcel]
-            given_up.append((parcel, in_hand, waited))
+                del self._batches[batch]
+            given_up.append((batch, in_hand, waited))
         return given_up
 
     def lose_all(self) -> set[str]:
@@ -225,11 +225,11 @@ class Holdings:
         spared = {part.delivery.message.id for part in self._suspects}
         self._forget_waiting()
         for part in self._in_hand.values():
-            if not part.parcel.suspect:
-                self._turns.settled(self._lane_of(part.delivery.message), None)
+            if not part.batch.suspect:
+                self._turns.settled(self._group_queue_of(part.delivery.message), None)
         self._in_hand.clear()
         self.seclusion.forget_all()
-        self._parcels.clear()
+        self._batches.clear()
         return spared
 
     def lost(self, message_id: str, count: int = 1) -> DeliveryLost:
@@ -247,35 +247,35 @@ class Holdings:
         self._waiting.clear()
         self._suspects.clear()
 
-    def _parts(self, parcel: Parcel, messages: Iterable[Message], attempt: int) -> list[Part]:
-        self._parcels[parcel] = None
+    def _parts(self, batch: Batch, messages: Iterable[Message], attempt: int) -> list[Part]:
+        self._batches[batch] = None
         parts = [
-            Part(Delivery(message, attempt, next(self._receipts), parcel.suspect), parcel)
+            Part(Delivery(message, attempt, next(self._receipts), batch.suspect), batch)
             for message in messages
         ]
-        parcel.unsettled.update(part.delivery.receipt for part in parts)
+        batch.unsettled.update(part.delivery.receipt for part in parts)
         return parts
 
     def _hand_out(self, part: Part) -> Delivery:
         self._in_hand[part.delivery.receipt] = part
         return part.delivery
 
-    def _stop_waiting(self, parcel: Parcel) -> list[Part]:
-        if parcel.suspect:
-            stopped = [part for part in self._suspects if part.parcel is parcel]
-            self._suspects = deque(part for part in self._suspects if part.parcel is not parcel)
+    def _stop_waiting(self, batch: Batch) -> list[Part]:
+        if batch.suspect:
+            stopped = [part for part in self._suspects if part.batch is batch]
+            self._suspects = deque(part for part in self._suspects if part.batch is not batch)
             self._wake_receiver()
             return stopped
         stopped = []
         names = {
             name
             for name, waiting in self._waiting.items()
-            if any(part.parcel is parcel for part in waiting)
+            if any(part.batch is batch for part in waiting)
         }
         for name in names:
             waiting = self._waiting[name]
-            stopped += (part for part in waiting if part.parcel is parcel)
-            left = [part for part in waiting if part.parcel is not parcel]
+            stopped += (part for part in waiting if part.batch is batch)
+            left = [part for part in waiting if part.batch is not batch]
             waiting.clear()
             waiting.extend(left)
             if not left:
@@ -283,7 +283,7 @@ class Holdings:
                 self._turns.withdraw(name)
         return stopped
 
-    def _lane_of(self, message: Message) -> str:
+    def _group_queue_of(self, message: Message) -> str:
         return message.group if self._separate_groups else ""
 
     def _may_take(self) -> bool:

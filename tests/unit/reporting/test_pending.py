@@ -7,7 +7,7 @@ from collections.abc import Collection
 import pytest
 
 from socratic_bench.adapters.sql.store import SqlStore
-from socratic_bench.reporting.undone import UndoneRun, WaitsFor, undone_runs
+from socratic_bench.reporting.pending import PendingRun, WaitsFor, pending_runs
 from tests.contract.store.facts import a_failure, a_response, a_score, an_experiment
 
 PLANNED = an_experiment(models=2, scenarios=3, repeats=3)
@@ -29,8 +29,8 @@ def asked(store: SqlStore, monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return sizes
 
 
-async def undone(store: SqlStore, experiment=PLANNED, **options) -> list[UndoneRun]:
-    return [run async for run in undone_runs(experiment, store, **options)]
+async def pending(store: SqlStore, experiment=PLANNED, **options) -> list[PendingRun]:
+    return [run async for run in pending_runs(experiment, store, **options)]
 
 
 def ids(runs: Collection[object]) -> list[str]:
@@ -40,7 +40,7 @@ def ids(runs: Collection[object]) -> list[str]:
 async def test_before_anything_is_done_every_run_is_named_in_the_order_of_the_plan(store):
     await store.register(PLANNED)
 
-    runs = await undone(store, batch_size=4)
+    runs = await pending(store, batch_size=4)
 
     assert ids(runs) == ids(RUNS)
     assert {run.waits_for for run in runs} == {WaitsFor.RESPONSE}
@@ -54,7 +54,7 @@ async def test_scored_and_failed_runs_are_done(store):
     scored, failed, *others = RUNS
     await store.fold([a_score(scored)], [a_failure(failed)])
 
-    assert ids(await undone(store)) == ids(others)
+    assert ids(await pending(store)) == ids(others)
 
 
 async def test_a_run_with_a_stored_response_waits_for_its_score(store):
@@ -62,7 +62,7 @@ async def test_a_run_with_a_stored_response_waits_for_its_score(store):
     answered, *_ = RUNS
     await store.record([a_response(answered)])
 
-    first, *others = await undone(store)
+    first, *others = await pending(store)
 
     assert (first.run_id, first.waits_for) == (answered.run_id, WaitsFor.SCORE)
     assert {run.waits_for for run in others} == {WaitsFor.RESPONSE}
@@ -75,7 +75,7 @@ async def test_a_run_that_stopped_between_two_turns_waits_for_the_next_response(
     await store.record([a_response(run, turn=turn, last_turn=False) for turn in (1, 2)])
     await store.fold([a_score(run, turn=turn, last_turn=False) for turn in (1, 2)], ())
 
-    first, *_ = await undone(store, planned)
+    first, *_ = await pending(store, planned)
 
     assert (first.waits_for, first.turns_answered, first.turns) == (WaitsFor.RESPONSE, 2, 3)
 
@@ -88,7 +88,7 @@ async def test_a_run_whose_early_turn_lost_its_score_is_named_though_it_counts_a
     await store.fold([a_score(run, turn=2)], ())
     assert (await store.progress(planned.experiment_id)).done == 1
 
-    first, *_ = await undone(store, planned)
+    first, *_ = await pending(store, planned)
 
     assert (first.run_id, first.waits_for) == (run.run_id, WaitsFor.SCORE)
 
@@ -97,7 +97,7 @@ async def test_nothing_is_named_once_everything_is_done(store):
     await store.register(PLANNED)
     await store.fold([a_score(run) for run in RUNS], ())
 
-    assert await undone(store, batch_size=5) == []
+    assert await pending(store, batch_size=5) == []
 
 
 async def test_the_store_is_asked_about_one_batch_at_a_time_and_only_when_it_is_needed(
@@ -105,7 +105,7 @@ async def test_the_store_is_asked_about_one_batch_at_a_time_and_only_when_it_is_
 ):
     await store.register(PLANNED)
 
-    naming = undone_runs(PLANNED, store, batch_size=4)
+    naming = pending_runs(PLANNED, store, batch_size=4)
     await anext(naming)
     assert asked == [4, 4]
     await naming.aclose()
@@ -115,5 +115,5 @@ async def test_responses_are_looked_up_only_for_what_is_not_done(store, asked):
     await store.register(PLANNED)
     await store.fold([a_score(run) for run in RUNS[1:]], ())
 
-    assert ids(await undone(store, batch_size=6)) == ids(RUNS[:1])
+    assert ids(await pending(store, batch_size=6)) == ids(RUNS[:1])
     assert asked == [6, 1, 6, 6]

@@ -26,7 +26,7 @@ class WaitsFor(StrEnum):
     """Every answer is stored, and one of them has no score yet."""
 
 
-class UndoneRun(BaseModel):
+class PendingRun(BaseModel):
     """A run that is not done, and how far it came."""
 
     model_config = ConfigDict(frozen=True)
@@ -44,9 +44,9 @@ class UndoneRun(BaseModel):
     """Turns the run has in all."""
 
 
-async def undone_runs(
+async def pending_runs(
     experiment: Experiment, store: Store, *, batch_size: int = BATCH
-) -> AsyncIterator[UndoneRun]:
+) -> AsyncIterator[PendingRun]:
     """The runs of an experiment that planning would request again, in the order of the plan.
 
     One batch of runs is held at a time, however many there are. While work goes on, a run may be
@@ -55,18 +55,18 @@ async def undone_runs(
     runs = experiment.runs()
     while batch := list(islice(runs, batch_size)):
         done = await store.done_runs(experiment.experiment_id, [run.run_id for run in batch])
-        undone = [run for run in batch if run.run_id not in done]
-        if not undone:
+        pending = [run for run in batch if run.run_id not in done]
+        if not pending:
             continue
-        responses = await store.responses([run.run_id for run in undone])
-        for run in undone:
+        responses = await store.responses([run.run_id for run in pending])
+        for run in pending:
             answered = responses.get(run.run_id, ())
             over = bool(answered) and answered[-1].last_turn
-            yield _undone(experiment, run, len(answered), over=over)
+            yield _pending(experiment, run, len(answered), over=over)
 
 
-def _undone(experiment: Experiment, run: Run, answered: int, *, over: bool) -> UndoneRun:
-    return UndoneRun(
+def _pending(experiment: Experiment, run: Run, answered: int, *, over: bool) -> PendingRun:
+    return PendingRun(
         run_id=run.run_id,
         model_id=run.model_id,
         scenario_id=run.scenario_id,

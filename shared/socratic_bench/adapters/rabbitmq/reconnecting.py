@@ -12,8 +12,11 @@ from aio_pika import Connection
 from aio_pika.abc import AbstractChannel, AbstractConnection
 from yarl import URL
 
-from socratic_bench.adapters.rabbitmq.faults import despite_faults, is_fault
-from socratic_bench.consuming.cancellation import to_the_end
+from socratic_bench.adapters.rabbitmq.connection_errors import (
+    ignoring_connection_errors,
+    is_connection_error,
+)
+from socratic_bench.consuming.cancellation import finish_despite_cancel
 from socratic_bench.consuming.retry_policy import RetryPolicy
 from socratic_bench.errors import BrokerClosed, BrokerUnavailable, InvalidSettings
 
@@ -41,7 +44,7 @@ Result = TypeVar("Result")
 Restore = Callable[[AbstractConnection], Awaitable[None]]
 
 
-class Link:
+class ReconnectingConnection:
     """One connection, kept up until it is closed. Whoever needs a channel waits for it."""
 
     def __init__(
@@ -95,7 +98,7 @@ class Link:
             async with asyncio.timeout(RESTORE_SECONDS):
                 await self._restore_over(connection)
         except Exception as error:
-            if not is_fault(error):
+            if not is_connection_error(error):
                 raise
             self._check_open()
             self._trouble = _explained(error)
@@ -132,9 +135,9 @@ class Link:
         try:
             async with asyncio.timeout(PATIENCE):
                 # The driver closes a channel on which a question was given up; others may use it.
-                return await to_the_end(answer, patience=CLOSE_SECONDS)
+                return await finish_despite_cancel(answer, patience=CLOSE_SECONDS)
         except Exception as error:
-            if not is_fault(error):
+            if not is_connection_error(error):
                 raise
             self._check_open()
             if not isinstance(error, TimeoutError):
@@ -189,7 +192,7 @@ class Link:
             finally:
                 self._connection = None
                 self._changed.clear()
-                with despite_faults():
+                with ignoring_connection_errors():
                     async with asyncio.timeout(CLOSE_SECONDS):
                         await connection.close()
 
@@ -205,7 +208,7 @@ class Link:
             async with asyncio.timeout(RESTORE_SECONDS):
                 await self._restore_over(connection)
         except Exception as error:
-            if not is_fault(error):
+            if not is_connection_error(error):
                 raise
             log.warning("not declared again", broker=self.name, reason=_explained(error))
         self._connection = connection
@@ -262,9 +265,9 @@ def _explained(error: BaseException) -> str:
 
 async def close_channel(channel: AbstractChannel) -> None:
     """Close a channel, unless it was lost before."""
-    with despite_faults():
+    with ignoring_connection_errors():
         async with asyncio.timeout(CLOSE_SECONDS):
-            await to_the_end(channel.close(), patience=CLOSE_SECONDS)
+            await finish_despite_cancel(channel.close(), patience=CLOSE_SECONDS)
 
 
 async def lost_event(channel: AbstractChannel) -> asyncio.Event:

@@ -10,12 +10,12 @@ from tests.contract.broker.traffic import Traffic, ids, message, messages, new_q
 
 @pytest.fixture
 async def queue(broker: Broker) -> WorkQueue:
-    declared = new_queue(parcel=8)
+    declared = new_queue(batch=8)
     await broker.declare([declared])
     return declared
 
 
-async def test_every_message_of_a_parcel_is_delivered_as_it_was_published(
+async def test_every_message_of_a_batch_is_delivered_as_it_was_published(
     broker: Broker, queue: WorkQueue, traffic: Traffic
 ) -> None:
     published = [message(queue, number, f"group-{number % 3}") for number in range(30)]
@@ -28,7 +28,7 @@ async def test_every_message_of_a_parcel_is_delivered_as_it_was_published(
     await traffic.until_depth(broker, queue, 0)
 
 
-async def test_a_consumer_holds_at_most_its_prefetch_of_parcels_too(
+async def test_a_consumer_holds_at_most_its_prefetch_of_batches_too(
     broker: Broker, queue: WorkQueue, traffic: Traffic
 ) -> None:
     await broker.publish(messages(queue, 20))
@@ -40,7 +40,7 @@ async def test_a_consumer_holds_at_most_its_prefetch_of_parcels_too(
         assert await traffic.receives_nothing(consumer)
 
 
-async def test_the_messages_of_a_parcel_each_go_their_own_way(
+async def test_the_messages_of_a_batch_each_go_their_own_way(
     broker: Broker, queue: WorkQueue, traffic: Traffic
 ) -> None:
     await broker.publish(messages(queue, 8))
@@ -57,7 +57,7 @@ async def test_the_messages_of_a_parcel_each_go_their_own_way(
     assert (letter.message, letter.reason, letter.attempts) == (first.message, "broken", 1)
 
 
-async def test_what_is_unsettled_of_a_parcel_is_delivered_again(
+async def test_what_is_unsettled_of_a_batch_is_delivered_again(
     broker: Broker, queue: WorkQueue, traffic: Traffic
 ) -> None:
     await broker.publish(messages(queue, 8))
@@ -70,10 +70,10 @@ async def test_what_is_unsettled_of_a_parcel_is_delivered_again(
             again += ids(await traffic.receive(consumer))
 
 
-async def test_a_parcel_holds_one_group_only_where_groups_are_kept_apart(
+async def test_a_batch_holds_one_group_only_where_groups_are_kept_apart(
     broker: Broker, traffic: Traffic
 ) -> None:
-    queue = new_queue(separate_groups=True, parcel=8)
+    queue = new_queue(separate_groups=True, batch=8)
     await broker.declare([queue])
     await broker.publish([message(queue, number, "ab"[number % 2]) for number in range(40)])
     async with broker.consume(queue.name, prefetch=9, prefetch_per_group=3) as consumer:
@@ -83,7 +83,7 @@ async def test_a_parcel_holds_one_group_only_where_groups_are_kept_apart(
         assert {each.message.group for each in await traffic.take(consumer, 3)} == {"a"}
 
 
-async def test_a_redrive_of_some_of_a_dead_parcel_leaves_the_others_dead(
+async def test_a_redrive_of_some_of_a_dead_batch_leaves_the_others_dead(
     broker: Broker, queue: WorkQueue, traffic: Traffic
 ) -> None:
     await broker.publish(messages(queue, 8))
