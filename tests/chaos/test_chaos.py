@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from socratic_bench.consuming.cancellation import cancelled
+from socratic_bench.concurrency.cancellation import cancelled
 from socratic_bench.consuming.dispatch import to_message
 from socratic_bench.consuming.queues import (
     CURATOR_RESPONSE_SCORED,

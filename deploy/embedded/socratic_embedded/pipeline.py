@@ -15,9 +15,9 @@ from dataclasses import dataclass, field
 
 from socratic_bench.adapters.memory.broker import MemoryBroker
 from socratic_bench.adapters.system.clock import SystemClock
+from socratic_bench.concurrency.retry_policy import RetryPolicy
 from socratic_bench.consuming.dispatch import to_message
 from socratic_bench.consuming.queues import BROADCASTS, WORK_QUEUES
-from socratic_bench.consuming.retry_policy import RetryPolicy
 from socratic_bench.consuming.waits import Waits, gravest
 from socratic_bench.consuming.worker import Worker
 from socratic_bench.domain.experiment_state import ExperimentState

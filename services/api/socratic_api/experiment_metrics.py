@@ -9,8 +9,8 @@ from typing import Final
 
 from prometheus_client import Gauge
 
+from socratic_bench.concurrency.deadlines import within
 from socratic_bench.errors import StoreError
-from socratic_bench.hosting.deadlines import within
 from socratic_bench.hosting.metrics import Metrics, looking
 from socratic_bench.ports.store import ExperimentCounts, Store
 

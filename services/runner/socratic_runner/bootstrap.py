@@ -7,10 +7,10 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from functools import partial
 
+from socratic_bench.concurrency.retry_policy import RetryPolicy
 from socratic_bench.consuming.dispatch import Dispatcher
 from socratic_bench.consuming.observing import Observer
 from socratic_bench.consuming.queues import RUNNER_RUN_REQUESTED
-from socratic_bench.consuming.retry_policy import RetryPolicy
 from socratic_bench.consuming.waits import Waits
 from socratic_bench.consuming.worker import FindGroups, Intake, Worker
 from socratic_bench.events.run_requested import RunRequested

@@ -9,7 +9,7 @@ from typing import Final
 
 import structlog
 
-from socratic_bench.consuming.cancellation import finish_despite_cancel
+from socratic_bench.concurrency.cancellation import finish_despite_cancel
 from socratic_bench.domain.manifest import Experiment, TutorModel
 from socratic_bench.domain.response import Usage
 from socratic_bench.errors import ModelCallFailed

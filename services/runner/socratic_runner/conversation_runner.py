@@ -10,13 +10,13 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 import structlog
 
-from socratic_bench.consuming.cancellation import finish_despite_cancel
+from socratic_bench.concurrency.cancellation import finish_despite_cancel
+from socratic_bench.concurrency.deadlines import wait_at_most
 from socratic_bench.domain.call_cost import most_a_call_costs, tokens_at_most
 from socratic_bench.domain.response import Response
 from socratic_bench.errors import ModelCallFailed, ModelUnusable, SocraticBenchError
@@ -303,9 +303,7 @@ class ConversationRunner:
 
     async def _wait(self, seconds: float) -> None:
         """Wait so long, or until the runner drains."""
-        with suppress(TimeoutError):
-            async with asyncio.timeout(seconds):
-                await self.draining.wait()
+        await wait_at_most(seconds, self.draining)
 
 
 def _put_off() -> TurnPutOff:

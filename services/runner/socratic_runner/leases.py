@@ -13,9 +13,10 @@ from typing import Final, TypeVar
 
 import structlog
 
-from socratic_bench.consuming.cancellation import finish_despite_cancel
-from socratic_bench.consuming.group_commit import GroupCommit
-from socratic_bench.consuming.retry_policy import RetryPolicy
+from socratic_bench.concurrency.cancellation import finish_despite_cancel
+from socratic_bench.concurrency.deadlines import wait_at_most, within
+from socratic_bench.concurrency.group_commit import GroupCommit
+from socratic_bench.concurrency.retry_policy import RetryPolicy
 from socratic_bench.consuming.waits import STORE_IS_WAITED_FOR, WaitNews, Waits
 from socratic_bench.domain.response import Response
 from socratic_bench.errors import (
@@ -23,7 +24,6 @@ from socratic_bench.errors import (
     StoreRefused,
     StoreUnavailable,
 )
-from socratic_bench.hosting.deadlines import within
 from socratic_bench.ports.leases import (
     DEAD_AFTER_SECONDS,
     CallEnd,
@@ -272,9 +272,7 @@ class LeaseBook:
                     waits_for(error)
                     level, reason = news.level(error), str(error)
                     log.log(level, STORE_IS_WAITED_FOR, items=len(items), reason=reason)
-                with suppress(TimeoutError):
-                    async with asyncio.timeout(self._retry_policy.delay(attempt)):
-                        await until.wait()
+                await wait_at_most(self._retry_policy.delay(attempt), until)
 
 
 def _now() -> float:

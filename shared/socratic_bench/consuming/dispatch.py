@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import aclosing, suppress
+from contextlib import aclosing
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final
 
 import structlog
 
+from socratic_bench.concurrency.deadlines import wait_at_most
+from socratic_bench.concurrency.retry_policy import RetryPolicy
 from socratic_bench.consuming.outcomes import (
     Emit,
     Failed,
@@ -26,7 +28,6 @@ from socratic_bench.consuming.outcomes import (
     Work,
 )
 from socratic_bench.consuming.publication import Ready
-from socratic_bench.consuming.retry_policy import RetryPolicy
 from socratic_bench.consuming.settlements import Ack, DeadLetterIt, RetryLater, Settlement
 from socratic_bench.consuming.waits import WORK_WAITS, WaitNews, Waits
 from socratic_bench.errors import (
@@ -161,10 +162,7 @@ class Dispatcher:
         )
         if asyncio.get_running_loop().time() + delay > give_up:
             return False
-        with suppress(TimeoutError):
-            async with asyncio.timeout(delay):
-                await self._draining.wait()
-        return not self._draining.is_set()
+        return not await wait_at_most(delay, self._draining)
 
     def _postponed(self, waiting: _Waiting) -> list[Settlement]:
         delay = 0.0 if self._draining.is_set() else REDELIVERY_DELAY

@@ -6,6 +6,7 @@ import asyncio
 from contextlib import suppress
 from typing import Final
 
+from socratic_bench.concurrency.deadlines import wait_at_most
 from socratic_bench.errors import BrokerUnavailable
 from socratic_bench.ports.broker import Broker
 
@@ -27,9 +28,7 @@ class QueueProblems:
         while not stop.is_set():
             now = asyncio.get_running_loop().time()
             self._since = {each: self._since.get(each, now) for each in self._broker.problems()}
-            with suppress(TimeoutError):
-                async with asyncio.timeout(LOOK_SECONDS):
-                    await stop.wait()
+            await wait_at_most(LOOK_SECONDS, stop)
 
     async def until_none(self, patience: float) -> None:
         """Wait until there is no problem, for `patience` seconds at most."""

@@ -8,8 +8,8 @@ from typing import Final, Literal
 
 import structlog
 
+from socratic_bench.concurrency.deadlines import within
 from socratic_bench.errors import SocraticBenchError
-from socratic_bench.hosting.deadlines import within
 
 log = structlog.get_logger(__name__)
 

@@ -12,10 +12,10 @@ import structlog
 from pydantic import SecretStr
 
 from socratic_bench.addresses import open_broker, open_store
+from socratic_bench.concurrency.deadlines import within
+from socratic_bench.concurrency.retry_policy import RetryPolicy
 from socratic_bench.consuming.queues import BROADCASTS, WORK_QUEUES
-from socratic_bench.consuming.retry_policy import RetryPolicy
 from socratic_bench.errors import BrokerUnavailable, SocraticBenchError, StoreUnavailable
-from socratic_bench.hosting.deadlines import within
 from socratic_bench.hosting.failures import CannotStart, naming
 from socratic_bench.ports.broker import Broker
 from socratic_bench.ports.store import Store

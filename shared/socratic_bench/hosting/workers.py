@@ -10,11 +10,11 @@ from typing import Final
 
 import structlog
 
+from socratic_bench.concurrency.deadlines import unless_stopped
 from socratic_bench.consuming.observing import Observer
 from socratic_bench.consuming.queues import CURATOR_RUN_FAILED
 from socratic_bench.consuming.worker import Worker
 from socratic_bench.errors import StoreUnavailable
-from socratic_bench.hosting.deadlines import unless_stopped
 from socratic_bench.hosting.failures import naming
 from socratic_bench.hosting.health import health_app
 from socratic_bench.hosting.metrics import DepthMetrics, MessageMetrics, Metrics, ReadyMetrics

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TypeVar
 
-from socratic_bench.consuming.retry_policy import RetryPolicy
+from socratic_bench.concurrency.retry_policy import RetryPolicy
 from socratic_bench.consuming.waits import Waits
 from socratic_bench.domain.manifest import Experiment
 from socratic_bench.domain.run import Run, batches

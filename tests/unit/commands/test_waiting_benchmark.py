@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from socratic_bench.adapters.sql.store import SqlStore
-from socratic_bench.consuming.retry_policy import RetryPolicy
+from socratic_bench.concurrency.retry_policy import RetryPolicy
 from socratic_bench.domain.response import Usage
 from socratic_bench.errors import StoreNotWritable
 from socratic_bench.ports.models import Reply

@@ -7,10 +7,10 @@ import structlog
 from hypothesis import given
 from hypothesis import strategies as st
 
+from socratic_bench.concurrency.retry_policy import RetryPolicy
 from socratic_bench.consuming.dispatch import REDELIVERY_DELAY, Dispatcher, to_message
 from socratic_bench.consuming.outcomes import Emit, Failed, Handled, Postponed, Rejected
 from socratic_bench.consuming.publication import Ready
-from socratic_bench.consuming.retry_policy import RetryPolicy
 from socratic_bench.consuming.settlements import Ack, DeadLetterIt, RetryLater
 from socratic_bench.domain.run import Run
 from socratic_bench.errors import (

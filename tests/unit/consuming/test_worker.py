@@ -7,10 +7,10 @@ from contextlib import asynccontextmanager, contextmanager
 import pytest
 
 from socratic_bench.adapters.memory.broker import MemoryBroker
+from socratic_bench.concurrency.retry_policy import RetryPolicy
 from socratic_bench.consuming.dispatch import Dispatcher, to_message
 from socratic_bench.consuming.outcomes import Handled, Postponed, Rejected
 from socratic_bench.consuming.queues import JUDGE_RESPONSE_RECORDED, RUNNER_RUN_REQUESTED
-from socratic_bench.consuming.retry_policy import RetryPolicy
 from socratic_bench.consuming.worker import Intake, Worker
 from socratic_bench.domain.run import Run
 from socratic_bench.errors import (

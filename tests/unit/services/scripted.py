@@ -9,10 +9,10 @@ from typing import NamedTuple
 
 from socratic_bench.adapters.memory.broker import MemoryBroker
 from socratic_bench.adapters.system.clock import SystemClock
+from socratic_bench.concurrency.retry_policy import RetryPolicy
 from socratic_bench.consuming.dispatch import to_message
 from socratic_bench.consuming.outcomes import Emit, Work
 from socratic_bench.consuming.queues import BROADCASTS, RUNNER_RUN_REQUESTED, WORK_QUEUES
-from socratic_bench.consuming.retry_policy import RetryPolicy
 from socratic_bench.consuming.waits import Waits
 from socratic_bench.domain.manifest import Experiment, Limits, Manifest, TutorModel
 from socratic_bench.domain.money import Price

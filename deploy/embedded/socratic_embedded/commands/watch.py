@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 
 import click
 
 from socratic_bench.adapters.system.clock import SystemClock
+from socratic_bench.concurrency.deadlines import wait_at_most
 from socratic_bench.consuming.queues import BROADCASTS
 from socratic_bench.domain.experiment_state import ExperimentState, stopped_sentence
 from socratic_bench.domain.manifest import Experiment, TutorModel
@@ -182,9 +183,7 @@ def _costs(model: TutorModel) -> bool:
 
 async def _pause(heard: asyncio.Event) -> None:
     await asyncio.sleep(SHORTEST_PAUSE)
-    with suppress(TimeoutError):
-        async with asyncio.timeout(LONGEST_PAUSE - SHORTEST_PAUSE):
-            await heard.wait()
+    await wait_at_most(LONGEST_PAUSE - SHORTEST_PAUSE, heard)
     heard.clear()
 
 

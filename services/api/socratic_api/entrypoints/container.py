@@ -14,8 +14,8 @@ from socratic_api.access import require_keys
 from socratic_api.bootstrap import api_readiness, build_app
 from socratic_api.experiment_metrics import ExperimentMetrics
 from socratic_api.settings import ApiSettings
+from socratic_bench.concurrency.deadlines import unless_stopped
 from socratic_bench.consuming.queues import RUNNER_RUN_REQUESTED, WORK_QUEUES
-from socratic_bench.hosting.deadlines import unless_stopped
 from socratic_bench.hosting.failures import naming
 from socratic_bench.hosting.metrics import DepthMetrics, Metrics, ReadyMetrics
 from socratic_bench.hosting.process import run_process

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from socratic_bench.consuming.retry_policy import RetryPolicy
+from socratic_bench.concurrency.retry_policy import RetryPolicy
 from socratic_bench.errors import ModelCallFailed
 from socratic_runner.failure_classes import BUSY
 

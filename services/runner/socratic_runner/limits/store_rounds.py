@@ -5,13 +5,12 @@ from __future__ import annotations
 import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable
-from contextlib import suppress
 from types import TracebackType
 from typing import Final, Self, TypeVar
 
 import structlog
 
-from socratic_bench.hosting.deadlines import within
+from socratic_bench.concurrency.deadlines import wait_at_most, within
 
 log = structlog.get_logger(__name__)
 
@@ -68,9 +67,8 @@ class StoreRounds(ABC):
             self._wanted.clear()
             if await self._ask(begun):
                 await asyncio.sleep(self._min_interval)
-            with suppress(TimeoutError):
-                async with asyncio.timeout_at(self._next_at(begun)):
-                    await self._wanted.wait()
+            pause = self._next_at(begun) - asyncio.get_running_loop().time()
+            await wait_at_most(pause, self._wanted)
 
     async def _answer(self, question: Awaitable[Answer]) -> Answer | None:
         """What the store says; None if it does not answer."""

@@ -15,7 +15,7 @@ from operator import attrgetter
 from socratic_bench.adapters.memory.consumer import MemoryConsumer
 from socratic_bench.adapters.memory.listener import MemoryListener
 from socratic_bench.adapters.memory.queue import MemoryQueue
-from socratic_bench.consuming.waiting_line import WaitingLine
+from socratic_bench.concurrency.waiting_line import WaitingLine
 from socratic_bench.errors import BrokerClosed, BrokerError, UnroutableMessage
 from socratic_bench.ports.broker import DeadLetter, Message, WorkQueue
 

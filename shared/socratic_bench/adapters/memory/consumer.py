@@ -7,8 +7,8 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from math import inf
 
 from socratic_bench.adapters.memory.queue import MemoryQueue, Waiting
+from socratic_bench.concurrency.round_robin import RoundRobin
 from socratic_bench.consuming.seclusion import Seclusion
-from socratic_bench.consuming.turns import Turns
 from socratic_bench.errors import BrokerClosed, BrokerError, DeliveryLost, InvalidInput
 from socratic_bench.ports.broker import Delivery, alone_for
 
@@ -34,7 +34,7 @@ class MemoryConsumer:
         self._receipts = receipts
         self._prefetch = prefetch
         self._delivery_limit = delivery_limit
-        self._turns: Turns[Waiting] = Turns(prefetch_per_group)
+        self._turns: RoundRobin[Waiting] = RoundRobin(prefetch_per_group)
         self._in_hand: dict[int, Waiting] = {}
         self._seclusion = Seclusion()
         self._clearing: asyncio.TimerHandle | None = None

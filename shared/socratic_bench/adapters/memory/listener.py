@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable
 
-from socratic_bench.consuming.waiting_line import WaitingLine
+from socratic_bench.concurrency.waiting_line import WaitingLine
 from socratic_bench.errors import BrokerClosed
 from socratic_bench.ports.broker import Message
 

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Sequence
 from itertools import islice
 from typing import NamedTuple
 
-from socratic_bench.consuming.turns import Turns
-from socratic_bench.consuming.waiting_line import WaitingLine
+from socratic_bench.concurrency.round_robin import RoundRobin
+from socratic_bench.concurrency.waiting_line import WaitingLine
 from socratic_bench.ports.broker import SUSPECT_AFTER, DeadLetter, Delivery, Message, ended_alone
 
 
@@ -46,7 +46,7 @@ class MemoryQueue:
         self._ready = 0
         self._delayed: dict[int, tuple[str, asyncio.TimerHandle]] = {}
         self._dead: deque[DeadLetter] = deque()
-        self._turns: list[Turns[Waiting]] = []
+        self._turns: list[RoundRobin[Waiting]] = []
 
     @property
     def depth(self) -> int:
@@ -74,13 +74,13 @@ class MemoryQueue:
         """How many messages may still be published to it."""
         return max(0, self._max_waiting - self.depth)
 
-    def join(self, turns: Turns[Waiting]) -> None:
+    def join(self, turns: RoundRobin[Waiting]) -> None:
         """Let a consumer take part."""
         self._turns.append(turns)
         for name, group in self._groups.items():
             turns.offer(name, group)
 
-    def leave(self, turns: Turns[Waiting]) -> None:
+    def leave(self, turns: RoundRobin[Waiting]) -> None:
         """Forget a consumer."""
         self._turns.remove(turns)
 
@@ -89,7 +89,7 @@ class MemoryQueue:
         for message in messages:
             self._put_last(Waiting(message, 0))
 
-    def take(self, turns: Turns[Waiting], limit: int) -> list[Waiting]:
+    def take(self, turns: RoundRobin[Waiting], limit: int) -> list[Waiting]:
         """Up to `limit` messages for a consumer, from its groups in turn."""
         taken: list[Waiting] = []
         while len(taken) < limit and turns:
@@ -109,7 +109,7 @@ class MemoryQueue:
             self._wake_receivers()
         return suspect
 
-    def settled(self, turns: Turns[Waiting], group: str) -> None:
+    def settled(self, turns: RoundRobin[Waiting], group: str) -> None:
         """A consumer no longer holds one message of a group."""
         turns.settled(group, self._groups.get(group))
 

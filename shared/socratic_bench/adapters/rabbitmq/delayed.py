@@ -26,7 +26,7 @@ from socratic_bench.adapters.rabbitmq.reconnecting import (
 from socratic_bench.adapters.rabbitmq.routing import Routing
 from socratic_bench.adapters.rabbitmq.settling import acknowledge
 from socratic_bench.adapters.rabbitmq.wire import attempts_before, due_of, from_amqp
-from socratic_bench.consuming.cancellation import cancelled, finish_despite_cancel
+from socratic_bench.concurrency.cancellation import cancelled, finish_despite_cancel
 from socratic_bench.errors import BrokerClosed, BrokerError, BrokerUnavailable
 from socratic_bench.ports.broker import WorkQueue
 

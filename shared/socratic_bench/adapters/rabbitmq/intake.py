@@ -31,7 +31,8 @@ from socratic_bench.adapters.rabbitmq.wire import (
     from_amqp,
     redeliveries_of,
 )
-from socratic_bench.consuming.cancellation import cancelled
+from socratic_bench.concurrency.cancellation import cancelled
+from socratic_bench.concurrency.deadlines import wait_at_most
 from socratic_bench.errors import BrokerClosed, BrokerError, DeliveryLost
 from socratic_bench.ports.broker import SUSPECT_AFTER, Message, WorkQueue, alone_for, ended_alone
 
@@ -131,9 +132,7 @@ class Intake:
         self.drain()
         try:
             if self._taking:
-                with suppress(TimeoutError):
-                    async with asyncio.timeout(GIVE_BACK_SECONDS):
-                        await self._stopped.wait()
+                await wait_at_most(GIVE_BACK_SECONDS, self._stopped)
         finally:
             await cancelled(self._running)
             self._unacked.lose_all()
@@ -190,9 +189,7 @@ class Intake:
                     self.complete = True
                     self._unacked.receivers.wake_all()
                 await self._give_up_long_held()
-                with suppress(TimeoutError):
-                    async with asyncio.timeout(self._pause()):
-                        await self._changed.wait()
+                await wait_at_most(self._pause(), self._changed)
         finally:
             if forget is not None:
                 forget()

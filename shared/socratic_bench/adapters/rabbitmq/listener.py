@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Sequence
-from contextlib import suppress
 from typing import Final
 
 import structlog
@@ -15,8 +14,9 @@ from socratic_bench.adapters.rabbitmq import topology
 from socratic_bench.adapters.rabbitmq.declaring import declare_events
 from socratic_bench.adapters.rabbitmq.reconnecting import ReconnectingConnection, lost_event
 from socratic_bench.adapters.rabbitmq.wire import from_amqp
-from socratic_bench.consuming.cancellation import cancelled
-from socratic_bench.consuming.waiting_line import WaitingLine
+from socratic_bench.concurrency.cancellation import cancelled
+from socratic_bench.concurrency.deadlines import wait_at_most
+from socratic_bench.concurrency.waiting_line import WaitingLine
 from socratic_bench.errors import BrokerClosed, BrokerError
 from socratic_bench.ports.broker import Message
 
@@ -94,10 +94,8 @@ class RabbitMQListener:
     ) -> None:
         """Bind it again now and then: the server tells nobody that the exchange was deleted."""
         while not lost.is_set():
-            with suppress(TimeoutError):
-                async with asyncio.timeout(BIND_SECONDS):
-                    await lost.wait()
-                    return
+            if await wait_at_most(BIND_SECONDS, lost):
+                return
             await self._connection.in_time(self._bind(channel, queue))
 
     async def _consume(self, channel: AbstractChannel) -> AbstractQueue:

@@ -16,8 +16,8 @@ from socratic_bench.adapters.rabbitmq.connection_errors import (
     ignoring_connection_errors,
     is_connection_error,
 )
-from socratic_bench.consuming.cancellation import finish_despite_cancel
-from socratic_bench.consuming.retry_policy import RetryPolicy
+from socratic_bench.concurrency.cancellation import finish_despite_cancel
+from socratic_bench.concurrency.retry_policy import RetryPolicy
 from socratic_bench.errors import BrokerClosed, BrokerUnavailable, InvalidSettings
 
 log = structlog.get_logger(__name__)

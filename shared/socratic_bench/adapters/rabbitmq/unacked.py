@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 from aio_pika.abc import AbstractIncomingMessage
 
+from socratic_bench.concurrency.round_robin import RoundRobin
 from socratic_bench.consuming.seclusion import Seclusion
-from socratic_bench.consuming.turns import Turns
 from socratic_bench.errors import DeliveryLost
 from socratic_bench.ports.broker import Delivery, Message
 
@@ -63,7 +63,7 @@ class UnackedMessages:
         self._queue = queue
         self._separate_groups = separate_groups
         self._prefetch = prefetch
-        self._turns: Turns[Part] = Turns(prefetch_per_group if separate_groups else None)
+        self._turns: RoundRobin[Part] = RoundRobin(prefetch_per_group if separate_groups else None)
         self.receivers = self._turns.receivers
         self._waiting: dict[str, deque[Part]] = {}
         self._suspects: deque[Part] = deque()

@@ -14,7 +14,7 @@ from socratic_bench.adapters.rabbitmq import health, topology
 from socratic_bench.adapters.rabbitmq.consumer import RabbitMQConsumer
 from socratic_bench.adapters.rabbitmq.declaring import Declared
 from socratic_bench.adapters.rabbitmq.reconnecting import ReconnectingConnection
-from socratic_bench.consuming.cancellation import cancelled
+from socratic_bench.concurrency.cancellation import cancelled
 from socratic_bench.errors import BrokerClosed, BrokerError
 
 log = structlog.get_logger(__name__)

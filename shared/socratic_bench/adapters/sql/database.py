@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager, suppress
+from contextlib import asynccontextmanager, contextmanager
 from functools import partial
 
 from sqlalchemy.exc import SQLAlchemyError
@@ -16,7 +16,8 @@ from socratic_bench.adapters.sql.transactions import (
     Connections,
     Transaction,
 )
-from socratic_bench.consuming.cancellation import finish_despite_cancel
+from socratic_bench.concurrency.cancellation import finish_despite_cancel
+from socratic_bench.concurrency.deadlines import wait_at_most
 from socratic_bench.errors import StoreError
 
 
@@ -68,9 +69,7 @@ class Database:
     async def close(self) -> None:
         """Refuse new transactions, wait for those under way, close all connections."""
         self._closed = True
-        with suppress(TimeoutError):
-            async with asyncio.timeout(WAIT_SECONDS):
-                await self._idle.wait()
+        await wait_at_most(WAIT_SECONDS, self._idle)
         await self._writing.close()
         await self._reading.close()
 

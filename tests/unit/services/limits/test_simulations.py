@@ -7,7 +7,7 @@ from statistics import mean
 
 import pytest
 
-from socratic_bench.consuming.retry_policy import RetryPolicy
+from socratic_bench.concurrency.retry_policy import RetryPolicy
 from socratic_bench.domain.manifest import TutorModel
 from socratic_bench.errors import ModelCallFailed
 from socratic_runner.limits.concurrency_limiter import ConcurrencyLimiter

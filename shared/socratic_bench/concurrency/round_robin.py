@@ -1,17 +1,17 @@
-"""Whose turn it is: the groups of a queue as one consumer sees them."""
+"""Round robin over the groups of a queue, as one consumer sees them."""
 
 from __future__ import annotations
 
 from collections import Counter, OrderedDict, deque
 from typing import Generic, TypeVar
 
-from socratic_bench.consuming.waiting_line import WaitingLine
+from socratic_bench.concurrency.waiting_line import WaitingLine
 
 Waiting = TypeVar("Waiting")
 
 
-class Turns(Generic[Waiting]):
-    """The groups a consumer may take from now, in turn.
+class RoundRobin(Generic[Waiting]):
+    """The groups that a consumer may take from now, in turn.
 
     A group is in the ring exactly while it has messages and this consumer holds fewer than
     `per_group` of it, so that no step ever looks at a group it cannot take from.

@@ -4,8 +4,7 @@ import asyncio
 
 import pytest
 
-from socratic_bench.hosting.deadlines import unless_stopped, within
-from socratic_bench.hosting.readiness import Readiness
+from socratic_bench.concurrency.deadlines import unless_stopped, wait_at_most, within
 from tests.waiting import waiting_for
 
 
@@ -43,12 +42,6 @@ async def test_time_is_over_when_it_is_over(stubborn):
         await within(0.01, stubborn())
 
 
-async def test_readiness_is_told_in_time(stubborn, log):
-    readiness = Readiness({"store": stubborn}, deadline=0.01)
-    readiness.start()
-    assert await readiness.problem() == "the store does not answer"
-
-
 async def test_a_stop_waits_for_nothing(stubborn):
     stop = asyncio.Event()
     waiting = asyncio.create_task(unless_stopped(stubborn(), stop))
@@ -79,3 +72,13 @@ async def test_whoever_waits_can_be_cancelled(stubborn):
     waiting.cancel()
     await asyncio.wait([waiting])
     assert waiting.cancelled()
+
+
+async def test_waiting_for_an_event_says_whether_it_came() -> None:
+    event = asyncio.Event()
+    assert not await wait_at_most(0.001, event)
+    assert not await wait_at_most(-1.0, event)
+    asyncio.get_running_loop().call_soon(event.set)
+    assert await wait_at_most(60.0, event)
+    assert await wait_at_most(0.0, event)
+    assert await wait_at_most(None, event)

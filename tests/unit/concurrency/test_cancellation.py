@@ -7,8 +7,8 @@ from contextlib import suppress
 
 import pytest
 
-from socratic_bench.consuming import cancellation
-from socratic_bench.consuming.cancellation import cancelled
+from socratic_bench.concurrency import cancellation
+from socratic_bench.concurrency.cancellation import cancelled
 from tests.waiting import waiting_for
 
 

@@ -10,10 +10,10 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import suppress
 from types import TracebackType
 from typing import Generic, Self, TypeVar
 
+from socratic_bench.concurrency.deadlines import wait_at_most
 from socratic_bench.errors import GroupCommitClosed, StoreUnavailable
 
 Item = TypeVar("Item")
@@ -112,9 +112,7 @@ class GroupCommit(Generic[Item, Result]):
             _fail(self._pending, GroupCommitClosed("closed before this item was executed"))
 
     async def _rest(self, until: float) -> None:
-        with suppress(TimeoutError):
-            async with asyncio.timeout_at(until):
-                await self._closing.wait()
+        await wait_at_most(until - asyncio.get_running_loop().time(), self._closing)
 
     def _take(self) -> list[tuple[Item, asyncio.Future[Result]]]:
         batch: list[tuple[Item, asyncio.Future[Result]]] = []

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from socratic_bench.consuming.group_commit import GroupCommit
+from socratic_bench.concurrency.group_commit import GroupCommit
 from socratic_bench.errors import GroupCommitClosed, StoreRefused, StoreUnavailable
 from tests.waiting import waiting_for
 

@@ -30,6 +30,15 @@ async def within(seconds: float, work: Awaitable[Result]) -> Result:
         cancel_in_background(task)
 
 
+async def wait_at_most(seconds: float | None, event: asyncio.Event) -> bool:
+    """Wait for `event`, for at most `seconds`, or for ever; returns whether it is set."""
+    try:
+        async with asyncio.timeout(seconds):
+            return await event.wait()
+    except TimeoutError:
+        return False
+
+
 async def unless_stopped(work: Coroutine[Any, Any, None], stop: asyncio.Event) -> bool:
     """Do `work` unless `stop` is set first; whether it was done."""
     doing, stopping = asyncio.create_task(work), asyncio.create_task(stop.wait())
