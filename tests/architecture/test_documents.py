@@ -14,6 +14,11 @@ ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text()
 SERVICE_READMES = "".join(path.read_text() for path in ROOT.glob("services/*/README.md"))
 
+DOCUMENTS = [
+    *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md")),
+    *sorted(ROOT.glob("docs/**/*.md")),
+]
+
 LINK = re.compile(r"\]\((?![a-z]+:|#)([^)#]+)")
 CODE = re.compile(r"`([\w.*-]+(?:/[\w.*-]+)*(?:/|\.(?:py|md|toml|txt|sh|yaml)))`")
 REPOSITORY_PATH = re.compile(r"(?<![\w./-])((?:services|shared|deploy|tests|\.ci)/[\w./*-]*[\w/*])")
@@ -55,7 +60,10 @@ def test_the_glossary_explains_every_status(status):
     assert f"- `{status}`: " in (ROOT / "GLOSSARY.md").read_text()
 
 
-def test_the_readme_names_no_file_or_folder_that_is_not_there():
-    named = {path for pattern in (LINK, CODE, REPOSITORY_PATH) for path in pattern.findall(README)}
-    assert named
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_no_document_names_a_file_or_folder_that_is_not_there(document):
+    text = document.read_text()
+    linked = {path for path in LINK.findall(text) if not (document.parent / path).exists()}
+    named = {path for pattern in (CODE, REPOSITORY_PATH) for path in pattern.findall(text)}
+    assert linked == set()
     assert sorted(path for path in named if not list(ROOT.glob(path))) == []
