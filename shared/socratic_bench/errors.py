@@ -34,6 +34,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 
 
 class SocraticBenchError(Exception):
@@ -98,6 +99,40 @@ class MissingExtra(InvalidInput):
     """A provider's optional dependency is not installed; the message says how to get it."""
 
 
+class FailureKind(StrEnum):
+    """Why a provider gave no response: the `kind` of ModelCallFailed, whoever the provider is."""
+
+    RATE_LIMITED = "rate_limited"
+    """Too many requests or tokens for now; the provider may say how long to wait."""
+    OVERLOADED = "overloaded"
+    """The provider cannot serve anybody for now."""
+    UNREACHABLE = "unreachable"
+    """No connection to the provider, or it was lost before the response began."""
+    TIMEOUT = "timeout"
+    """No complete response within the deadline."""
+    CUT_STREAM = "cut_stream"
+    """The response ended without saying that it was finished."""
+    REFUSED = "refused"
+    """A filter rejected the question. A model that declines in words gives a Reply instead."""
+    CONTEXT_TOO_LONG = "context_too_long"
+    """The question does not fit into what the model can read."""
+    BAD_REQUEST = "bad_request"
+    """The provider does not accept the request as it stands."""
+    AUTH = "auth"
+    """The key is missing, wrong, or not allowed to use this model."""
+    NOT_FOUND = "not_found"
+    """There is no such model, or nothing was recorded for this question."""
+    MALFORMED_REPLY = "malformed_reply"
+    """The provider answered with something that cannot be read."""
+    UNKNOWN = "unknown"
+    """Anything else; the message holds what is known."""
+
+    @classmethod
+    def _missing_(cls, value: object) -> FailureKind:
+        """A kind that only a newer version knows is UNKNOWN here."""
+        return cls.UNKNOWN
+
+
 class ModelCallFailed(SocraticBenchError):
     """A provider did not give a response.
 
@@ -106,7 +141,7 @@ class ModelCallFailed(SocraticBenchError):
     """
 
     def __init__(
-        self, kind: str, message: str, *, retryable: bool, retry_after: float | None = None
+        self, kind: FailureKind, message: str, *, retryable: bool, retry_after: float | None = None
     ) -> None:
         super().__init__(message)
         self.kind = kind
@@ -119,7 +154,7 @@ class ModelUnusable(ModelCallFailed):
     model's name, a parameter. Until somebody acts no other call to it should be made.
     """
 
-    def __init__(self, kind: str, message: str) -> None:
+    def __init__(self, kind: FailureKind, message: str) -> None:
         super().__init__(kind, message, retryable=False)
 
 

@@ -8,8 +8,7 @@ import pytest
 from socratic_bench.domain.manifest import Experiment, Limits, Manifest, TutorModel
 from socratic_bench.domain.money import Price
 from socratic_bench.domain.scenario import Scenario
-from socratic_bench.errors import ModelCallFailed
-from socratic_bench.ports.models import FailureKind
+from socratic_bench.errors import FailureKind, ModelCallFailed
 from socratic_runner.models.registry import open_client
 from tests.lengths import at_length
 from tests.simulation.hour import HOUR, START, simulation, waiting

@@ -7,8 +7,8 @@ import asyncio
 import structlog
 from structlog.contextvars import bound_contextvars
 
-from socratic_bench.errors import ModelCallFailed
-from socratic_bench.ports.models import FailureKind, Question, Reply
+from socratic_bench.errors import FailureKind, ModelCallFailed
+from socratic_bench.ports.models import Question, Reply
 from socratic_runner.call_observing import CallObserver
 from socratic_runner.clients import Tutor
 

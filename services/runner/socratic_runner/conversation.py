@@ -9,43 +9,51 @@ from socratic_bench.domain.identifiers import sampling_seed
 from socratic_bench.domain.manifest import Experiment, Manifest
 from socratic_bench.domain.response import Response
 from socratic_bench.domain.run import Run
-from socratic_bench.errors import ModelCallFailed, SocraticBenchError
+from socratic_bench.errors import ModelCallFailed
 from socratic_bench.ports.models import Question, Reply
 from socratic_bench.scoring.exchange import EarlierTurn
 from socratic_bench.scoring.statuses import effective_status
 from socratic_runner.clients import Tutor
 
 
-class TurnHeldElsewhere(SocraticBenchError):
+@dataclass(frozen=True, slots=True)
+class TurnHeldElsewhere:
     """Another runner holds the lease of a turn, or a newer one has stored a response that this
-    version cannot read; what follows will come from there.
+    version cannot read; that runner will publish what follows.
     """
 
-
-class TurnPutOff(SocraticBenchError):
-    """The runner is draining: no call is begun any more."""
+    reason: str
 
 
-class OutOfBudget(SocraticBenchError):
-    """What is left of the experiment's budget does not suffice for the call."""
+@dataclass(frozen=True, slots=True)
+class TurnPutOff:
+    """The runner drains and begins no more calls."""
+
+    reason: str
 
 
-class Stopped(SocraticBenchError):
+@dataclass(frozen=True, slots=True)
+class OutOfBudget:
+    """The rest of the experiment's budget does not suffice for the call."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stopped:
     """The experiment is paused, cancelled or deleted."""
 
 
-class NoRoomYet(SocraticBenchError):
+@dataclass(frozen=True, slots=True)
+class NoRoomYet:
     """Calls in flight have reserved the rest of the budget, and may cost less in the end."""
 
 
-class TurnFailed(SocraticBenchError):
+@dataclass(frozen=True, slots=True)
+class TurnFailed:
     """A turn got no response after all its tries."""
 
-    def __init__(self, turn: int, failure: ModelCallFailed, attempts: int) -> None:
-        super().__init__(str(failure))
-        self.turn = turn
-        self.kind = failure.kind
-        self.attempts = attempts
+    turn: int
+    failure: ModelCallFailed
+    attempts: int
 
 
 Ending = TurnFailed | TurnHeldElsewhere | TurnPutOff | OutOfBudget | Stopped

@@ -19,10 +19,10 @@ from socratic_bench.concurrency.cancellation import finish_despite_cancel
 from socratic_bench.concurrency.deadlines import wait_at_most
 from socratic_bench.domain.call_cost import most_a_call_costs, tokens_at_most
 from socratic_bench.domain.response import Response
-from socratic_bench.errors import ModelCallFailed, ModelUnusable, SocraticBenchError
+from socratic_bench.errors import FailureKind, ModelCallFailed, ModelUnusable, SocraticBenchError
 from socratic_bench.ports.clock import Clock
 from socratic_bench.ports.leases import CallEnd, Claim, LeaseAnswer, LeaseKey
-from socratic_bench.ports.models import FailureKind, Question, Reply
+from socratic_bench.ports.models import Question, Reply
 from socratic_runner.asking import ask
 from socratic_runner.budgets import Budgets
 from socratic_runner.call_observing import CallObserver
@@ -254,11 +254,11 @@ class ConversationRunner:
         if answer is LeaseAnswer.STOPPED:
             # Where the answer to an earlier claim was lost, the lease may be held.
             await self._give_back(claim.lease)
-            return Stopped("the experiment was paused, cancelled or deleted")
+            return Stopped()
         if answer is LeaseAnswer.OVER_BUDGET:
             if await self.budgets.room_may_come(claim.lease.experiment_id, claim.reserve):
-                return NoRoomYet("calls in flight have reserved the rest of the budget")
-            return OutOfBudget("the budget does not suffice for another call")
+                return NoRoomYet()
+            return OutOfBudget()
         return TurnHeldElsewhere("another runner is asking for this turn")
 
     async def _settle(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from socratic_bench.ports.models import FailureKind
+from socratic_bench.errors import FailureKind
 
 BUSY: Final = frozenset({FailureKind.RATE_LIMITED, FailureKind.OVERLOADED, FailureKind.UNREACHABLE})
 """The provider has no time for anybody: no fault of this call. It is tried again with patience."""

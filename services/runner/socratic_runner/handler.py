@@ -20,13 +20,12 @@ from socratic_bench.consuming.outcomes import (
 from socratic_bench.domain.manifest import Experiment
 from socratic_bench.domain.response import Response
 from socratic_bench.domain.run import RunFailure
-from socratic_bench.errors import InvalidInput, MissingCredential, ModelCallFailed
+from socratic_bench.errors import FailureKind, InvalidInput, MissingCredential, ModelCallFailed
 from socratic_bench.events.response_recorded import ResponseRecorded
 from socratic_bench.events.run_failed import RunFailed
 from socratic_bench.events.run_requested import RunRequested
 from socratic_bench.ports.clock import Clock
 from socratic_bench.ports.leases import ModelInHand
-from socratic_bench.ports.models import FailureKind
 from socratic_bench.ports.store import RecordedFailure, Store
 from socratic_runner.clients import Tutor, TutorPool
 from socratic_runner.conversation import (
@@ -319,9 +318,9 @@ class RunRequestedHandler:
                 await self._leases.record_failures([failure])
                 return Handled(work, self._events(work, responses, failure))
             case TurnHeldElsewhere() as held:
-                return Postponed(work, self._busy_delay, str(held))
+                return Postponed(work, self._busy_delay, held.reason)
             case TurnPutOff() as put_off:
-                return Postponed(work, 0.0, str(put_off))
+                return Postponed(work, 0.0, put_off.reason)
             case OutOfBudget() | Stopped() | None if not conversation.open:
                 # Out of budget or stopped it is neither done nor failed: the run is requested again
                 # once the budget is raised, or the experiment resumed.
@@ -358,8 +357,8 @@ def _failure(conversation: Conversation, ending: TurnFailed, retry: int) -> Reco
         run=conversation.run,
         turn=ending.turn,
         profile=conversation.manifest.profile,
-        kind=ending.kind,
-        message=str(ending)[:MESSAGE_LENGTH].encode(errors="replace").decode(),
+        kind=ending.failure.kind,
+        message=str(ending.failure)[:MESSAGE_LENGTH].encode(errors="replace").decode(),
         attempts=ending.attempts,
     )
     return RecordedFailure(failure, retry)

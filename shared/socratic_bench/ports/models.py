@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import NamedTuple, Protocol
 
 from socratic_bench.domain.manifest import Parameters
@@ -54,35 +53,6 @@ class Reply:
 
     error_kind: str | None = None
     """Which kind of ERROR this is: UNFINISHED."""
-
-
-class FailureKind(StrEnum):
-    """Why a provider gave no response: the `kind` of ModelCallFailed, whoever the provider is."""
-
-    RATE_LIMITED = "rate_limited"
-    """Too many requests or tokens for now; the provider may say how long to wait."""
-    OVERLOADED = "overloaded"
-    """The provider cannot serve anybody for now."""
-    UNREACHABLE = "unreachable"
-    """No connection to the provider, or it was lost before the response began."""
-    TIMEOUT = "timeout"
-    """No complete response within the deadline."""
-    CUT_STREAM = "cut_stream"
-    """The response ended without saying that it was finished."""
-    REFUSED = "refused"
-    """A filter rejected the question. A model that declines in words gives a Reply instead."""
-    CONTEXT_TOO_LONG = "context_too_long"
-    """The question does not fit into what the model can read."""
-    BAD_REQUEST = "bad_request"
-    """The provider does not accept the request as it stands."""
-    AUTH = "auth"
-    """The key is missing, wrong, or not allowed to use this model."""
-    NOT_FOUND = "not_found"
-    """There is no such model, or nothing was recorded for this question."""
-    MALFORMED_REPLY = "malformed_reply"
-    """The provider answered with something that cannot be read."""
-    UNKNOWN = "unknown"
-    """Anything else; the message holds what is known."""
 
 
 class ModelClient(Protocol):

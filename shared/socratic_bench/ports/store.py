@@ -86,7 +86,7 @@ class ExperimentCounts:
 
 
 @dataclass(frozen=True, slots=True)
-class FailureKind:
+class FailureCount:
     """Runs of one model that failed for the same reason."""
 
     model_id: str
@@ -341,7 +341,7 @@ class Store(LeaseStore, Protocol):
         """Which of these runs have a stored failure, one that does not count included."""
         ...
 
-    async def failure_kinds(self, experiment_id: str) -> Sequence[FailureKind]:
+    async def failure_kinds(self, experiment_id: str) -> Sequence[FailureCount]:
         """Why runs failed under the experiment's profile, by model, the most frequent kind first.
 
         A run does not count once it has ended with a response.

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from socratic_bench.domain.trouble import one_line
-from socratic_bench.ports.store import FailureKind, Store
+from socratic_bench.ports.store import FailureCount, Store
 from socratic_bench.reporting.comparison import ModelComparison, ModelFigures
 from socratic_bench.scoring.statuses import Status
 
@@ -22,7 +22,7 @@ class ModelFailures:
     examples: dict[str, str] = field(default_factory=dict)
     """For each kind what one of them was told."""
 
-    def add(self, failed: FailureKind) -> None:
+    def add(self, failed: FailureCount) -> None:
         """Count runs that failed for the same reason."""
         self.counts[failed.kind] += failed.runs
         self.examples.setdefault(failed.kind, one_line(failed.message))

@@ -15,8 +15,8 @@ import psutil
 import pytest
 
 from socratic_bench.domain.manifest import Parameters, TutorModel
-from socratic_bench.errors import ModelCallFailed
-from socratic_bench.ports.models import FailureKind, ModelClient
+from socratic_bench.errors import FailureKind, ModelCallFailed
+from socratic_bench.ports.models import ModelClient
 from socratic_bench.scoring.statuses import Status
 from socratic_runner.models import llama
 from socratic_runner.models.registry import open_client

@@ -17,8 +17,8 @@ import pytest
 from yarl import URL
 
 from socratic_bench.domain.manifest import Parameters, TutorModel
-from socratic_bench.errors import ModelUnusable
-from socratic_bench.ports.models import FailureKind, ModelClient, Question
+from socratic_bench.errors import FailureKind, ModelUnusable
+from socratic_bench.ports.models import ModelClient, Question
 from socratic_bench.providers.base_urls import origin
 from socratic_bench.providers.endpoints import Endpoint, Endpoints
 from socratic_bench.scoring.statuses import Status

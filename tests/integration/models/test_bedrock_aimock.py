@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from socratic_bench.domain.manifest import Limits
-from socratic_bench.ports.models import FailureKind
+from socratic_bench.errors import FailureKind
 from socratic_bench.scoring.statuses import Status
 from tests.contract.models.questions import a_question
 from tests.integration.models.bedrock_wire import isolate

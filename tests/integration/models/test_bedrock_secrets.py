@@ -11,12 +11,12 @@ from structlog.testing import capture_logs
 
 from socratic_bench.domain.manifest import TutorModel
 from socratic_bench.errors import (
+    FailureKind,
     MissingCredential,
     ModelCallFailed,
     ModelUnusable,
     UnlistedEndpoint,
 )
-from socratic_bench.ports.models import FailureKind
 from socratic_bench.providers.base_urls import origin
 from socratic_bench.providers.endpoints import ANYWHERE, Endpoint, Endpoints
 from socratic_runner.models.registry import open_client

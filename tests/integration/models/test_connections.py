@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from socratic_bench.domain.manifest import Limits
-from socratic_bench.errors import ModelCallFailed, ModelUnusable
-from socratic_bench.ports.models import FailureKind
+from socratic_bench.errors import FailureKind, ModelCallFailed, ModelUnusable
 from socratic_bench.scoring.statuses import Status
 from socratic_runner.models.http import connection
 from tests.contract.models.questions import a_question

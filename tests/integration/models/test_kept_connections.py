@@ -7,7 +7,7 @@ import asyncio
 import aiohttp
 import pytest
 
-from socratic_bench.ports.models import FailureKind
+from socratic_bench.errors import FailureKind
 from socratic_runner.models.http import connectors
 from socratic_runner.models.http.connectors import QuietConnector, RestedConnector
 from tests.contract.models.questions import a_question

@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from socratic_bench.domain.manifest import Limits
-from socratic_bench.errors import ModelUnusable
-from socratic_bench.ports.models import FailureKind
+from socratic_bench.errors import FailureKind, ModelUnusable
 from socratic_bench.scoring.statuses import Status
 from tests.contract.models.questions import a_question
 from tests.integration.models.conftest import OpenModel, failure_of

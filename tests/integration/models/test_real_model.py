@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from socratic_bench.domain.manifest import Parameters
-from socratic_bench.ports.models import FailureKind, ModelClient, Question
+from socratic_bench.errors import FailureKind
+from socratic_bench.ports.models import ModelClient, Question
 from socratic_bench.scoring.statuses import Status
 from tests.contract.models.questions import EARLIER, a_question
 from tests.integration.models.conftest import OpenModel, failure_of

@@ -14,8 +14,7 @@ import pytest
 import structlog
 
 from socratic_bench.domain.manifest import Limits
-from socratic_bench.errors import ModelCallFailed, ModelUnusable
-from socratic_bench.ports.models import FailureKind
+from socratic_bench.errors import FailureKind, ModelCallFailed, ModelUnusable
 from tests.contract.models.questions import a_question
 from tests.integration.models.conftest import OpenModel
 from tests.integration.models.raw_server import (

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from socratic_bench.domain.manifest import Limits
-from socratic_bench.errors import ModelUnusable
-from socratic_bench.ports.models import FailureKind, Reply
+from socratic_bench.errors import FailureKind, ModelUnusable
+from socratic_bench.ports.models import Reply
 from socratic_bench.scoring.statuses import UNFINISHED, Status
 from socratic_runner.models.http import connection
 from tests.contract.models.questions import a_question

@@ -8,9 +8,8 @@ import pytest
 
 from socratic_bench.adapters.sql.store import SqlStore
 from socratic_bench.domain.response import Usage
-from socratic_bench.errors import ModelCallFailed
+from socratic_bench.errors import FailureKind, ModelCallFailed
 from socratic_bench.hosting.metrics import Metrics
-from socratic_bench.ports.models import FailureKind
 from socratic_runner.call_metrics import MODELS, OTHER, CallMetrics
 from tests.unit.services.scripted import EXPERIMENT, ONE, THREE, ScriptedTutor, carry_out, reply
 from tests.unit.services.scripted import MODEL as SCRIPTED

@@ -8,13 +8,13 @@ import pytest
 from socratic_bench.adapters.sql.store import SqlStore
 from socratic_bench.domain.manifest import Experiment, Limits, Manifest, TutorModel
 from socratic_bench.errors import (
+    FailureKind,
     MissingCredential,
     ModelCallFailed,
     ModelUnusable,
     StoreUnavailable,
 )
 from socratic_bench.events.run_failed import RunFailed
-from socratic_bench.ports.models import FailureKind
 from socratic_runner import bootstrap
 from socratic_runner.limits import breaker
 from tests.unit.events.examples import TIME
@@ -126,7 +126,7 @@ async def test_no_call_is_made_before_the_provider_asked_for_it(store):
     def script(_question, call):
         calls.append(asyncio.get_running_loop().time())
         if call == 1:
-            return ModelCallFailed("rate_limited", "429", retryable=True, retry_after=0.3)
+            return ModelCallFailed(FailureKind.RATE_LIMITED, "429", retryable=True, retry_after=0.3)
         return reply()
 
     events = await carry_out(store, ScriptedTutor(script), *await runs_of(store, MODEL))
@@ -137,7 +137,9 @@ async def test_no_call_is_made_before_the_provider_asked_for_it(store):
 
 async def test_a_wait_longer_than_a_run_may_take_fails_its_runs_at_once(store):
     def script(*_):
-        return ModelCallFailed("rate_limited", "quota of the day", retryable=True, retry_after=3600)
+        return ModelCallFailed(
+            FailureKind.RATE_LIMITED, "quota of the day", retryable=True, retry_after=3600
+        )
 
     tutor = ScriptedTutor(script)
     events = await carry_out(store, tutor, *await runs_of(store, MODEL))
@@ -147,7 +149,7 @@ async def test_a_wait_longer_than_a_run_may_take_fails_its_runs_at_once(store):
 
 async def test_no_call_is_begun_after_the_deadline_of_a_run(store):
     def script(*_):
-        return ModelCallFailed("rate_limited", "429", retryable=True, retry_after=0.9)
+        return ModelCallFailed(FailureKind.RATE_LIMITED, "429", retryable=True, retry_after=0.9)
 
     hasty = MODEL.model_copy(update={"limits": Limits(run_timeout_seconds=2.0)})
     tutor = ScriptedTutor(script)
@@ -164,7 +166,7 @@ async def test_a_run_whose_deadline_passes_in_the_line_keeps_why_its_last_call_f
 
     def script(question, _):
         if question.run.repeat == 1:
-            return ModelCallFailed("rate_limited", "429: slow down", retryable=True)
+            return ModelCallFailed(FailureKind.RATE_LIMITED, "429: slow down", retryable=True)
         return slow()
 
     limits = Limits(run_timeout_seconds=0.5, timeout_seconds=5, concurrency=1)
@@ -184,7 +186,7 @@ async def test_a_model_that_is_busy_all_the_time_fails_its_runs_before_each_has_
     monkeypatch.setattr(bootstrap, "BUSY_SILENCE", 0.3)
 
     def script(*_):
-        return ModelCallFailed("unreachable", "nobody is there", retryable=True)
+        return ModelCallFailed(FailureKind.UNREACHABLE, "nobody is there", retryable=True)
 
     tutor = ScriptedTutor(script)
     patient = SETTINGS.model_copy(update={"runner_longest_delay": 0.05})

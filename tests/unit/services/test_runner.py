@@ -10,11 +10,10 @@ from socratic_bench.adapters.sql.store import SqlStore
 from socratic_bench.consuming.outcomes import Handled, Postponed
 from socratic_bench.domain.manifest import Experiment, Limits, Manifest, TutorModel
 from socratic_bench.domain.response import Usage
-from socratic_bench.errors import InvalidInput, ModelCallFailed, StoreUnavailable
+from socratic_bench.errors import FailureKind, InvalidInput, ModelCallFailed, StoreUnavailable
 from socratic_bench.events.response_recorded import ResponseRecorded
 from socratic_bench.events.run_failed import RunFailed
 from socratic_bench.ports.leases import Claim, LeaseAnswer, LeaseKey
-from socratic_bench.ports.models import FailureKind
 from socratic_bench.scoring.statuses import Status
 from socratic_runner import conversation_runner
 from socratic_runner.clients import TutorPool
@@ -128,9 +127,9 @@ async def test_a_passing_fault_is_retried_and_every_call_counted(store):
 @pytest.mark.parametrize(
     ("failure", "kind", "attempts"),
     [
-        (ModelCallFailed("rate_limited", "429", retryable=True), "rate_limited", 5),
-        (ModelCallFailed("cut_stream", "half", retryable=True), "cut_stream", 3),
-        (ModelCallFailed("auth", "401", retryable=False), "auth", 1),
+        (ModelCallFailed(FailureKind.RATE_LIMITED, "429", retryable=True), "rate_limited", 5),
+        (ModelCallFailed(FailureKind.CUT_STREAM, "half", retryable=True), "cut_stream", 3),
+        (ModelCallFailed(FailureKind.AUTH, "401", retryable=False), "auth", 1),
         (RuntimeError("a bug in the client"), "unknown", 1),
     ],
 )
@@ -220,7 +219,7 @@ async def test_every_client_is_closed_though_one_fails_and_nobody_waits_for_it()
 
 
 async def test_a_failed_run_that_comes_again_is_not_called_again(store):
-    failing = ScriptedTutor(lambda *_: ModelCallFailed("auth", "401", retryable=False))
+    failing = ScriptedTutor(lambda *_: ModelCallFailed(FailureKind.AUTH, "401", retryable=False))
     [first] = await carry_out(store, failing, ONE)
     [again] = await carry_out(store, ScriptedTutor(lambda *_: reply()), ONE)
     assert (first.id, first.data) == (again.id, again.data)
@@ -230,7 +229,7 @@ async def test_a_failed_run_that_comes_again_is_not_called_again(store):
 
 
 async def test_a_failure_is_stored_before_it_is_published(store):
-    tutor = ScriptedTutor(lambda *_: ModelCallFailed("auth", "401", retryable=False))
+    tutor = ScriptedTutor(lambda *_: ModelCallFailed(FailureKind.AUTH, "401", retryable=False))
     async with parts_of_a_runner(store, tutor) as parts:
         [outcome] = (await outcomes_of(parts.handler, requested(ONE))).values()
     [event] = outcome.publish
@@ -392,7 +391,7 @@ class FourCalls:
         except asyncio.CancelledError:
             return "cancelled"
         ending = self.fourth.ended_by
-        return ending.kind if isinstance(ending, TurnFailed) else type(ending)
+        return ending.failure.kind if isinstance(ending, TurnFailed) else type(ending)
 
 
 @pytest.mark.parametrize(

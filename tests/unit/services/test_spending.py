@@ -11,7 +11,7 @@ from socratic_bench.domain.manifest import Experiment, Limits, Manifest, Paramet
 from socratic_bench.domain.money import Price, nanodollars
 from socratic_bench.domain.response import Usage
 from socratic_bench.domain.scenario import Scenario
-from socratic_bench.errors import ModelCallFailed
+from socratic_bench.errors import FailureKind, ModelCallFailed
 from socratic_bench.ports.leases import Spending
 from socratic_bench.ports.models import Reply
 from socratic_bench.reporting.verification import verify
@@ -103,8 +103,12 @@ async def test_a_call_that_may_have_been_paid_for_counts_with_what_it_could_cost
 ) -> None:
     def script(_question, call):
         if call == 1:
-            return ModelCallFailed("cut_stream", "half an answer", retryable=True)
-        return ModelCallFailed("overloaded", "no answer", retryable=True) if call == 2 else reply()
+            return ModelCallFailed(FailureKind.CUT_STREAM, "half an answer", retryable=True)
+        return (
+            ModelCallFailed(FailureKind.OVERLOADED, "no answer", retryable=True)
+            if call == 2
+            else reply()
+        )
 
     _, spending = await carried_out(store, ScriptedTutor(script), experiment("1", repeats=1))
     assert spending.in_flight == 0

@@ -8,10 +8,9 @@ import pytest
 import structlog
 
 from socratic_bench.adapters.sql.store import SqlStore
-from socratic_bench.errors import InvalidInput, ModelCallFailed, ModelUnusable
+from socratic_bench.errors import FailureKind, InvalidInput, ModelCallFailed, ModelUnusable
 from socratic_bench.hosting.metrics import Metrics
 from socratic_bench.ports.leases import ModelInHand
-from socratic_bench.ports.models import FailureKind
 from socratic_runner import leases as lease_book
 from socratic_runner.call_metrics import CallMetrics
 from socratic_runner.troubles import MOST_SHOWN, Troubles
@@ -115,7 +114,7 @@ async def test_the_log_warns_once_of_a_model_that_is_down(store):
 
 async def test_while_runs_wait_the_store_knows_and_forgets_with_the_reply(store, monkeypatch):
     monkeypatch.setattr(lease_book, "BEAT_SECONDS", 0.02)
-    may_reply, slow = asyncio.Event(), ModelCallFailed("timeout", "late", retryable=True)
+    may_reply, slow = asyncio.Event(), ModelCallFailed(FailureKind.TIMEOUT, "late", retryable=True)
 
     def script(_question, asked):
         return slow if asked == 1 else held()

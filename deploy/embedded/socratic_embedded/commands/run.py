@@ -19,7 +19,7 @@ from socratic_bench.domain.trouble import Trouble
 from socratic_bench.errors import ExperimentStopped, StoreError
 from socratic_bench.planning.config import BenchmarkConfig, read_config
 from socratic_bench.ports.models import ModelClient
-from socratic_bench.ports.store import FailureKind
+from socratic_bench.ports.store import FailureCount
 from socratic_bench.providers.endpoints import Endpoints
 from socratic_bench.reporting.comparison import ModelComparison, model_comparison
 from socratic_bench.reporting.costs import SpendingFigures, dollars
@@ -187,7 +187,7 @@ class _Done(NamedTuple):
     reasons: Mapping[str, str]
     """Why models have no score."""
 
-    failures: Sequence[FailureKind]
+    failures: Sequence[FailureCount]
     spending: SpendingFigures
 
 
@@ -289,10 +289,10 @@ def _are_left(runs: int) -> str:
 
 
 def _failure_sentences(
-    failures: Sequence[FailureKind], comparison: ModelComparison
+    failures: Sequence[FailureCount], comparison: ModelComparison
 ) -> dict[str, str]:
     """For each model with failures: how many of which kind, and a message of the usual kind."""
-    by_model: defaultdict[str, list[FailureKind]] = defaultdict(list)
+    by_model: defaultdict[str, list[FailureCount]] = defaultdict(list)
     for failure in failures:
         by_model[failure.model_id].append(failure)
     planned = {model.model_id: model.planned_runs for model in comparison.models}

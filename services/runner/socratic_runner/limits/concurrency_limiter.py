@@ -12,8 +12,8 @@ from itertools import islice
 from typing import Final
 
 from socratic_bench.domain.pause import PauseNews
-from socratic_bench.errors import ModelCallFailed
-from socratic_bench.ports.models import FailureKind, Reply
+from socratic_bench.errors import FailureKind, ModelCallFailed
+from socratic_bench.ports.models import Reply
 from socratic_bench.ports.store import PauseAnswer
 from socratic_runner.failure_classes import BUSY, MAY_BE_BILLED
 from socratic_runner.limits.adaptive_limit import AdaptiveLimit

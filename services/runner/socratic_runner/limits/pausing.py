@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from socratic_bench.domain.pause import NONE, PauseNews, PushBack, after
-from socratic_bench.errors import ModelCallFailed
+from socratic_bench.errors import FailureKind, ModelCallFailed
 from socratic_bench.ports.store import PauseAnswer
 
 LONGEST_REASON: Final = 300
@@ -162,7 +162,7 @@ class Pausing:
         if left <= max(longest, self._back_off.longest):
             return None
         message = f"not called: paused for {left:.0f} s more after {self._pause.reason}"
-        return ModelCallFailed(self._pause.kind, message, retryable=False)
+        return ModelCallFailed(FailureKind(self._pause.kind), message, retryable=False)
 
     def news(self, scope: str, now: float, *, waiting: bool) -> PauseNews:
         """What is to be told, and asked if somebody is `waiting`; it counts as told."""

@@ -13,8 +13,8 @@ from dataclasses import replace
 from typing import Any, Final
 
 from socratic_bench.domain.manifest import TutorModel
-from socratic_bench.errors import ModelCallFailed
-from socratic_bench.ports.models import FailureKind, ModelClient, Question, Reply
+from socratic_bench.errors import FailureKind, ModelCallFailed
+from socratic_bench.ports.models import ModelClient, Question, Reply
 from socratic_bench.providers.bedrock import BedrockOptions
 from socratic_bench.providers.options import read_options
 from socratic_runner.models.access import Access

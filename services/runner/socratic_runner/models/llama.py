@@ -19,8 +19,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Final, Protocol, cast
 
-from socratic_bench.errors import ModelCallFailed
-from socratic_bench.ports.models import FailureKind
+from socratic_bench.errors import FailureKind, ModelCallFailed
 
 CONTEXT_TOKENS: Final = 2048
 """What the model can read and write in one call."""

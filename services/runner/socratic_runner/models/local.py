@@ -15,8 +15,8 @@ from typing import Final
 
 from socratic_bench.domain.manifest import TutorModel
 from socratic_bench.domain.response import Usage
-from socratic_bench.errors import MissingExtra, ModelCallFailed
-from socratic_bench.ports.models import FailureKind, ModelClient, Question, Reply
+from socratic_bench.errors import FailureKind, MissingExtra, ModelCallFailed
+from socratic_bench.ports.models import ModelClient, Question, Reply
 from socratic_bench.providers.in_process import LocalOptions
 from socratic_bench.providers.options import known_name, read_options
 from socratic_bench.scoring.exchange import EarlierTurn

@@ -23,8 +23,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from socratic_bench.domain.manifest import TutorModel
 from socratic_bench.domain.response import Usage
-from socratic_bench.errors import InvalidInput, Mistake, ModelCallFailed
-from socratic_bench.ports.models import FailureKind, ModelClient, Question, Reply
+from socratic_bench.errors import FailureKind, InvalidInput, Mistake, ModelCallFailed
+from socratic_bench.ports.models import ModelClient, Question, Reply
 from socratic_bench.providers.options import read_options
 from socratic_bench.providers.recordings import LARGEST_RECORDING, ReplayOptions, open_recording
 from socratic_bench.scoring.score import MOST_TOKENS

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable
 from typing import Final, NamedTuple
 
-from socratic_bench.ports.models import FailureKind
+from socratic_bench.errors import FailureKind
 from socratic_bench.scoring.statuses import UNFINISHED, Status
 
 

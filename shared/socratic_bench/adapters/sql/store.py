@@ -27,7 +27,7 @@ from socratic_bench.domain.cell import Cell
 from socratic_bench.domain.response import Response
 from socratic_bench.domain.run import RunFailure
 from socratic_bench.domain.score import ScoredResponse
-from socratic_bench.ports.store import CallCount, FailureKind, RecordedFailure
+from socratic_bench.ports.store import CallCount, FailureCount, RecordedFailure
 
 
 class SqlStore(SqlExperimentStore, SqlStateStore, SqlLeaseStore):
@@ -157,7 +157,7 @@ class SqlStore(SqlExperimentStore, SqlStateStore, SqlLeaseStore):
                 failed.update(run_id for (run_id,) in rows)
         return failed
 
-    async def failure_kinds(self, experiment_id: str) -> Sequence[FailureKind]:
+    async def failure_kinds(self, experiment_id: str) -> Sequence[FailureCount]:
         of_experiment = {"experiment_id": experiment_id}
         last: dict[tuple[str, str], RunFailure] = {}
         async with self._database.read() as transaction:
@@ -167,7 +167,7 @@ class SqlStore(SqlExperimentStore, SqlStateStore, SqlLeaseStore):
                 rows = await transaction.execute(self._lookups.failures, parameters)
                 last |= {(each.run.run_id, each.profile): each for each in FAILURES.facts(rows)}
         return [
-            FailureKind(failure.run.model_id, failure.kind, runs, failure.message)
+            FailureCount(failure.run.model_id, failure.kind, runs, failure.message)
             for _, _, runs, run_id, profile in kinds
             if (failure := last.get((run_id, profile)))
         ]

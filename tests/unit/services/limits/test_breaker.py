@@ -3,8 +3,7 @@
 import pytest
 from structlog.testing import capture_logs
 
-from socratic_bench.errors import ModelCallFailed, ModelUnusable
-from socratic_bench.ports.models import FailureKind
+from socratic_bench.errors import FailureKind, ModelCallFailed, ModelUnusable
 from socratic_runner.limits.breaker import (
     BUSY_SILENCE,
     COOL_DOWN,

@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from socratic_bench.errors import SocraticBenchError
-from socratic_bench.ports.models import FailureKind
+from socratic_bench.errors import FailureKind, SocraticBenchError
 from socratic_runner.limits.concurrency_limiter import ConcurrencyLimiter
 from socratic_runner.limits.pausing import BackOff
 from socratic_runner.limits.ticket import LimiterClosed

@@ -4,8 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from socratic_bench.concurrency.retry_policy import RetryPolicy
-from socratic_bench.errors import ModelCallFailed
-from socratic_bench.ports.models import FailureKind
+from socratic_bench.errors import FailureKind, ModelCallFailed
 from socratic_runner.failure_classes import BUSY, PASSING
 from socratic_runner.limits.retries import Retries
 from tests.unit.services.limits.simulated_server import failure

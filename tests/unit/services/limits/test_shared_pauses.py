@@ -8,7 +8,7 @@ from structlog.testing import capture_logs
 
 from socratic_bench.adapters.sql.store import SqlStore
 from socratic_bench.domain.manifest import TutorModel
-from socratic_bench.ports.models import FailureKind
+from socratic_bench.errors import FailureKind
 from socratic_bench.providers.registry import account_scope
 from socratic_runner.limits.concurrency_limiter import LONG_PAUSE
 from socratic_runner.limits.limiters import ConcurrencyLimiters

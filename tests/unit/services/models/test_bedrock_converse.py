@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from socratic_bench.errors import ModelCallFailed
-from socratic_bench.ports.models import FailureKind, Reply
+from socratic_bench.errors import FailureKind, ModelCallFailed
+from socratic_bench.ports.models import Reply
 from socratic_bench.scoring.exchange import EarlierTurn
 from socratic_runner.models.aws.connections import kept_alive
 from socratic_runner.models.aws.converse import Answer, messages, request

@@ -8,8 +8,7 @@ import botocore.exceptions as aws
 import botocore.parsers
 import pytest
 
-from socratic_bench.errors import ModelUnusable
-from socratic_bench.ports.models import FailureKind
+from socratic_bench.errors import FailureKind, ModelUnusable
 from socratic_runner.failure_classes import PASSING, UNUSABLE
 from socratic_runner.models.aws.failures import failure_of, kind_of
 

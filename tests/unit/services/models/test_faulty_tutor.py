@@ -8,8 +8,8 @@ import pytest
 
 from socratic_bench import score
 from socratic_bench.domain.manifest import TutorModel
-from socratic_bench.errors import ModelCallFailed
-from socratic_bench.ports.models import FailureKind, ModelClient, Question, Reply
+from socratic_bench.errors import FailureKind, ModelCallFailed
+from socratic_bench.ports.models import ModelClient, Question, Reply
 from socratic_bench.scoring.statuses import Status
 from socratic_runner.models.registry import open_client
 from tests.contract.models.questions import pack_questions

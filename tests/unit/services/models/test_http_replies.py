@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from socratic_bench.domain.response import Usage
-from socratic_bench.errors import ModelCallFailed
-from socratic_bench.ports.models import FailureKind, Reply
+from socratic_bench.errors import FailureKind, ModelCallFailed
+from socratic_bench.ports.models import Reply
 from socratic_bench.scoring.statuses import Status
 from socratic_runner.models.anthropic_replies import AnthropicReading
 from socratic_runner.models.http.failures import Failures

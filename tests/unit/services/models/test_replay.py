@@ -14,8 +14,8 @@ from structlog.testing import capture_logs
 
 from socratic_bench.domain.manifest import TutorModel
 from socratic_bench.domain.scenario import Scenario
-from socratic_bench.errors import InvalidInput, ModelCallFailed
-from socratic_bench.ports.models import FailureKind, Question
+from socratic_bench.errors import FailureKind, InvalidInput, ModelCallFailed
+from socratic_bench.ports.models import Question
 from socratic_bench.providers.recordings import LARGEST_RECORDING
 from socratic_bench.providers.registry import check_model, fingerprint
 from socratic_bench.scoring.statuses import Status

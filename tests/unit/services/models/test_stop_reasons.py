@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from socratic_bench.ports.models import FailureKind
+from socratic_bench.errors import FailureKind
 from socratic_bench.scoring.statuses import UNFINISHED, Status
 from socratic_runner.models.stop_reasons import Ended, how_it_ended
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from socratic_bench.domain.response import Usage
-from socratic_bench.errors import ModelCallFailed
-from socratic_bench.ports.models import FailureKind, Question, Reply
+from socratic_bench.errors import FailureKind, ModelCallFailed
+from socratic_bench.ports.models import Question, Reply
 from socratic_bench.scoring.statuses import Status
 from socratic_runner.models.archetypes import lecturer, socratic
 from socratic_runner.models.archetypes.counting import input_tokens_of, tokens_of

@@ -8,8 +8,8 @@ from typing import Any, Final
 from pydantic import ValidationError
 
 from socratic_bench.domain.response import Usage
-from socratic_bench.errors import ModelCallFailed
-from socratic_bench.ports.models import FailureKind, Question, Reply
+from socratic_bench.errors import FailureKind, ModelCallFailed
+from socratic_bench.ports.models import Question, Reply
 from socratic_runner.models.stop_reasons import how_it_ended
 from socratic_runner.models.token_counts import count_in
 

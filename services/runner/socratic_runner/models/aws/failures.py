@@ -9,8 +9,7 @@ from datetime import UTC, datetime
 from importlib import import_module
 from typing import Any, Final
 
-from socratic_bench.errors import ModelCallFailed
-from socratic_bench.ports.models import FailureKind
+from socratic_bench.errors import FailureKind, ModelCallFailed
 from socratic_runner.models.aws.access import BEARER_VARIABLE
 from socratic_runner.models.connecting import refused_address
 from socratic_runner.models.http import failure_tables

@@ -15,8 +15,7 @@ import aiohttp
 from aiohttp.http_exceptions import HttpProcessingError
 
 from socratic_bench.domain.manifest import Limits
-from socratic_bench.errors import InvalidInput, ModelCallFailed
-from socratic_bench.ports.models import FailureKind
+from socratic_bench.errors import FailureKind, InvalidInput, ModelCallFailed
 from socratic_runner.models.connecting import refused_address
 from socratic_runner.models.http.connect_errors import why
 from socratic_runner.models.http.connectors import QuietConnector, RestedConnector

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from typing import Final
 
-from socratic_bench.ports.models import FailureKind
+from socratic_bench.errors import FailureKind
 
 _STATUSES: Final = {
     400: FailureKind.BAD_REQUEST,

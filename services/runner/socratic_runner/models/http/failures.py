@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from socratic_bench.errors import ModelCallFailed, ModelUnusable
-from socratic_bench.ports.models import FailureKind
+from socratic_bench.errors import FailureKind, ModelCallFailed, ModelUnusable
 from socratic_runner.failure_classes import PASSING, UNUSABLE
 from socratic_runner.models.http.failure_tables import kind_of
 from socratic_runner.models.http.keys import Key, hide

@@ -10,8 +10,8 @@ from typing import Annotated, Any, Final, TypeVar
 from pydantic import BaseModel, BeforeValidator, ValidationError
 
 from socratic_bench.domain.response import Usage
-from socratic_bench.errors import ModelCallFailed
-from socratic_bench.ports.models import FailureKind, Reply
+from socratic_bench.errors import FailureKind, ModelCallFailed
+from socratic_bench.ports.models import Reply
 from socratic_runner.models.http.failures import Failures
 from socratic_runner.models.http.problems import parse
 from socratic_runner.models.http.server_sent_events import Event
