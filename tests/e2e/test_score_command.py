@@ -47,8 +47,67 @@ def test_a_broken_line_in_the_middle_is_named_and_loses_nothing_else(terminal):
     assert done.returncode == 1
     assert done.stderr.splitlines() == [
         f"Error: {path} line 2: not valid JSON: Expecting value at column 10",
-        f"Error: {path} line 4: needs `text`, a string",
+        f'Error: {path} line 4: needs `text`, `response` or `output`, a string; it has "no"',
     ]
+
+
+def test_ids_are_kept_in_front_of_the_figures(terminal):
+    given = '{"id": "a-1", "text": "Why?"}\n{"id": 7, "text": ""}\n{"id": "c"}\n'
+    lines = lines_of(terminal.run("score", "--format", "jsonl", given=given))
+    assert [next(iter(line.items())) for line in lines] == [("id", "a-1"), ("id", 7), ("id", "c")]
+
+
+@pytest.mark.parametrize("name", ["array.json", "array.txt"])
+def test_a_json_array_is_scored_item_by_item(terminal, name):
+    records = [{"id": 1, "text": "Why?"}, "no record", {"messages": []}, {"response": "So."}]
+    path = terminal.write(name, json.dumps(records, indent=2))
+    done = terminal.run("score", path, "--format", "jsonl")
+    assert [line["status"] for line in lines_of(done)] == ["ok", "error", "error", "ok"]
+    assert done.stderr.splitlines() == [
+        f"Error: {path} item 2: must be a JSON object with `text`",
+        f'Error: {path} item 3: needs `text`, `response` or `output`, a string; it has "messages"',
+    ]
+
+
+def test_a_text_that_only_begins_like_an_array_is_text(terminal):
+    given = "[laughs] What do you think?\n[silence]\n"
+    lines = lines_of(terminal.run("score", "--format", "jsonl", given=given))
+    assert [line["interrogative"] for line in lines] == [1.0, 0.0]
+
+
+def test_csv_is_scored_row_by_row(terminal):
+    rows = (
+        "id,response,output_tokens,status,note\r\n"
+        '1,"What, you\nthink?",250,,x\r\n'
+        "2,No.,,refused,\r\n"
+        "3,Why?,many,,\r\n"
+        "4,,,,\r\n"
+    )
+    path = terminal.write("rows.csv", rows)
+    done = terminal.run("score", path, "--format", "jsonl")
+    found = [(line["id"], line["status"], line["verbosity"]) for line in lines_of(done)]
+    assert found[0] == ("1", "ok", 0.5)
+    assert [status for _, status, _ in found[1:]] == ["refused", "error", "empty"]
+    assert done.stderr == f"Error: {path} row 3: `output_tokens` must be a number, not 'many'\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "sentence"),
+    [
+        (
+            "a.csv",
+            "id,answer\n1,Why?\n",
+            'needs a column `text`, `response` or `output`; it has "id", "answer"',
+        ),
+        ("b.csv", "", "needs a column `text`, `response` or `output`; it has none at all"),
+        ("c.json", '[{"text": "Why?"}', "c.json: not valid JSON: "),
+    ],
+)
+def test_a_file_that_cannot_be_read_at_all_is_one_sentence(terminal, name, content, sentence):
+    done = terminal.run("score", terminal.write(name, content))
+    assert done.returncode == 2
+    assert sentence in done.stderr
+    assert len(done.stderr.splitlines()) == 1
 
 
 def test_bytes_that_are_no_text_are_named_by_their_line(terminal):

@@ -32,10 +32,10 @@ from socratic_embedded.transcripts import ScoredLine, scored_lines
 def score(file: str, output: str, whole: bool, profile: str) -> None:
     """Score texts or transcripts, without a model.
 
-    FILE, or standard input with -, holds JSON Lines: objects with `text` (or `response`, or
-    `output`) and, where known, `output_tokens`, `status` and `dimension`; or plain text, one
-    response per line. A line that cannot be read is reported, and the others are scored all the
-    same.
+    FILE, or standard input with -, holds JSON Lines or a JSON array: objects with `text` (or
+    `response`, or `output`) and, where known, `id`, `output_tokens`, `status` and `dimension`; or
+    plain text, one response per line. A file named .csv has a header with such columns. A line
+    that cannot be read is reported, and the others are scored all the same.
     """
     with _opened(file) as lines:
         scored = scored_lines(lines, name=_name(file), whole=whole, profile=profile)
