@@ -25,7 +25,11 @@ _PLACES = {
 
 
 def __getattr__(name: str) -> Any:
-    """Import what is asked for, and nothing else: a command starts faster."""
+    """Import what the caller asks for, and nothing else: a command starts faster."""
+    if name == "__version__":
+        from importlib.metadata import version  # noqa: PLC0415 - it takes as long as the rest
+
+        return version("socratic-ai-bench")
     if name not in _PLACES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value = globals()[name] = getattr(import_module(_PLACES[name]), name)

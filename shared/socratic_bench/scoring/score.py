@@ -8,7 +8,7 @@ from typing import Any
 from socratic_bench.scoring.evidence import Evidence
 from socratic_bench.scoring.exchange import EarlierTurn, Exchange
 from socratic_bench.scoring.profile import OVERALL, Profile, overall
-from socratic_bench.scoring.profiles import CANONICAL, profile_named
+from socratic_bench.scoring.profiles import CANONICAL, PROFILES, profile_named
 from socratic_bench.scoring.statuses import Status, effective_status
 
 MOST_TOKENS = 10**12
@@ -64,6 +64,17 @@ class Score(Mapping[str, float | None]):
         if self._evidence is None:
             self._evidence = self._profile.evidence(self._exchange)
         return self._evidence
+
+    def __getstate__(self) -> tuple[Any, ...]:
+        # A registered profile goes by its name: its tables cannot be pickled.
+        registered = PROFILES.get(self._profile.name) is self._profile
+        profile = self._profile.name if registered else self._profile
+        return profile, self._exchange, self.status, self._values, self.overall
+
+    def __setstate__(self, state: tuple[Any, ...]) -> None:
+        profile, self._exchange, self.status, self._values, self.overall = state
+        self._profile = profile_named(profile) if isinstance(profile, str) else profile
+        self._evidence = None
 
     def as_dict(self) -> dict[str, Any]:
         """The figures, the status and the evidence, ready for JSON."""

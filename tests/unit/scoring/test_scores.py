@@ -1,13 +1,17 @@
 """What a score is: the formulas, the markers, the statuses."""
 
+import copy
 import json
 import os
+import pickle
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import socratic_bench
 from socratic_bench import Status, score
 from socratic_bench.errors import UnknownProfile
 from socratic_bench.scoring.profile import Weights
@@ -196,3 +200,21 @@ def test_scores_of_real_responses_equal_the_independent_implementation():
                     assert figures[name] == pytest.approx(expected, abs=1e-9)
                 compared += 1
     assert compared > 1_000
+
+
+def pickled(figures):
+    return pickle.loads(pickle.dumps(figures))
+
+
+@pytest.mark.parametrize("again", [copy.copy, copy.deepcopy, pickled])
+@pytest.mark.parametrize("status", ["ok", "refused"])
+def test_a_score_can_be_copied_and_sent_to_another_process(again, status):
+    figures = score("It depends. What if you could ask?", output_tokens=250, status=status)
+    other = again(figures)
+    assert other == figures
+    assert other.as_dict() == figures.as_dict()
+    assert (other.status, other.profile) == (figures.status, figures.profile)
+
+
+def test_the_library_says_its_version():
+    assert socratic_bench.__version__ == version("socratic-ai-bench")
