@@ -151,3 +151,37 @@ async def test_no_more_connections_rest_than_are_kept(monkeypatch: pytest.Monkey
                 for _ in range(6):
                     calls.create_task(call(session, server))
             assert server.connections == connections
+
+
+@pytest.mark.usefixtures("without_rest")
+async def test_what_is_idle_of_a_server_that_is_not_trusted_is_not_used():
+    begun, go_on, end = asyncio.Semaphore(0), asyncio.Event(), asyncio.Event()
+
+    async def end_the_first(request: Request, writer: asyncio.StreamWriter) -> None:
+        number = len(server.requests)
+        begun.release()
+        if number in {2, 3}:
+            await go_on.wait()
+        await reply_to(request, writer)
+        if number == 1:
+            await end.wait()
+            writer.close()
+
+    async with (
+        serving(end_the_first) as server,
+        aiohttp.ClientSession(connector=RestedConnector()) as session,
+        asyncio.TaskGroup() as calls,
+    ):
+        first = calls.create_task(call(session, server))
+        await begun.acquire()
+        others = [calls.create_task(call(session, server)) for _ in range(2)]
+        for _ in others:
+            await begun.acquire()
+        await first  # its connection is the oldest that is idle
+        go_on.set()
+        await asyncio.wait(others)
+        end.set()
+        await server.gone.wait()
+        for connections in (4, 5):
+            assert await call(session, server) == "reply"
+            assert server.connections == connections

@@ -36,11 +36,15 @@ class QuietConnector(aiohttp.TCPConnector):
         super().__init__(limit=0, keepalive_timeout=KEPT_SECONDS, socket_factory=new_socket)
 
     async def _get(self, key: ConnectionKey, traces: list[Trace]) -> Connection | None:
+        self.drop_ended(key)
+        return await super()._get(key, traces)
+
+    def drop_ended(self, key: ConnectionKey) -> None:
+        """Close the idle connections, from the oldest on, on which something came."""
         idle = self._conns.get(key)
         while idle and not _is_quiet(idle[0][0]):
             idle.popleft()[0].abort()
             self.distrust()
-        return await super()._get(key, traces)
 
     def distrust(self) -> None:
         """The server ended a connection, or sent what nobody asked for, and did not say so."""
@@ -59,8 +63,9 @@ class RestedConnector(QuietConnector):
         self._is_trusted = True
 
     async def _get(self, key: ConnectionKey, traces: list[Trace]) -> Connection | None:
+        self.drop_ended(key)
         idle = self._conns.get(key)
-        if not idle or monotonic() - idle[0][1] < REST_SECONDS:
+        if not self._is_trusted or not idle or monotonic() - idle[0][1] < REST_SECONDS:
             return None
         return await super()._get(key, traces)
 
