@@ -101,6 +101,12 @@ def test_csv_is_scored_row_by_row(terminal):
         ),
         ("b.csv", "", "needs a column `text`, `response` or `output`; it has none at all"),
         ("c.json", '[{"text": "Why?"}', "c.json: not valid JSON: "),
+        (
+            "d.csv",
+            "text\nWhy?\n" + "x" * 200_000 + "\n",
+            "d.csv line 3: not valid CSV: field larger",
+        ),
+        ("e.json", "[" * 100_000, "e.json: not valid JSON: nested too deeply"),
     ],
 )
 def test_a_file_that_cannot_be_read_at_all_is_one_sentence(terminal, name, content, sentence):

@@ -125,7 +125,8 @@ def _items(name: str, lines: Iterable[bytes]) -> Iterator[Entry]:
         if not name.lower().endswith(".json"):
             yield from _lines(name, kept)
             return
-        raise InvalidInput(f"{name}: not valid JSON: {error}") from None
+        wrong = "nested too deeply" if isinstance(error, RecursionError) else error
+        raise InvalidInput(f"{name}: not valid JSON: {wrong}") from None
     for number, record in enumerate(array, start=1):
         yield _record(number, f"{name} item {number}", record)
 
@@ -143,7 +144,7 @@ def _rows(name: str, lines: Iterable[bytes]) -> Iterator[Entry]:
         for number, row in enumerate(rows, start=1):
             yield _row(number, f"{name} row {number}", row)
     except csv.Error as error:
-        raise InvalidInput(f"{name} line {rows.line_num}: not valid CSV: {error}") from None
+        raise InvalidInput(f"{name} line {rows.reader.line_num}: not valid CSV: {error}") from None
 
 
 def _row(number: int, place: str, row: Mapping[Any, Any]) -> Entry:

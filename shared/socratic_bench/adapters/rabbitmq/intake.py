@@ -234,6 +234,7 @@ class Intake:
 
     async def _cancel(self, channel: AbstractChannel, name: str) -> None:
         queue = await channel.get_queue(name, ensure=False)
+        self._widths.forget(name)
         for tag in self._sources.consumed.pop(name):
             await self._connection.in_time(queue.cancel(tag))
 
@@ -309,7 +310,7 @@ class Intake:
         await self._routing.republish_batches(normal)
 
     async def _give_up_long_held(self) -> None:
-        """Have the server deliver copies of what was unacked for too long, later.
+        """Have the server deliver copies of messages that were held for too long, later.
 
         Whoever is at work on it goes on; the copy then finds the work done.
         """

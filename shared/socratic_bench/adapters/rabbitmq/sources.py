@@ -147,7 +147,7 @@ class Sources:
             return refused
         for group, name in groups.items():
             if error := await _failure(self._group_queues.ensure([group])):
-                log.warning("group_queue cannot be used", queue=name, reason=str(error))
+                log.warning("group queue cannot be used", queue=name, reason=str(error))
                 refused[name] = str(error)
         return refused
 

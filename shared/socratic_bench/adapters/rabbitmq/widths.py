@@ -49,6 +49,11 @@ class Widths:
         self._more.pop(name, None)
         return 1
 
+    def forget(self, name: str) -> None:
+        """A queue is not consumed any more."""
+        self._widths.pop(name, None)
+        self._more.pop(name, None)
+
     def saw(self, name: str, redeliveries: int, messages: int) -> bool:
         """A batch of so many messages came that was redelivered so often. Whether more may be sent
         ahead now.
