@@ -5,9 +5,9 @@ VENV := .venv
 ENDPOINTS := .venv-endpoints
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
-DISTRIBUTIONS := shared services/runner services/judge services/curator services/api deploy/embedded
+DISTRIBUTIONS := shared services/runner services/judge services/curator services/api deploy/cli
 PYPROJECTS := $(DISTRIBUTIONS:%=%/pyproject.toml)
-PACKAGES := socratic_bench socratic_runner socratic_judge socratic_curator socratic_api socratic_embedded
+PACKAGES := socratic_bench socratic_runner socratic_judge socratic_curator socratic_api socratic_cli
 DEMO_STORE := sqlite:///demo-data/benchmark.db
 COMPOSE := docker compose --file deploy/compose/compose.yaml
 RUNNERS ?= 1

@@ -16,15 +16,15 @@ compile() {
 }
 
 compile --group build --all-extras \
-  --no-emit-package socratic-ai-bench \
+  --no-emit-package socratic-ai-bench-core \
   --no-emit-package socratic-ai-bench-runner \
   --no-emit-package socratic-ai-bench-judge \
   --no-emit-package socratic-ai-bench-curator \
   --no-emit-package socratic-ai-bench-api \
-  shared/pyproject.toml services/*/pyproject.toml deploy/embedded/pyproject.toml \
+  shared/pyproject.toml services/*/pyproject.toml deploy/cli/pyproject.toml \
   -o constraints.txt "$@"
 for service in runner judge curator api; do
-  compile -c constraints.txt --all-extras --no-emit-package socratic-ai-bench \
+  compile -c constraints.txt --all-extras --no-emit-package socratic-ai-bench-core \
     "services/$service/pyproject.toml" -o "services/$service/requirements.txt" "$@"
 done
 compile --group build -c constraints.txt -o deploy/requirements-build.txt "$@"

@@ -42,7 +42,7 @@ STEADY_SECONDS: Final = 60.0
 """A service that lived for so long begins with the first pause again."""
 
 MOST: Final = 64
-CONFIG: Final = "deploy/embedded/socratic_embedded/configs/quickstart.yaml"
+CONFIG: Final = "deploy/cli/socratic_cli/configs/quickstart.yaml"
 
 
 @dataclass(slots=True, eq=False)

@@ -29,7 +29,7 @@ def __getattr__(name: str) -> Any:
     if name == "__version__":
         from importlib.metadata import version  # noqa: PLC0415 - it takes as long as the rest
 
-        return version("socratic-ai-bench")
+        return version("socratic-ai-bench-core")
     if name not in _PLACES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value = globals()[name] = getattr(import_module(_PLACES[name]), name)

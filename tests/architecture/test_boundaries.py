@@ -18,7 +18,7 @@ SERVICES = ("runner", "judge", "curator", "api")
 def test_a_service_depends_on_no_other_service(service):
     project = tomllib.loads((ROOT / "services" / service / "pyproject.toml").read_text())
     ours = [d for d in project["project"]["dependencies"] if d.startswith("socratic-ai-bench")]
-    assert [d.partition("[")[0] for d in ours] == ["socratic-ai-bench"]
+    assert [d.partition("[")[0] for d in ours] == ["socratic-ai-bench-core"]
 
 
 @pytest.mark.parametrize("service", SERVICES)

@@ -8,7 +8,7 @@ import pytest
 
 from socratic_bench.events.codec import EVENT_TYPES
 from socratic_bench.scoring.statuses import Status
-from socratic_embedded.cli import socratic_bench
+from socratic_cli.cli import socratic_bench
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text()

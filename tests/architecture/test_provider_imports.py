@@ -144,7 +144,7 @@ def test_asking_a_model_loads_the_library_of_its_provider_and_no_other(
     [
         "socratic_runner.entrypoints.container",
         "socratic_runner.models.registry",
-        "socratic_embedded.cli",
+        "socratic_cli.cli",
     ],
 )
 def test_starting_loads_no_providers_library(module: str):

@@ -28,7 +28,7 @@ from socratic_bench.adapters.sql.store import SqlStore
 from socratic_bench.domain.manifest import Experiment
 from socratic_bench.ports.store import Store
 from socratic_bench.providers.endpoints import ANYWHERE
-from socratic_embedded.pipeline import Benchmark
+from socratic_cli.embedded import Benchmark
 from socratic_runner.models.registry import open_client
 from tests.benchmarks.many_endpoints import IN_FLIGHT, MODELS, endpoints, experiment
 

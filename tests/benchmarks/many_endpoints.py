@@ -29,7 +29,7 @@ from socratic_bench.adapters.system.clock import SystemClock
 from socratic_bench.domain.manifest import Experiment, Limits, Manifest, TutorModel
 from socratic_bench.domain.scenario import Scenario
 from socratic_bench.providers.endpoints import ANYWHERE
-from socratic_embedded.pipeline import Benchmark
+from socratic_cli.embedded import Benchmark
 from socratic_runner.models.registry import open_client
 
 RUNS = 400

@@ -23,7 +23,7 @@ from socratic_bench.planning.config import read_config
 from socratic_bench.ports.broker import Broker
 from socratic_bench.ports.store import Store
 from socratic_bench.reporting.verification import verify
-from socratic_embedded.model_catalogue import RegisteredModels
+from socratic_cli.model_catalogue import RegisteredModels
 from tests.compat import earlier_version
 from tests.e2e.command import Terminal
 from tests.e2e.quiet_run import cells_of, cells_of_a_quiet_run

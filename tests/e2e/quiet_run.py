@@ -7,7 +7,7 @@ from pathlib import Path
 from socratic_bench.adapters.sql.store import SqlStore
 from socratic_bench.domain.manifest import Experiment
 from socratic_bench.ports.store import Store
-from socratic_embedded.pipeline import Benchmark
+from socratic_cli.embedded import Benchmark
 from socratic_runner.models.registry import open_client
 
 Cells = list[tuple[object, ...]]

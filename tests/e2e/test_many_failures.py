@@ -12,7 +12,7 @@ import pytest
 from socratic_bench.adapters.sql.store import SqlStore
 from socratic_bench.domain.manifest import Experiment
 from socratic_bench.planning.config import read_config
-from socratic_embedded.model_catalogue import RegisteredModels
+from socratic_cli.model_catalogue import RegisteredModels
 from tests.contract.store.facts import MONDAY, a_failure
 from tests.e2e.command import Terminal
 
@@ -26,7 +26,7 @@ CONFIG = "models: [reference/socratic]\nscenarios: [{id: a, dimension: d, prompt
 SAYS_ITS_MEMORY = """
 import atexit, pathlib, sys
 atexit.register(lambda: sys.stderr.write(pathlib.Path("/proc/self/status").read_text()))
-from socratic_embedded.cli import main
+from socratic_cli.cli import main
 main()
 """
 

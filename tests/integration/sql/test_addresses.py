@@ -86,4 +86,4 @@ except InvalidSettings as error:
     done = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, check=True
     )
-    assert "pip install 'socratic-ai-bench[postgresql]'" in done.stdout
+    assert "pip install 'socratic-ai-bench-core[postgresql]'" in done.stdout

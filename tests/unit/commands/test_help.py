@@ -7,19 +7,19 @@ from importlib import import_module
 import pytest
 
 import socratic_bench
-from socratic_embedded.cli import COMMANDS
+from socratic_cli.cli import COMMANDS
 
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_the_list_describes_a_command_as_it_describes_itself(name):
-    command = getattr(import_module(f"socratic_embedded.commands.{name}"), name)
+    command = getattr(import_module(f"socratic_cli.commands.{name}"), name)
     assert COMMANDS[name] == command.get_short_help_str(limit=100)
 
 
 def test_help_imports_no_command_and_nothing_that_is_slow():
     program = (
         "import sys; sys.argv = ['socratic-bench', '--help']\n"
-        "from socratic_embedded.cli import main\n"
+        "from socratic_cli.cli import main\n"
         "try:\n    main()\n"
         "finally:\n    print(*sorted(sys.modules), file=sys.stderr)"
     )

@@ -14,7 +14,7 @@ from socratic_bench.domain.response import Usage
 from socratic_bench.errors import StoreNotWritable
 from socratic_bench.ports.models import Reply
 from socratic_bench.scoring.statuses import Status
-from socratic_embedded.pipeline import Benchmark
+from socratic_cli.embedded import Benchmark
 from tests.contract.store.facts import an_experiment
 from tests.unit.services.scripted import ScriptedTutor
 from tests.waiting import waiting_for

@@ -9,7 +9,7 @@ import pytest
 
 from socratic_bench.errors import InvalidConfig
 from socratic_bench.planning.config import BenchmarkConfig, parse_config
-from socratic_embedded.model_catalogue import RegisteredModels
+from socratic_cli.model_catalogue import RegisteredModels
 
 
 def config_of(**model: object) -> BenchmarkConfig:

@@ -217,4 +217,4 @@ def test_a_score_can_be_copied_and_sent_to_another_process(again, status):
 
 
 def test_the_library_says_its_version():
-    assert socratic_bench.__version__ == version("socratic-ai-bench")
+    assert socratic_bench.__version__ == version("socratic-ai-bench-core")

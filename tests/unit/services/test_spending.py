@@ -16,7 +16,7 @@ from socratic_bench.ports.leases import Spending
 from socratic_bench.ports.models import Reply
 from socratic_bench.reporting.verification import verify
 from socratic_bench.scoring.statuses import Status
-from socratic_embedded.pipeline import Benchmark, BenchmarkResult
+from socratic_cli.embedded import Benchmark, BenchmarkResult
 from tests.unit.events.examples import TIME
 from tests.unit.services.scripted import ScriptedTutor
 from tests.waiting import waiting_for

@@ -91,7 +91,7 @@ def _postgresql(url: str) -> Backend:
     except ModuleNotFoundError as error:
         raise InvalidSettings(
             "PostgreSQL needs a driver that is not installed: "
-            "pip install 'socratic-ai-bench[postgresql]'"
+            "pip install 'socratic-ai-bench-core[postgresql]'"
         ) from error
     address = postgresql_address.parse(url)
     return Backend(

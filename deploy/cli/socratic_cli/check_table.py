@@ -1,0 +1,159 @@
+"""What came of asking each model once, as a table for people and as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from socratic_bench.domain.response import Response, Usage
+from socratic_bench.domain.trouble import about, one_line
+from socratic_bench.errors import ModelCallFailed
+from socratic_bench.reporting.costs import dollars, usd
+from socratic_bench.scoring.statuses import Status
+from socratic_cli.terminal import MISSING, excerpt
+from socratic_judge.handlers import judge
+from socratic_runner.checking import Checked
+from socratic_runner.failure_classes import MAY_BE_BILLED
+
+SENTENCE = 400
+"""Characters of a sentence about a model."""
+
+_NOT_SCORED = {
+    Status.TRUNCATED: "the answer was cut off, and has no score: raise `max_tokens`",
+    Status.EMPTY: "the answer is empty, and has no score",
+    Status.REFUSED: "the model declined to answer, which has no score",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """What is said of one model."""
+
+    checked: Checked
+    result: str
+    """`ok`, another status, or the class of the failure."""
+
+    problem: str | None
+    """Why a run of this model would have no score; None: it would have one."""
+
+    cost: int | None
+    """In nanodollars; None where it is not known."""
+
+    @property
+    def simulated(self) -> bool:
+        """Whether what it cost is not real."""
+        return self.checked.model.is_reference
+
+    @property
+    def response(self) -> Response | None:
+        """None where the call failed."""
+        result = self.checked.result
+        return None if isinstance(result, ModelCallFailed) else result
+
+    @property
+    def latency_ms(self) -> int:
+        """How long the model took, as its client says, or until the call failed."""
+        told = None if self.response is None else self.response.latency_ms
+        return round(self.checked.seconds * 1000) if told is None else told
+
+
+def rows_of(checked: Sequence[Checked]) -> list[Row]:
+    """A row a model."""
+    return [_row(each) for each in checked]
+
+
+def _row(checked: Checked) -> Row:
+    result = checked.result
+    if isinstance(result, ModelCallFailed):
+        cost = None if result.kind in MAY_BE_BILLED else 0
+        return Row(checked, str(result.kind), one_line(str(result)), cost)
+    scored = judge(result).overall is not None
+    problem = None if scored else _NOT_SCORED.get(result.status, "the answer has no score")
+    return Row(checked, str(result.status), problem, result.cost_nanodollars)
+
+
+def check_table(rows: Sequence[Row]) -> RenderableType:
+    """A row a model, why some of them fail, and what all that cost."""
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("model", overflow="fold")
+    table.add_column("result", overflow="fold")
+    for name in ("latency", "tokens in", "tokens out", "cost"):
+        table.add_column(name, justify="right", no_wrap=True)
+    table.add_column("version served", overflow="fold")
+    for row in rows:
+        table.add_row(*_cells(row))
+    problems = [
+        Text(excerpt(about(row.checked.model.id, row.problem), SENTENCE))
+        for row in rows
+        if row.problem is not None
+    ]
+    return Group(table, *([Text(), *problems] if problems else []), Text(), Text(_total(rows)))
+
+
+def _cells(row: Row) -> tuple[Text | str, ...]:
+    name = Text(excerpt(row.checked.model.id))
+    if row.simulated:
+        name.append("  reference", style="dim italic")
+    result = Text(excerpt(row.result), style="green" if row.problem is None else "bold red")
+    usage = Usage() if row.response is None else row.response.usage
+    version = None if row.response is None else row.response.model_version
+    return (
+        name,
+        result,
+        f"{row.latency_ms:,} ms",
+        _tokens(usage.input_tokens),
+        _tokens(usage.output_tokens),
+        MISSING if row.cost is None else dollars(usd(row.cost)),
+        excerpt(version or MISSING),
+    )
+
+
+def _tokens(count: int | None) -> str:
+    return MISSING if count is None else f"{count:,}"
+
+
+def _total(rows: Sequence[Row]) -> str:
+    """What was paid. What reference tutors cost is simulated."""
+    paid, unknown = _paid(rows)
+    if unknown:
+        named = ", ".join(excerpt(row.checked.model.id) for row in unknown[:5])
+        more = f" and {len(unknown) - 5} more" if len(unknown) > 5 else ""
+        return f"The check cost {dollars(usd(paid))}, and what is not known of {named}{more}."
+    return f"The check cost {dollars(usd(paid))}. Nothing was stored."
+
+
+def _paid(rows: Sequence[Row]) -> tuple[int, list[Row]]:
+    """Nanodollars, and the models of which they are not known."""
+    real = [row for row in rows if not row.simulated]
+    return sum(row.cost or 0 for row in real), [row for row in real if row.cost is None]
+
+
+def check_as_json(rows: Sequence[Row]) -> dict[str, Any]:
+    """The same with money in USD; null is unknown, never zero."""
+    paid, unknown = _paid(rows)
+    return {
+        "models": [_as_json(row) for row in rows],
+        "cost_usd": usd(paid),
+        "cost_unknown": [row.checked.model.id for row in unknown],
+    }
+
+
+def _as_json(row: Row) -> dict[str, Any]:
+    usage = Usage() if row.response is None else row.response.usage
+    return {
+        "model_id": row.checked.model.id,
+        "kind": "reference" if row.simulated else "model",
+        "ok": row.problem is None,
+        "result": row.result,
+        "problem": row.problem,
+        "latency_ms": row.latency_ms,
+        "input_tokens": usage.input_tokens,
+        "output_tokens": usage.output_tokens,
+        "cost_usd": None if row.cost is None else usd(row.cost),
+        "model_version": None if row.response is None else row.response.model_version,
+    }

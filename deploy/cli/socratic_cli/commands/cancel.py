@@ -1,0 +1,26 @@
+"""`socratic-bench cancel`: carry an experiment out no further, and keep what it brought."""
+
+from __future__ import annotations
+
+import asyncio
+
+import click
+
+from socratic_bench.domain.experiment_state import ExperimentState
+from socratic_cli.commands.stopping import change, refuse, say_stopped
+from socratic_cli.commands.store_option import store_option
+
+
+@click.command()
+@click.argument("experiment", metavar="ID")
+@store_option
+def cancel(experiment: str, store_url: str) -> None:
+    """Cancel an experiment: it goes no further, and its results stay.
+
+    ID may be shortened. Calls in flight finish, and what they bring is stored, scored and shown.
+    `socratic-bench resume ID` takes it up again all the same.
+    """
+    found, state = asyncio.run(change(experiment, store_url, ExperimentState.CANCELLED))
+    if state is not ExperimentState.CANCELLED:
+        refuse(found, state)
+    say_stopped(found, state)

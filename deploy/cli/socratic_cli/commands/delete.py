@@ -1,0 +1,101 @@
+"""`socratic-bench delete`: remove an experiment with everything that it brought."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Collection
+
+import click
+
+from socratic_bench.consuming.queues import BROADCASTS, RUNNER_RUN_REQUESTED, WORK_QUEUES
+from socratic_bench.domain.experiment_state import ExperimentState
+from socratic_bench.domain.manifest import Experiment
+from socratic_bench.errors import BrokerError, StoreUnavailable
+from socratic_bench.ports.store import Store
+from socratic_bench.reporting.experiment_status import find_experiment
+from socratic_cli.commands.broker_option import broker_option, opened_broker
+from socratic_cli.commands.store_option import prepared_store, store_option
+from socratic_cli.terminal import say
+
+
+@click.command()
+@click.argument("experiment", metavar="ID")
+@store_option
+@broker_option
+@click.option("--yes", is_flag=True, help="Do not ask.")
+def delete(experiment: str, store_url: str, broker_url: str | None, yes: bool) -> None:
+    """Delete an experiment with everything that it brought, for good.
+
+    ID may be shortened. No call of it begins any more, and what calls in flight bring is not kept.
+    Requests that wait in the queue of a model are removed with it where a broker is named and no
+    other experiment needs the model. Cut off, the same command goes on.
+    """
+    asyncio.run(_delete(experiment, store_url, broker_url, yes=yes))
+
+
+async def _delete(experiment_id: str, store_url: str, broker_url: str | None, *, yes: bool) -> None:
+    async with prepared_store(store_url, must_exist=True) as store:
+        states = await store.states([experiment_id])
+        if states.get(experiment_id) is ExperimentState.DELETED:
+            # Cut off before: of what it was, nothing is known any more.
+            say(f"{experiment_id} is deleted: {await _remove(store, experiment_id)} rows went now.")
+            return
+        experiment = await find_experiment(store, experiment_id)
+        if not yes:
+            await _ask(store, experiment)
+        experiment_id = experiment.experiment_id
+        await store.change_state(experiment_id, ExperimentState.DELETED)
+        rows = await _remove(store, experiment_id)
+        say(f"{experiment_id} is deleted, with {rows} rows.")
+        if experiment.submitted:
+            await _remove_queues(store, experiment, broker_url)
+
+
+async def _ask(store: Store, experiment: Experiment) -> None:
+    if not sys.stdin.isatty():
+        raise click.UsageError("nobody is there to be asked: give --yes to delete it")
+    progress = await store.progress(experiment.experiment_id)
+    question = (
+        f"Delete {experiment.experiment_id}, of which {progress.done} of {progress.planned} runs "
+        "are done, for good?"
+    )
+    if not click.confirm(question, err=True):
+        say("Nothing was deleted.")
+        raise click.exceptions.Exit(1)
+
+
+async def _remove(store: Store, experiment_id: str) -> int:
+    """Remove all its rows; returns how many."""
+    rows = 0
+    try:
+        while some := await store.delete_rows(experiment_id):
+            rows += some
+    except (StoreUnavailable, asyncio.CancelledError):
+        say(
+            f"{experiment_id} is deleted, but not all of its rows are gone: "
+            f"`socratic-bench delete {experiment_id}` removes the rest."
+        )
+        raise
+    return rows
+
+
+async def _remove_queues(store: Store, experiment: Experiment, broker_url: str | None) -> None:
+    models = await _unneeded(store, experiment)
+    if not broker_url:
+        say("No broker is named: its requests that still wait are thrown away by the runners.")
+        return
+    try:
+        async with opened_broker(broker_url) as broker:
+            await broker.declare(WORK_QUEUES, BROADCASTS)
+            for model in sorted(models):
+                await broker.remove_group(RUNNER_RUN_REQUESTED.name, model)
+    except BrokerError as error:
+        say(f"The queues of its models stay, until a month after they were last used: {error}")
+
+
+async def _unneeded(store: Store, experiment: Experiment) -> Collection[str]:
+    """Its models that no experiment names which is being carried out."""
+    running = [each for each in await store.running() if each.state.calls_may_begin]
+    needed = frozenset[str]().union(*(each.model_ids for each in running))
+    return experiment.manifest.models_by_id.keys() - needed

@@ -1,0 +1,45 @@
+"""`socratic-bench demo`: the built-in tutors and, where it is installed, a real local model."""
+
+from __future__ import annotations
+
+from importlib import resources
+
+import click
+
+from socratic_bench.errors import InvalidInput
+from socratic_bench.planning.config import BenchmarkConfig, read_config
+from socratic_cli.commands.run import execute
+from socratic_cli.commands.store_option import store_option
+from socratic_cli.key_approval import own_endpoints
+from socratic_cli.model_catalogue import RegisteredModels
+from socratic_cli.terminal import say
+
+
+def _config(name: str) -> BenchmarkConfig:
+    with resources.as_file(resources.files("socratic_cli.configs") / name) as path:
+        return read_config(path, RegisteredModels(own_endpoints()))
+
+
+@click.command()
+@store_option
+def demo(store_url: str) -> None:
+    """Benchmark the built-in tutors and a local model.
+
+    The local model is a real one; where it is not installed the demo goes on without it.
+    """
+    try:
+        config = _config("demo.yaml")
+    except InvalidInput as missing:
+        say(f"Going on without the local model: {missing}")
+        config = _config("demo-without-local.yaml")
+    names = "; ".join(model.display_name for model in config.manifest.models)
+    manifest = config.manifest
+    say(
+        f"{manifest.planned_runs} runs: {len(manifest.models)} tutors ({names}), "
+        f"{len(manifest.scenarios)} scenarios, {manifest.repeats} repeats. "
+        "A local model takes a few minutes; Ctrl-C stops, and the same command goes on."
+    )
+    outcome = execute(config, store_url=store_url)
+    say("See it in a browser: make serve   (or: socratic-bench serve --store URL)")
+    if outcome:
+        raise click.exceptions.Exit(outcome)

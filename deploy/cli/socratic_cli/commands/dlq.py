@@ -1,0 +1,197 @@
+"""`socratic-bench dlq`: look at dead letters, put them back, or throw them away."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import json
+import sys
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Sequence
+from contextlib import asynccontextmanager
+from typing import Any, TypeVar
+
+import click
+from rich.table import Table
+from rich.text import Text
+
+from socratic_bench.consuming.queues import BROADCASTS, WORK_QUEUES
+from socratic_bench.ports.broker import Broker, DeadLetter
+from socratic_cli.commands.broker_option import broker_option, opened_broker
+from socratic_cli.terminal import excerpt, say, standard_output
+
+QUEUES = tuple(queue.name for queue in WORK_QUEUES)
+REASON_SHOWN = 300
+"""Characters of a reason in a table; `--json` has all of it."""
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def _queue_argument(*, required: bool) -> Callable[[F], F]:
+    metavar = "QUEUE" if required else "[QUEUE]"
+    return click.argument("queue", type=click.Choice(QUEUES), required=required, metavar=metavar)
+
+
+@click.group()
+def dlq() -> None:
+    """Look at dead letters, put them back, or throw them away.
+
+    A dead letter is a message that no service could handle. Each of the work queues has its own:
+    runner-run-requested, judge-response-recorded, curator-response-scored, curator-run-failed.
+    """
+
+
+@dlq.command("list")
+@_queue_argument(required=False)
+@broker_option
+@click.option(
+    "--limit",
+    type=click.IntRange(1, 100_000),
+    default=100,
+    show_default=True,
+    help="Dead letters of one queue, at most: the oldest.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print an object a line, bodies included.")
+def list_(queue: str | None, broker_url: str | None, limit: int, as_json: bool) -> None:
+    """List dead letters, and why they are dead.
+
+    Those of QUEUE, or of all queues. They stay where they are. Queues that are missing or have no
+    leader are named first, and the exit code is 1 then, for `redrive` and `purge` too.
+    """
+    problems, found = asyncio.run(_list(broker_url, _chosen(queue), limit, as_json=as_json))
+    letters = [letter for letters in found.values() for letter in letters[:limit]]
+    if as_json:
+        for letter in letters:
+            click.echo(json.dumps(_as_json(letter)))
+    elif letters:
+        standard_output().print(_table(letters))
+    for name, dead in found.items():
+        if len(dead) > limit:
+            say(f"{name}: more than {limit} dead letters, of which the oldest {limit} are listed.")
+        elif dead:
+            say(f"{name}: {_counted(len(dead))}.")
+    if not letters:
+        say(f"No dead letters in {', '.join(found)}.")
+    _fail_because_of(problems)
+
+
+@dlq.command()
+@_queue_argument(required=False)
+@broker_option
+@click.option("--limit", type=click.IntRange(1), help="Dead letters put back in all, at most.")
+def redrive(queue: str | None, broker_url: str | None, limit: int | None) -> None:
+    """Put dead letters back into their queue.
+
+    Those of QUEUE, or of all queues: they are handled once more, as if they were new.
+    """
+    problems, put_back = asyncio.run(_redrive(broker_url, _chosen(queue), limit))
+    for name, count in put_back.items():
+        say(f"{name}: {_counted(count)} put back.")
+    _fail_because_of(problems)
+
+
+@dlq.command()
+@_queue_argument(required=True)
+@broker_option
+@click.option("--yes", is_flag=True, help="Do not ask.")
+def purge(queue: str, broker_url: str | None, yes: bool) -> None:
+    """Throw the dead letters of QUEUE away, for good."""
+    if not yes:
+        if not sys.stdin.isatty():
+            raise click.UsageError("nobody is there to be asked: give --yes to throw them away")
+        if not click.confirm(f"Throw away all dead letters of {queue}, for good?", err=True):
+            say("Nothing was thrown away.")
+            raise click.exceptions.Exit(1)
+    problems, count = asyncio.run(_purge(broker_url, queue))
+    say(f"{queue}: {_counted(count)} thrown away.")
+    _fail_because_of(problems)
+
+
+def _chosen(queue: str | None) -> tuple[str, ...]:
+    return QUEUES if queue is None else (queue,)
+
+
+def _fail_because_of(problems: Sequence[str]) -> None:
+    if problems:
+        raise click.exceptions.Exit(1)
+
+
+@asynccontextmanager
+async def _inspected(
+    broker_url: str | None, queues: Collection[str], *, as_json: bool = False
+) -> AsyncIterator[tuple[Broker, Sequence[str]]]:
+    """The broker, and what is wrong with these queues, which is said before anything is done."""
+    async with opened_broker(broker_url) as broker:
+        problems = await broker.inspect(each for each in WORK_QUEUES if each.name in queues)
+        for problem in problems:
+            if as_json:
+                click.echo(json.dumps({"problem": problem}))
+            say(f"{problem}.")
+        await broker.declare(WORK_QUEUES, BROADCASTS)
+        yield broker, problems
+
+
+async def _list(
+    broker_url: str | None, queues: Collection[str], limit: int, *, as_json: bool
+) -> tuple[Sequence[str], dict[str, Sequence[DeadLetter]]]:
+    """Problems, and one more than `limit` of each queue, where there are more."""
+    async with _inspected(broker_url, queues, as_json=as_json) as (broker, problems):
+        return problems, {name: await broker.dead_letters(name, limit + 1) for name in queues}
+
+
+async def _redrive(
+    broker_url: str | None, queues: Collection[str], limit: int | None
+) -> tuple[Sequence[str], dict[str, int]]:
+    """Problems, and how many were put back into each queue."""
+    put_back: dict[str, int] = {}
+    async with _inspected(broker_url, queues) as (broker, problems):
+        for name in queues:
+            left = None if limit is None else max(0, limit - sum(put_back.values()))
+            put_back[name] = await broker.redrive(name, left)
+    return problems, put_back
+
+
+async def _purge(broker_url: str | None, queue: str) -> tuple[Sequence[str], int]:
+    """Problems, and how many were thrown away."""
+    async with _inspected(broker_url, [queue]) as (broker, problems):
+        return problems, await broker.purge_dead_letters(queue)
+
+
+def _counted(letters: int) -> str:
+    return "1 dead letter" if letters == 1 else f"{letters} dead letters"
+
+
+def _table(letters: Iterable[DeadLetter]) -> Table:
+    """What stands in a message was written by anybody: it is shown as text, on one line each."""
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for heading in ("queue", "message id", "group"):
+        table.add_column(heading, overflow="fold")
+    table.add_column("attempts", justify="right")
+    table.add_column("reason", overflow="fold")
+    for letter in letters:
+        message = letter.message
+        table.add_row(
+            letter.queue,
+            Text(excerpt(message.id, 120)),
+            Text(excerpt(message.group, 80)),
+            str(letter.attempts),
+            Text(excerpt(letter.reason, REASON_SHOWN)),
+        )
+    return table
+
+
+def _as_json(letter: DeadLetter) -> dict[str, object]:
+    """With the body as text where it is any, else in base64; both are lossless."""
+    message = letter.message
+    try:
+        body: dict[str, object] = {"body": message.body.decode(), "body_base64": None}
+    except UnicodeDecodeError:
+        body = {"body": None, "body_base64": base64.b64encode(message.body).decode()}
+    return {
+        "queue": letter.queue,
+        "id": message.id,
+        "type": message.type,
+        "group": message.group,
+        "attempts": letter.attempts,
+        "reason": letter.reason,
+        **body,
+    }

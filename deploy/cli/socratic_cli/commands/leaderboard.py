@@ -1,0 +1,60 @@
+"""`socratic-bench leaderboard`: the models, best first."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+
+import click
+
+from socratic_bench.reporting.comparison import ModelComparison, model_comparison
+from socratic_bench.reporting.failures import why_unscored
+from socratic_cli.commands.store_option import prepared_store, store_option
+from socratic_cli.comparison_table import comparison_csv, comparison_table
+from socratic_cli.terminal import say, standard_output
+
+
+@click.command()
+@store_option
+@click.option(
+    "--format",
+    "output",
+    type=click.Choice(["table", "json", "csv"]),
+    default="table",
+    show_default=True,
+)
+@click.option("--detail", is_flag=True, help="Show every dimension and vector of each model.")
+@click.option(
+    "--experiment",
+    metavar="ID",
+    help="One experiment, or `all`. Without it: each model's newest experiment.",
+)
+def leaderboard(store_url: str, output: str, detail: bool, experiment: str | None) -> None:
+    """Show the models, best first, with intervals and coverage."""
+    comparison, reasons = asyncio.run(_load(store_url, experiment))
+    show_comparison(comparison, reasons, output=output, detail=detail)
+
+
+async def _load(
+    store_url: str, experiment: str | None
+) -> tuple[ModelComparison, Mapping[str, str]]:
+    async with prepared_store(store_url, must_exist=True) as store:
+        comparison = await model_comparison(store, experiment)
+        return comparison, await why_unscored(store, comparison)
+
+
+def show_comparison(
+    comparison: ModelComparison, reasons: Mapping[str, str], *, output: str, detail: bool
+) -> None:
+    """Print a leaderboard on standard output; `reasons` says why models have no score."""
+    if output == "json":
+        click.echo(comparison.model_dump_json())
+    elif output == "csv":
+        click.echo(comparison_csv(comparison), nl=False)
+    elif comparison.models:
+        console = standard_output()
+        console.print(
+            comparison_table(comparison, detail=detail, width=console.width, reasons=reasons)
+        )
+    else:
+        say("Nothing was benchmarked yet: socratic-bench run CONFIG")

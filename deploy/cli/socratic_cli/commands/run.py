@@ -1,0 +1,307 @@
+"""`socratic-bench run`: plan, run, score, aggregate, show; resumes if run again."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import click
+from click.core import ParameterSource
+
+from socratic_bench.adapters.system.clock import SystemClock
+from socratic_bench.domain.experiment_state import ExperimentState, stopped_sentence
+from socratic_bench.domain.manifest import TutorModel
+from socratic_bench.domain.trouble import Trouble
+from socratic_bench.errors import ExperimentStopped, StoreError
+from socratic_bench.planning.config import BenchmarkConfig, read_config
+from socratic_bench.ports.models import ModelClient
+from socratic_bench.ports.store import FailureCount
+from socratic_bench.providers.endpoints import Endpoints
+from socratic_bench.reporting.comparison import ModelComparison, model_comparison
+from socratic_bench.reporting.costs import SpendingFigures, dollars
+from socratic_bench.reporting.failures import why_unscored
+from socratic_cli.checking import show_check
+from socratic_cli.commands.leaderboard import show_comparison
+from socratic_cli.commands.store_option import (
+    database_file,
+    prepared_store,
+    shown_address,
+    store_option,
+)
+from socratic_cli.embedded import Benchmark, BenchmarkResult
+from socratic_cli.estimate_table import (
+    estimate_as_json,
+    estimate_table,
+    prospect_sentence,
+)
+from socratic_cli.key_approval import own_endpoints, with_approved_keys
+from socratic_cli.model_catalogue import RegisteredModels
+from socratic_cli.progress_display import ProgressDisplay
+from socratic_cli.prospect import Prospect, fresh_option, look_into
+from socratic_cli.stopping import stopped_by_interrupt
+from socratic_cli.store_lock import store_lock
+from socratic_cli.terminal import counted, excerpt, how_far, say, standard_output
+from socratic_cli.wait_notice import WaitNotice
+from socratic_runner.clients import OpenClient
+from socratic_runner.models.registry import open_client
+from socratic_runner.troubles import Troubles
+
+_FROM_ENVIRONMENT = ParameterSource.ENVIRONMENT
+
+REASONS_SHOWN = 5
+"""Different reasons for unhandled messages that are printed, the most frequent first."""
+
+
+@click.command()
+@click.argument("config", type=click.Path(path_type=Path))
+@store_option
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
+@click.option("--retry-failed", is_flag=True, help="Try runs that failed before once more.")
+@fresh_option
+@click.option("--estimate", "only_estimate", is_flag=True, help="Show what it will take, and stop.")
+@click.option("--check", "only_check", is_flag=True, help="Ask each model once, and stop.")
+def run(
+    config: Path,
+    store_url: str,
+    as_json: bool,
+    retry_failed: bool,
+    fresh: bool,
+    only_estimate: bool,
+    only_check: bool,
+) -> None:
+    """Run the benchmark in CONFIG and show the leaderboard.
+
+    CONFIG is YAML or JSON. The same command run again goes on where it stopped: no stored
+    response is asked for twice. Neither is what another experiment in the store asked the same
+    way within 30 days: its answers are reused.
+
+    With --estimate nothing is run and no key is needed: calls, tokens and cost of what is left are
+    shown, likely and at most.
+
+    With --check each model is asked the first scenario once, and nothing is stored: what came of it
+    is shown with its latency, tokens and cost. Exit code 1 if a model gives nothing that can be
+    scored.
+
+    Exit code 1 if it could not be finished, be it that the budget does not suffice, or a model has
+    not a single score.
+    """
+    if only_check and only_estimate:
+        raise click.UsageError("--estimate calls nobody, --check does: take one of them")
+    models = RegisteredModels(None if only_estimate else own_endpoints())
+    benchmark_config = read_config(config, models)
+    for unused in benchmark_config.unused:
+        say(f"Note: {unused}")
+    if only_estimate:
+        _show_estimate(benchmark_config, store_url, as_json=as_json, fresh=fresh)
+        return
+    if only_check:
+        endpoints = with_approved_keys(own_endpoints(), benchmark_config)
+        opened = _opener(benchmark_config, endpoints)
+        outcome = show_check(benchmark_config, opened, as_json=as_json)
+    else:
+        if click.get_current_context().get_parameter_source("store_url") is _FROM_ENVIRONMENT:
+            say(f"Results go to {shown_address(store_url)}, which SOCRATIC_STORE_URL names.")
+        outcome = execute(
+            benchmark_config,
+            store_url=store_url,
+            as_json=as_json,
+            retry_failed=retry_failed,
+            fresh=fresh,
+        )
+    if outcome:
+        raise click.exceptions.Exit(outcome)
+
+
+def _show_estimate(config: BenchmarkConfig, store_url: str, *, as_json: bool, fresh: bool) -> None:
+    prospect = asyncio.run(_prospect(config, store_url, fresh=fresh))
+    if as_json:
+        click.echo(json.dumps(estimate_as_json(prospect)))
+        return
+    if prospect.outlook.new < prospect.outlook.planned:
+        click.echo(prospect_sentence(prospect))
+    standard_output().print(estimate_table(prospect.estimate))
+
+
+async def _prospect(config: BenchmarkConfig, store_url: str, *, fresh: bool) -> Prospect:
+    """What is left to do, if there is a store; what all of it takes, if there is none."""
+    file = database_file(store_url)
+    experiment = config.experiment(SystemClock().now())
+    if file is not None and not file.exists():
+        return Prospect.from_nothing(experiment)
+    try:
+        async with prepared_store(store_url) as store:
+            return await look_into(store, experiment, fresh=fresh, adopt=False)
+    except StoreError as error:
+        say(f"Note: all of it is counted, since the store cannot be read: {error}")
+        return Prospect.from_nothing(experiment)
+
+
+def execute(
+    config: BenchmarkConfig,
+    *,
+    store_url: str,
+    as_json: bool = False,
+    retry_failed: bool = False,
+    fresh: bool = False,
+) -> int:
+    """Carry out a benchmark and show what came of it; returns the exit code.
+
+    Raises UnlistedEndpoint where a key is to be sent to an address that nobody has agreed to.
+    """
+    endpoints = with_approved_keys(own_endpoints(), config)
+    with store_lock(database_file(store_url)):
+        done = asyncio.run(
+            _execute(config, endpoints, store_url, retry_failed=retry_failed, fresh=fresh)
+        )
+    if as_json:
+        click.echo(json.dumps(_as_json(done)))
+    elif not done.result.stopped:
+        show_comparison(done.comparison, done.reasons, output="table", detail=False)
+    return _report(done, store_url)
+
+
+def _opener(config: BenchmarkConfig, endpoints: Endpoints) -> OpenClient:
+    """Opens the clients of a configuration's models."""
+
+    def opened(model: TutorModel) -> ModelClient:
+        return open_client(
+            model,
+            base_folder=config.base_folder,
+            endpoints=endpoints,
+            key_variable=config.key_variables.get(model.id),
+        )
+
+    return opened
+
+
+class _Done(NamedTuple):
+    """What came of a benchmark."""
+
+    result: BenchmarkResult
+    prospect: Prospect
+    comparison: ModelComparison
+    reasons: Mapping[str, str]
+    """Why models have no score."""
+
+    failures: Sequence[FailureCount]
+    spending: SpendingFigures
+
+
+async def _execute(
+    config: BenchmarkConfig,
+    endpoints: Endpoints,
+    store_url: str,
+    *,
+    retry_failed: bool,
+    fresh: bool,
+) -> _Done:
+    clock = SystemClock()
+    experiment = config.experiment(clock.now(), submitted=False)
+
+    async def present() -> Sequence[Trouble]:
+        return troubles.present()
+
+    async with prepared_store(store_url) as store:
+        prospect = await look_into(
+            store, experiment, fresh=fresh, adopt=True, retry_failed=retry_failed
+        )
+        say(prospect_sentence(prospect))
+        display = ProgressDisplay(experiment, store, present)
+        troubles, notice = Troubles(tell=display.tell), WaitNotice()
+        with display:
+            benchmark = Benchmark(
+                experiment=experiment,
+                store=store,
+                open_client=_opener(config, endpoints),
+                clock=clock,
+                on_progress=display.update,
+                on_wait=notice.update,
+                retry_failed=retry_failed,
+                alone=database_file(store_url) is not None,  # whoever holds its lock is
+                troubles=troubles,
+            )
+            with stopped_by_interrupt(benchmark, notice):
+                result = await benchmark.execute()
+        if result.state is ExperimentState.DELETED:
+            raise ExperimentStopped(stopped_sentence(experiment.experiment_id, result.state))
+        comparison = await model_comparison(store, experiment.experiment_id)
+        reasons = await why_unscored(store, comparison)
+        failures = await store.failure_kinds(experiment.experiment_id)
+        spending = await store.spending(experiment.experiment_id)
+        figures = SpendingFigures.of(spending, has_prices=config.manifest.has_prices)
+        return _Done(result, prospect, comparison, reasons, failures, figures)
+
+
+def _as_json(done: _Done) -> dict[str, object]:
+    result, prospect = done.result, done.prospect
+    comparison, spending = done.comparison, done.spending
+    return {
+        "experiment_id": result.experiment.experiment_id,
+        "manifest_id": result.experiment.manifest.manifest_id,
+        "planned": result.progress.planned,
+        "done": result.progress.done,
+        "failed": result.progress.failed,
+        "reused": prospect.outlook.reused,
+        "model_calls": result.calls,
+        "stopped": result.stopped,
+        "spending": spending.model_dump(mode="json"),
+        "leaderboard": comparison.model_dump(mode="json"),
+    }
+
+
+def _report(done: _Done, store_url: str) -> int:
+    """Say on standard error what a person should know; returns the exit code."""
+    result, comparison, spending = done.result, done.comparison, done.spending
+    progress = result.progress
+    for model_id, sentence in _failure_sentences(done.failures, comparison).items():
+        say(f"{model_id}: {sentence}")
+    for (queue, reason), count in Counter(
+        (letter.queue, letter.reason) for letter in result.dead_letters
+    ).most_common(REASONS_SHOWN):
+        say(f"{queue} could not handle {count} messages: {excerpt(reason, 200)}")
+    unfinished = progress.planned - progress.done
+    say(
+        f"{how_far(progress)}, {counted(result.calls, 'call')} made. "
+        f"Results: {shown_address(store_url)}"
+    )
+    if unfinished and not result.state.calls_may_begin:
+        sentence = stopped_sentence(result.experiment.experiment_id, result.state)
+        say(f"{unfinished} runs are left: {sentence}. Then the same command goes on.")
+    elif unfinished and spending.exhausted:
+        say(
+            f"The budget of {dollars(spending.budget_usd or 0)} does not suffice: "
+            f"{dollars(spending.spent_usd or 0)} of it are spent, {_are_left(unfinished)}. "
+            "Raise `budget` in the configuration, and the same command goes on."
+        )
+    elif result.stopped or unfinished:
+        left = _are_left(unfinished) if unfinished else "Not every run was tried again"
+        say(f"{left}: the same command goes on where this stopped.")
+    unscored = [model.model_id for model in comparison.models if not model.scored_responses]
+    return 1 if result.stopped or unfinished or unscored or result.dead_letters else 0
+
+
+def _are_left(runs: int) -> str:
+    return f"{counted(runs, 'run')} {'is' if runs == 1 else 'are'} left"
+
+
+def _failure_sentences(
+    failures: Sequence[FailureCount], comparison: ModelComparison
+) -> dict[str, str]:
+    """For each model with failures: how many of which kind, and a message of the usual kind."""
+    by_model: defaultdict[str, list[FailureCount]] = defaultdict(list)
+    for failure in failures:
+        by_model[failure.model_id].append(failure)
+    planned = {model.model_id: model.planned_runs for model in comparison.models}
+    sentences = {}
+    for model_id, kinds in sorted(by_model.items()):
+        listed = ", ".join(f"{each.kind} {each.runs}" for each in kinds)
+        sentences[model_id] = (
+            f"{sum(each.runs for each in kinds)} of {planned.get(model_id, 0)} runs failed "
+            f"({listed}); one of them: {excerpt(kinds[0].message, 160)}. "
+            "--retry-failed tries them again."
+        )
+    return sentences

@@ -1,0 +1,71 @@
+"""`socratic-bench score`: score texts or transcripts without a model."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+from typing import IO
+
+import click
+
+from socratic_bench.errors import InvalidInput
+from socratic_bench.scoring.profiles import CANONICAL, PROFILES
+from socratic_cli.score_table import print_score_table
+from socratic_cli.transcripts import ScoredLine, scored_lines
+
+
+@click.command()
+@click.argument("file", default="-", type=click.Path(dir_okay=False, allow_dash=True))
+@click.option(
+    "--format",
+    "output",
+    type=click.Choice(["table", "jsonl"]),
+    default="table",
+    show_default=True,
+    help="jsonl prints one object per input line, in order, with its evidence.",
+)
+@click.option("--whole", is_flag=True, help="Take plain text as one response, not one per line.")
+@click.option("--profile", type=click.Choice(sorted(PROFILES)), default=CANONICAL, hidden=True)
+def score(file: str, output: str, whole: bool, profile: str) -> None:
+    """Score texts or transcripts, without a model.
+
+    FILE, or standard input with -, holds JSON Lines or a JSON array: objects with `text` (or
+    `response`, or `output`) and, where known, `id`, `output_tokens`, `status` and `dimension`; or
+    plain text, one response per line. A file named .csv has a header with such columns. A line
+    that cannot be read is reported, and the others are scored all the same.
+    """
+    with _opened(file) as lines:
+        scored = scored_lines(lines, name=_name(file), whole=whole, profile=profile)
+        if output == "jsonl":
+            problems = _print_jsonl(scored)
+        else:
+            problems = print_score_table(scored, PROFILES[profile].vectors)
+    for problem in problems:
+        click.echo(f"Error: {problem}", err=True)
+    if problems:
+        raise click.exceptions.Exit(1)
+
+
+def _name(file: str) -> str:
+    return "standard input" if file == "-" else file
+
+
+def _opened(file: str) -> AbstractContextManager[IO[bytes]]:
+    if file == "-":
+        return nullcontext(sys.stdin.buffer)
+    try:
+        return Path(file).open("rb")
+    except OSError as error:
+        raise InvalidInput(f"{file}: cannot be read: {error.strerror}") from None
+
+
+def _print_jsonl(scored: Iterable[ScoredLine]) -> list[str]:
+    problems = []
+    for line in scored:
+        click.echo(json.dumps(line.figures, allow_nan=False))
+        if line.problem:
+            problems.append(line.problem)
+    return problems

@@ -1,0 +1,32 @@
+"""`socratic-bench serve`: the API and the dashboard."""
+
+from __future__ import annotations
+
+import asyncio
+
+import click
+
+from socratic_api.entrypoints.container import serve as serve_api
+from socratic_cli.commands.store_option import prepared_store, store_option
+
+
+@click.command()
+@store_option
+@click.option("--host", default="127.0.0.1", show_default=True)
+@click.option("--port", default=8000, show_default=True, type=click.IntRange(0, 65535))
+def serve(store_url: str, host: str, port: int) -> None:
+    """Serve the API and the dashboard, until Ctrl-C.
+
+    Other machines are let in with keys alone: `--host 0.0.0.0` needs SOCRATIC_API_KEYS, and whoever
+    writes, or has texts scored, sends one of them.
+    """
+    asyncio.run(_serve(store_url, host, port))
+
+
+async def _serve(store_url: str, host: str, port: int) -> None:
+    def ready(address: str) -> None:
+        shown = address.replace("//0.0.0.0:", "//127.0.0.1:").replace("//[::]:", "//[::1]:")
+        click.echo(f"Dashboard: {shown}/   API: {shown}/openapi.json   (Ctrl-C stops)", err=True)
+
+    async with prepared_store(store_url) as store:
+        await serve_api(store, host=host, port=port, on_ready=ready)

@@ -1,0 +1,206 @@
+"""`socratic-bench status`: how far experiments are, and what is not done."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections import Counter
+from collections.abc import AsyncIterator, Mapping, Sequence
+
+import click
+from rich.console import Group
+
+from socratic_bench.adapters.system.clock import SystemClock
+from socratic_bench.consuming.queues import BROADCASTS, WORK_QUEUES
+from socratic_bench.domain.experiment_state import stopped_sentence
+from socratic_bench.domain.manifest import Experiment
+from socratic_bench.domain.trouble import Trouble
+from socratic_bench.errors import BrokerError
+from socratic_bench.ports.clock import Clock
+from socratic_bench.ports.store import Store
+from socratic_bench.reporting.experiment_status import (
+    ExperimentStatus,
+    ModelProgress,
+    State,
+    experiment_status,
+    experiment_statuses,
+    find_experiment,
+    model_progress,
+    model_troubles,
+)
+from socratic_bench.reporting.pending import PendingRun, WaitsFor, pending_runs
+from socratic_cli.commands.broker_option import broker_option, opened_broker
+from socratic_cli.commands.store_option import prepared_store, store_option
+from socratic_cli.status_table import (
+    experiments_table,
+    failure_lines,
+    models_table,
+    pending_table,
+    status_table,
+    trouble_lines,
+)
+from socratic_cli.terminal import say, standard_output
+
+BROKER_DEADLINE = 5.0
+"""Seconds that the broker may take to tell of dead letters."""
+
+PENDING_SHOWN = 50
+"""Undone runs that are named in a table where they are asked for; `--json` names all."""
+
+FEW_PENDING = 20
+"""The same where nobody asked."""
+
+
+@click.command()
+@click.argument("experiment", metavar="[ID]", required=False)
+@store_option
+@broker_option
+@click.option("--json", "as_json", is_flag=True, help="Print JSON, every pending run included.")
+@click.option(
+    "--pending", is_flag=True, help="Name the runs that are not done, before the deadline too."
+)
+def status(
+    experiment: str | None, store_url: str, broker_url: str | None, as_json: bool, pending: bool
+) -> None:
+    """Show how far experiments are, and what is not done.
+
+    Without an ID all are listed. An ID may be shortened, as long as only one begins like that. Past
+    its deadline, or out of budget, the runs that are not done are named, and the exit code is 1.
+    Dead letters are told of where a broker is named.
+    """
+    if experiment is not None:
+        outcome = asyncio.run(_one(experiment, store_url, as_json=as_json, pending=pending))
+        asyncio.run(_tell_of_dead_letters(broker_url))
+        if outcome:
+            raise click.exceptions.Exit(outcome)
+        return
+    if pending:
+        raise click.UsageError("--pending needs the ID of an experiment")
+    statuses = asyncio.run(_every(store_url))
+    if as_json:
+        click.echo(json.dumps({"experiments": [each.model_dump(mode="json") for each in statuses]}))
+    elif statuses:
+        standard_output().print(experiments_table(statuses))
+    else:
+        say("There is no experiment in this store yet: socratic-bench submit CONFIG")
+    asyncio.run(_tell_of_dead_letters(broker_url))
+
+
+async def _tell_of_dead_letters(broker_url: str | None) -> None:
+    """Say in which queues there are any. Without a broker nobody can know."""
+    if not broker_url:
+        return
+    try:
+        async with asyncio.timeout(BROKER_DEADLINE), opened_broker(broker_url) as broker:
+            await broker.declare(WORK_QUEUES, BROADCASTS)
+            dead = {each.name: await broker.dead_letter_depth(each.name) for each in WORK_QUEUES}
+    except (BrokerError, TimeoutError):
+        say("The broker does not answer: whether there are dead letters is not known.")
+        return
+    if found := ", ".join(f"{count} in {queue}" for queue, count in dead.items() if count):
+        say(f"There are dead letters: {found}. `socratic-bench dlq list` says why.")
+
+
+async def _every(store_url: str) -> Sequence[ExperimentStatus]:
+    now = SystemClock().now()
+    async with prepared_store(store_url, must_exist=True) as store:
+        return await experiment_statuses(store, await store.outlines(), now)
+
+
+async def _one(experiment_id: str, store_url: str, *, as_json: bool, pending: bool) -> int:
+    async with prepared_store(store_url, must_exist=True) as store:
+        experiment = await find_experiment(store, experiment_id)
+        return await show_status(
+            store, experiment, SystemClock(), as_json=as_json, name_pending=pending
+        )
+
+
+async def show_status(
+    store: Store, experiment: Experiment, clock: Clock, *, as_json: bool, name_pending: bool = False
+) -> int:
+    """Print how far an experiment is, with its pending runs if it is overdue or they are asked for.
+
+    They are named too once it is out of budget. Returns the exit code: 1 if runs are not done past
+    the deadline, or for want of budget.
+    """
+    now = clock.now()
+    found = await experiment_status(store, experiment, now)
+    models = await model_progress(store, experiment)
+    troubles = await model_troubles(store, experiment)
+    named = name_pending or found.state in {State.OVERDUE, State.OUT_OF_BUDGET}
+    pending = pending_runs(experiment, store) if named else None
+    if as_json:
+        counts = await _print_json(found, models, troubles, pending)
+    else:
+        lines = (*trouble_lines(troubles), *failure_lines(models))
+        standard_output().print(Group(status_table(found), "", models_table(models), *lines))
+        counts = await _print_pending(pending, shown=PENDING_SHOWN if name_pending else FEW_PENDING)
+    if found.state in {State.PAUSED, State.CANCELLED}:
+        say(stopped_sentence(experiment.experiment_id, experiment.state) + ".")
+        return 0
+    late = bool(counts) and now >= experiment.deadline_at
+    out_of_budget = found.state == State.OUT_OF_BUDGET
+    if counts:
+        _explain(counts, late=late, out_of_budget=out_of_budget)
+    return 1 if late or out_of_budget else 0
+
+
+async def _print_pending(
+    pending: AsyncIterator[PendingRun] | None, *, shown: int
+) -> Mapping[WaitsFor, int]:
+    """Print a table of the first pending runs; returns how many wait for what."""
+    counts: Counter[WaitsFor] = Counter()
+    named: list[PendingRun] = []
+    if pending is not None:
+        async for run in pending:
+            counts[run.waits_for] += 1
+            if len(named) < shown:
+                named.append(run)
+    console = standard_output()
+    if named:
+        console.print("", pending_table(named))
+    if more := counts.total() - len(named):
+        console.print(f"… and {more} more{'' if shown == PENDING_SHOWN else ': --pending'}")
+    return counts
+
+
+async def _print_json(
+    found: ExperimentStatus,
+    models: Sequence[ModelProgress],
+    troubles: Sequence[Trouble],
+    pending: AsyncIterator[PendingRun] | None,
+) -> Mapping[WaitsFor, int]:
+    """Prints one object, run by run: there may be more of them than fit into memory."""
+    counts: Counter[WaitsFor] = Counter()
+    head = {
+        **found.model_dump(mode="json"),
+        "models_progress": [model.model_dump(mode="json") for model in models],
+        "troubles": [trouble.model_dump(mode="json") for trouble in troubles],
+    }
+    click.echo(f'{json.dumps(head)[:-1]}, "pending": ', nl=False)
+    if pending is None:
+        click.echo("null}")
+        return counts
+    between = "["
+    async for run in pending:
+        click.echo(f"{between}{json.dumps(run.model_dump(mode='json'))}", nl=False)
+        counts[run.waits_for] += 1
+        between = ", "
+    click.echo("]}" if counts else "[]}")
+    return counts
+
+
+def _explain(counts: Mapping[WaitsFor, int], *, late: bool, out_of_budget: bool) -> None:
+    runs = sum(counts.values())
+    lacking = ", ".join(f"{counts[what]} without a {what}" for what in WaitsFor if what in counts)
+    say(f"{'1 run is' if runs == 1 else f'{runs} runs are'} not done: {lacking}.")
+    if out_of_budget:
+        say(
+            "The budget does not suffice for them. Raise `budget` in CONFIG: "
+            "`socratic-bench submit CONFIG` then requests again what is not done."
+        )
+    elif late:
+        say(
+            "The deadline has passed. Look for dead letters with `socratic-bench dlq list`; "
+            "`socratic-bench submit CONFIG` requests again what is not done."
+        )

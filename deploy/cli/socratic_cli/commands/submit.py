@@ -1,0 +1,175 @@
+"""`socratic-bench submit`: request a benchmark from services that run elsewhere."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Self
+
+import click
+from click.core import ParameterSource
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+
+from socratic_bench.adapters.system.clock import SystemClock
+from socratic_bench.consuming.dispatch import to_message
+from socratic_bench.consuming.queues import BROADCASTS, WORK_QUEUES
+from socratic_bench.domain.manifest import Experiment
+from socratic_bench.errors import BrokerError, StoreUnavailable
+from socratic_bench.events.codec import Event
+from socratic_bench.events.run_requested import RunRequested
+from socratic_bench.planning.config import BenchmarkConfig, read_config
+from socratic_bench.planning.plan import PlanCounts, publish_plan
+from socratic_bench.ports.broker import Broker
+from socratic_cli.commands.broker_option import broker_option, opened_broker
+from socratic_cli.commands.store_option import database_file, prepared_store, store_option
+from socratic_cli.endpoints_to_list import endpoints_to_list
+from socratic_cli.estimate_table import prospect_sentence
+from socratic_cli.model_catalogue import RegisteredModels
+from socratic_cli.prospect import fresh_option, look_into
+from socratic_cli.terminal import moment, say, standard_error
+
+SOURCE = "socratic-bench"
+GOES_ON = "The same command goes on where this stopped, and requests nothing twice that is done."
+
+
+@click.command()
+@click.argument("config", type=click.Path(path_type=Path))
+@broker_option
+@store_option
+@click.option("--json", "as_json", is_flag=True, help="Print what was requested as JSON.")
+@click.option("--retry-failed", is_flag=True, help="Request runs that failed before once more.")
+@fresh_option
+def submit(
+    config: Path,
+    broker_url: str | None,
+    store_url: str,
+    as_json: bool,
+    retry_failed: bool,
+    fresh: bool,
+) -> None:
+    """Have running services carry out the benchmark in CONFIG.
+
+    Prints the experiment's id. The same command again requests only the runs that are not done.
+    What another experiment in the store asked the same way within 30 days is not asked again: its
+    answers are reused.
+    """
+    benchmark_config = read_config(config, RegisteredModels())
+    for note in (*benchmark_config.unused, *_notes(benchmark_config, store_url)):
+        say(f"Note: {note}")
+    try:
+        experiment, counts = asyncio.run(
+            _submit(benchmark_config, broker_url, store_url, retry_failed=retry_failed, fresh=fresh)
+        )
+    except (BrokerError, StoreUnavailable, KeyboardInterrupt):
+        say(GOES_ON)
+        raise
+    if as_json:
+        click.echo(json.dumps(_as_json(experiment, counts)))
+    else:
+        click.echo(experiment.experiment_id)
+    _report(experiment, counts)
+
+
+def _notes(config: BenchmarkConfig, store_url: str) -> list[str]:
+    """What will surprise a person whose services run elsewhere."""
+    notes = []
+    if database_file(store_url) is not None:
+        notes.append(
+            f"{store_url} is a file: this works only if all services run on this machine "
+            "and use the same file"
+        )
+    if any(model.provider == "replay" for model in config.manifest.models):
+        notes.append(
+            "recordings are not sent along: the runner reads them from its own folder, which "
+            "SOCRATIC_RUNNER_FOLDER names"
+        )
+    notes += endpoints_to_list(config)
+    return notes
+
+
+async def _submit(
+    config: BenchmarkConfig,
+    broker_url: str | None,
+    store_url: str,
+    *,
+    retry_failed: bool,
+    fresh: bool,
+) -> tuple[Experiment, PlanCounts]:
+    clock = SystemClock()
+    async with opened_broker(broker_url) as broker, prepared_store(store_url) as store:
+        await broker.declare(WORK_QUEUES, BROADCASTS)
+        experiment = config.experiment(clock.now())
+        prospect = await look_into(
+            store, experiment, fresh=fresh, adopt=True, retry_failed=retry_failed
+        )
+        say(prospect_sentence(prospect))
+        experiment = await store.register(experiment)
+        with _Requests(broker, prospect.outlook.new) as requests:
+            counts = await publish_plan(
+                experiment,
+                store,
+                requests.publish,
+                clock=clock,
+                source=SOURCE,
+                retry_failed=retry_failed,
+            )
+    return experiment, counts
+
+
+class _Requests:
+    """Publishes events, and shows on standard error how many, where that is a terminal."""
+
+    def __init__(self, broker: Broker, expected: int) -> None:
+        self._broker = broker
+        console = standard_error()
+        self._bar = Progress(
+            TextColumn("runs requested"),
+            BarColumn(bar_width=30),
+            MofNCompleteColumn(),
+            console=console,
+            transient=True,
+            disable=not console.is_terminal,
+        )
+        self._line = self._bar.add_task("", total=expected)
+
+    def __enter__(self) -> Self:
+        self._bar.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._bar.stop()
+
+    async def publish(self, events: Sequence[Event]) -> None:
+        """Returns once the broker has taken responsibility for all of them."""
+        await self._broker.publish([to_message(event) for event in events])
+        self._bar.advance(self._line, sum(isinstance(event, RunRequested) for event in events))
+
+
+def _as_json(experiment: Experiment, counts: PlanCounts) -> dict[str, object]:
+    return {
+        "experiment_id": experiment.experiment_id,
+        "manifest_id": experiment.manifest.manifest_id,
+        "planned": counts.planned,
+        "already_done": counts.already_done,
+        "answered": counts.answered,
+        "requested": counts.requested,
+    }
+
+
+def _report(experiment: Experiment, counts: PlanCounts) -> None:
+    """Say on standard error what was done, and what to type next."""
+    experiment_id, deadline = experiment.experiment_id, experiment.deadline_at
+    say(f"{counts.requested} of {counts.planned} runs requested.")
+    source = click.get_current_context().get_parameter_source("store_url")
+    store = " --store URL" if source is ParameterSource.COMMANDLINE else ""
+    if experiment.completed_at is not None or not (counts.requested or counts.answered):
+        # It stays complete while failed runs are tried again: there is nothing to watch.
+        say(f"See the results: socratic-bench leaderboard --experiment {experiment_id}{store}")
+        return
+    if deadline <= SystemClock().now():
+        say(
+            f"Its deadline was {moment(deadline)}: a higher `deadline_hours` in CONFIG puts it off."
+        )
+    say(f"See how far it is: socratic-bench watch {experiment_id}{store}")

@@ -1,0 +1,41 @@
+"""`socratic-bench verify`: is every cell the fold of its rows?"""
+
+from __future__ import annotations
+
+import asyncio
+
+import click
+
+from socratic_bench.reporting.verification import Difference
+from socratic_bench.reporting.verification import verify as verify_experiment
+from socratic_cli.commands.store_option import prepared_store, store_option
+
+SHOWN = 20
+"""Differences printed in full."""
+
+
+@click.command()
+@store_option
+def verify(store_url: str) -> None:
+    """Recompute every aggregate and compare exactly.
+
+    Exit code 1, with the differences, if any is not the fold of its stored rows.
+    """
+    experiments, cells, differences = asyncio.run(_verify(store_url))
+    for difference in differences[:SHOWN]:
+        click.echo(str(difference))
+    if len(differences) > SHOWN:
+        click.echo(f"… and {len(differences) - SHOWN} more")
+    if differences:
+        click.echo(f"{len(differences)} differences in {cells} cells.", err=True)
+        raise click.exceptions.Exit(1)
+    click.echo(f"{cells} cells of {experiments} experiments agree with their rows.", err=True)
+
+
+async def _verify(store_url: str) -> tuple[int, int, list[Difference]]:
+    differences: list[Difference] = []
+    async with prepared_store(store_url, must_exist=True) as store:
+        experiments = await store.outlines()
+        for experiment in experiments:
+            differences += await verify_experiment(store, experiment.experiment_id)
+        return len(experiments), len(await store.cells()), differences

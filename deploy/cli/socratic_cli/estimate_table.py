@@ -1,0 +1,191 @@
+"""What a benchmark will take, as a table for people and as JSON."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from socratic_bench.domain.manifest import TutorModel
+from socratic_bench.planning.estimate import Estimate, ModelEstimate, Range
+from socratic_bench.providers.registry import WITHOUT_CHARGE
+from socratic_bench.reporting.costs import dollars, usd
+from socratic_cli.prospect import Prospect
+from socratic_cli.terminal import MISSING, excerpt
+
+MODELS_NAMED = 5
+"""Models without a price that are named; the rest are counted."""
+
+_WHAT_FIGURES_MEAN = (
+    "Tokens are the likely ones. At most: answers as long as max_tokens allows, a token for each "
+    "byte sent, and no call made twice."
+)
+
+
+def estimate_table(estimate: Estimate) -> RenderableType:
+    """A row a model, the total, and what it means for the budget."""
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("model", overflow="fold")
+    for name in ("runs", "calls", "tokens in", "tokens out", "likely cost", "cost at most"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for each in estimate.models:
+        table.add_row(_name(each.model), *_figures(each))
+    if len(estimate.models) > 1:
+        table.add_row("total", *_total_figures(estimate), style="bold")
+    return Group(table, *(Text(line, style="dim") for line in _legend(estimate)))
+
+
+def _name(model: TutorModel) -> Text:
+    name = Text(excerpt(model.display_name))
+    if model.is_reference:
+        name.append("  reference", style="dim italic")
+    return name
+
+
+def _figures(each: ModelEstimate) -> tuple[str, ...]:
+    return (
+        f"{each.runs:,}",
+        f"{each.calls:,}",
+        f"{each.input_tokens.likely:,}",
+        f"{each.output_tokens.likely:,}",
+        *_costs(each.cost),
+    )
+
+
+def _total_figures(estimate: Estimate) -> tuple[str, ...]:
+    return (
+        f"{estimate.runs:,}",
+        f"{estimate.calls:,}",
+        f"{estimate.input_tokens.likely:,}",
+        f"{estimate.output_tokens.likely:,}",
+        *_total_costs(estimate),
+    )
+
+
+def _costs(cost: Range | None) -> tuple[str, str]:
+    if cost is None:
+        return MISSING, MISSING
+    return dollars(usd(cost.likely)), dollars(usd(cost.at_most))
+
+
+def _total_costs(estimate: Estimate) -> tuple[str, str]:
+    """There is no telling the most where a model has no price."""
+    cost = estimate.cost
+    if cost is None or not estimate.unpriced:
+        return _costs(cost)
+    return dollars(usd(cost.likely), at_least=True), MISSING
+
+
+def _legend(estimate: Estimate) -> list[str]:
+    lines = ["", _WHAT_FIGURES_MEAN]
+    if any(each.model.is_reference for each in estimate.models):
+        lines.append("reference: a built-in archetype, not a real model; its price is simulated.")
+    if estimate.unpriced:
+        lines.append(_on_unpriced(estimate.unpriced, estimate.cost))
+    if estimate.cost is not None:
+        lines.append(_on_budget(estimate, estimate.cost))
+    return lines
+
+
+def _on_unpriced(models: tuple[TutorModel, ...], others_cost: Range | None) -> str:
+    named = ", ".join(excerpt(model.id) for model in models[:MODELS_NAMED])
+    more = len(models) - MODELS_NAMED
+    others = f" and {more} more" if more > 0 else ""
+    unknown = (
+        f"No price is known for {named}{others}, and so no cost: "
+        "a `price` says it, 0 where the model is free."
+    )
+    if others_cost is None:
+        return unknown
+    return f"{unknown} Without that it is {dollars(usd(others_cost.at_most))} at most."
+
+
+def _on_budget(estimate: Estimate, cost: Range) -> str:
+    if estimate.budget is None:
+        return "There is no budget: a `budget` in USD caps the cost."
+    likely, at_most = dollars(usd(cost.likely)), dollars(usd(cost.at_most))
+    budget = f"The budget of {dollars(usd(estimate.budget))}"
+    if not estimate.may_exceed_budget:
+        return f"{budget} suffices for {at_most}, the most that it costs."
+    then = "No call is made that does not fit into it: runs would be left."
+    if estimate.likely_exceeds_budget:
+        return f"{budget} is less than the likely cost of {likely}. {then}"
+    return f"{budget} is likely to suffice, but not for {at_most}. {then}"
+
+
+def prospect_sentence(prospect: Prospect) -> str:
+    """What is done, reused and new, and what the new takes."""
+    outlook, estimate = prospect.outlook, prospect.estimate
+    parts = [f"{outlook.done:,} done"] if outlook.done else []
+    if outlook.answered:
+        parts.append(f"{outlook.answered:,} answered")
+    if outlook.reused:
+        parts.append(f"{outlook.reused:,} reused{_paid_then(outlook.reused_nanodollars)}")
+    parts.append(f"{outlook.new:,} new{_price_of_new(estimate) if outlook.new else ''}")
+    return f"{_runs(outlook.planned)}: {', '.join(parts)}."
+
+
+def _runs(count: int) -> str:
+    return "1 run" if count == 1 else f"{count:,} runs"
+
+
+def _paid_then(nanodollars: int) -> str:
+    return f" ({dollars(usd(nanodollars))} were paid for them before)" if nanodollars else ""
+
+
+def _price_of_new(estimate: Estimate) -> str:
+    calls = "1 call" if estimate.calls == 1 else f"{estimate.calls:,} calls"
+    to_ask = [each for each in estimate.models if each.calls]
+    if all(each.model.is_reference for each in to_ask):
+        return f" ({calls}, of built-in tutors: they cost nothing)"
+    if all(each.model.provider in WITHOUT_CHARGE for each in to_ask):
+        return f" ({calls}, all answered by this machine: they cost nothing)"
+    if estimate.cost is None:
+        return f" ({calls}, at an unknown price)"
+    likely, at_most = _total_costs(estimate)
+    most = f"at most {at_most}" if not estimate.unpriced else "at most unknown"
+    return f" ({calls}: likely {likely}, {most})"
+
+
+def estimate_as_json(prospect: Prospect) -> dict[str, Any]:
+    """What is left with money in USD; null is unknown, never zero."""
+    outlook, estimate = prospect.outlook, prospect.estimate
+    return {
+        "planned_runs": outlook.planned,
+        "done_runs": outlook.done,
+        "answered_runs": outlook.answered,
+        "reused_runs": outlook.reused,
+        "new_runs": outlook.new,
+        "models": [
+            {
+                "model_id": each.model.id,
+                "model_name": each.model.display_name,
+                "kind": "reference" if each.model.is_reference else "model",
+                "runs": each.runs,
+                "calls": each.calls,
+                **_json_figures(each.input_tokens, each.output_tokens, each.cost),
+            }
+            for each in estimate.models
+        ],
+        "total": {
+            "runs": estimate.runs,
+            "calls": estimate.calls,
+            **_json_figures(estimate.input_tokens, estimate.output_tokens, estimate.cost),
+        },
+        "unpriced": [model.id for model in estimate.unpriced],
+        "budget_usd": None if estimate.budget is None else usd(estimate.budget),
+        "may_exceed_budget": estimate.may_exceed_budget,
+        "likely_exceeds_budget": estimate.likely_exceeds_budget,
+    }
+
+
+def _json_figures(
+    input_tokens: Range, output_tokens: Range, cost: Range | None
+) -> dict[str, dict[str, float] | None]:
+    return {
+        "input_tokens": input_tokens._asdict(),
+        "output_tokens": output_tokens._asdict(),
+        "cost_usd": None if cost is None else {key: usd(n) for key, n in cost._asdict().items()},
+    }

@@ -1,0 +1,121 @@
+"""Which keys a person lets go to which addresses: bound by a setting, or asked for once.
+
+A configuration may have been written by somebody else. A key goes to the provider it is for, and to
+any other address only if SOCRATIC_ENDPOINTS binds it there or the person at the terminal agrees.
+What was agreed to is remembered, as by ssh: the name of the key and the origin, never the key.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import click
+
+from socratic_bench.domain.manifest import TutorModel
+from socratic_bench.errors import InvalidSettings, UnlistedEndpoint
+from socratic_bench.planning.config import BenchmarkConfig
+from socratic_bench.providers.endpoint_list import read_endpoints
+from socratic_bench.providers.endpoints import AWS, SETTING, Endpoints
+from socratic_bench.providers.registry import destination
+from socratic_bench.service_settings import load_settings
+from socratic_cli.terminal import say
+from socratic_runner.settings import RunnerSettings
+
+LOOPBACK = ("127.0.0.1", "localhost", "::1")
+
+
+def own_endpoints() -> Endpoints:
+    """What SOCRATIC_ENDPOINTS of this process lists; every other address may be called too.
+
+    Raises InvalidSettings.
+    """
+    return Endpoints(read_endpoints(load_settings(RunnerSettings).endpoints), only_listed=False)
+
+
+def key_of(model: TutorModel, key_variable: str | None) -> str | None:
+    """The name of the key that a configuration wants to be sent; None: none, or the usual one."""
+    where = destination(model)
+    return AWS if where is not None and where.signed else key_variable
+
+
+def with_approved_keys(endpoints: Endpoints, config: BenchmarkConfig) -> Endpoints:
+    """`endpoints`, and what was agreed to; asks about what is new.
+
+    Raises UnlistedEndpoint where nobody is there to be asked, or the answer is no.
+    """
+    known = KnownKeys(Path(click.get_app_dir("socratic-bench")) / "known-endpoints")
+    for model in config.manifest.models:
+        where = destination(model)
+        key_name = key_of(model, config.key_variables.get(model.id))
+        if where is None or key_name is None or endpoints.binds(key_name, where):
+            continue
+        pair = (key_name, where.origin)
+        if pair not in known:
+            _ask(model, *pair, known.path)
+            known.add(*pair)
+        endpoints = endpoints.allowing([pair])
+    return endpoints
+
+
+class KnownKeys:
+    """The file of what was agreed to: a line each, the name of a key and an origin."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def __contains__(self, pair: tuple[str, str]) -> bool:
+        return pair in set(self._read())
+
+    def add(self, key_name: str, origin: str) -> None:
+        """Remember a pair; where that cannot be done it is said, and asked again next time."""
+        try:
+            self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND
+            with os.fdopen(os.open(self.path, flags, 0o600), "a", encoding="ascii") as file:
+                file.write(f"{key_name} {origin}\n")
+        except OSError as error:
+            say(f"Note: {self.path} cannot be written ({error.strerror}): you will be asked again.")
+
+    def _read(self) -> Iterator[tuple[str, str]]:
+        try:
+            with self.path.open(encoding="ascii", errors="replace") as file:
+                if os.name == "posix" and os.fstat(file.fileno()).st_mode & _OTHERS_WRITE:
+                    raise InvalidSettings(
+                        f"{self.path} says which keys go where, and others may write it: "
+                        f"chmod 600 {self.path}"
+                    )
+                for line in file:
+                    key_name, _, origin = line.strip().partition(" ")
+                    yield key_name, origin
+        except (FileNotFoundError, NotADirectoryError):
+            return
+
+
+_OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
+
+
+def _ask(model: TutorModel, key_name: str, origin: str, remembered_in: Path) -> None:
+    """Raise UnlistedEndpoint unless the person at the terminal agrees."""
+    what = "your AWS credentials" if key_name == AWS else f"the key in {key_name}"
+    entry = '"aws": true' if key_name == AWS else f'"key_variable": "{key_name}"'
+    setting = f'{SETTING}=\'{{"mine": {{"origin": "{origin}", {entry}}}}}\''
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        raise UnlistedEndpoint(
+            f"model {model.id}: {origin} is to be sent {what}, and nobody has agreed to that: run "
+            f"it once on a terminal, or set {setting}"
+        )
+    used = "Sign calls with" if key_name == AWS else "Send"
+    plain = ", which is not encrypted" if _is_plain(origin) else ""
+    question = f"{model.id} is at {origin}{plain}. {used} {what} there? (remembered in "
+    if not click.confirm(f"{question}{remembered_in})", default=False, err=True):
+        raise UnlistedEndpoint(f"model {model.id}: {origin} is not to be sent {what}")
+
+
+def _is_plain(origin: str) -> bool:
+    parts = urlsplit(origin)
+    return parts.scheme == "http" and parts.hostname not in LOOPBACK

@@ -1,0 +1,162 @@
+"""How far experiments are, as tables for people."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from rich.table import Table
+from rich.text import Text
+
+from socratic_bench.domain.trouble import Trouble
+from socratic_bench.reporting.costs import SpendingFigures, dollars
+from socratic_bench.reporting.experiment_status import ExperimentStatus, ModelProgress, State
+from socratic_bench.reporting.pending import PendingRun, WaitsFor
+from socratic_cli.comparison_table import cost
+from socratic_cli.terminal import MISSING, excerpt, moment
+
+SENTENCE = 400
+"""Characters of a sentence about a failure."""
+
+LISTED = 20
+"""Lines about failures."""
+
+_STYLES = {
+    State.COMPLETE: "green",
+    State.RUNNING: "",
+    State.PAUSED: "yellow",
+    State.CANCELLED: "yellow",
+    State.OVERDUE: "bold red",
+    State.OUT_OF_BUDGET: "bold red",
+}
+
+
+def experiments_table(statuses: Iterable[ExperimentStatus]) -> Table:
+    """A row an experiment."""
+    table = _table("experiment", "created", "occasion", counts=("planned", "done", "failed"))
+    table.add_column("state", no_wrap=True)
+    for status in statuses:
+        table.add_row(
+            status.experiment_id,
+            moment(status.created_at),
+            excerpt(status.occasion or ""),
+            str(status.planned),
+            str(status.done),
+            str(status.failed),
+            _state(status),
+        )
+    return table
+
+
+def status_table(status: ExperimentStatus) -> Table:
+    """What there is to say of one experiment as a whole, a line each."""
+    table = Table(box=None, pad_edge=False, show_header=False)
+    table.add_column(style="bold", no_wrap=True)
+    table.add_column()
+    for name, value in (
+        ("experiment", status.experiment_id),
+        ("occasion", excerpt(status.occasion or "")),
+        ("state", _state(status)),
+        ("created", moment(status.created_at)),
+        ("deadline", moment(status.deadline_at)),
+        ("completed", moment(status.completed_at)),
+        ("planned", str(status.planned)),
+        ("done", str(status.done)),
+        ("failed", str(status.failed)),
+        ("left", str(status.left)),
+        ("spent", _spent(status.spending)),
+    ):
+        if value:
+            table.add_row(name, value)
+    return table
+
+
+def _spent(spending: SpendingFigures) -> str:
+    """What was spent, of how much; empty where there is neither a price nor a budget."""
+    spent, budget, in_flight = spending.spent_usd, spending.budget_usd, spending.in_flight_usd
+    if spent is None:
+        return "" if budget is None else f"{MISSING} of {dollars(budget)}"
+    cap = "" if budget is None else f" of {dollars(budget)}"
+    besides = f", and {dollars(in_flight)} at most in flight" if in_flight else ""
+    return f"{dollars(spent)}{cap}{besides}"
+
+
+def models_table(models: Sequence[ModelProgress]) -> Table:
+    """A row a model; costs and reasons of failure where there are any."""
+    table = _table("model", counts=("planned", "done", "failed"))
+    costs = any(model.total_cost_usd is not None for model in models)
+    if costs:
+        table.add_column("cost", justify="right", no_wrap=True)
+    failures = any(model.failures for model in models)
+    if failures:
+        table.add_column("failed for")
+    for model in models:
+        table.add_row(
+            _name(model),
+            str(model.planned),
+            str(model.done),
+            str(model.failed),
+            *([cost(model.total_cost_usd, model.cost_known)] if costs else []),
+            *([_reasons(model.failures)] if failures else []),
+        )
+    return table
+
+
+def _name(model: ModelProgress) -> Text:
+    name = Text(excerpt(model.model_id))
+    if model.total_cost_usd is not None and model.kind == "reference":
+        name.append("  simulated cost", style="dim italic")
+    return name
+
+
+def _reasons(failures: Mapping[str, int]) -> str:
+    return ", ".join(f"{excerpt(kind)} {count}" for kind, count in failures.items())
+
+
+def trouble_lines(troubles: Sequence[Trouble]) -> list[Text]:
+    """A sentence for each model whose calls fail now, under a heading."""
+    return _listed("in trouble", [excerpt(each.sentence, SENTENCE) for each in troubles])
+
+
+def failure_lines(models: Sequence[ModelProgress]) -> list[Text]:
+    """For each model and kind of failure what one of its failed runs was told."""
+    told = [
+        excerpt(f"{model.model_id}: {kind} {model.failures[kind]}: {message}", SENTENCE)
+        for model in models
+        for kind, message in model.failure_examples.items()
+    ]
+    more = [f"… and {len(told) - LISTED} more: --json"] if len(told) > LISTED else []
+    return _listed("failed, for example", told[:LISTED] + more)
+
+
+def _listed(heading: str, lines: Sequence[str]) -> list[Text]:
+    return [Text(), Text(heading, style="bold"), *map(Text, lines)] if lines else []
+
+
+def pending_table(runs: Iterable[PendingRun]) -> Table:
+    """A row a run that is not done."""
+    table = _table("model", "scenario", counts=("repeat",))
+    table.add_column("run", no_wrap=True)
+    table.add_column("waits for", no_wrap=True)
+    for run in runs:
+        turn = f" {run.turns_answered + 1} of {run.turns}" if run.turns > 1 else ""
+        table.add_row(
+            excerpt(run.model_id),
+            excerpt(run.scenario_id),
+            str(run.repeat),
+            run.run_id,
+            f"{run.waits_for}{turn if run.waits_for == WaitsFor.RESPONSE else ''}",
+        )
+    return table
+
+
+def _table(*names: str, counts: Iterable[str]) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for name in names:
+        table.add_column(name, no_wrap=name == "experiment", overflow="fold")
+    for count in counts:
+        table.add_column(count, justify="right")
+    return table
+
+
+def _state(status: ExperimentStatus) -> Text:
+    return Text(status.state.replace("_", " "), style=_STYLES[status.state])
