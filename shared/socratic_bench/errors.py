@@ -10,6 +10,7 @@
     │   ├── MissingCredential   a key or permission that has to be in the environment
     │   ├── UnlistedEndpoint    an address that may not be called, or not with this key
     │   ├── MissingExtra        an optional dependency that is not installed
+    │   ├── BrokenPlugin        an installed plug-in that cannot be used
     │   └── UnknownExperiment   an experiment the store does not have
     ├── ModelCallFailed         a provider did not give a response
     │   └── ModelUnusable       nor will it give any other until somebody acts
@@ -97,6 +98,10 @@ class UnlistedEndpoint(InvalidInput):
 
 class MissingExtra(InvalidInput):
     """A provider's optional dependency is not installed; the message says how to get it."""
+
+
+class BrokenPlugin(InvalidInput):
+    """An installed plug-in cannot be used; the message names its distribution."""
 
 
 class FailureKind(StrEnum):
