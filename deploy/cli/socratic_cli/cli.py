@@ -17,23 +17,30 @@ import click
 from socratic_bench.errors import InvalidInput, SocraticBenchError
 
 COMMANDS = {
-    "run": "Run the benchmark in CONFIG and show the leaderboard.",
-    "submit": "Have running services carry out the benchmark in CONFIG.",
-    "status": "Show how far experiments are, and what is not done.",
-    "watch": "Follow an experiment to its end, and show the leaderboard.",
-    "pause": "Pause an experiment: no call of it begins until it is resumed.",
-    "resume": "Let an experiment go on that was paused or cancelled.",
-    "cancel": "Cancel an experiment: it goes no further, and its results stay.",
-    "delete": "Delete an experiment with everything that it brought, for good.",
-    "dlq": "Look at dead letters, put them back, or throw them away.",
-    "score": "Score texts or transcripts, without a model.",
-    "leaderboard": "Show the models, best first, with intervals and coverage.",
-    "serve": "Serve the API and the dashboard, until Ctrl-C.",
-    "verify": "Recompute every aggregate and compare exactly.",
-    "demo": "Benchmark the built-in tutors and a local model.",
+    "run": ("benchmark", "Run the benchmark in CONFIG and show the leaderboard."),
+    "submit": ("benchmark", "Have running services carry out the benchmark in CONFIG."),
+    "status": ("control", "Show how far experiments are, and what is not done."),
+    "watch": ("control", "Follow an experiment to its end, and show the leaderboard."),
+    "pause": ("control", "Pause an experiment: no call of it begins until it is resumed."),
+    "resume": ("control", "Let an experiment go on that was paused or cancelled."),
+    "cancel": ("control", "Cancel an experiment: it goes no further, and its results stay."),
+    "delete": ("control", "Delete an experiment with everything that it brought, for good."),
+    "dlq": ("queues", "Look at dead letters, put them back, or throw them away."),
+    "score": ("results", "Score texts or transcripts, without a model."),
+    "leaderboard": ("results", "Show the models, best first, with intervals and coverage."),
+    "serve": ("results", "Serve the API and the dashboard, until Ctrl-C."),
+    "verify": ("results", "Recompute every aggregate and compare exactly."),
+    "demo": ("benchmark", "Benchmark the built-in tutors and a local model."),
 }
-"""Each is a function of its name in a module of its name. What it does is said here once more:
-`--help` imports none of them."""
+"""The folder of each command in `socratic_cli.commands`, and its summary. `--help` imports no
+command, so the summary stands here too."""
+
+
+def load_command(name: str) -> click.Command:
+    """Import a command: the function of its name in the module of its name."""
+    folder, _ = COMMANDS[name]
+    module = import_module(f"socratic_cli.commands.{folder}.{name}")
+    return cast("click.Command", getattr(module, name))
 
 
 class _Commands(click.Group):
@@ -52,13 +59,10 @@ class _Commands(click.Group):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
-            formatter.write_dl(list(COMMANDS.items()))
+            formatter.write_dl([(name, summary) for name, (_, summary) in COMMANDS.items()])
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in COMMANDS:
-            return None
-        module = import_module(f"socratic_cli.commands.{cmd_name}")
-        return cast("click.Command", getattr(module, cmd_name))
+        return load_command(cmd_name) if cmd_name in COMMANDS else None
 
 
 @click.group(
@@ -73,7 +77,7 @@ def socratic_bench() -> None:
 def main() -> None:
     """Run the command; every expected error is one sentence and an exit code."""
     if COMMANDS.keys() & set(sys.argv[1:]):
-        import_module("socratic_cli.command_log").log_to_standard_error()
+        import_module("socratic_cli.display.command_log").log_to_standard_error()
     try:
         # A command that ends with an exit code of its own gives it back from here.
         sys.exit(socratic_bench(standalone_mode=False))

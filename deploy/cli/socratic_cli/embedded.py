@@ -31,7 +31,7 @@ from socratic_bench.ports.broker import DeadLetter
 from socratic_bench.ports.clock import Clock
 from socratic_bench.ports.store import Progress, Store
 from socratic_bench.service_settings import load_settings
-from socratic_cli.garbage import quiet_garbage_collector
+from socratic_cli.execution.garbage import quiet_garbage_collector
 from socratic_curator.bootstrap import curator_workers
 from socratic_curator.settings import CuratorSettings
 from socratic_judge.bootstrap import judge_worker

@@ -23,7 +23,7 @@ from socratic_bench.providers.endpoint_list import read_endpoints
 from socratic_bench.providers.endpoints import AWS, SETTING, Endpoints
 from socratic_bench.providers.registry import destination
 from socratic_bench.service_settings import load_settings
-from socratic_cli.terminal import say
+from socratic_cli.display.terminal import say
 from socratic_runner.settings import RunnerSettings
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")

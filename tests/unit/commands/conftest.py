@@ -17,7 +17,7 @@ from socratic_bench.adapters.sql.store import SqlStore
 from socratic_bench.consuming.queues import BROADCASTS, WORK_QUEUES
 from socratic_bench.ports.broker import Message
 from socratic_cli.cli import main
-from socratic_cli.commands import broker_option
+from socratic_cli.options import broker as broker_option
 
 BROKER = "amqp://guest:secret@broker.example/"
 

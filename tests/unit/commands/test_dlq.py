@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from socratic_bench.consuming.queues import WORK_QUEUES
 from socratic_bench.errors import BrokerUnavailable
 from socratic_bench.ports.broker import DeadLetter, Message
-from socratic_cli.commands.dlq import _as_json
+from socratic_cli.commands.queues.dlq import _as_json
 
 JUDGE, CURATOR = "judge-response-recorded", "curator-run-failed"
 

@@ -9,12 +9,12 @@ from rich.console import Console
 from socratic_bench.domain.manifest import Experiment, Manifest, TutorModel
 from socratic_bench.domain.money import Price
 from socratic_bench.planning.estimate import estimate
-from socratic_cli.estimate_table import (
+from socratic_cli.execution.prospect import Prospect
+from socratic_cli.tables.estimate import (
     estimate_as_json,
     estimate_table,
     prospect_sentence,
 )
-from socratic_cli.prospect import Prospect
 from tests.contract.store.facts import MONDAY
 from tests.dashboard.seeding import SCENARIOS
 

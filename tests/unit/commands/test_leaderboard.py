@@ -12,7 +12,7 @@ from socratic_bench.domain.manifest import TutorModel
 from socratic_bench.domain.money import Price
 from socratic_bench.reporting.comparison import model_comparison
 from socratic_bench.reporting.failures import why_unscored
-from socratic_cli.comparison_table import comparison_csv, comparison_table
+from socratic_cli.tables.leaderboard import comparison_csv, comparison_table
 from tests.contract.store.facts import a_failure, a_score
 from tests.dashboard.seeding import experiment, seed, tutors
 

@@ -11,8 +11,8 @@ from rich.console import Console
 from socratic_bench.adapters.sql.store import SqlStore
 from socratic_bench.domain.money import Price
 from socratic_bench.domain.trouble import Trouble
-from socratic_cli import progress_display
-from socratic_cli.progress_display import LINE_SECONDS, ProgressDisplay
+from socratic_cli.display import progress as progress_display
+from socratic_cli.display.progress import LINE_SECONDS, ProgressDisplay
 from tests.contract.store.facts import a_failure, a_score, an_experiment
 
 PLANNED = an_experiment()

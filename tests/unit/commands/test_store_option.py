@@ -2,7 +2,7 @@
 
 import pytest
 
-from socratic_cli.commands.store_option import shown_address
+from socratic_cli.options.store import shown_address
 
 
 @pytest.mark.parametrize(

@@ -16,8 +16,8 @@ from socratic_bench.errors import BrokerUnavailable, StoreUnavailable
 from socratic_bench.events.aggregate_updated import AggregateUpdated, AggregateUpdatedData
 from socratic_bench.ports.leases import Spending
 from socratic_bench.ports.store import Progress
-from socratic_cli.commands import watch as watching
-from socratic_cli.commands.watch import follow
+from socratic_cli.commands.control import watch as watching
+from socratic_cli.commands.control.watch import follow
 from tests.contract.store.facts import MINUTE, MONDAY, a_score, an_experiment
 from tests.unit.commands.conftest import KeptBroker
 from tests.waiting import waiting_for

@@ -9,7 +9,7 @@ import yaml
 from socratic_bench.domain.manifest import Manifest
 from tests.unit.planning.catalogue import config_of, mistakes_of
 
-CONFIGS = Path(__file__).parents[3] / "deploy" / "embedded" / "socratic_cli" / "configs"
+CONFIGS = Path(__file__).parents[3] / "deploy" / "cli" / "socratic_cli" / "configs"
 
 CONFIG = """\
 models:

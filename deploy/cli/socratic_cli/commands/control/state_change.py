@@ -7,8 +7,8 @@ import click
 from socratic_bench.domain.experiment_state import ExperimentState, stopped_sentence
 from socratic_bench.domain.manifest import Experiment
 from socratic_bench.reporting.experiment_status import find_experiment
-from socratic_cli.commands.store_option import prepared_store
-from socratic_cli.terminal import say
+from socratic_cli.display.terminal import say
+from socratic_cli.options.store import prepared_store
 
 
 async def change(

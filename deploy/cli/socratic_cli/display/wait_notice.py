@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from socratic_cli.terminal import say
+from socratic_cli.display.terminal import say
 
 
 class WaitNotice:

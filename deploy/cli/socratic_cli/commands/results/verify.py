@@ -8,7 +8,7 @@ import click
 
 from socratic_bench.reporting.verification import Difference
 from socratic_bench.reporting.verification import verify as verify_experiment
-from socratic_cli.commands.store_option import prepared_store, store_option
+from socratic_cli.options.store import prepared_store, store_option
 
 SHOWN = 20
 """Differences printed in full."""

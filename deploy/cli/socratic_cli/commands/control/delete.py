@@ -14,9 +14,9 @@ from socratic_bench.domain.manifest import Experiment
 from socratic_bench.errors import BrokerError, StoreUnavailable
 from socratic_bench.ports.store import Store
 from socratic_bench.reporting.experiment_status import find_experiment
-from socratic_cli.commands.broker_option import broker_option, opened_broker
-from socratic_cli.commands.store_option import prepared_store, store_option
-from socratic_cli.terminal import say
+from socratic_cli.display.terminal import say
+from socratic_cli.options.broker import broker_option, opened_broker
+from socratic_cli.options.store import prepared_store, store_option
 
 
 @click.command()

@@ -8,11 +8,11 @@ import click
 
 from socratic_bench.errors import InvalidInput
 from socratic_bench.planning.config import BenchmarkConfig, read_config
-from socratic_cli.commands.run import execute
-from socratic_cli.commands.store_option import store_option
+from socratic_cli.commands.benchmark.run import execute
+from socratic_cli.display.terminal import say
 from socratic_cli.key_approval import own_endpoints
 from socratic_cli.model_catalogue import RegisteredModels
-from socratic_cli.terminal import say
+from socratic_cli.options.store import store_option
 
 
 def _config(name: str) -> BenchmarkConfig:

@@ -14,7 +14,7 @@ from rich.text import Text
 from socratic_bench.reporting.comparison import DimensionFigures, ModelComparison, ModelFigures
 from socratic_bench.reporting.costs import dollars
 from socratic_bench.scoring.profile import OVERALL
-from socratic_cli.terminal import MISSING, excerpt, figure, share
+from socratic_cli.display.terminal import MISSING, excerpt, figure, share
 
 NAME_WIDTH = 16
 """Characters: before names are folded to fewer, whole columns of figures are left out."""

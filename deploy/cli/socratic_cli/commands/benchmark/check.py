@@ -14,8 +14,8 @@ from socratic_bench.errors import InvalidInput
 from socratic_bench.planning.config import BenchmarkConfig
 from socratic_bench.reporting.costs import dollars, usd
 from socratic_bench.service_settings import load_settings
-from socratic_cli.check_table import check_as_json, check_table, rows_of
-from socratic_cli.terminal import counted, say, standard_output
+from socratic_cli.display.terminal import counted, say, standard_output
+from socratic_cli.tables.check import check_as_json, check_table, rows_of
 from socratic_runner.checking import check_models, most_a_check_costs
 from socratic_runner.clients import OpenClient
 from socratic_runner.settings import RunnerSettings

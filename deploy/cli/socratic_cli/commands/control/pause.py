@@ -7,8 +7,8 @@ import asyncio
 import click
 
 from socratic_bench.domain.experiment_state import ExperimentState
-from socratic_cli.commands.stopping import change, refuse, say_stopped
-from socratic_cli.commands.store_option import store_option
+from socratic_cli.commands.control.state_change import change, refuse, say_stopped
+from socratic_cli.options.store import store_option
 
 
 @click.command()

@@ -24,28 +24,28 @@ from socratic_bench.providers.endpoints import Endpoints
 from socratic_bench.reporting.comparison import ModelComparison, model_comparison
 from socratic_bench.reporting.costs import SpendingFigures, dollars
 from socratic_bench.reporting.failures import why_unscored
-from socratic_cli.checking import show_check
-from socratic_cli.commands.leaderboard import show_comparison
-from socratic_cli.commands.store_option import (
+from socratic_cli.commands.benchmark.check import show_check
+from socratic_cli.commands.results.leaderboard import show_comparison
+from socratic_cli.display.progress import ProgressDisplay
+from socratic_cli.display.terminal import counted, excerpt, how_far, say, standard_output
+from socratic_cli.display.wait_notice import WaitNotice
+from socratic_cli.embedded import Benchmark, BenchmarkResult
+from socratic_cli.execution.interrupts import stopped_by_interrupt
+from socratic_cli.execution.prospect import Prospect, fresh_option, look_into
+from socratic_cli.execution.store_lock import store_lock
+from socratic_cli.key_approval import own_endpoints, with_approved_keys
+from socratic_cli.model_catalogue import RegisteredModels
+from socratic_cli.options.store import (
     database_file,
     prepared_store,
     shown_address,
     store_option,
 )
-from socratic_cli.embedded import Benchmark, BenchmarkResult
-from socratic_cli.estimate_table import (
+from socratic_cli.tables.estimate import (
     estimate_as_json,
     estimate_table,
     prospect_sentence,
 )
-from socratic_cli.key_approval import own_endpoints, with_approved_keys
-from socratic_cli.model_catalogue import RegisteredModels
-from socratic_cli.progress_display import ProgressDisplay
-from socratic_cli.prospect import Prospect, fresh_option, look_into
-from socratic_cli.stopping import stopped_by_interrupt
-from socratic_cli.store_lock import store_lock
-from socratic_cli.terminal import counted, excerpt, how_far, say, standard_output
-from socratic_cli.wait_notice import WaitNotice
 from socratic_runner.clients import OpenClient
 from socratic_runner.models.registry import open_client
 from socratic_runner.troubles import Troubles

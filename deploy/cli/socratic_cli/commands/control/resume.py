@@ -7,9 +7,9 @@ import asyncio
 import click
 
 from socratic_bench.domain.experiment_state import ExperimentState
-from socratic_cli.commands.stopping import change, refuse
-from socratic_cli.commands.store_option import store_option
-from socratic_cli.terminal import say
+from socratic_cli.commands.control.state_change import change, refuse
+from socratic_cli.display.terminal import say
+from socratic_cli.options.store import store_option
 
 
 @click.command()

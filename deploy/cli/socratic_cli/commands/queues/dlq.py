@@ -16,8 +16,8 @@ from rich.text import Text
 
 from socratic_bench.consuming.queues import BROADCASTS, WORK_QUEUES
 from socratic_bench.ports.broker import Broker, DeadLetter
-from socratic_cli.commands.broker_option import broker_option, opened_broker
-from socratic_cli.terminal import excerpt, say, standard_output
+from socratic_cli.display.terminal import excerpt, say, standard_output
+from socratic_cli.options.broker import broker_option, opened_broker
 
 QUEUES = tuple(queue.name for queue in WORK_QUEUES)
 REASON_SHOWN = 300

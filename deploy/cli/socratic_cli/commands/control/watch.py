@@ -31,12 +31,12 @@ from socratic_bench.reporting.experiment_status import (
     model_progress,
 )
 from socratic_bench.reporting.failures import why_unscored
-from socratic_cli.commands.broker_option import broker_option, opened_broker
-from socratic_cli.commands.leaderboard import show_comparison
-from socratic_cli.commands.status import show_status
-from socratic_cli.commands.store_option import prepared_store, shown_address, store_option
-from socratic_cli.progress_display import ProgressDisplay
-from socratic_cli.terminal import how_far, say
+from socratic_cli.commands.control.status import show_status
+from socratic_cli.commands.results.leaderboard import show_comparison
+from socratic_cli.display.progress import ProgressDisplay
+from socratic_cli.display.terminal import how_far, say
+from socratic_cli.options.broker import broker_option, opened_broker
+from socratic_cli.options.store import prepared_store, shown_address, store_option
 
 LONGEST_PAUSE = 1.0
 """Seconds between two looks at the store where nothing is heard: an announcement may be missed."""

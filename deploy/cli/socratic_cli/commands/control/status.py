@@ -29,9 +29,10 @@ from socratic_bench.reporting.experiment_status import (
     model_troubles,
 )
 from socratic_bench.reporting.pending import PendingRun, WaitsFor, pending_runs
-from socratic_cli.commands.broker_option import broker_option, opened_broker
-from socratic_cli.commands.store_option import prepared_store, store_option
-from socratic_cli.status_table import (
+from socratic_cli.display.terminal import say, standard_output
+from socratic_cli.options.broker import broker_option, opened_broker
+from socratic_cli.options.store import prepared_store, store_option
+from socratic_cli.tables.status import (
     experiments_table,
     failure_lines,
     models_table,
@@ -39,7 +40,6 @@ from socratic_cli.status_table import (
     status_table,
     trouble_lines,
 )
-from socratic_cli.terminal import say, standard_output
 
 BROKER_DEADLINE = 5.0
 """Seconds that the broker may take to tell of dead letters."""

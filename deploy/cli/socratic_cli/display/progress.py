@@ -21,7 +21,7 @@ from socratic_bench.ports.store import Progress as ExperimentProgress
 from socratic_bench.ports.store import Store
 from socratic_bench.reporting.costs import SpendingFigures, dollars, total_usd
 from socratic_bench.reporting.trouble_news import TroubleNews
-from socratic_cli.terminal import counted, excerpt, how_far, say, standard_error
+from socratic_cli.display.terminal import counted, excerpt, how_far, say, standard_error
 
 MODELS_SHOWN = 30
 """More models than this share one line."""

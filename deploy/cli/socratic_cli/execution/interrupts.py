@@ -7,9 +7,9 @@ import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from socratic_cli.display.terminal import say
+from socratic_cli.display.wait_notice import WaitNotice
 from socratic_cli.embedded import Benchmark
-from socratic_cli.terminal import say
-from socratic_cli.wait_notice import WaitNotice
 
 STOPPING = "Stopping: calls in flight are finished and stored (Ctrl-C: at once)."
 STOPPING_UNSTORED = (

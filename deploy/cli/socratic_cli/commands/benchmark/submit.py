@@ -22,13 +22,13 @@ from socratic_bench.events.run_requested import RunRequested
 from socratic_bench.planning.config import BenchmarkConfig, read_config
 from socratic_bench.planning.plan import PlanCounts, publish_plan
 from socratic_bench.ports.broker import Broker
-from socratic_cli.commands.broker_option import broker_option, opened_broker
-from socratic_cli.commands.store_option import database_file, prepared_store, store_option
-from socratic_cli.endpoints_to_list import endpoints_to_list
-from socratic_cli.estimate_table import prospect_sentence
+from socratic_cli.commands.benchmark.endpoints_to_list import endpoints_to_list
+from socratic_cli.display.terminal import moment, say, standard_error
+from socratic_cli.execution.prospect import fresh_option, look_into
 from socratic_cli.model_catalogue import RegisteredModels
-from socratic_cli.prospect import fresh_option, look_into
-from socratic_cli.terminal import moment, say, standard_error
+from socratic_cli.options.broker import broker_option, opened_broker
+from socratic_cli.options.store import database_file, prepared_store, store_option
+from socratic_cli.tables.estimate import prospect_sentence
 
 SOURCE = "socratic-bench"
 GOES_ON = "The same command goes on where this stopped, and requests nothing twice that is done."

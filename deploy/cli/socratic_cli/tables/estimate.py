@@ -12,8 +12,8 @@ from socratic_bench.domain.manifest import TutorModel
 from socratic_bench.planning.estimate import Estimate, ModelEstimate, Range
 from socratic_bench.providers.registry import WITHOUT_CHARGE
 from socratic_bench.reporting.costs import dollars, usd
-from socratic_cli.prospect import Prospect
-from socratic_cli.terminal import MISSING, excerpt
+from socratic_cli.display.terminal import MISSING, excerpt
+from socratic_cli.execution.prospect import Prospect
 
 MODELS_NAMED = 5
 """Models without a price that are named; the rest are counted."""

@@ -9,9 +9,9 @@ import click
 
 from socratic_bench.reporting.comparison import ModelComparison, model_comparison
 from socratic_bench.reporting.failures import why_unscored
-from socratic_cli.commands.store_option import prepared_store, store_option
-from socratic_cli.comparison_table import comparison_csv, comparison_table
-from socratic_cli.terminal import say, standard_output
+from socratic_cli.display.terminal import say, standard_output
+from socratic_cli.options.store import prepared_store, store_option
+from socratic_cli.tables.leaderboard import comparison_csv, comparison_table
 
 
 @click.command()

@@ -7,7 +7,7 @@ import asyncio
 import click
 
 from socratic_api.entrypoints.container import serve as serve_api
-from socratic_cli.commands.store_option import prepared_store, store_option
+from socratic_cli.options.store import prepared_store, store_option
 
 
 @click.command()

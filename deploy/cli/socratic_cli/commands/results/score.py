@@ -13,7 +13,7 @@ import click
 
 from socratic_bench.errors import InvalidInput
 from socratic_bench.scoring.profiles import CANONICAL, PROFILES
-from socratic_cli.score_table import print_score_table
+from socratic_cli.tables.score import print_score_table
 from socratic_cli.transcripts import ScoredLine, scored_lines
 
 

@@ -1,0 +1,1 @@
+"""Commands that carry out a benchmark, or have it carried out."""

@@ -1,0 +1,1 @@
+"""Commands that follow and steer experiments that services carry out."""

@@ -1,0 +1,1 @@
+"""Tables for people and, where a command prints it, the same as JSON."""
