@@ -27,22 +27,22 @@ from socratic_bench.errors import BrokerClosed, BrokerError, UnroutableMessage
 from socratic_bench.ports.broker import DeadLetter, Message, WorkQueue
 
 UNUSED_SECONDS: Final = 5.0
-"""How long consumers may take to leave a group queue that is removed. A consumer that still uses it
-declares it again."""
+"""Seconds that consumers have to leave a group queue before the broker deletes it. A consumer that
+still uses the queue declares it again."""
 
 SHARES: Final = 5
-"""How many batches the messages of one group make at least that are published together: so many
-consumers can share them."""
+"""The messages of one group in one publish are split into at least this many batches, so that
+several consumers can share them."""
 
 DELIVERY_LIMIT: Final = 20
-"""Attempts of a message until it is a dead letter."""
+"""Attempts after which the broker dead-letters a message."""
 
 
 class RabbitMQBroker:
-    """Carries messages over a RabbitMQ server. Keeps the port's promises.
+    """Carries messages over a RabbitMQ server; fulfils the broker port.
 
-    It connects when it is first used, and again whenever the connection is lost: consumers and
-    listeners go on, publishers wait. Only what waits too long for that raises BrokerUnavailable.
+    The broker connects on first use and reconnects after each loss: consumers and listeners
+    continue, publishers wait. A call that waits too long raises BrokerUnavailable.
     """
 
     def __init__(
@@ -52,13 +52,12 @@ class RabbitMQBroker:
         delivery_limit: int = DELIVERY_LIMIT,
         hold_seconds: float = HOLD_SECONDS,
     ) -> None:
-        """The broker at `amqp://user:password@host:port/virtual-host`. Connects to nothing yet.
+        """Describe the broker at `amqp://user:password@host:port/virtual-host`; connect later.
 
-        With `?namespace=name` the names of all it declares begin with that: for several who share
-        a virtual host. `hold_seconds` is how long a consumer keeps a message before the server has
-        a copy of it.
+        `?namespace=name` prefixes every declared name, so that several brokers can share a virtual
+        host. A consumer that holds a message for `hold_seconds` publishes a copy of it.
 
-        Raises InvalidSettings where `url` is no such address.
+        Raises InvalidSettings if `url` is not such an address.
         """
         self._namespace = namespace_of(url)
         self._events = topology.events_exchange(self._namespace)
@@ -170,15 +169,15 @@ class RabbitMQBroker:
     async def depth(
         self, queue: str, group: str | None = None, *, groups: Collection[str] = ()
     ) -> int | None:
-        """Counts messages of the server, batches that is, which are ready there, and the delayed
-        ones that consumers of this process have in hand. A delayed one that another process has in
-        hand until it is due is not counted. Of a queue that keeps its groups apart these `groups`
-        are counted, and those that this process has published to or serves.
+        """Count the batches that are ready on the server and the delayed messages that consumers
+        of this process hold. The count leaves out delayed messages that other processes hold. In a
+        queue with separate groups it covers `groups` and the groups that this process publishes to
+        or serves.
 
-        With a `group`, counts the batches that are ready in its queue, and its messages that the
-        consumers of this process have in hand, delayed ones too. Not counted is what other
-        processes have in hand, and what is ready among the delayed or the suspects, where one
-        cannot tell whose it is. None for a queue that does not keep its groups apart.
+        With a `group`, count the batches that are ready in the group's queue and the messages of
+        the group that consumers of this process hold, delayed ones included. The count leaves out
+        messages that other processes hold, and ready ones among the delayed or the suspects, whose
+        group the server does not tell. None for a queue without separate groups.
         """
         declared = self._queue(queue)
         mine = [each for each in self._consumers if each.queue == declared]
@@ -216,8 +215,8 @@ class RabbitMQBroker:
         self._group_queues[declared.name].forget(group)
         await health.until_unused(self._connection, group_queue, UNUSED_SECONDS)
         await health.delete(self._connection, group_queue)
-        # A channel counts what it sent to a queue by its name, and would lose what it sends to one
-        # that was declared anew.
+        # A channel numbers its messages by queue name: it would lose messages that it sends to a
+        # new queue of the same name.
         await self._publisher.start_over()
 
     def problems(self) -> Sequence[str]:
@@ -237,7 +236,7 @@ class RabbitMQBroker:
         await self._publisher.close()
 
     async def _waiting_in(self, names: Iterable[str]) -> int:
-        """How many messages are ready in these queues; none in one that is missing."""
+        """Count the messages that are ready in these queues; a missing queue has none."""
         found = await health.look(self._connection, names)
         return sum(seen.messages for seen in found.values() if seen is not None)
 

@@ -1,4 +1,4 @@
-"""What talking to a server that is not there, or not any more, may raise."""
+"""The errors that a lost or missing connection to the server raises."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ _FAULTS: Final = (AMQPError, PAMQPException, OSError, TimeoutError, RuntimeError
 
 
 def is_connection_error(error: BaseException | None) -> bool:
-    """Whether an error is the connection's, and no mistake of ours.
+    """Tell whether the connection caused an error, rather than a mistake of ours.
 
-    The driver raises RuntimeError for what is asked of a closed connection, and a plain Exception
-    where it is closed while sending.
+    The driver raises RuntimeError for a call on a closed connection, and a plain Exception if the
+    connection closes while it sends.
     """
     return isinstance(error, _FAULTS) or type(error) is Exception
 
 
 @contextmanager
 def ignoring_connection_errors() -> Iterator[None]:
-    """For what need not be done where the connection is lost."""
+    """Suppress connection errors around work that a lost connection makes unnecessary."""
     try:
         yield
     except Exception as error:

@@ -1,4 +1,4 @@
-"""One consumer of a queue: hands out what its intake took, and settles it."""
+"""One consumer of a queue: hands out the messages of its intake, and settles them."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from socratic_bench.errors import (
 from socratic_bench.ports.broker import Delivery, WorkQueue
 
 HOLD_SECONDS: Final = 900.0
-"""How long a message is kept unsettled, at most, before the server gets a copy to deliver later.
+"""Seconds that a consumer holds an unsettled message before it publishes a copy for later.
 
-RabbitMQ closes the channel of a consumer that has not settled a message for half an hour."""
+RabbitMQ closes the channel of a consumer that leaves a message unsettled for half an hour."""
 
 
 class RabbitMQConsumer:
-    """Consumes a queue, or all group queues of it. Keeps the port's promises."""
+    """Consumes a queue, or all its group queues; fulfils the broker port."""
 
     def __init__(
         self,
@@ -75,27 +75,27 @@ class RabbitMQConsumer:
 
     @property
     def delayed(self) -> int:
-        """How many delayed messages it has in hand until they are due."""
+        """How many delayed messages the consumer holds until they are due."""
         return len(self._delayed)
 
     def holds(self, group: str) -> int:
-        """How many messages of a group it has in hand: unsettled, not handed out yet, delayed."""
+        """Count the messages of a group that the consumer holds: unsettled, waiting, delayed."""
         return self._unacked.count(group) + self._delayed.count(group)
 
     def serve(self, groups: Collection[str]) -> None:
         self._intake.serve(groups)
 
     def compare(self, found: Mapping[str, Seen | None]) -> None:
-        """Notice what the server shows no consumer of, although it is consumed here."""
+        """Notice queues that this consumer consumes and for which the server shows no consumer."""
         self._intake.compare(found)
         self._delayed.compare(found)
 
     def problems(self) -> dict[str, str]:
-        """What is wrong with its queues, by the name of the queue on the server."""
+        """Problems of the consumer's queues, by the queue's name on the server."""
         return self._intake.problems() | self._delayed.problems()
 
     async def receive(self, limit: int) -> Sequence[Delivery]:
-        # A queue that is never empty must not keep everything else off the event loop.
+        # A queue that is never empty must leave room for other tasks on the event loop.
         await asyncio.sleep(0)
         while True:
             if error := self._ended or self._intake.broken:
@@ -127,7 +127,7 @@ class RabbitMQConsumer:
         await self._settle_by(
             delivery,
             lambda: self._routing.republish([delivery.message], attempts, delay),
-            # What was given up is delivered again as it is.
+            # The server redelivers a batch that was given up, unchanged.
             needless=self._part(delivery).batch.given_up,
         )
 
@@ -143,7 +143,7 @@ class RabbitMQConsumer:
         self._unacked.receivers.wake_all()
 
     async def end(self, error: BrokerError) -> None:
-        """Give back what is not settled; whoever asks for more gets `error`."""
+        """Return unsettled messages to the queue; later calls for messages raise `error`."""
         self._ended = self._ended or error
         try:
             await self._intake.end()
@@ -165,10 +165,10 @@ class RabbitMQConsumer:
     async def _settle_by(
         self, delivery: Delivery, publish: Callable[[], Awaitable[None]], *, needless: bool = False
     ) -> None:
-        """Publish a copy elsewhere, then let go of the delivery.
+        """Publish a copy elsewhere, then release the delivery.
 
-        Where that fails or is cancelled, and the copy may be nowhere, all of its batch goes back
-        to the queue.
+        If the publish fails or is cancelled, the copy may be missing: then the whole batch goes
+        back to the queue.
         """
         part = self._part(delivery)
         try:

@@ -1,4 +1,4 @@
-"""The dead letters of a queue: looked at, put back, thrown away."""
+"""The dead letters of a queue: list, redrive, purge."""
 
 from __future__ import annotations
 
@@ -17,34 +17,34 @@ from socratic_bench.adapters.rabbitmq.wire import attempts_before, from_amqp, re
 from socratic_bench.ports.broker import DeadLetter, WorkQueue
 
 BACK_SECONDS: Final = 10.0
-"""How long letters that were looked at may take to be back in their queue."""
+"""Seconds that listed letters have to be back in their queue."""
 
 LOOK_AGAIN_SECONDS: Final = 0.01
 
 
 class DeadLetters:
-    """Of one queue. Every method raises BrokerUnavailable and BrokerClosed."""
+    """The dead letters of one queue. Every method raises BrokerUnavailable and BrokerClosed."""
 
     def __init__(
         self, connection: ReconnectingConnection, routing: Routing, queue: WorkQueue, label: str
     ) -> None:
-        """`label` is the name of the queue as people know it."""
+        """`label` is the queue's name without the namespace."""
         self._connection = connection
         self._label = label
         self._name = topology.dead_letter_queue(queue.name)
         self._routing = routing
 
     async def depth(self) -> int:
-        """How many messages of the server they are."""
+        """Count the messages of the server that hold the letters."""
         async with self._connection.channel() as channel:
             return await self._depth(channel)
 
     async def oldest(self, limit: int) -> list[DeadLetter]:
-        """The oldest letters. They are taken and, when the channel closes, back in their place."""
+        """Return the oldest letters. They return to their queue when the channel closes."""
         letters: list[DeadLetter] = []
         async with self._connection.channel() as channel:
             before = await self._depth(channel)
-            # Nothing is taken from a queue that shows none: it may have no leader.
+            # An empty queue may have no leader, and a get from such a queue ends the connection.
             while before and len(letters) < limit and (incoming := await self._get(channel)):
                 letters += self._letters(incoming)
         if letters:
@@ -52,10 +52,10 @@ class DeadLetters:
         return letters[:limit]
 
     async def _wait_until_back(self, before: int) -> None:
-        """The server puts them back a moment after the channel has closed.
+        """Wait until the server has put the letters back, a moment after the channel has closed.
 
-        Whoever redrives or looks at once would find nothing. Somebody else who takes letters at
-        the same time makes this wait in vain.
+        A redrive or a second list at once would find an empty queue. If another process takes
+        letters at the same time, the wait ends at its deadline.
         """
         with suppress(TimeoutError):
             async with asyncio.timeout(BACK_SECONDS), self._connection.channel() as channel:
@@ -63,7 +63,7 @@ class DeadLetters:
                     await asyncio.sleep(LOOK_AGAIN_SECONDS)
 
     async def redrive(self, limit: int | None) -> int:
-        """Put the oldest letters back as new messages, no more than there are now."""
+        """Publish the oldest letters as new messages, at most as many as the queue holds now."""
         count = 0
         async with self._connection.channel() as channel:
             left = await self._depth(channel)
@@ -85,7 +85,7 @@ class DeadLetters:
         return count
 
     async def purge(self) -> int:
-        """Throw all letters away; returns how many messages of the server they were."""
+        """Delete all letters; returns how many messages of the server held them."""
         async with self._connection.channel() as channel:
             if not await self._depth(channel):
                 return 0

@@ -1,4 +1,4 @@
-"""What a process declares on the server, and declares again where the server has lost it."""
+"""The queues and exchanges that a process declares, and declares again if the server lost them."""
 
 from __future__ import annotations
 
@@ -21,24 +21,24 @@ from socratic_bench.ports.broker import WorkQueue
 log = structlog.get_logger(__name__)
 
 STEP_SECONDS: Final = 15.0
-"""How long the server may take to declare one queue and what hangs on it."""
+"""Seconds that the server has to declare one queue with its exchange and bindings."""
 
 Step = Callable[[AbstractChannel], Awaitable[None]]
 
 
 class Declared:
-    """The exchange, the queues and the group queues this process needs."""
+    """The exchange, the queues and the group queues that this process needs."""
 
     def __init__(self, events: str) -> None:
         self.events = events
         self.queues: dict[str, WorkQueue] = {}
         """By their names on the server."""
         self.group_queues: dict[str, set[str]] = {}
-        """The groups that have a group queue, of each queue that keeps its groups apart."""
+        """The groups that have a group queue, by queue."""
         self._declaring = asyncio.Lock()
 
     def names(self) -> Iterator[str]:
-        """Every queue of the server that there has to be."""
+        """The names of all queues that have to exist on the server."""
         for queue in self.queues.values():
             yield from topology.queues_of(queue)
             yield from (
@@ -47,7 +47,7 @@ class Declared:
             )
 
     def exchanges(self) -> Iterator[str]:
-        """Every exchange that there has to be."""
+        """The names of all exchanges that have to exist on the server."""
         if self.queues:
             yield self.events
         for queue in self.queues.values():
@@ -55,11 +55,11 @@ class Declared:
                 yield topology.group_queues_exchange(queue.name)
 
     async def again(self, connection: AbstractConnection) -> None:
-        """Declare everything. What is there already, declared differently, is left as it is.
+        """Declare everything. A queue or exchange that exists with other arguments stays as it is.
 
-        A queue that is missing is declared a little later: a channel of the server that has not
-        heard yet that a queue was deleted would take a new one for the old, lose what it sends
-        there, and hand out nothing of it to its consumer, whom nobody tells.
+        A missing queue is declared a little later. A channel of the server that has not heard of
+        the deletion yet would take the new queue for the old one: it would lose messages that it
+        sends there, and its consumer would receive nothing, without a word.
         """
         if not self.queues:
             return
@@ -85,12 +85,12 @@ class Declared:
 
 
 async def declare_events(channel: AbstractChannel, name: str) -> AbstractExchange:
-    """What every event is published to."""
+    """Declare the exchange to which every event is published."""
     return await channel.declare_exchange(name, ExchangeType.DIRECT, durable=True)
 
 
 async def declare_queue(channel: AbstractChannel, events: str, queue: WorkQueue) -> None:
-    """A queue, or what its group queues hang on, with the queues beside it."""
+    """Declare a queue, or the exchange of its group queues, with the queues beside it."""
     exchange = await declare_events(channel, events)
     for name in topology.queues_of(queue):
         await _declare(channel, name, topology.QUEUE_ARGUMENTS)
@@ -105,7 +105,7 @@ async def declare_queue(channel: AbstractChannel, events: str, queue: WorkQueue)
 
 
 async def declare_group_queue(channel: AbstractChannel, queue: WorkQueue, group: str) -> None:
-    """The queue of one group."""
+    """Declare the queue of one group."""
     name = topology.group_queue(queue.name, group)
     try:
         await _declare(channel, name, topology.GROUP_QUEUE_ARGUMENTS)
@@ -121,7 +121,7 @@ async def declare_group_queue(channel: AbstractChannel, queue: WorkQueue, group:
 
 
 async def _are_there(connection: AbstractConnection, names: Iterable[str]) -> bool:
-    """Whether the server has all of these queues."""
+    """Tell whether the server has all of these queues."""
     channel = await _open(connection)
     for name in names:
         async with asyncio.timeout(STEP_SECONDS):

@@ -1,9 +1,9 @@
-"""Messages that wait until they are due, in a queue from which a consumer puts them back.
+"""Messages that wait until they are due; a consumer then puts them back into their queue.
 
-RabbitMQ could do it by itself, by queues whose messages expire and are dead-lettered at least once.
-But the process that does that ends for good, for all queues of the server, where a few of them
-disturb it within seconds; from then on every such queue that is declared, or recovers after a
-restart, stays without a leader (rabbitmq-server#16652).
+RabbitMQ can delay messages itself: they expire in a queue that dead-letters at least once. But the
+server's process for that ends for good, for all queues, when a few of them disturb it within
+seconds. From then on every such queue that is declared, or recovers after a restart, stays without
+a leader (rabbitmq-server#16652).
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ from socratic_bench.ports.broker import WorkQueue
 log = structlog.get_logger(__name__)
 
 MOST = 1_000
-"""How many delayed messages one consumer keeps. What is beyond waits behind them."""
+"""Delayed messages that one consumer holds at most. Further ones wait on the server."""
 
 TRY_AGAIN_SECONDS = 1.0
 
 MOVE_SECONDS = 5.0
-"""How long a message that is being put back may take to, when its consumer ends."""
+"""Seconds that a message has to get back into its queue when its consumer ends."""
 
 
 class DelayedMessages:
@@ -52,8 +52,8 @@ class DelayedMessages:
         *,
         longest_hold: float,
     ) -> None:
-        """`longest_hold` is for how many seconds a message is kept, at most, until the server gets
-        a copy: it ends a consumer that settles nothing for long.
+        """A message stays here for at most `longest_hold` seconds before the server gets a copy:
+        the server closes the channel of a consumer that settles nothing for long.
         """
         self._connection = connection
         self._routing = routing
@@ -69,15 +69,15 @@ class DelayedMessages:
         self._running = asyncio.create_task(self._run(), name=f"delayed of {queue.name}")
 
     def __len__(self) -> int:
-        """How many it has in hand."""
+        """How many delayed messages this process holds."""
         return len(self._waiting)
 
     def count(self, group: str) -> int:
-        """How many of a group it has in hand."""
+        """Count the delayed messages of a group that this process holds."""
         return sum(each == group for each in self._waiting.values())
 
     def problems(self) -> dict[str, str]:
-        """What is wrong with the queue of the delayed, by its name."""
+        """Problems of the queue of delayed messages, by its name."""
         if self._taking:
             return {}
         name = self._name
@@ -86,7 +86,7 @@ class DelayedMessages:
         return {name: f"queue {name!r} is not consumed by this process: {self._trouble}"}
 
     def compare(self, found: Mapping[str, Seen | None]) -> None:
-        """Begin anew where the server, looked at twice, shows no consumer of the queue."""
+        """Consume anew if the server shows no consumer of the queue in two looks."""
         seen = found.get(self._name)
         unseen = self._taking and seen is not None and not seen.consumers
         if unseen and self._unseen:
@@ -112,7 +112,7 @@ class DelayedMessages:
             except BrokerClosed:
                 return
             except Exception as error:
-                # Whatever it is, nobody else would try again.
+                # This task alone consumes the delayed messages, so it retries after any error.
                 bug = None if isinstance(error, BrokerError) else error
                 self._trouble = str(error)
                 log.warning(
@@ -124,8 +124,8 @@ class DelayedMessages:
                 await asyncio.sleep(TRY_AGAIN_SECONDS)
 
     async def _make_sure_of_a_leader(self) -> None:
-        """Raise BrokerUnavailable while the queue has none: to consume it would end the connection
-        of everybody. After a while an empty one takes its place.
+        """Raise BrokerUnavailable while the queue has no leader: consuming it would end the shared
+        connection. After REPLACE_SECONDS an empty queue replaces it.
         """
         now = asyncio.get_running_loop().time()
         if not await health.leaderless(self._connection, [self._name]):
@@ -164,7 +164,7 @@ class DelayedMessages:
         still_to_wait = max(0.0, left - self._longest_hold)
         while True:
             try:
-                # To the end: what is published and not acknowledged is delivered twice.
+                # A copy that is published and not acknowledged would be delivered twice.
                 await finish_despite_cancel(
                     self._move(incoming, still_to_wait), patience=MOVE_SECONDS
                 )

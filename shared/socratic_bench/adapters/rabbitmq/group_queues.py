@@ -1,8 +1,8 @@
-"""The group queues of a queue that keeps its groups apart, as far as this process knows them.
+"""The group queues of a queue with separate groups, as far as this process knows them.
 
-AMQP has no way to ask which queues exist, and nobody writes it down here. A consumer is told by its
-caller which groups there are, and besides serves those this process has published to. Whoever
-publishes to a group or consumes it declares its queue first, which does nothing if it is there.
+AMQP cannot list queues, and no list is kept here. The caller tells a consumer which groups exist;
+the consumer also serves the groups that this process has published to. Publishers and consumers
+declare a group's queue before they use it; declaring an existing queue does nothing.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class GroupQueues:
     def __init__(
         self, connection: ReconnectingConnection, queue: WorkQueue, declared: set[str]
     ) -> None:
-        """`declared` are the groups whose group queues this process has declared; filled here."""
+        """`declared` collects the groups whose queues this process has declared."""
         self._connection = connection
         self._queue = queue
         self._declared = declared
@@ -31,23 +31,24 @@ class GroupQueues:
 
     @property
     def published(self) -> Collection[str]:
-        """The groups this process has published to."""
+        """The groups that this process has published to."""
         return self._published
 
     @property
     def known(self) -> Collection[str]:
-        """The groups whose group queues this process has declared."""
+        """The groups whose queues this process has declared."""
         return self._declared
 
     def on_news(self, listener: Callable[[], None]) -> Callable[[], None]:
-        """Call `listener` whenever there is a group to be served; returns what ends that."""
+        """Call `listener` for each new group; returns a function that ends the calls."""
         self._listeners.append(listener)
         return lambda: self._listeners.remove(listener)
 
     async def publish_to(self, groups: Collection[str]) -> None:
-        """Make sure that these groups have their group queues, and are served by this process too.
+        """Declare the queues of these groups, and have this process serve them too.
 
-        Raises BrokerUnavailable, BrokerClosed, and BrokerError for a group queue that is different.
+        Raises BrokerUnavailable, BrokerClosed, and BrokerError if a group queue exists with other
+        arguments.
         """
         if self._published.issuperset(groups):
             return
@@ -57,13 +58,14 @@ class GroupQueues:
             listener()
 
     def forget(self, group: str) -> None:
-        """Have nothing to do with a group any more."""
+        """Forget a group: it was removed."""
         self._declared.discard(group)
         self._published.discard(group)
 
     async def ensure(self, groups: Collection[str]) -> None:
-        """Make sure that these groups have their group queues. Raises as `publish_to` does."""
-        # One at a time: declared twice at once, a queue would be told to be there before it is.
+        """Declare the queues of these groups. Raises as `publish_to` does."""
+        # One at a time: of two concurrent declarations the server answers one before the queue is
+        # usable.
         async with self._ensuring:
             missing = set(groups) - self._declared
             if not missing:

@@ -1,9 +1,9 @@
-"""Which queues of the server can be used: it declares one without a leader as if nothing were.
+"""Finds queues that have lost their leader, which the server declares like any other.
 
-A quorum queue may lose its leader for good, on all nodes. RabbitMQ answers a declaration of it as
-usual, with no messages and no consumers; to consume it or to get from it ends the whole connection.
-It can be deleted, and declared anew. So a queue that shows neither messages nor consumers is asked
-for a message over a connection of its own before it is consumed: it has none to take.
+A quorum queue may lose its leader for good, on all nodes. RabbitMQ still answers a declaration of
+it, with no messages and no consumers; consuming it or getting from it ends the whole connection. It
+can be deleted and declared anew. So before a queue without messages and consumers is consumed, a
+`get` over a separate connection tests it.
 """
 
 from __future__ import annotations
@@ -23,33 +23,33 @@ from socratic_bench.adapters.rabbitmq.connection_errors import (
 from socratic_bench.adapters.rabbitmq.reconnecting import CLOSE_SECONDS, ReconnectingConnection
 
 LOOK_SECONDS: Final = 0.2
-"""Seconds between two looks at whether a queue is consumed."""
+"""Seconds between two checks whether a queue still has consumers."""
 
 PROBE_SECONDS: Final = 5.0
-"""How long a queue may take to answer until it is taken for one without a leader."""
+"""Seconds without an answer after which a queue counts as leaderless."""
 
 REPLACE_SECONDS: Final = 60.0
-"""How long a queue may be without a leader until its consumer replaces it by an empty one."""
+"""Seconds without a leader after which a consumer replaces the queue by an empty one."""
 
 REPLACED: Final = "queue replaced, its messages are lost: it had no leader"
 
 
 def no_leader(name: str) -> str:
-    """What is wrong with a queue without a leader."""
+    """The problem of a queue without a leader, in a sentence."""
     return f"queue {name!r} has no leader: nothing gets in or out"
 
 
 class Seen(NamedTuple):
-    """What the server says of a queue."""
+    """The server's report on a queue."""
 
     messages: int
-    """How many are ready."""
+    """How many messages are ready."""
 
     consumers: int
 
 
 async def seen(channel: AbstractChannel, name: str) -> Seen | None:
-    """What the server says of a queue; None, and the channel is closed, if there is none."""
+    """Report on a queue; None if it is missing, in which case the server closes the channel."""
     try:
         queue = await channel.get_queue(name)
     except ChannelNotFoundEntity:
@@ -59,7 +59,7 @@ async def seen(channel: AbstractChannel, name: str) -> Seen | None:
 
 
 async def look(connection: ReconnectingConnection, names: Iterable[str]) -> dict[str, Seen | None]:
-    """What the server says of each queue. Raises BrokerUnavailable and BrokerClosed."""
+    """Report on each queue. Raises BrokerUnavailable and BrokerClosed."""
     found: dict[str, Seen | None] = {}
     left = list(dict.fromkeys(names))
     while left:
@@ -73,7 +73,7 @@ async def look(connection: ReconnectingConnection, names: Iterable[str]) -> dict
 
 
 async def leaderless(connection: ReconnectingConnection, names: Collection[str]) -> set[str]:
-    """Those of the queues that have no leader. Raises BrokerUnavailable and BrokerClosed."""
+    """Return the queues that have no leader. Raises BrokerUnavailable and BrokerClosed."""
     answers = await look(connection, names)
     doubtful = [name for name, answer in answers.items() if answer == Seen(0, 0)]
     probe = _Probe(connection)
@@ -84,7 +84,7 @@ async def leaderless(connection: ReconnectingConnection, names: Collection[str])
 
 
 async def until_unused(connection: ReconnectingConnection, name: str, patience: float) -> None:
-    """Wait until nobody consumes a queue, or for so many seconds."""
+    """Wait until a queue has no consumers, at most for so many seconds."""
     with suppress(TimeoutError):
         async with asyncio.timeout(patience):
             while True:
@@ -95,7 +95,7 @@ async def until_unused(connection: ReconnectingConnection, name: str, patience: 
 
 
 async def delete(connection: ReconnectingConnection, name: str) -> None:
-    """Delete a queue that may have no leader. Raises BrokerUnavailable where it cannot be."""
+    """Delete a queue that may have no leader. Raises BrokerUnavailable if the server refuses."""
     own = await connection.another()
     try:
         channel = await connection.in_time(own.channel())
@@ -105,14 +105,14 @@ async def delete(connection: ReconnectingConnection, name: str) -> None:
 
 
 class _Probe:
-    """A connection that may break at every question."""
+    """Open a connection that the tested queue may break."""
 
     def __init__(self, connection: ReconnectingConnection) -> None:
         self._connection = connection
         self._own: AbstractConnection | None = None
 
     async def answers(self, name: str) -> bool:
-        """Whether a queue answers. A message it happens to have by now goes back."""
+        """Tell whether a queue answers a `get`. A message that it returns goes back."""
         if self._own is None:
             self._own = await self._connection.another()
         try:

@@ -1,4 +1,4 @@
-"""What is wrong with the queues of the server, looked at from outside, and what to do about it."""
+"""Inspects the server's queues from outside: problems, each with its remedy."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from socratic_bench.ports.broker import WorkQueue
 
 
 async def inspect(connection: ReconnectingConnection, queues: Iterable[WorkQueue]) -> list[str]:
-    """One sentence for each queue that is missing or has no leader, group queues excepted.
+    """Return a sentence for each queue that is missing or has no leader, group queues excepted.
 
     Declares nothing. Raises BrokerUnavailable and BrokerClosed.
     """

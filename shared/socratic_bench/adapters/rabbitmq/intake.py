@@ -1,4 +1,4 @@
-"""What a consumer is sent: over a channel that is opened anew whenever it is lost."""
+"""Receives a consumer's messages over a channel, and opens a new channel after each loss."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ from socratic_bench.ports.broker import SUSPECT_AFTER, Message, WorkQueue, alone
 log = structlog.get_logger(__name__)
 
 AILING_SECONDS: Final = 5.0
-"""Seconds between two tries at what cannot be consumed."""
+"""Seconds between two attempts to consume an unavailable queue."""
 
 GIVE_BACK_SECONDS: Final = 5.0
-"""How long it may take to publish copies of what was not handed out."""
+"""Seconds that a stopping consumer has to publish copies of messages that it never handed out."""
 
 
 class Intake:
-    """Consumes a queue, or all its group queues, and its suspects, for one consumer."""
+    """Receives the messages of a queue, or of all its group queues, and of its suspects."""
 
     def __init__(
         self,
@@ -73,43 +73,43 @@ class Intake:
             else Widths(batches_ahead_of_a_group(per_group, size), per_group)
         )
         self._limit = 0
-        """How many batches ahead the channel allows whatever is consumed next; 0 for no limit."""
+        """Prefetch, in batches, that the channel gives the next queue; 0 means no limit."""
         self._hold_seconds = hold_seconds
         self.complete = False
-        """Whether every queue is consumed that was there. Before, the consumer hands out nothing:
-        it would serve the first group alone."""
+        """Whether every existing queue is consumed. Until then the consumer hands out nothing: it
+        would serve the first group alone."""
         self.broken: BrokerError | None = None
-        """Why nothing will come any more, if that is so."""
+        """The error that ended the intake for good, if any."""
         self._draining = False
         self._changed = asyncio.Event()
         self._taking = False
         self._stalled: list[str] = []
-        """The queues for which another channel has to be opened."""
+        """The queues that need another channel."""
         self._arrived: set[str] = set()
-        """The queues of which something came since the last look at the server."""
+        """The queues that delivered since the last look at the server."""
         self._spared: set[str] = set()
-        """The suspects that the server counts as redelivered though nobody began with them."""
+        """The suspects that the server counts as redelivered although no handler began them."""
         self._stopped = asyncio.Event()
         self._running = asyncio.create_task(self._run(), name=f"consumer of {queue.name}")
 
     def drain(self) -> None:
-        """Take no more, and let others have what was not handed out yet."""
+        """Stop receiving, and return messages that were not handed out to the queue."""
         self._draining = True
         self._changed.set()
 
     def serve(self, groups: Collection[str]) -> None:
-        """These are the groups there are."""
+        """Consume the queues of these groups."""
         self._sources.serve(groups)
         if self._sources.wanted().keys() != self._sources.consumed.keys():
             self._changed.set()
 
     def look_after_suspect(self) -> None:
-        """A suspect was handed out: see to it when it was alone for long enough."""
+        """Note that a suspect was handed out: its time alone begins."""
         self._changed.set()
 
     def compare(self, found: Mapping[str, Seen | None]) -> None:
-        """Consume anew what the server shows no consumer of, although it is consumed here, and over
-        another channel what has messages that never come.
+        """Consume anew the queues for which the server shows no consumer, and use another channel
+        for queues whose messages never arrive.
         """
         if self._sources.compare(found):
             self._changed.set()
@@ -124,11 +124,11 @@ class Intake:
             self._changed.set()
 
     def problems(self) -> dict[str, str]:
-        """What is wrong with its queues, by their names; nothing once it takes no more."""
+        """Problems of the intake's queues, by name; none while it drains."""
         return {} if self._draining else self._sources.problems()
 
     async def end(self) -> None:
-        """Give back everything: what was not handed out as if it had never been delivered."""
+        """Return everything to the queue; messages that were not handed out count no delivery."""
         self.drain()
         try:
             if self._taking:
@@ -144,7 +144,7 @@ class Intake:
                     try:
                         await self._consume_until_lost(channel)
                     finally:
-                        # From here on nothing may be sent over this channel: it is being closed.
+                        # The channel is closing: nothing may be sent over it from here on.
                         self.complete = self._taking = False
                         self._sources.forget_all()
                         self._stopped.set()
@@ -155,7 +155,7 @@ class Intake:
                 log.warning("cannot consume", queue=self._queue.name, reason=str(error))
                 await asyncio.sleep(1)
             except Exception as error:
-                # Nobody else would notice: whoever waits for messages would wait for ever.
+                # Without this, callers that wait for messages would wait for ever.
                 log.exception("consumer broke", queue=self._queue.name)
                 self.broken = BrokerError(
                     f"queue {self._queue.name!r}: its consumer broke: {error}"
@@ -164,7 +164,7 @@ class Intake:
                 return
 
     async def _consume_until_lost(self, channel: AbstractChannel) -> None:
-        """Consume what there is to consume, group queues that come later too."""
+        """Consume every queue that exists, and group queues as they appear."""
         lost = closed_event(channel, self._changed)
         (await channel.get_underlay_channel()).on_consumer_cancel_callbacks.add(self._on_cancel)
         self._stopped.clear()
@@ -203,26 +203,26 @@ class Intake:
             await self._consume(channel, name, self._widths.begin(name))
 
     async def _consume_more(self, channel: AbstractChannel) -> None:
-        """Have the server send more ahead of what is not redelivered often, and another suspect
-        while those in hand were alone for long enough.
+        """Widen the prefetch of queues that are rarely redelivered, and receive another suspect
+        once those in hand had their time alone.
         """
         consumed, suspects = self._sources.consumed, self._sources.suspects
         for name, batches in self._widths.take_more().items():
             if name in consumed:
                 await self._consume(channel, name, batches)
         if self._unacked.clear(asyncio.get_running_loop().time()) and suspects in consumed:
-            # What was sent to the one before stays in hand, and leaves no room there for another.
+            # The suspect in hand fills the consumer's prefetch; a new consumer has room again.
             await self._cancel(channel, suspects)
             await self._consume(channel, suspects, 1)
 
     async def _consume(self, channel: AbstractChannel, name: str, batches: int) -> None:
-        """Consume a queue, of which the server may send so many batches ahead, or so many more."""
+        """Consume a queue with a prefetch of `batches`, in addition to earlier consumers of it."""
         queue = await channel.get_queue(name, ensure=False)
         take = (
             self._on_suspect if name == self._sources.suspects else partial(self._on_message, name)
         )
         try:
-            # The limit is that of each queue consumed after it was set.
+            # AMQP applies a prefetch to the consumers that begin after it was set.
             if batches != self._limit:
                 await self._connection.in_time(channel.set_qos(prefetch_count=batches))
                 self._limit = batches
@@ -243,7 +243,7 @@ class Intake:
         self._changed.set()
 
     def _pause(self) -> float:
-        """Seconds until there is something to look after, if nothing happens before."""
+        """Seconds until the next periodic task is due."""
         alone = self._unacked.seclusion.until - asyncio.get_running_loop().time()
         ailing = AILING_SECONDS if self._sources.ailing else inf
         return max(0.0, min(self._hold_seconds / 4, ailing, alone))
@@ -280,9 +280,9 @@ class Intake:
         await move(self._unacked, self._unacked.keep(incoming, now), elsewhere)
 
     async def _stop_taking(self, channel: AbstractChannel) -> None:
-        """Let others have what was not handed out yet.
+        """Return the messages that were not handed out, as copies.
 
-        As copies: what the server takes back itself counts as redelivered.
+        The server would count messages that it takes back itself as redelivered.
         """
         for name in list(self._sources.consumed):
             await self._cancel(channel, name)
@@ -310,9 +310,9 @@ class Intake:
         await self._routing.republish_batches(normal)
 
     async def _give_up_long_held(self) -> None:
-        """Have the server deliver copies of messages that were held for too long, later.
+        """Publish delayed copies of messages that were held for too long.
 
-        Whoever is at work on it goes on; the copy then finds the work done.
+        A handler at work on one goes on; its copy will find the work done.
         """
         then = asyncio.get_running_loop().time() - self._hold_seconds
         for batch, in_hand, waited in self._unacked.give_up_since(then):
@@ -326,5 +326,5 @@ class Intake:
                     await self._routing.to_suspects(copies, attempts, deaths_of(batch.incoming))
                 else:
                     await self._routing.republish(copies, attempts)
-            # Where it cannot be sent, another channel frees what the server counts as in hand.
+            # If the acknowledgement cannot be sent, the loss of the channel settles the message.
             await self._connection.in_time(acknowledge(batch.incoming))

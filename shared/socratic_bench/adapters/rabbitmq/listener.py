@@ -1,4 +1,4 @@
-"""One listener to broadcasts: a queue of its own that ends with it."""
+"""One listener to broadcasts, with a queue of its own that ends with it."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from socratic_bench.ports.broker import Message
 log = structlog.get_logger(__name__)
 
 BIND_SECONDS: Final = 5.0
-"""Seconds between two times that a listener makes sure of what it is bound to."""
+"""Seconds between two renewals of a listener's bindings."""
 
 
 class RabbitMQListener:
-    """Keeps the newest messages until they are asked for. What is published while the connection
-    is lost is not heard.
+    """Keeps the newest messages until the caller asks for them. It misses messages that are
+    published while its connection is lost.
     """
 
     def __init__(self, connection: ReconnectingConnection, event_types: Sequence[str]) -> None:
@@ -63,7 +63,7 @@ class RabbitMQListener:
             raise
 
     async def end(self, *, closed: bool) -> None:
-        """Hear no more, because the context ended or because the broker was closed."""
+        """Stop listening: the context ended, or the broker was closed."""
         self._ended = True
         self._closed = self._closed or closed
         self._waiting.wake_all()
@@ -71,7 +71,7 @@ class RabbitMQListener:
             await cancelled(self._running)
 
     async def _run(self, listening: asyncio.Future[None]) -> None:
-        """Listen, and anew whenever the channel was lost; tells when, or why not at all."""
+        """Listen, again after each loss of the channel; `ready` gets the first result or error."""
         while True:
             try:
                 async with self._connection.channel() as channel:
@@ -92,7 +92,7 @@ class RabbitMQListener:
     async def _stay_bound(
         self, channel: AbstractChannel, queue: AbstractQueue, lost: asyncio.Event
     ) -> None:
-        """Bind it again now and then: the server tells nobody that the exchange was deleted."""
+        """Renew the bindings now and then: the server does not report a deleted exchange."""
         while not lost.is_set():
             if await wait_at_most(BIND_SECONDS, lost):
                 return

@@ -1,4 +1,4 @@
-"""Publishing with confirms: sent again, over a new connection if need be, until it is confirmed."""
+"""Publishes with confirms, and resends over a new connection if need be until confirmed."""
 
 from __future__ import annotations
 
@@ -15,40 +15,40 @@ from socratic_bench.adapters.rabbitmq.reconnecting import ReconnectingConnection
 from socratic_bench.errors import BrokerUnavailable, UnroutableMessage
 
 PUBLISH_SECONDS: Final = 30.0
-"""Within which everything of one call has to be confirmed."""
+"""Seconds within which the server has to confirm all messages of one call."""
 
 CONFIRM_SECONDS: Final = 10.0
-"""After which what is not confirmed is sent again over another channel. A channel may wait for ever
-for the confirm of a queue that was replaced."""
+"""Seconds after which unconfirmed messages are resent over another channel. A channel may wait for
+ever for the confirm of a queue that was replaced."""
 
 _PAUSE: Final = 0.2
-"""Seconds until what the server refused, or was not there for, is sent again."""
+"""Delay in seconds before resending messages that were nacked or lost with the connection."""
 
 _SIDE_BY_SIDE: Final = 256
-"""Messages that wait for their confirms at the same time."""
+"""Messages that may await their confirms at the same time."""
 
 
 class Outgoing(NamedTuple):
-    """A message on its way to an exchange; to a queue where the exchange is ''."""
+    """A message for an exchange; for a queue if the exchange is ''."""
 
     exchange: str
     routing_key: str
     message: AmqpMessage
     mandatory: bool = True
-    """Whether it is an error that no queue takes it."""
+    """Whether a message that reaches no queue is an error."""
 
 
 class Publisher:
-    """Publishes over one channel, opened when first used and whenever it was lost.
+    """Publishes over one channel, opened on first use and after each loss.
 
-    On a connection of its own: a server that is short of memory or disk stops reading from those
-    who publish, and consumers have to be able to settle what they hold.
+    The publisher has a connection of its own: a server that is short of memory or disk stops
+    reading from connections that publish, and consumers must still settle their messages.
     """
 
     def __init__(
         self, connection: ReconnectingConnection, restore: Callable[[], Awaitable[None]]
     ) -> None:
-        """`restore` declares again what this process declared, where something is missing."""
+        """`restore` declares this process's queues and exchanges again if some are missing."""
         self._connection = connection
         self._restore = restore
         self._channel: AbstractChannel | None = None
@@ -59,11 +59,11 @@ class Publisher:
     async def publish(self, outgoing: Sequence[Outgoing]) -> None:
         """Publish; returns once the server has confirmed everything.
 
-        What no queue takes, or no exchange, is published once more after everything was declared
-        again. Raises UnroutableMessage for a mandatory one that still no queue takes,
-        BrokerUnavailable if not all were confirmed in time, and BrokerClosed. Some may have been
-        published then, and what was sent again may arrive twice. What was begun is published even
-        if the caller is cancelled: a driver that is stopped halfway loses count of its confirms.
+        A message without a queue or exchange is published once more after all are declared again.
+        Raises UnroutableMessage for a mandatory message that still reaches no queue,
+        BrokerUnavailable if confirms are missing after the deadline, and BrokerClosed. Some
+        messages may be published then, and resent ones may arrive twice. A cancelled caller does
+        not stop a publish that has begun: the driver would lose count of its confirms.
         """
         publishing = asyncio.create_task(self._publish_in_time(outgoing))
         self._publishing.add(publishing)
@@ -71,13 +71,13 @@ class Publisher:
         await asyncio.shield(publishing)
 
     async def start_over(self) -> None:
-        """Publish over another channel from now on."""
+        """Publish over a new channel from now on."""
         channel, self._channel = self._channel, None
         if channel is not None:
             await close_channel(channel)
 
     async def close(self) -> None:
-        """Close the connection, and stop what is being published."""
+        """Close the connection, and stop publishes in progress."""
         await self._connection.close()
         for task in self._publishing:
             task.cancel()
@@ -114,8 +114,8 @@ class Publisher:
             failed, missing = await self._publish_over(channel, outgoing, may_miss=not restored)
             if missing and not restored:
                 await self._restore()
-                # A channel counts what it sent to a quorum queue by the name of the queue, and
-                # what it sends to one that was declared anew under that name gets lost.
+                # A channel numbers its messages by queue name: it would lose messages that it
+                # sends to a new queue of the same name.
                 await self.start_over()
                 restored = True
             elif failed and not channel.is_closed:
@@ -125,7 +125,7 @@ class Publisher:
     async def _publish_over(
         self, channel: AbstractChannel, outgoing: Sequence[Outgoing], *, may_miss: bool
     ) -> tuple[list[Outgoing], bool]:
-        """What was not confirmed, and whether that is because something is missing."""
+        """The messages without a confirm, and whether a missing queue or exchange is the cause."""
         publishing = [asyncio.ensure_future(_publish(channel, each)) for each in outgoing]
         try:
             async with asyncio.timeout(CONFIRM_SECONDS):

@@ -1,4 +1,4 @@
-"""The connection to the server, made anew whenever it breaks."""
+"""The connection to the server, which reconnects after each loss."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ from socratic_bench.errors import BrokerClosed, BrokerUnavailable, InvalidSettin
 log = structlog.get_logger(__name__)
 
 CONNECT_SECONDS: Final = 10.0
-"""How long one attempt to connect may take."""
+"""Seconds that one attempt to connect may take."""
 
 PATIENCE: Final = 15.0
-"""Seconds that a question waits for a connection, and again for its answer."""
+"""Seconds that a call waits for a connection, and again for the server's answer."""
 
 CLOSE_SECONDS: Final = 5.0
 
 HEARTBEAT_SECONDS: Final = 20
-"""A peer that says nothing for a few times as long is gone."""
+"""The interval of AMQP heartbeats; a peer that misses a few of them is gone."""
 
 SETTLE_SECONDS: Final = 0.5
-"""Within which every channel of the server hears that a queue was deleted."""
+"""Seconds after which every channel of the server knows of a deleted queue."""
 
 RESTORE_SECONDS: Final = 60.0
-"""How long it may take to declare all there is."""
+"""Seconds that declaring everything may take."""
 
 Result = TypeVar("Result")
 
@@ -45,7 +45,7 @@ Restore = Callable[[AbstractConnection], Awaitable[None]]
 
 
 class ReconnectingConnection:
-    """One connection, kept up until it is closed. Whoever needs a channel waits for it."""
+    """One connection, kept up until it is closed. Callers that need a channel wait for it."""
 
     def __init__(
         self,
@@ -54,14 +54,14 @@ class ReconnectingConnection:
         restore: Restore | None = None,
         retry_policy: RetryPolicy | None = None,
     ) -> None:
-        """`restore` declares, over a new connection, what the server may have lost meanwhile;
-        nobody else gets the connection before.
+        """`restore` declares, over each new connection, the queues that the server may have lost;
+        callers get the connection afterwards.
 
-        Raises InvalidSettings for an address that is none.
+        Raises InvalidSettings if `url` is not an AMQP address.
         """
         self._url, self.namespace = _checked(url)
         self.name = str(self._url.with_password(None).with_user(None).with_query(None))
-        """Which server, as people know it; without a password."""
+        """The server's address for logs and errors, without user and password."""
         self._retry_policy = retry_policy or RetryPolicy(first_delay=0.1, longest_delay=5.0)
         self._restore = restore
         self._connection: AbstractConnection | None = None
@@ -75,7 +75,7 @@ class ReconnectingConnection:
         return self._closed
 
     async def connected(self) -> AbstractConnection:
-        """The connection, waited for however long it takes. Raises BrokerClosed."""
+        """Wait for the connection without a deadline. Raises BrokerClosed."""
         self._check_open()
         if self._keeper is None:
             self._keeper = asyncio.create_task(self._keep_up(), name="rabbitmq connection")
@@ -85,14 +85,14 @@ class ReconnectingConnection:
         return self._connection
 
     async def another(self) -> AbstractConnection:
-        """A connection to the same server that the caller closes. It may break without harm.
+        """Open a separate connection to the same server; the caller closes it.
 
         Raises BrokerUnavailable and BrokerClosed.
         """
         return await self.in_time(connect(self._url))
 
     async def restore(self) -> None:
-        """Declare what the server has lost. Raises BrokerUnavailable and BrokerClosed."""
+        """Declare again what the server has lost. Raises BrokerUnavailable and BrokerClosed."""
         connection = await self._connected_in_time()
         try:
             async with asyncio.timeout(RESTORE_SECONDS):
@@ -105,9 +105,9 @@ class ReconnectingConnection:
             raise self._unavailable() from error
 
     async def open_channel(self) -> AbstractChannel:
-        """A new channel, with publisher confirms, that raises for what cannot be routed.
+        """Open a channel with publisher confirms that raises for unroutable messages.
 
-        Raises BrokerUnavailable where there is none within PATIENCE, and BrokerClosed.
+        Raises BrokerUnavailable after PATIENCE seconds, and BrokerClosed.
         """
         connection = await self._connected_in_time()
         channel = connection.channel(on_return_raises=True)
@@ -120,7 +120,7 @@ class ReconnectingConnection:
 
     @asynccontextmanager
     async def channel(self) -> AsyncIterator[AbstractChannel]:
-        """A channel that is closed in the end: what was taken over it and not settled goes back."""
+        """Open a channel and close it at the end; its unsettled messages return to their queues."""
         channel = await self.open_channel()
         try:
             yield channel
@@ -128,13 +128,13 @@ class ReconnectingConnection:
             await close_channel(channel)
 
     async def in_time(self, answer: Awaitable[Result]) -> Result:
-        """What `answer` gives, within PATIENCE. A cancellation waits for it as well.
+        """Await `answer` for at most PATIENCE seconds. A cancellation waits for it as well.
 
-        Raises BrokerUnavailable for every sign of a server that is not there, and BrokerClosed.
+        Raises BrokerUnavailable for every connection error, and BrokerClosed.
         """
         try:
             async with asyncio.timeout(PATIENCE):
-                # The driver closes a channel on which a question was given up; others may use it.
+                # The driver closes a channel on which a call was cancelled; others may use it.
                 return await finish_despite_cancel(answer, patience=CLOSE_SECONDS)
         except Exception as error:
             if not is_connection_error(error):
@@ -145,7 +145,7 @@ class ReconnectingConnection:
             raise self._unavailable() from error
 
     async def close(self) -> None:
-        """Close the connection; whoever waits for it gets BrokerClosed."""
+        """Close the connection; callers that wait for it get BrokerClosed."""
         self._closed = True
         self._changed.set()
         if self._keeper is not None:
@@ -177,7 +177,7 @@ class ReconnectingConnection:
             attempt += 1
             try:
                 connection = await connect(self._url)
-            except Exception as error:  # noqa: BLE001 - whatever it is, nobody else would try again
+            except Exception as error:  # noqa: BLE001 - this task alone reconnects, after any error
                 self._trouble = _explained(error)
                 delay = self._retry_policy.delay(attempt)
                 log.warning("no broker", broker=self.name, reason=self._trouble, attempt=attempt)
@@ -219,10 +219,10 @@ class ReconnectingConnection:
 
 
 async def connect(url: URL) -> AbstractConnection:
-    """A connection to the server at `url`, made within CONNECT_SECONDS.
+    """Connect to the server at `url` within CONNECT_SECONDS.
 
-    One that fails is closed here: the driver would leave that to the collector of garbage, which
-    may run in a thread that cannot close anything.
+    A failed connection is closed here: the driver would leave that to the garbage collector, which
+    may run in a thread without an event loop.
     """
     connection = Connection(url)
     try:
@@ -237,14 +237,14 @@ async def connect(url: URL) -> AbstractConnection:
 
 
 def _checked(address: str) -> tuple[URL, str]:
-    """The address as the driver takes it, and the namespace that is ours to know."""
+    """Split an address into the driver's URL and our namespace."""
     try:
         url = URL(address)
     except ValueError:
         url = URL()
     if url.scheme not in {"amqp", "amqps"} or not url.host:
         raise InvalidSettings(
-            "the address of the broker is none that can be used: give "
+            "the address of the broker is not valid: give "
             "amqp://user:password@host:port/virtual-host"
         )
     namespace = url.query.get("namespace", "")
@@ -255,7 +255,7 @@ def _checked(address: str) -> tuple[URL, str]:
 
 
 def namespace_of(url: str) -> str:
-    """The namespace an address names. Raises InvalidSettings for an address that is none."""
+    """Return the namespace in an address. Raises InvalidSettings for an invalid address."""
     return _checked(url)[1]
 
 
@@ -271,10 +271,10 @@ async def close_channel(channel: AbstractChannel) -> None:
 
 
 async def lost_event(channel: AbstractChannel) -> asyncio.Event:
-    """An event that is set when the channel is of no use any more.
+    """Return an event that is set when the channel becomes useless.
 
-    It was closed, for whatever reason, or the server ended a consumer on it: its queue was deleted,
-    or has lost its leader.
+    The channel was closed, or the server cancelled a consumer on it because the queue was deleted
+    or lost its leader.
     """
     lost = closed_event(channel)
     (await channel.get_underlay_channel()).on_consumer_cancel_callbacks.add(lambda _: lost.set())
@@ -282,7 +282,7 @@ async def lost_event(channel: AbstractChannel) -> asyncio.Event:
 
 
 def closed_event(channel: AbstractChannel, *besides: asyncio.Event) -> asyncio.Event:
-    """An event that is set, and others besides, when the channel is closed, for whatever reason."""
+    """Return an event that is set, with `besides`, when the channel closes for any reason."""
     closed = asyncio.Event()
 
     def on_close(*_: object) -> None:

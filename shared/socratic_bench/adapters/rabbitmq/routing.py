@@ -1,4 +1,4 @@
-"""Where what comes back from a consumer goes: into its queue, now or later, or to the dead."""
+"""Routes messages that a consumer returns: to the queue, now or later, or to dead letters."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from socratic_bench.ports.broker import Message, WorkQueue
 
 
 class Routing:
-    """Publishes messages of one queue, past the exchange that other queues are bound to."""
+    """Publishes messages to one queue directly, past the exchange of all events."""
 
     def __init__(
         self, queue: WorkQueue, publisher: Publisher, group_queues: GroupQueues | None
@@ -30,14 +30,14 @@ class Routing:
         await self._publisher.publish(await self._copies(messages, attempts, delay))
 
     async def republish_batches(self, batches: Iterable[tuple[Sequence[Message], int]]) -> None:
-        """Put batches, each with its attempts, back into the queue, as if never delivered."""
+        """Publish batches, each with its attempts, to the queue again; no delivery is counted."""
         copies = [await self._copies(messages, attempts, 0.0) for messages, attempts in batches]
         await self._publisher.publish(list(chain.from_iterable(copies)))
 
     async def to_suspects(
         self, messages: Sequence[Message], attempts: int, deaths: int = 0
     ) -> None:
-        """Put messages with the suspects, each on its own; `deaths` of consumers count already."""
+        """Publish each message to the suspects; `deaths` of its consumers are counted already."""
         name = topology.suspects_queue(self._queue.name)
         await self._publisher.publish(
             [
@@ -51,7 +51,7 @@ class Routing:
     ) -> list[Outgoing]:
         queue, due = self._queue, None
         if self._group_queues is not None:
-            # A stranger may have put into a group queue what has no group, and so no way back.
+            # Another program may have put a message without a group, and so without a route, here.
             await self._group_queues.publish_to({message.group for message in messages})
         if delay > 0:
             exchange, key, due = "", topology.delayed_queue(queue.name), time.time() + delay
@@ -65,7 +65,7 @@ class Routing:
         ]
 
     async def dead_letter(self, messages: Sequence[Message], attempts: int, reason: str) -> None:
-        """Put messages with the dead letters."""
+        """Publish messages to the dead letters."""
         await self._publisher.publish(
             [
                 Outgoing(

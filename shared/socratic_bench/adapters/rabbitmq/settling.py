@@ -1,4 +1,4 @@
-"""How the server learns that a batch is done, or has to be delivered again."""
+"""Tells the server that a batch is done, or has to be redelivered."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from socratic_bench.adapters.rabbitmq.unacked import Batch, UnackedMessages
 from socratic_bench.errors import BrokerError, DeliveryLost
 
 SETTLE_SECONDS: Final = 15.0
-"""How long it may take to send one word to the server."""
+"""Seconds that sending one acknowledgement may take."""
 
 
 async def acknowledge(incoming: AbstractIncomingMessage, *, to_return: bool = False) -> None:
-    """Tell the server that a message is done, or that it has to go back to its queue.
+    """Acknowledge a message, or return it to its queue.
 
     Raises TimeoutError and other errors that `is_connection_error` knows: the driver waits for ever
-    for room in the queue of a connection that just broke.
+    for room in the write queue of a connection that just broke.
     """
     async with asyncio.timeout(SETTLE_SECONDS):
         if to_return:
@@ -31,7 +31,7 @@ async def acknowledge(incoming: AbstractIncomingMessage, *, to_return: bool = Fa
 
 
 async def finish(unacked: UnackedMessages, batch: Batch) -> None:
-    """Settle a released batch. Raises DeliveryLost where the channel is lost."""
+    """Settle a released batch. Raises DeliveryLost if the channel is lost."""
     if batch.given_up:
         return
     try:
@@ -43,10 +43,7 @@ async def finish(unacked: UnackedMessages, batch: Batch) -> None:
 
 
 async def move(unacked: UnackedMessages, batch: Batch, publishing: Awaitable[None]) -> None:
-    """Publish copies elsewhere, then let go of a batch that was kept for that.
-
-    Where that fails it goes back to its queue.
-    """
+    """Publish copies elsewhere, then settle the batch; if the publish fails, return the batch."""
     try:
         await _publish_or_return(batch, publishing)
         if unacked.release(batch):

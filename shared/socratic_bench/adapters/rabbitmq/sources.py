@@ -1,4 +1,4 @@
-"""The queues that one consumer consumes: its own queue or its group queues, and its suspects."""
+"""The queues of one consumer: its own queue or its group queues, and its suspects."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from socratic_bench.ports.broker import WorkQueue
 log = structlog.get_logger(__name__)
 
 STALLED_LOOKS: Final = 3
-"""Looks in a row at a queue that has messages and hands none out, until that is believed."""
+"""Looks in a row that show messages but no deliveries before a queue counts as stalled."""
 
 
 class Sources:
-    """Knows which queues are to be consumed, which can be, and what is wrong with the others."""
+    """Knows which queues should be consumed, which can be, and the problems of the others."""
 
     def __init__(
         self, connection: ReconnectingConnection, queue: WorkQueue, group_queues: GroupQueues | None
@@ -34,38 +34,38 @@ class Sources:
         self._told: frozenset[str] = frozenset()
         self._gone: set[str] = set()
         self.consumed: dict[str, list[str]] = {}
-        """The consumer tags of each queue that is consumed."""
+        """The consumer tags of each consumed queue."""
         self._unseen: set[str] = set()
         self._stalled: Counter[str] = Counter()
-        """How many looks in a row each queue had messages and handed none out."""
+        """Looks in a row that showed messages but no deliveries, by queue."""
         self._leaderless: dict[str, float] = {}
         self._refused: dict[str, str] = {}
         self._lost = False
 
     @property
     def suspects(self) -> str:
-        """The name of the queue with the suspects."""
+        """The name of the queue of suspects."""
         return topology.suspects_queue(self._queue.name)
 
     @property
     def ailing(self) -> bool:
-        """Whether something cannot be consumed for now."""
+        """Whether some queue cannot be consumed at present."""
         return bool(self._leaderless or self._refused)
 
     def serve(self, groups: Collection[str]) -> None:
-        """These are the groups there are."""
+        """Set the groups to serve."""
         self._gone.update(self._told.difference(groups))
         self._told = frozenset(groups)
 
     def forget_groups(self) -> None:
-        """Have group queues left alone that are not consumed any more: others may remove them."""
+        """Stop declaring group queues that are no longer consumed: others may remove them."""
         if self._group_queues is not None:
             for group in self._gone.difference(self._told, self._group_queues.published):
                 self._group_queues.forget(group)
         self._gone.clear()
 
     def wanted(self) -> dict[str, str | None]:
-        """Every queue that is to be consumed, with its group if it is a group queue."""
+        """Return every queue to consume, with its group if it is a group queue."""
         if self._group_queues is None:
             return {self.suspects: None, self._queue.name: None}
         groups = sorted(self._told.union(self._group_queues.published))
@@ -73,23 +73,23 @@ class Sources:
         return {self.suspects: None, **group_queues}
 
     def forget_all(self) -> None:
-        """Nothing is consumed any more: the channel was lost."""
+        """Note that the channel, and with it every consumer, was lost."""
         self.consumed.clear()
         self._unseen.clear()
         self._stalled.clear()
 
     def lose(self, tag: str | None) -> None:
-        """The server ended a consumer: its queue was deleted."""
+        """Note that the server cancelled a consumer: its queue was deleted."""
         for name in [name for name, tags in self.consumed.items() if tag in tags]:
             self.miss(name)
 
     def miss(self, name: str) -> None:
-        """A queue has to be declared again before it is consumed."""
+        """Note that a queue has to be declared again before it is consumed."""
         self.consumed.pop(name, None)
         self._lost = True
 
     def compare(self, found: Mapping[str, Seen | None]) -> bool:
-        """Whether the server, looked at twice, shows no consumer of something consumed here."""
+        """Tell whether two looks at the server show no consumer of a queue consumed here."""
         unseen = {name for name in self.consumed if (at := found.get(name)) and not at.consumers}
         doubtful = unseen & self._unseen
         for name in doubtful:
@@ -98,10 +98,10 @@ class Sources:
         return bool(doubtful)
 
     def stalled(self, found: Mapping[str, Seen | None], served: Collection[str]) -> list[str]:
-        """What has messages, looked at again and again, and hands out none although it may.
+        """Return queues that show messages in several looks and deliver none although they may.
 
-        A channel of the server that took a new queue for a deleted one gets nothing of it.
-        `served` are the queues of which something came since the last look, or is in hand.
+        A channel of the server that took a new queue for a deleted one delivers nothing of it.
+        `served` are the queues that delivered since the last look, or with messages in hand.
         """
         waiting = {
             name
@@ -112,7 +112,10 @@ class Sources:
         return sorted(name for name, looks in self._stalled.items() if looks >= STALLED_LOOKS)
 
     async def ready(self) -> list[str]:
-        """What is to be consumed, is not, and can be. Raises BrokerUnavailable and BrokerClosed."""
+        """Return the queues that should be consumed, can be, and are not yet.
+
+        Raises BrokerUnavailable and BrokerClosed.
+        """
         if self._lost:
             await self._connection.restore()
             self._lost = False
@@ -128,7 +131,7 @@ class Sources:
         return [name for name in there if name not in leaderless]
 
     def problems(self) -> dict[str, str]:
-        """What is wrong, by the name of the queue."""
+        """Problems by the name of the queue."""
         found: dict[str, str] = {}
         for name in self.wanted():
             if name in self._leaderless:
@@ -140,7 +143,7 @@ class Sources:
         return found
 
     async def _declare(self, names: Mapping[str, str | None]) -> dict[str, str]:
-        """Make sure of the group queues among these; returns what is wrong with which."""
+        """Declare the group queues among these; returns the problem of each that failed."""
         groups = {group: name for name, group in names.items() if group is not None}
         refused: dict[str, str] = {}
         if self._group_queues is None or await _failure(self._group_queues.ensure(groups)) is None:
@@ -152,7 +155,7 @@ class Sources:
         return refused
 
     async def _replace(self, leaderless: Collection[str]) -> None:
-        """Note what has no leader, and put an empty queue in the place of what lost it for good."""
+        """Note leaderless queues, and replace those by empty ones that lost it for good."""
         now = asyncio.get_running_loop().time()
         self._leaderless = {name: self._leaderless.get(name, now) for name in leaderless}
         for name, since in list(self._leaderless.items()):
@@ -164,7 +167,7 @@ class Sources:
 
 
 async def _failure(work: Awaitable[None]) -> BrokerError | None:
-    """Why it failed, if it did. Raises BrokerClosed."""
+    """Return the error that a declaration ended with, if any. Raises BrokerClosed."""
     try:
         await work
     except BrokerClosed:

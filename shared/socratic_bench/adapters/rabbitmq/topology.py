@@ -1,12 +1,12 @@
-"""What this project declares on a RabbitMQ server, under which names, with which arguments.
+"""The names and arguments of everything that this project declares on a RabbitMQ server.
 
     socratic.events (direct exchange, routing key = event type)
     ├── judge-response-recorded                     a queue
-    └── runner-run-requested.group_queues                  a headers exchange: one queue per group
+    └── runner-run-requested.groups                 a headers exchange: one queue per group
         ├── runner-run-requested.bedrock-claude-…
         └── runner-run-requested.openai-gpt-…
-    runner-run-requested.delayed                    wait here, and are put back when they are due
-    runner-run-requested.suspects                   may be what ends consumers: handled alone
+    runner-run-requested.delayed                    messages that wait until they are due
+    runner-run-requested.suspects                   messages that may kill consumers: handled alone
     runner-run-requested.dead                       dead letters
 
 Each group has a queue with a prefetch of its own, so that a group with a long queue holds up no
@@ -25,64 +25,64 @@ from typing import Any, Final
 from socratic_bench.ports.broker import WorkQueue
 
 GROUP_HEADER: Final = "socratic-group"
-"""The header that says which group a message belongs to; what group queues are bound by."""
+"""The header that names a message's group; group queues are bound by it."""
 
 NO_LIMIT: Final = 1_000_000_000
-"""A delivery limit that is none. RabbitMQ 4 has one of 20 unless a queue says otherwise."""
+"""Switches the server's delivery limit off. RabbitMQ 4 sets 20 by default."""
 
 LISTENER_BUFFER: Final = 1_000
-"""Broadcasts the server keeps for a listener that lags, the newest ones."""
+"""The newest broadcasts that the server keeps for a slow listener."""
 
 _GROUP_NAME_LENGTH = 60
 
 
 def named(name: str, namespace: str) -> str:
-    """`name` within a namespace: several that share a virtual host keep out of each other's way."""
+    """Prefix `name` with a namespace, so that several brokers can share a virtual host."""
     return f"{namespace}.{name}" if namespace else name
 
 
 def events_exchange(namespace: str) -> str:
-    """What every event is published to."""
+    """Return the name of the exchange to which every event is published."""
     return named("socratic.events", namespace)
 
 
 def dead_letter_queue(queue: str) -> str:
-    """Where the dead letters of a queue are."""
+    """Return the name of the queue of dead letters."""
     return f"{queue}.dead"
 
 
 def group_queues_exchange(queue: str) -> str:
-    """What spreads the messages of a queue over its group queues."""
-    return f"{queue}.lanes"
+    """Return the name of the exchange that spreads messages over the group queues."""
+    return f"{queue}.groups"
 
 
 def group_queue(queue: str, group: str) -> str:
-    """The queue of one group: its name, as far as it can be read, and a hash to tell it apart."""
+    """Return the name of a group's queue: a readable part and a hash that keeps it unique."""
     readable = re.sub(r"[^A-Za-z0-9_.]+", "-", group)[:_GROUP_NAME_LENGTH].strip("-")
     digest = hashlib.blake2b(group.encode(), digest_size=4).hexdigest()
     return f"{queue}.{readable}-{digest}"
 
 
 def delayed_queue(queue: str) -> str:
-    """Where messages of a queue wait until they are due."""
+    """Return the name of the queue of delayed messages."""
     return f"{queue}.delayed"
 
 
 def suspects_queue(queue: str) -> str:
-    """Where messages wait that may be what ends their consumers, each on its own."""
+    """Return the name of the queue of suspects: messages that may kill their consumers."""
     return f"{queue}.suspects"
 
 
 def queues_of(queue: WorkQueue) -> list[str]:
-    """The queues of the server that one of ours is made of, its group queues excepted."""
+    """Return the server's queues that make up one of ours, its group queues excepted."""
     name = queue.name
     beside = [dead_letter_queue(name), delayed_queue(name), suspects_queue(name)]
     return beside if queue.separate_groups else [name, *beside]
 
 
 QUEUE_ARGUMENTS: Final[dict[str, Any]] = {"x-queue-type": "quorum", "x-delivery-limit": NO_LIMIT}
-"""Of every queue. Consumers count attempts, and say why a message is dead; RabbitMQ
-would throw away what came too often, and whoever only looks takes and puts back."""
+"""The arguments of every queue. Consumers count attempts and give the reason of a dead letter; the
+server's own limit would drop messages, and would count even a look at a queue."""
 
 GROUP_QUEUE_EXPIRES: Final = 30 * 24 * 60 * 60 * 1000
 """Milliseconds without use after which the server deletes a group queue."""

@@ -1,4 +1,4 @@
-"""What a consumer holds: batches from the server, taken apart, until all of each is settled."""
+"""The batches that a consumer holds, taken apart, until every message of each is settled."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ from socratic_bench.ports.broker import Delivery, Message
 
 @dataclass(slots=True, eq=False)
 class Batch:
-    """One message of the server, as it came, with one or several of ours in it."""
+    """One message of the server, which holds one or several of ours."""
 
     incoming: AbstractIncomingMessage
     arrived: float
-    """When, on the event loop's clock."""
+    """When it arrived, on the event loop's clock."""
 
     unsettled: set[int] = field(default_factory=set)
-    """The receipts of what is in it and not settled yet."""
+    """The receipts of its unsettled messages."""
 
     given_up: bool = False
-    """Whether the server has its acknowledgement already, and copies to deliver again."""
+    """Whether the server has its acknowledgement, and copies to redeliver."""
 
     alone_for: float = 0.0
-    """Seconds for which what is in it is alone in hand; 0 unless it came from the suspects."""
+    """Seconds that its message is handled alone; 0 unless it came from the suspects."""
 
     to_return: bool = False
-    """Whether it has to go back to its queue as a whole, since settling something of it failed."""
+    """Whether the whole batch has to go back, since settling one of its messages failed."""
 
     @property
     def suspect(self) -> bool:
@@ -49,7 +49,7 @@ class Part(NamedTuple):
 
 
 class UnackedMessages:
-    """Batches, and what of them waits and what is in hand. Does no input or output."""
+    """Batches, with the messages that wait and those in hand. Does no input or output."""
 
     def __init__(
         self,
@@ -80,7 +80,7 @@ class UnackedMessages:
         attempt: int,
         now: float,
     ) -> None:
-        """Take a batch in; what is in it waits for its turn."""
+        """Add a batch; its messages wait to be handed out."""
         for part in self._parts(Batch(incoming, now), messages, attempt):
             name = self._group_queue_of(part.delivery.message)
             waiting = self._waiting.setdefault(name, deque())
@@ -97,16 +97,16 @@ class UnackedMessages:
         now: float,
         alone_for: float,
     ) -> None:
-        """Take a suspect in; from now on nothing else is handed out until it had its turn."""
+        """Add a suspect; nothing else is handed out until it had its turn."""
         batch = Batch(incoming, now, alone_for=alone_for)
         self._suspects.extend(self._parts(batch, messages, attempt))
         self._wake_receiver()
 
     def keep(self, incoming: AbstractIncomingMessage, now: float) -> Batch:
-        """Take a batch in that is being moved elsewhere; nothing of it is to be handed out.
+        """Add a batch that is being moved elsewhere; none of its messages is handed out.
 
-        Until it is `moved` no suspect is handed out: one that ended the process before the server
-        knows of the move would be there twice, and twice a dead letter.
+        Until it is `moved`, no suspect is handed out: a suspect that kills the process before the
+        server knows of the move would exist twice, and become two dead letters.
         """
         batch = Batch(incoming, now)
         self._batches[batch] = None
@@ -114,34 +114,34 @@ class UnackedMessages:
         return batch
 
     def moved(self) -> None:
-        """A batch that was kept is settled, one way or the other."""
+        """Note that a kept batch is settled."""
         self._moving -= 1
         self._wake_receiver()
 
     def release(self, batch: Batch) -> bool:
-        """Whether a batch is still unacked; it is not any more after this."""
+        """Remove a batch; tells whether it was still unacked."""
         unacked = batch in self._batches
         self._batches.pop(batch, None)
         return unacked
 
     def count(self, group: str) -> int:
-        """How many messages of a group are unacked."""
+        """Count the unacked messages of a group."""
         waiting = chain(self._in_hand.values(), self._suspects, *self._waiting.values())
         return sum(part.delivery.message.group == group for part in waiting)
 
     def tags(self) -> set[str]:
-        """The tags of the server's consumers of which something is unacked."""
+        """Return the tags of consumers that have unacked messages."""
         return {batch.incoming.consumer_tag or "" for batch in self._batches}
 
     def clear(self, now: float) -> bool:
-        """Whether the suspect that was alone in hand need not be so any more, from now on."""
+        """End the time alone of the suspect in hand if it is over; tells whether it ended."""
         cleared = self.seclusion.clear(now)
         if cleared:
             self._wake_receiver()
         return cleared
 
     def take(self, limit: int, now: float) -> list[Delivery]:
-        """Hand out up to `limit`, as many as may be in hand; a suspect on its own."""
+        """Hand out up to `limit` messages within the prefetch; a suspect on its own."""
         if not self._may_take():
             return []
         if self._suspects:
@@ -159,15 +159,15 @@ class UnackedMessages:
         return taken
 
     def part(self, delivery: Delivery) -> Part:
-        """What is known of a delivery in hand. Raises DeliveryLost for any other."""
+        """Return the part behind a delivery in hand. Raises DeliveryLost for any other."""
         part = self._in_hand.get(delivery.receipt)
         if part is None:
             raise self.lost(delivery.message.id)
         return part
 
     def settle(self, deliveries: Iterable[Delivery]) -> tuple[list[Batch], list[Delivery]]:
-        """Let go of deliveries; returns the batches that are done by that, and what was not in
-        hand.
+        """Release deliveries; returns the batches that this completes, and the deliveries that
+        were not in hand.
         """
         done: list[Batch] = []
         stale: list[Delivery] = []
@@ -188,7 +188,7 @@ class UnackedMessages:
         return done, stale
 
     def take_back(self) -> list[tuple[Batch, list[Part]]]:
-        """What waits of each batch; it is forgotten by this, and so is a batch that is done."""
+        """Remove and return the waiting messages of each batch; completed batches go too."""
         taken: dict[Batch, list[Part]] = {}
         for part in chain(self._suspects, *self._waiting.values()):
             part.batch.unsettled.discard(part.delivery.receipt)
@@ -200,9 +200,9 @@ class UnackedMessages:
         return list(taken.items())
 
     def give_up_since(self, then: float) -> list[tuple[Batch, list[Part], list[Part]]]:
-        """The batches that arrived before `then` and are not done.
+        """Return the unfinished batches that arrived before `then`.
 
-        With what of each is in hand, and stays so, and what waited, and is forgotten by this.
+        Each comes with its messages in hand, which stay, and its waiting ones, which are removed.
         """
         given_up: list[tuple[Batch, list[Part], list[Part]]] = []
         for batch in list(self._batches):
@@ -218,7 +218,7 @@ class UnackedMessages:
         return given_up
 
     def lose_all(self) -> set[str]:
-        """Forget everything: the server delivers what was not settled again.
+        """Forget everything: the server redelivers unsettled messages.
 
         Returns the ids of the suspects that were not handed out.
         """
@@ -233,7 +233,7 @@ class UnackedMessages:
         return spared
 
     def lost(self, message_id: str, count: int = 1) -> DeliveryLost:
-        """The error for what is not in hand."""
+        """Return the error for deliveries that are not in hand."""
         return DeliveryLost(
             f"queue {self._queue!r}: message {message_id!r} ({count} of this call) is not in this "
             "consumer's hand: it was settled before, or the consumer or its connection ended, and "

@@ -1,4 +1,4 @@
-"""Looks at the server now and then: it tells nobody that a queue or an exchange is gone."""
+"""Watches the server for missing queues and exchanges, which it does not report itself."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ LOOK_SECONDS: Final = 5.0
 """Seconds between two looks."""
 
 PROBE_SECONDS: Final = 60.0
-"""Seconds between two questions whether dead-letter queues have leaders. Nobody consumes them."""
+"""Seconds between two checks of the leaders of dead-letter queues, which have no consumers."""
 
 
 class Watch:
-    """Sees what is missing, and has it declared again."""
+    """Finds missing queues and exchanges, and declares them again."""
 
     def __init__(
         self,
@@ -40,24 +40,24 @@ class Watch:
         self._consumers = consumers
         self._missing: list[str] = []
         self._leaderless: dict[str, float] = {}
-        """The dead-letter queues without a leader, and since when."""
+        """The dead-letter queues without a leader, and the time of the first sight."""
         self._probe_at = 0.0
         self._looking: asyncio.Task[None] | None = None
         self._ended = False
 
     def begin(self) -> None:
-        """Look from now on. Calling it twice does nothing."""
+        """Start watching. A second call does nothing."""
         if self._looking is None:
             self._looking = asyncio.create_task(self._look_again_and_again(), name="watch")
 
     async def end(self) -> None:
-        """Look no more."""
+        """Stop watching."""
         self._ended = True
         if self._looking is not None:
             await cancelled(self._looking)
 
     def problems(self) -> dict[str, str]:
-        """What is wrong with which queue or exchange."""
+        """Problems by the name of the queue or exchange."""
         found = {name: f"{name!r} is missing on the server" for name in self._missing}
         found |= {name: health.no_leader(name) for name in self._leaderless}
         for consumer in self._consumers:
@@ -93,7 +93,7 @@ class Watch:
             await self._replace(name)
 
     async def _replace(self, name: str) -> None:
-        """Put an empty queue in its place; the server refuses while other nodes may have it."""
+        """Replace the queue by an empty one; the server refuses while other nodes may hold it."""
         try:
             await health.delete(self._connection, name)
         except BrokerClosed:
@@ -114,7 +114,7 @@ class Watch:
             except BrokerClosed:
                 return
             except Exception as error:
-                # Whatever it is, nobody else would try again.
+                # This task alone watches the server, so it continues after any error.
                 bug = None if isinstance(error, BrokerError) else error
                 log.warning("cannot look at the server", reason=str(error), exc_info=bug)
 

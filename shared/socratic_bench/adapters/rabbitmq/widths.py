@@ -1,8 +1,8 @@
-"""How much the server may send ahead of each queue: what was redelivered often, little at a time.
+"""The prefetch of each queue, in batches: the more often a queue is redelivered, the smaller.
 
-Whatever a killed process had been sent counts as redelivered, begun with or not. So the more often
-the batches of a queue came back, the fewer are asked for at a time: when a batch becomes suspect,
-few others were in the same hand each time.
+The server counts every batch of a killed process as redelivered, begun or not. So the prefetch of a
+queue shrinks with the redeliveries of its batches: when one batch becomes a suspect, only a few
+others were in the same process each time.
 """
 
 from __future__ import annotations
@@ -10,31 +10,31 @@ from __future__ import annotations
 from typing import Final
 
 FEWEST_BATCHES: Final = 64
-"""Batches the server sends ahead at least, since they are not full when there is little to do."""
+"""The smallest prefetch in batches; batches are not full when there is little to do."""
 
 FEWEST_BATCHES_OF_A_GROUP: Final = 25
-"""The same for the queue of one group: messages that come back come one by one."""
+"""The same for the queue of one group: returned messages come back one by one."""
 
 NARROWER: Final = 4
-"""How many times fewer, for each redelivery after the first."""
+"""Divides the prefetch for each redelivery after the first."""
 
 
 def batches_ahead(prefetch: int, size: int) -> int:
-    """How many batches of up to `size` messages the server may send ahead, of a whole queue."""
+    """The prefetch of a queue in batches of up to `size` messages."""
     return min(prefetch, max(-(-prefetch // size), FEWEST_BATCHES))
 
 
 def batches_ahead_of_a_group(prefetch: int, size: int) -> int:
-    """How many batches of up to `size` messages the server may send ahead, of one group."""
+    """The prefetch of a group queue in batches of up to `size` messages."""
     return min(prefetch, max(-(-prefetch // size), FEWEST_BATCHES_OF_A_GROUP))
 
 
 class Widths:
-    """How many batches of each queue the server may send ahead: one until the first is seen.
+    """The prefetch of each queue, in batches: one until the first batch is seen.
 
-    At most `full` of them, and of those that hold several messages one more than hold
-    `most_messages`: what one consumer has in hand, the others cannot begin with. The one more is
-    for what has to come while a batch waits for the last of its messages.
+    It is at most `full`. For batches of several messages it is one batch more than hold
+    `most_messages`, since other consumers cannot begin messages that this one holds. The one more
+    keeps the handler busy while a batch waits for its last message.
     """
 
     def __init__(self, full: int, most_messages: int | None = None) -> None:
@@ -44,20 +44,18 @@ class Widths:
         self._more: dict[str, int] = {}
 
     def begin(self, name: str) -> int:
-        """How many of a queue to begin with."""
+        """Start with a queue; returns its first prefetch."""
         self._widths[name] = 1
         self._more.pop(name, None)
         return 1
 
     def forget(self, name: str) -> None:
-        """A queue is not consumed any more."""
+        """Forget a queue that is no longer consumed."""
         self._widths.pop(name, None)
         self._more.pop(name, None)
 
     def saw(self, name: str, redeliveries: int, messages: int) -> bool:
-        """A batch of so many messages came that was redelivered so often. Whether more may be sent
-        ahead now.
-        """
+        """Note a batch and its redeliveries; tells whether the prefetch may grow."""
         full = self._full
         if self._most_messages is not None:
             full = min(full, -(-self._most_messages // messages) + 1)
@@ -70,6 +68,6 @@ class Widths:
         return True
 
     def take_more(self) -> dict[str, int]:
-        """How many more than before may be sent ahead of each queue, where that has changed."""
+        """Return by how much the prefetch of each queue may grow since the last call."""
         more, self._more = self._more, {}
         return more

@@ -1,9 +1,8 @@
-"""Messages as they are on the wire: one by one, or several as a batch.
+"""Messages on the wire: single, or several as a batch.
 
-A single message is a CloudEvent in structured mode, a batch is CloudEvents' batch format: a JSON
-array of events. What the events say of themselves stands in AMQP's properties and headers too, so
-that a person can read it in RabbitMQ's management page, and so that a batch can be taken apart
-without reading JSON.
+A single message is a CloudEvent in structured mode; a batch is CloudEvents' batch format, a JSON
+array of events. AMQP's properties and headers repeat the events' attributes, so that a person can
+read them in RabbitMQ's management page, and code can split a batch without parsing JSON.
 """
 
 from __future__ import annotations
@@ -23,34 +22,34 @@ SINGLE: Final = "application/cloudevents+json"
 BATCH: Final = "application/cloudevents-batch+json"
 
 BATCH_BYTES: Final = 512 * 1024
-"""A batch that has as many bytes is full, however few messages it holds."""
+"""A batch of this many bytes is full, even with few messages."""
 
 ATTEMPTS_HEADER: Final = "socratic-attempts"
-"""How many counted retries it has behind it. A consumer writes it into the copy it publishes."""
+"""The header with the number of counted retries; a consumer writes it into each copy."""
 
 DEATHS_HEADER: Final = "socratic-deaths"
-"""How many consumers of a suspect ended before this copy of it was published."""
+"""The header with the number of consumers that a suspect has ended."""
 
 DUE_HEADER: Final = "socratic-due"
-"""When a delayed message is due: milliseconds since 1970-01-01 UTC."""
+"""The header with the time at which a delayed message is due, in Unix milliseconds."""
 
 REASON_HEADER: Final = "socratic-reason"
-"""Why it is a dead letter."""
+"""The header with the reason of a dead letter."""
 
 _ID, _TYPE = "cloudEvents:id", "cloudEvents:type"
 _SOURCE, _SUBJECT = "cloudEvents:source", "cloudEvents:subject"
 _CORRELATION = "cloudEvents:correlationid"
 _PARTS = "socratic-parts"
-"""Of each message of a batch: its id, its group, and how many bytes it has."""
+"""The header with the id, group and size in bytes of each message of a batch."""
 
 _SHORT = 255
-"""Bytes that a property may have."""
+"""The largest AMQP property, in bytes."""
 
 _BEGIN, _BETWEEN, _END = b"[\n", b",\n", b"\n]"
 
 
 def batches(messages: Sequence[Message], size: int) -> Iterator[list[Message]]:
-    """`messages` in order, at most `size` of them and about BATCH_BYTES at a time."""
+    """Split `messages`, in order, into batches of at most `size` and about BATCH_BYTES."""
     batch: list[Message] = []
     length = 0
     for message in messages:
@@ -71,7 +70,7 @@ def to_amqp(
     reason: str | None = None,
     due: float | None = None,
 ) -> AmqpMessage:
-    """One message, or several of one type as a batch, ready to be published."""
+    """Encode one message, or several of one type as a batch."""
     first = messages[0]
     headers: dict[str, Any] = {GROUP_HEADER: first.group, _TYPE: first.type}
     if attempts:
@@ -108,7 +107,7 @@ def to_amqp(
 
 
 def from_amqp(incoming: AbstractIncomingMessage) -> list[Message]:
-    """The messages in `incoming`, one at least. What somebody else put there comes as it is."""
+    """Decode the messages in `incoming`, at least one. A foreign message passes unchanged."""
     headers = incoming.headers
     event_type = _text(headers.get(_TYPE)) or incoming.type or ""
     parts = headers.get(_PARTS)
@@ -136,31 +135,31 @@ def _single(incoming: AbstractIncomingMessage, event_type: str) -> Message:
 
 
 def attempts_before(incoming: AbstractIncomingMessage) -> int:
-    """How many counted retries a message has behind it."""
+    """Return the number of counted retries of a message."""
     return _count(incoming, ATTEMPTS_HEADER)
 
 
 def redeliveries_of(incoming: AbstractIncomingMessage) -> int:
-    """How often a message came back unsettled to the queue it is in.
+    """Return how often a message came back unsettled to its present queue.
 
-    RabbitMQ 3 has one count. RabbitMQ 4 leaves out of it what a consumer returned in good order,
-    and has another for everything.
+    RabbitMQ 3 has one count. RabbitMQ 4 leaves orderly returns out of that count, and has a second
+    count of everything.
     """
     return max(_count(incoming, "x-delivery-count"), _count(incoming, "x-acquired-count"))
 
 
 def deaths_of(incoming: AbstractIncomingMessage) -> int:
-    """How many consumers of a suspect ended without settling it."""
+    """Return how many consumers of a suspect ended without settling it."""
     return _count(incoming, DEATHS_HEADER) + redeliveries_of(incoming)
 
 
 def due_of(incoming: AbstractIncomingMessage) -> float:
-    """When a delayed message is due, in seconds since 1970-01-01 UTC; 0 if it does not say."""
+    """Return the time at which a delayed message is due, in Unix seconds; 0 without a header."""
     return _count(incoming, DUE_HEADER) / 1000
 
 
 def reason_of(incoming: AbstractIncomingMessage) -> str | None:
-    """Why a message is a dead letter, if it was a consumer that said so."""
+    """Return the reason that a consumer gave for a dead letter, if any."""
     reason = incoming.headers.get(REASON_HEADER)
     return None if reason is None else _text(reason)
 
@@ -177,5 +176,5 @@ def _text(value: Any) -> str:
 
 
 def _short(value: str) -> str | None:
-    """As much of `value` as a property holds; None, for no property, where there is nothing."""
+    """Cut `value` to the size of a property; None, for no property, if it is empty."""
     return value.encode()[:_SHORT].decode(errors="ignore") or None
