@@ -7,6 +7,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 DISTRIBUTIONS := shared services/runner services/judge services/curator services/api deploy/cli
 PYPROJECTS := $(DISTRIBUTIONS:%=%/pyproject.toml)
+VERSION_FILE := shared/socratic_bench/version.py
 PACKAGES := socratic_bench socratic_runner socratic_judge socratic_curator socratic_api socratic_cli
 DEMO_STORE := sqlite:///demo-data/benchmark.db
 COMPOSE := docker compose --file deploy/compose/compose.yaml
@@ -17,10 +18,16 @@ ROUNDS ?= 5
 TEST_SETUP := $(VENV)/.test $(VENV)/.local-model $(ENDPOINTS)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help demo serve up down up-local test test-all test-one check bench chaos lock clean
+.PHONY: help install demo serve up down up-local test test-all test-one check bench chaos lock clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F':.*## ' '{printf "  make %-9s %s\n", $$1, $$2}'
+
+install: $(VENV)/.runtime ## Set up the socratic-bench command in .venv, and nothing else
+	@echo "Installed: $$($(BIN)/socratic-bench --version), as $(BIN)/socratic-bench."
+	@echo "Score:      printf 'What might you consider?\n' | $(BIN)/socratic-bench score"
+	@echo "Benchmark:  $(BIN)/socratic-bench run deploy/cli/socratic_cli/configs/quickstart.yaml"
+	@echo "Try more:   make demo"
 
 demo: $(VENV)/.runtime $(VENV)/.local-model ## Set up, benchmark the built-in tutors and a real local model, show the leaderboard
 	@$(BIN)/socratic-bench demo --store $(DEMO_STORE)
@@ -28,13 +35,15 @@ demo: $(VENV)/.runtime $(VENV)/.local-model ## Set up, benchmark the built-in tu
 serve: $(VENV)/.runtime ## Open the API and the dashboard of the demo on http://127.0.0.1:8000
 	@$(BIN)/socratic-bench serve --store $(DEMO_STORE)
 
+up: export VERSION := $(shell sed -n 's/^__version__ = "\(.*\)"/\1/p' $(VERSION_FILE))
+up: export REVISION := $(shell git rev-parse HEAD 2>/dev/null || echo unknown)
 up: ## Start every service in a container, with RabbitMQ and PostgreSQL (JUDGES=2 for two judges)
 	@$(COMPOSE) ls --quiet >/dev/null 2>&1 || { echo "make up needs Docker, running, with Compose; without them there is make up-local." >&2; exit 2; }
 	@$(COMPOSE) up --build --detach --wait --wait-timeout 300 --scale runner=$(RUNNERS) --scale judge=$(JUDGES) --scale curator=$(CURATORS) || { echo "Not everything came up: $(COMPOSE) logs says why. Ports in use are changed in deploy/compose/.env, see .env.example there." >&2; exit 1; }
 	@echo
 	@echo "Dashboard:  http://$$($(COMPOSE) port api 8000)"
 	@echo "Queues:     http://$$($(COMPOSE) port rabbitmq 15672) (user socratic)"
-	@echo "Benchmark:  eval \"\$$(sh deploy/compose/addresses.sh)\" && $(BIN)/socratic-bench submit mine.yaml"
+	@echo "Benchmark:  make install && eval \"\$$(sh deploy/compose/addresses.sh)\" && $(BIN)/socratic-bench submit deploy/cli/socratic_cli/configs/quickstart.yaml"
 	@echo "Stop:       make down"
 
 down: ## Stop and remove the containers of make up; their data is kept
@@ -76,7 +85,7 @@ $(BIN)/python:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Socratic Bench needs Python 3.11 or newer; this is " + sys.version.split()[0] + ". Try: make PYTHON=python3.12 ...")'
 	$(PYTHON) -m venv $(VENV)
 
-$(VENV)/.runtime: $(BIN)/python constraints.txt $(PYPROJECTS)
+$(VENV)/.runtime: $(BIN)/python constraints.txt $(PYPROJECTS) $(VERSION_FILE)
 	@echo "Setting up in $(VENV) ..." >&2
 	@$(PIP) install --require-hashes -r constraints.txt
 	@$(PIP) install --no-deps --no-build-isolation $(DISTRIBUTIONS:%=-e %)

@@ -15,6 +15,11 @@ compile() {
     --no-emit-index-url --no-emit-find-links --no-header --no-annotate "$@"
 }
 
+# The extras that the image of a service installs, as options of uv.
+extras_of() {
+  sed -n 's/^ARG EXTRAS=//p' "services/$1/Dockerfile" | tr ',' '\n' | sed 's/^/--extra /'
+}
+
 compile --group build --all-extras \
   --no-emit-package socratic-ai-bench-core \
   --no-emit-package socratic-ai-bench-runner \
@@ -24,7 +29,8 @@ compile --group build --all-extras \
   shared/pyproject.toml services/*/pyproject.toml deploy/cli/pyproject.toml \
   -o constraints.txt "$@"
 for service in runner judge curator api; do
-  compile -c constraints.txt --all-extras --no-emit-package socratic-ai-bench-core \
+  # shellcheck disable=SC2046 # one word for each extra of the image
+  compile -c constraints.txt $(extras_of "$service") --no-emit-package socratic-ai-bench-core \
     "services/$service/pyproject.toml" -o "services/$service/requirements.txt" "$@"
 done
 compile --group build -c constraints.txt -o deploy/requirements-build.txt "$@"

@@ -12,12 +12,14 @@ if TYPE_CHECKING:
     from socratic_bench.scoring.legacy import is_legacy, on_unit_scale
     from socratic_bench.scoring.score import Score, score
     from socratic_bench.scoring.statuses import Status
+    from socratic_bench.version import __version__ as __version__
 
 __all__ = ["Score", "Status", "is_legacy", "on_unit_scale", "score"]
 
 _PLACES = {
     "Score": "socratic_bench.scoring.score",
     "Status": "socratic_bench.scoring.statuses",
+    "__version__": "socratic_bench.version",
     "is_legacy": "socratic_bench.scoring.legacy",
     "on_unit_scale": "socratic_bench.scoring.legacy",
     "score": "socratic_bench.scoring.score",
@@ -26,10 +28,6 @@ _PLACES = {
 
 def __getattr__(name: str) -> Any:
     """Import what the caller asks for, and nothing else: a command starts faster."""
-    if name == "__version__":
-        from importlib.metadata import version  # noqa: PLC0415 - it takes as long as the rest
-
-        return version("socratic-ai-bench-core")
     if name not in _PLACES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value = globals()[name] = getattr(import_module(_PLACES[name]), name)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from socratic_bench.errors import InvalidSettings
+from socratic_bench.extras import require_package
 from socratic_bench.ports.broker import Broker
 from socratic_bench.ports.store import Store
 
@@ -12,7 +13,7 @@ def open_store(address: str) -> Store:
 
     `sqlite:///path` is a file, relative to the working folder; `sqlite:////path` an absolute one;
     `postgresql://user:password@host:port/database` a database on a server.
-    Raises InvalidSettings for an address no adapter takes.
+    Raises InvalidSettings for an address no adapter takes, MissingExtra without the driver.
     """
     scheme = address.partition(":")[0]
     if scheme in {"sqlite", "postgresql"}:
@@ -28,10 +29,13 @@ def open_broker(address: str) -> Broker:
     """The broker at `address`, which it connects to when it is first used.
 
     `amqp://user:password@host:port/virtual-host`, or `amqps://` for TLS, is a RabbitMQ server.
-    Raises InvalidSettings for an address no adapter takes.
+    Raises InvalidSettings for an address no adapter takes, MissingExtra without the client.
     """
     scheme = address.partition(":")[0]
     if scheme in {"amqp", "amqps"}:
+        require_package(
+            "aio_pika", needed_by="a RabbitMQ server", extra="socratic-ai-bench[rabbitmq]"
+        )
         from socratic_bench.adapters.rabbitmq.broker import (  # noqa: PLC0415 - only when asked for
             RabbitMQBroker,
         )

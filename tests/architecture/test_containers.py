@@ -169,13 +169,14 @@ def test_an_image_is_labelled_as_its_distribution_is(service):
     project = tomllib.loads((ROOT / "services" / service / "pyproject.toml").read_text())["project"]
     labels = Image.of(service).final.assignments("LABEL")
     prefix = "org.opencontainers.image."
-    assert labels[f"{prefix}version"] == project["version"]
+    assert labels[f"{prefix}version"] == "$VERSION"
+    assert labels[f"{prefix}revision"] == "$REVISION"
     assert labels[f"{prefix}description"] == project["description"]
     assert labels[f"{prefix}licenses"] == project["license"]
 
 
 def test_the_images_are_built_alike():
-    own = {"LABEL", "ENV", "EXPOSE", "HEALTHCHECK"}
+    own = {"ARG", "LABEL", "ENV", "EXPOSE", "HEALTHCHECK"}
 
     def shared(service):
         rest = [(k, r) for k, r in Image.of(service).instructions if k not in own]

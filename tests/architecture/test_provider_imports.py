@@ -157,9 +157,9 @@ def test_starting_loads_no_providers_library(module: str):
 @pytest.mark.parametrize(
     ("model_id", "missing", "extra"),
     [
-        ("bedrock/amazon.nova-lite-v1:0", ("aiobotocore", "botocore"), "bedrock"),
-        ("openai/gpt-5", ("aiohttp",), "http"),
-        ("anthropic/claude-sonnet-5", ("aiohttp",), "http"),
+        ("bedrock/amazon.nova-lite-v1:0", ("aiobotocore", "botocore"), "bench[bedrock]"),
+        ("openai/gpt-5", ("aiohttp",), "bench-runner[http]"),
+        ("anthropic/claude-sonnet-5", ("aiohttp",), "bench-runner[http]"),
     ],
 )
 def test_a_missing_library_is_told_of_with_how_to_get_it(
@@ -170,4 +170,4 @@ def test_a_missing_library_is_told_of_with_how_to_get_it(
     for line in told:
         assert line.startswith(f"model {model_id}: ")
         assert missing[0] in line
-        assert f"pip install 'socratic-ai-bench-runner[{extra}]'" in line
+        assert f"pip install 'socratic-ai-{extra}'" in line

@@ -15,6 +15,7 @@ from typing import cast
 import click
 
 from socratic_bench.errors import InvalidInput, SocraticBenchError
+from socratic_bench.version import __version__
 
 COMMANDS = {
     "run": ("benchmark", "Run the benchmark in CONFIG and show the leaderboard."),
@@ -69,7 +70,7 @@ class _Commands(click.Group):
     cls=_Commands,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
-@click.version_option(package_name="socratic-ai-bench", prog_name="socratic-bench")
+@click.version_option(__version__, prog_name="socratic-bench")
 def socratic_bench() -> None:
     """Measure how Socratic an LLM tutor is: does it ask, or does it lecture?"""
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from importlib.metadata import version
 from typing import Any, Literal
 
 from pydantic import BaseModel
@@ -13,11 +12,11 @@ from pydantic.json_schema import models_json_schema
 from socratic_api.endpoints import JSON, Endpoint
 from socratic_api.problems import MEDIA_TYPE as PROBLEM_JSON
 from socratic_api.problems import Problem
+from socratic_bench.version import __version__
 
 Model = type[BaseModel]
 Mode = Literal["validation", "serialization"]
 References = Mapping[tuple[Model, Mode], Mapping[str, Any]]
-_DISTRIBUTION = "socratic-ai-bench-api"
 _PATH_PARAMETER = re.compile(r"{(\w+)}")
 
 
@@ -32,7 +31,7 @@ def openapi_document(endpoints: Sequence[Endpoint]) -> dict[str, Any]:
         "openapi": "3.1.0",
         "info": {
             "title": "Socratic Bench",
-            "version": version(_DISTRIBUTION),
+            "version": __version__,
             "description": "How Socratic are language models as tutors? Scores run from 0.0 to "
             "1.0, unrounded; null is unknown or unscored, which is never zero.",
         },

@@ -76,14 +76,14 @@ def test_without_the_driver_sqlite_works_and_postgresql_says_what_to_install() -
 import sys
 sys.modules["asyncpg"] = None  # as if it were not installed
 from socratic_bench.adapters.sql.store import SqlStore
-from socratic_bench.errors import InvalidSettings
+from socratic_bench.errors import MissingExtra
 SqlStore.from_url("sqlite:///benchmark.db")
 try:
     SqlStore.from_url("postgresql://host/db")
-except InvalidSettings as error:
+except MissingExtra as error:
     print(error)
 """
     done = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, check=True
     )
-    assert "pip install 'socratic-ai-bench-core[postgresql]'" in done.stdout
+    assert "pip install 'socratic-ai-bench[postgresql]'" in done.stdout

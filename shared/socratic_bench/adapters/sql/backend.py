@@ -12,6 +12,7 @@ from sqlalchemy import Connection
 from socratic_bench.adapters.sql import sqlite_engine, sqlite_errors
 from socratic_bench.adapters.sql.transactions import Engine
 from socratic_bench.errors import InvalidSettings, StoreError
+from socratic_bench.extras import require_package
 
 _SQLITE = "sqlite:///"
 _ADDRESSES = (
@@ -82,17 +83,15 @@ def _sqlite(name: str) -> Backend:
 
 
 def _postgresql(url: str) -> Backend:
-    try:
-        from socratic_bench.adapters.sql import (  # noqa: PLC0415 - the driver is an extra
-            postgresql_address,
-            postgresql_engine,
-            postgresql_errors,
-        )
-    except ModuleNotFoundError as error:
-        raise InvalidSettings(
-            "PostgreSQL needs a driver that is not installed: "
-            "pip install 'socratic-ai-bench-core[postgresql]'"
-        ) from error
+    require_package(
+        "asyncpg", needed_by="a store in PostgreSQL", extra="socratic-ai-bench[postgresql]"
+    )
+    from socratic_bench.adapters.sql import (  # noqa: PLC0415 - the driver is an extra
+        postgresql_address,
+        postgresql_engine,
+        postgresql_errors,
+    )
+
     address = postgresql_address.parse(url)
     return Backend(
         name=address.name,

@@ -159,7 +159,7 @@ def test_without_the_library_it_is_said_how_to_install_it(monkeypatch):
     monkeypatch.setitem(sys.modules, "aiobotocore", None)
     check_model(MODEL)
     with pytest.raises(
-        MissingExtra, match=r"aiobotocore.*pip install 'socratic-ai-bench-runner\[bedrock\]'"
+        MissingExtra, match=r"aiobotocore.*pip install 'socratic-ai-bench\[bedrock\]'"
     ):
         check_access(MODEL)
 

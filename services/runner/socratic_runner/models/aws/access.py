@@ -9,15 +9,14 @@ import os
 import re
 from collections.abc import Mapping
 from importlib import import_module
-from importlib.util import find_spec
 from typing import Any, Final
 
 from socratic_bench.domain.manifest import TutorModel
-from socratic_bench.errors import InvalidInput, MissingCredential, MissingExtra
+from socratic_bench.errors import InvalidInput, MissingCredential
+from socratic_bench.extras import require_package
 
 BEARER_VARIABLE: Final = "AWS_BEARER_TOKEN_BEDROCK"
 
-_HOW_TO_INSTALL: Final = "pip install 'socratic-ai-bench-runner[bedrock]'"
 _REGION: Final = re.compile(r"[a-z]{2,}(-[a-z0-9]+)+")
 _REGION_VARIABLES: Final = ("AWS_REGION", "AWS_DEFAULT_REGION")
 _LEADS_TO_CREDENTIALS: Final = (
@@ -34,11 +33,11 @@ _IN_PROFILE: Final = re.compile(r"aws_|role_|source_|credential_|web_identity_|s
 
 def require_library(model: TutorModel) -> None:
     """Raise MissingExtra if aiobotocore is not installed."""
-    if find_spec("aiobotocore") is None:
-        raise MissingExtra(
-            f"model {model.id}: Bedrock needs aiobotocore, which is not installed; "
-            f"run: {_HOW_TO_INSTALL}"
-        )
+    require_package(
+        "aiobotocore",
+        needed_by=f"model {model.id}: Bedrock",
+        extra="socratic-ai-bench[bedrock]",
+    )
 
 
 def region_of(model: TutorModel, chosen: str | None) -> str:

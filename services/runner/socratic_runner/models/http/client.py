@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from socratic_bench.domain.manifest import TutorModel
-from socratic_bench.errors import InvalidInput, MissingExtra
+from socratic_bench.errors import InvalidInput
+from socratic_bench.extras import require_package
 from socratic_bench.ports.models import ModelClient, Question, Reply
 from socratic_runner.models.access import Access
 from socratic_runner.models.http.failures import (
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
 
 def require_key(model: TutorModel, access: Access) -> Key | None:
     """The key for `model`; None where it needs none. Raises MissingExtra and MissingCredential."""
-    if find_spec("aiohttp") is None:
-        raise MissingExtra(
-            f"model {model.id}: models over HTTP need aiohttp, which is not installed; run: "
-            "pip install 'socratic-ai-bench-runner[http]'"
-        )
+    require_package(
+        "aiohttp",
+        needed_by=f"model {model.id}: a model over HTTP",
+        extra="socratic-ai-bench-runner[http]",
+    )
     return None if access.key is None else read_key(model, access.key)
 
 
