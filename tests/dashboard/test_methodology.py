@@ -48,12 +48,12 @@ async def test_a_text_is_scored_with_its_markers_in_place_and_the_arithmetic_wri
     assert await page.locator("#marked").text_content() == text
     assert await page.locator("#marked b").count() == 0
     assert marks == [
-        ["exploratory", "Perhaps"],
-        ["exploratory", "might"],
-        ["exploratory", "could"],
-        ["directive", "always"],
+        ["raises", "Perhaps"],
+        ["raises", "might"],
+        ["raises", "could"],
+        ["lowers", "always"],
     ]
-    assert await page.locator("#marked .final").all_inner_texts() == ["What then?"]
+    assert await page.locator("#marked .passage").all_inner_texts() == ["What then?"]
     figures = await page.locator("#figures").inner_text()
     assert "(3 - 1) / 4 = 0.50; (0.50 + 1) / 2 = 0.75" in figures
 
@@ -66,12 +66,12 @@ async def test_markers_of_the_two_kinds_differ_in_form_as_well_as_in_colour(visi
         kind: await page.locator(f"#marked mark.{kind}").first.evaluate(
             "mark => [getComputedStyle(mark).borderTopStyle, getComputedStyle(mark).color]"
         )
-        for kind in ("exploratory", "directive")
+        for kind in ("raises", "lowers")
     }
 
-    assert borders["exploratory"][0] == "none"
-    assert borders["directive"][0] == "solid"
-    assert borders["exploratory"][1] != borders["directive"][1]
+    assert borders["raises"][0] == "none"
+    assert borders["lowers"][0] == "solid"
+    assert borders["raises"][1] != borders["lowers"][1]
 
 
 async def test_an_unscored_text_has_dashes_and_no_zeros(visit: Visit):

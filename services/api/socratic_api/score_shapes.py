@@ -44,39 +44,37 @@ class ScoreOrBatch(RootModel[ScoreRequest | ScoreBatch]):
     """One response, or a batch of them."""
 
 
-class Marker(BaseModel):
-    """A marker where it stands in the text, counted in code points, the end exclusive."""
+class ShownSpan(BaseModel):
+    """A part of the text that a vector looked at, counted in code points, the end exclusive."""
 
     start: int
     end: int
     kind: str
-    marker: str
+    """One of the legend of the profile, at `/api/profiles`."""
+
+    label: str
 
 
-class Tokens(BaseModel):
-    """Visible output tokens, and who counted them: `provider` or `words`."""
+class ShownFact(BaseModel):
+    """How one vector came to its score."""
 
-    count: float
-    source: str
+    values: dict[str, float | str]
+    """What enters the calculation, in order."""
 
-
-class FinalSentence(BaseModel):
-    """The last sentence where it stands in the text."""
-
-    start: int
-    end: int
-    text: str
+    sentence: str
+    word: str | None
+    """The score in a word, such as `brief`."""
 
 
 class ShownEvidence(BaseModel):
     """Why the figures are what they are."""
 
-    markers: list[Marker]
-    """The first 1,000; where there are more, a note says how many."""
+    spans: list[ShownSpan]
+    """The first 1,000 of a kind; where there are more, a note says how many."""
 
-    tokens: Tokens
-    final_sentence: FinalSentence | None
-    arithmetic: dict[str, str]
+    facts: dict[str, ShownFact]
+    """Per vector."""
+
     notes: list[str]
 
 

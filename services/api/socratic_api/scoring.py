@@ -9,6 +9,7 @@ than Python needs to change threads.
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import AsyncIterator, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
@@ -22,6 +23,7 @@ from starlette.exceptions import HTTPException
 from socratic_api.problems import RETRY_SECONDS, Problem
 from socratic_api.score_shapes import ScoreBatch, ScoreRequest
 from socratic_bench.errors import InvalidInput, UnknownProfile
+from socratic_bench.scoring.evidence import Evidence, Span
 from socratic_bench.scoring.score import Score, score
 
 SMALL_BODY: Final = 16 * 1024
@@ -39,8 +41,8 @@ LONGEST_WAIT: Final = 30.0
 PIECE: Final = 16 * 1024
 """Characters that are scored at a time, one item at least."""
 
-MARKERS_SHOWN: Final = 1000
-"""Markers of one text that are listed at most; all of them count."""
+SPANS_SHOWN: Final = 1000
+"""Spans of one kind that are listed at most; all of them count."""
 
 Result = TypeVar("Result")
 Item = ScoreRequest | InvalidInput
@@ -191,13 +193,26 @@ def _scored(asked: ScoreRequest, place: str) -> dict[str, Any]:
 
 
 def _shown(scored: Score) -> dict[str, Any]:
-    evidence = scored.evidence
-    if len(evidence.markers) > MARKERS_SHOWN:
-        more = f"the first {MARKERS_SHOWN:,} of {len(evidence.markers):,} markers are listed"
-        evidence = replace(
-            evidence, markers=evidence.markers[:MARKERS_SHOWN], notes=(*evidence.notes, more)
-        )
+    evidence = _shortened(scored.evidence)
     return {**scored, "status": str(scored.status), "evidence": evidence.as_dict()}
+
+
+def _shortened(evidence: Evidence) -> Evidence:
+    """The evidence with at most SPANS_SHOWN spans of a kind, and a note where there are more."""
+    if len(evidence.spans) <= SPANS_SHOWN:
+        return evidence
+    seen: Counter[str] = Counter()
+    kept: list[Span] = []
+    for span in evidence.spans:
+        seen[span.kind] += 1
+        if seen[span.kind] <= SPANS_SHOWN:
+            kept.append(span)
+    more = tuple(
+        f"the first {SPANS_SHOWN:,} of {count:,} {kind} spans are listed"
+        for kind, count in seen.items()
+        if count > SPANS_SHOWN
+    )
+    return replace(evidence, spans=tuple(kept), notes=(*evidence.notes, *more))
 
 
 def _first_mistake(error: ValidationError, place: str) -> str:

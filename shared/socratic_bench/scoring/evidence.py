@@ -1,87 +1,114 @@
-"""What a reader needs to see why a response scored as it did.
+"""Why a response scored as it did, in a shape that holds for every profile.
 
-Evidence is a function of the text: it is computed when asked for and never stored. Positions count
-characters (code points) from the start of the text, the end exclusive, as Python slices do.
+As JSON (`Evidence.as_dict`; the command, the API and the dashboard take it as it is):
+
+    {
+      "spans": [{"start": 0, "end": 7, "kind": "exploratory", "label": "perhaps"}, ...],
+      "facts": {
+        "verbosity": {
+          "values": {"token_count": 5.2, "token_source": "words"},
+          "sentence": "1 - min(5.2 / 500, 1) = 0.99",
+          "word": "brief"
+        },
+        ...
+      },
+      "notes": ["..."]
+    }
+
+Positions count characters (code points) from the start of the text, the end exclusive, as Python
+slices do. Spans are in the order of their starts and may overlap. `facts` has one entry per vector,
+in the profile's order. The profile's legend (`/api/profiles`) says what each kind of span means and
+how a page marks it: [{"kind", "name", "meaning", "mark"}].
+
+Evidence is a function of the exchange: the library computes it on request and never stores it.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from enum import StrEnum
+from types import MappingProxyType
 from typing import Any
-
-# A run of stops is entered at its start only and never given back: linear in any text.
-_SENTENCE_END = re.compile(r"(?<![.!?])[.!?]++[\"'\u2019\u201d)\]*_]*+\s+|\n+\s*")
 
 
 @dataclass(frozen=True, slots=True)
-class MarkerSpan:
-    """A marker where it stands in the text."""
+class Span:
+    """A part of the response that a vector looked at."""
 
     start: int
     end: int
     kind: str
-    marker: str
+    """One of the profile's legend."""
+
+    label: str
+    """The marker as the profile lists it, or the text of the part itself."""
 
     def as_dict(self) -> dict[str, Any]:
-        return {"start": self.start, "end": self.end, "kind": self.kind, "marker": self.marker}
+        return {"start": self.start, "end": self.end, "kind": self.kind, "label": self.label}
 
 
 @dataclass(frozen=True, slots=True)
-class TokenCount:
-    """Visible output tokens, and who counted them: `provider`, or `words` (words x 1.3)."""
+class Fact:
+    """How one vector came to its score."""
 
-    count: float
-    source: str
+    sentence: str
+    """The calculation written out with this response's numbers, or the reason why the vector does
+    not apply."""
 
-    def as_dict(self) -> dict[str, Any]:
-        return {"count": self.count, "source": self.source}
+    values: Mapping[str, float | str] = field(default_factory=lambda: MappingProxyType({}))
+    """The numbers that enter the calculation, by name, in order."""
 
-
-@dataclass(frozen=True, slots=True)
-class Sentence:
-    """A sentence where it stands in the text."""
-
-    start: int
-    end: int
-    text: str
+    word: str | None = None
+    """The score in a word, such as `brief`; None where the profile has no word for it."""
 
     def as_dict(self) -> dict[str, Any]:
-        return {"start": self.start, "end": self.end, "text": self.text}
+        return {"values": dict(self.values), "sentence": self.sentence, "word": self.word}
 
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
     """Why a response scored as it did."""
 
-    markers: tuple[MarkerSpan, ...]
-    tokens: TokenCount
-    final_sentence: Sentence | None
-    arithmetic: Mapping[str, str]
-    """Per vector, the calculation written out with this response's numbers."""
+    spans: tuple[Span, ...]
+    """In the order of their starts."""
+
+    facts: Mapping[str, Fact]
+    """Per vector."""
 
     notes: tuple[str, ...] = ()
     """What a reader should know besides, such as a score that no marker decided."""
 
     def as_dict(self) -> dict[str, Any]:
-        sentence = self.final_sentence
         return {
-            "markers": [span.as_dict() for span in self.markers],
-            "tokens": self.tokens.as_dict(),
-            "final_sentence": None if sentence is None else sentence.as_dict(),
-            "arithmetic": dict(self.arithmetic),
+            "spans": [span.as_dict() for span in self.spans],
+            "facts": {vector: fact.as_dict() for vector, fact in self.facts.items()},
             "notes": list(self.notes),
         }
 
 
-def final_sentence(text: str) -> Sentence | None:
-    """The last sentence of `text`: after the last sentence end or line break. None if blank."""
-    end = len(text.rstrip())
-    start = len(text) - len(text.lstrip())
-    if start >= end:
-        return None
-    for boundary in _SENTENCE_END.finditer(text, start, end):
-        if boundary.end() < end:
-            start = boundary.end()
-    return Sentence(start, end, text[start:end])
+class Mark(StrEnum):
+    """How a page marks a span."""
+
+    RAISES = "raises"
+    """It raises the score: underlined."""
+    LOWERS = "lowers"
+    """It lowers the score: framed."""
+    NEUTRAL = "neutral"
+    """It does neither: underlined with dots."""
+    PASSAGE = "passage"
+    """A longer part, which may hold other spans: a background."""
+
+
+@dataclass(frozen=True, slots=True)
+class SpanKind:
+    """One entry of a profile's legend: a kind of span."""
+
+    kind: str
+    name: str
+    """How people call it."""
+
+    meaning: str
+    """What it does to the score, in a sentence."""
+
+    mark: Mark

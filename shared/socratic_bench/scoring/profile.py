@@ -11,12 +11,20 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Protocol
 
-from socratic_bench.scoring.evidence import Evidence
+from socratic_bench.scoring.evidence import Evidence, SpanKind
 from socratic_bench.scoring.exchange import Exchange
 from socratic_bench.scoring.statuses import Status
 
 OVERALL = "overall"
 """The weighted mean of a profile's vectors; no vector may take this name."""
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreRange:
+    """A word for the scores from `least` up to the next range."""
+
+    least: float
+    word: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +38,13 @@ class VectorDescription:
     formula: str
     examples: tuple[tuple[str, float | None], ...]
     """Responses that show it: (text, visible tokens or None). The scorer computes their scores."""
+
+    ranges: tuple[ScoreRange, ...] = ()
+    """Words for its scores, the highest range first; none if the profile has no words."""
+
+    def word_for(self, score: float) -> str | None:
+        """The word for a score of this vector, or None if no range holds it."""
+        return next((each.word for each in self.ranges if score >= each.least), None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +95,10 @@ class Profile(Protocol):
 
     def evidence(self, exchange: Exchange) -> Evidence:
         """Why `measure` gives what it gives."""
+        ...
+
+    def legend(self) -> tuple[SpanKind, ...]:
+        """What the kinds of spans in `evidence` mean, and how a page marks them."""
         ...
 
 

@@ -6,7 +6,7 @@ from types import MappingProxyType
 
 from socratic_bench.errors import UnknownProfile
 from socratic_bench.scoring.profile import Profile
-from socratic_bench.scoring.socratic_v1 import SocraticV1
+from socratic_bench.scoring.socratic_v1.profile import SocraticV1
 
 CANONICAL = "socratic-v1"
 """The profile used where none is named."""

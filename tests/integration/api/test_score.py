@@ -12,7 +12,7 @@ import pytest
 from socratic_api import scoring
 from socratic_api.bodies import BODY_LIMIT
 from socratic_api.bootstrap import build_app
-from socratic_api.scoring import MARKERS_SHOWN
+from socratic_api.scoring import SPANS_SHOWN
 from socratic_api.settings import ApiSettings
 from socratic_bench.adapters.sql.store import SqlStore
 from socratic_bench.scoring.score import score
@@ -113,13 +113,18 @@ async def test_more_tokens_than_any_response_has_are_refused_and_lose_no_other_i
     assert second["error"]["detail"].startswith("items.1.output_tokens: ")
 
 
-async def test_a_thousand_markers_are_listed_and_all_are_counted(client: httpx.AsyncClient):
+async def test_a_thousand_spans_of_a_kind_are_listed_and_all_are_counted(client: httpx.AsyncClient):
     text = "might should " * 2000
     evidence = (await client.post(ADDRESS, json={"text": text})).json()["evidence"]
 
-    assert len(evidence["markers"]) == MARKERS_SHOWN
-    assert "the first 1,000 of 4,000 markers are listed" in evidence["notes"]
-    assert evidence["arithmetic"] == score(text).evidence.as_dict()["arithmetic"]
+    kinds = Counter(span["kind"] for span in evidence["spans"])
+    assert kinds == {
+        "exploratory": SPANS_SHOWN,
+        "directive": SPANS_SHOWN,
+        "final_sentence": 1,
+    }
+    assert "the first 1,000 of 2,000 exploratory spans are listed" in evidence["notes"]
+    assert evidence["facts"] == score(text).evidence.as_dict()["facts"]
 
 
 async def test_a_large_batch_is_answered_piece_by_piece_and_in_order(client: httpx.AsyncClient):
@@ -193,5 +198,6 @@ async def test_text_of_any_script_comes_back_with_positions_in_code_points(
 
     answer = (await client.post(ADDRESS, headers=JSON, content=json.dumps({"text": text}))).json()
 
-    [marker] = answer["evidence"]["markers"]
+    sentence, marker = answer["evidence"]["spans"]
+    assert text[sentence["start"] : sentence["end"]] == sentence["label"] == text
     assert text[marker["start"] : marker["end"]] == "could"

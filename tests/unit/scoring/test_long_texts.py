@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from socratic_bench.scoring.evidence import final_sentence
+from socratic_bench.scoring.socratic_v1.sentences import final_sentence
 
 
 @pytest.mark.parametrize("text", ["." * 500_000 + "a", ".)" * 250_000, "." + ")" * 500_000])
 @pytest.mark.timeout(30)
 def test_a_long_run_of_stops_is_one_sentence_and_found_in_linear_time(text: str):
-    sentence = final_sentence(text)
-
-    assert sentence is not None
-    assert sentence.text == text
+    assert final_sentence(text) == (0, len(text))

@@ -15,7 +15,7 @@ import socratic_bench
 from socratic_bench import Status, score
 from socratic_bench.errors import UnknownProfile
 from socratic_bench.scoring.profile import Weights
-from socratic_bench.scoring.socratic_v1 import SocraticV1
+from socratic_bench.scoring.socratic_v1.profile import SocraticV1
 from tests.unit.scoring.reference_scorer import reference_scores
 
 MARKER_TEXT = st.lists(
@@ -49,6 +49,10 @@ def test_the_documented_examples_hold_to_the_hundredth(text, tokens, vector, exp
     assert round(score(text, output_tokens=tokens)[vector], 2) == expected
 
 
+def markers_in(text):
+    return [span for span in score(text).evidence.spans if span.kind != "final_sentence"]
+
+
 @pytest.mark.parametrize(
     "text",
     [
@@ -62,7 +66,7 @@ def test_the_documented_examples_hold_to_the_hundredth(text, tokens, vector, exp
     ],
 )
 def test_a_marker_inside_another_word_does_not_count(text):
-    assert score(text).evidence.markers == ()
+    assert markers_in(text) == []
 
 
 @pytest.mark.parametrize(
@@ -78,12 +82,12 @@ def test_a_marker_inside_another_word_does_not_count(text):
     ],
 )
 def test_a_marker_counts_whole_in_any_case_over_any_white_space(text, markers):
-    assert [span.marker for span in score(text).evidence.markers] == markers
+    assert [span.label for span in markers_in(text)] == markers
 
 
 def test_evidence_points_at_the_markers_in_the_original_text():
     text = "İf SO, what \t If we\u2019d say the answer is: it depends?"
-    found = [text[span.start : span.end] for span in score(text).evidence.markers]
+    found = [text[span.start : span.end] for span in markers_in(text)]
     assert found == ["what \t If", "the answer is", "depends"]
 
 
@@ -94,9 +98,10 @@ def test_a_score_without_markers_says_so():
 
 
 def test_evidence_names_who_counted_the_tokens():
-    assert score("one two", output_tokens=7).evidence.tokens.source == "provider"
-    words = score("one two").evidence.tokens
-    assert (words.source, words.count) == ("words", 2.6)
+    counted = score("one two", output_tokens=7).evidence.facts["verbosity"]
+    assert counted.values == {"token_count": 7, "token_source": "provider"}
+    estimated = score("one two").evidence.facts["verbosity"]
+    assert estimated.values == {"token_count": 2.6, "token_source": "words"}
 
 
 @pytest.mark.parametrize(
@@ -110,9 +115,31 @@ def test_evidence_names_who_counted_the_tokens():
     ],
 )
 def test_the_final_sentence_is_shown_where_it_stands(text, last):
-    sentence = score(text).evidence.final_sentence
-    assert sentence.text == last
+    [sentence] = [span for span in score(text).evidence.spans if span.kind == "final_sentence"]
+    assert sentence.label == last
     assert text[sentence.start : sentence.end] == last
+
+
+@pytest.mark.parametrize(
+    ("text", "tokens", "vector", "word"),
+    [
+        ("What do you think?", None, "verbosity", "brief"),
+        ("anything", 300, "verbosity", "long"),
+        ("What might you consider?", None, "exploratory", "open"),
+        ("You should always do this", None, "exploratory", "telling"),
+        ("You could, but you must.", None, "exploratory", "balanced"),
+        ("Nothing marked here.", None, "exploratory", "no marker"),
+        ("What do you think?", None, "interrogative", "asks last"),
+        ("Tell me.", None, "interrogative", "does not ask last"),
+    ],
+)
+def test_the_evidence_says_every_score_in_a_word(text, tokens, vector, word):
+    assert score(text, output_tokens=tokens).evidence.facts[vector].word == word
+
+
+def test_the_legend_explains_every_kind_of_span():
+    kinds = {span.kind for span in score("You could, but you must.").evidence.spans}
+    assert kinds == {each.kind for each in SocraticV1().legend()}
 
 
 @pytest.mark.parametrize("status", ["refused", "empty", "error"])
@@ -164,7 +191,8 @@ def test_a_score_is_json_with_the_documented_keys():
     assert set(line) == {
         *("verbosity", "exploratory", "interrogative", "overall", "status", "evidence")
     }
-    assert set(line["evidence"]) >= {"markers", "tokens", "final_sentence"}
+    assert set(line["evidence"]) == {"spans", "facts", "notes"}
+    assert set(line["evidence"]["facts"]) == {"verbosity", "exploratory", "interrogative"}
 
 
 @given(MARKER_TEXT, st.none() | st.integers(0, 2_000))
@@ -181,8 +209,10 @@ def test_scores_equal_an_independent_implementation(text, tokens):
 def test_every_text_has_figures_between_0_and_1_and_evidence_inside_it(text):
     figures = score(text)
     assert all(value is None or 0.0 <= value <= 1.0 for value in figures.values())
-    for span in figures.evidence.markers:
-        assert text[span.start : span.end].lower().split() == span.marker.split()
+    for span in figures.evidence.spans:
+        shown = text[span.start : span.end]
+        marks_a_word = span.kind != "final_sentence"
+        assert shown.lower().split() == span.label.split() if marks_a_word else shown == span.label
 
 
 def test_scores_of_real_responses_equal_the_independent_implementation():

@@ -11,6 +11,7 @@ from starlette.responses import Response
 
 from socratic_api.endpoints import JSON, Endpoint
 from socratic_api.ready_bytes import make_ready, ready_response
+from socratic_bench.scoring.evidence import Mark
 from socratic_bench.scoring.profile import Profile, VectorDescription
 from socratic_bench.scoring.profiles import CANONICAL, PROFILES
 from socratic_bench.scoring.score import score
@@ -31,6 +32,18 @@ class WorkedExample(BaseModel):
     arithmetic: str | None
     """The calculation written out."""
 
+    word: str | None
+    """The score in a word."""
+
+
+class NamedRange(BaseModel):
+    """A word for the scores from `least` up to the next range."""
+
+    model_config = ConfigDict(frozen=True)
+
+    least: float
+    word: str
+
 
 class DescribedVector(BaseModel):
     """A vector in words."""
@@ -41,6 +54,20 @@ class DescribedVector(BaseModel):
     meaning: str
     formula: str
     examples: tuple[WorkedExample, ...]
+    ranges: tuple[NamedRange, ...]
+    """Words for its scores, the highest range first."""
+
+
+class LegendEntry(BaseModel):
+    """A kind of span in the evidence for a score."""
+
+    model_config = ConfigDict(frozen=True)
+
+    kind: str
+    name: str
+    meaning: str
+    mark: Mark
+    """How to mark it: it raises the score, lowers it, does neither, or is a longer passage."""
 
 
 class DescribedProfile(BaseModel):
@@ -55,6 +82,8 @@ class DescribedProfile(BaseModel):
     vectors: tuple[DescribedVector, ...]
     weights: dict[str, dict[str, float]]
     """Per dimension, the weight of each vector in `overall`; all count equally elsewhere."""
+
+    legend: tuple[LegendEntry, ...]
 
 
 class ProfileList(BaseModel):
@@ -92,6 +121,10 @@ def _describe(profile: Profile) -> DescribedProfile:
             dimension: {vector: float(given.get(vector, 0.0)) for vector in profile.vectors}
             for dimension, given in profile.weights.by_dimension.items()
         },
+        legend=tuple(
+            LegendEntry(kind=each.kind, name=each.name, meaning=each.meaning, mark=each.mark)
+            for each in profile.legend()
+        ),
     )
 
 
@@ -103,14 +136,17 @@ def _describe_vector(profile: Profile, vector: VectorDescription) -> DescribedVe
         examples=tuple(
             _work_out(profile, vector.name, text, tokens) for text, tokens in vector.examples
         ),
+        ranges=tuple(NamedRange(least=each.least, word=each.word) for each in vector.ranges),
     )
 
 
 def _work_out(profile: Profile, vector: str, text: str, tokens: float | None) -> WorkedExample:
     scored = score(text, output_tokens=tokens, profile=profile)
+    fact = scored.evidence.facts.get(vector)
     return WorkedExample(
         text=text,
         output_tokens=tokens,
         score=scored[vector],
-        arithmetic=scored.evidence.arithmetic.get(vector),
+        arithmetic=fact.sentence if fact else None,
+        word=fact.word if fact else None,
     )

@@ -1,28 +1,38 @@
-// A response with its markers and its final sentence marked in place.
+// A response with the spans of its evidence marked in place, as the legend of its profile says.
 
 import { element } from "./dom.js";
 
-const KNOWN_KINDS = new Set(["exploratory", "directive"]);
+const MARKS = new Set(["raises", "lowers", "neutral", "passage"]);
 
-export function classOfKind(kind) {
-  return KNOWN_KINDS.has(kind) ? kind : "other";
+/** The kinds of spans by their key: those of the legend, then any others that `evidence` has. */
+export function kindsOf(evidence, legend) {
+  const kinds = new Map(legend.map((each) => [each.kind, each]));
+  for (const { kind } of evidence.spans) {
+    if (!kinds.has(kind)) kinds.set(kind, { kind, name: kind, mark: "neutral" });
+  }
+  return kinds;
 }
 
-/** The text as nodes. Positions in `evidence` count code points, the end exclusive. */
-export function markedText(text, evidence) {
+/** `content` marked as a span of this kind. */
+export function marked({ name, mark }, content) {
+  const look = MARKS.has(mark) ? mark : "neutral";
+  return element(look === "passage" ? "span" : "mark", { class: look, title: name }, content);
+}
+
+/** The text as nodes. Positions in `evidence` count code points, the end exclusive; spans may overlap. */
+export function markedText(text, evidence, legend) {
   const letters = Array.from(text);
-  const last = evidence.final_sentence;
+  const kinds = kindsOf(evidence, legend);
   const cuts = new Set([0, letters.length]);
-  for (const span of [...evidence.markers, ...(last ? [last] : [])]) cuts.add(span.start).add(span.end);
+  for (const span of evidence.spans) cuts.add(span.start).add(span.end);
   const places = [...cuts].sort((a, b) => a - b);
-  const markers = [...evidence.markers];
+  const coming = [...evidence.spans].sort((a, b) => b.start - a.start);
+  let open = [];
   return places.slice(0, -1).map((start, index) => {
-    const end = places[index + 1];
-    const part = letters.slice(start, end).join("");
-    while (markers.length && markers[0].end <= start) markers.shift();
-    const marker = markers.length && markers[0].start <= start ? markers[0] : null;
-    const inner = marker ? element("mark", { class: classOfKind(marker.kind), title: marker.kind }, part) : part;
-    const final = last && start >= last.start && end <= last.end;
-    return final ? element("span", { class: "final" }, inner) : element("span", {}, inner);
+    while (coming.length && coming.at(-1).start <= start) open.push(coming.pop());
+    open = open.filter((span) => span.end > start);
+    const part = letters.slice(start, places[index + 1]).join("");
+    const innermostFirst = [...open].sort((a, b) => a.end - a.start - (b.end - b.start));
+    return innermostFirst.reduce((inner, span) => marked(kinds.get(span.kind), inner), element("span", {}, part));
   });
 }

@@ -3,21 +3,26 @@
 import { ApiProblem, read, send } from "./api.js";
 import { byId, element, say, toggle } from "./dom.js";
 import { score } from "./format.js";
-import { classOfKind, markedText } from "./marked_text.js";
+import { kindsOf, marked, markedText } from "./marked_text.js";
 
 const TYPING_PAUSE_MS = 300;
 const STATUSES = ["ok", "truncated", "refused", "empty", "error"];
 let pending = null;
 let pause = null;
 let vectors = [];
+let legend = [];
 
-function example({ text, output_tokens: tokens, score: value, arithmetic }) {
+function inWords(word, sentence) {
+  return word ? `${word}: ${sentence}` : sentence;
+}
+
+function example({ text, output_tokens: tokens, score: value, arithmetic, word }) {
   const counted = tokens === null ? null : element("small", { class: "quiet" }, ` ${tokens} tokens`);
   return element(
     "tr",
     {},
     element("td", {}, element("q", {}, text), counted),
-    element("td", { class: "arithmetic" }, arithmetic ?? ""),
+    element("td", { class: "arithmetic" }, inWords(word, arithmetic ?? "")),
     element("td", { class: "figure" }, score(value)),
   );
 }
@@ -51,6 +56,7 @@ async function showProfile() {
     const { data } = await read("/api/profiles");
     const profile = data.profiles.find((each) => each.canonical) ?? data.profiles[0];
     vectors = profile.vectors.map((vector) => vector.name);
+    legend = profile.legend;
     byId("profile").replaceChildren(
       ...profile.vectors.map(describedVector),
       element("p", { class: "weighing" }, weighing(profile)),
@@ -70,19 +76,18 @@ function sum(name, value, arithmetic, kind = "") {
 
 function showScore(text, answer) {
   const { evidence } = answer;
-  byId("marked").replaceChildren(...markedText(text, evidence));
-  const kinds = [...new Set(["exploratory", "directive", ...evidence.markers.map((marker) => marker.kind)])];
-  const numberOf = (kind) => evidence.markers.filter((marker) => marker.kind === kind).length;
+  byId("marked").replaceChildren(...markedText(text, evidence, legend));
+  const numberOf = ({ kind, mark }) => (mark === "passage" ? "" : ` ${evidence.spans.filter((span) => span.kind === kind).length}`);
   byId("marks").replaceChildren(
-    ...kinds.map((kind) => element("li", {}, element("mark", { class: classOfKind(kind) }, kind), ` ${numberOf(kind)}`)),
-    element("li", {}, element("span", { class: "final" }, "final sentence")),
+    ...[...kindsOf(evidence, legend).values()].map((kind) => element("li", {}, marked(kind, kind.name), numberOf(kind))),
   );
-  const names = vectors.length ? vectors : Object.keys(evidence.arithmetic);
+  const names = vectors.length ? vectors : Object.keys(evidence.facts);
+  const arithmetic = (name) => inWords(evidence.facts[name]?.word, evidence.facts[name]?.sentence ?? "");
   const scored = answer.overall !== null;
   const sums = element(
     "dl",
     { class: "sums" },
-    ...names.flatMap((name) => sum(name, answer[name], scored ? evidence.arithmetic[name] ?? "" : "")),
+    ...names.flatMap((name) => sum(name, answer[name], scored ? arithmetic(name) : "")),
     ...sum("overall", answer.overall, scored ? `mean of ${names.map((name) => score(answer[name])).join(", ")}` : "", "total"),
   );
   const told = scored ? evidence.notes : [`Status “${answer.status}”: unscored, which is not zero.`];

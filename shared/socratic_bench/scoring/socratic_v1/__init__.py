@@ -1,0 +1,1 @@
+"""Profile `socratic-v1`, the canonical one: verbosity, exploratory, interrogative."""
