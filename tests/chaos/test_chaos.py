@@ -15,7 +15,6 @@ from pathlib import Path
 import pytest
 
 from socratic_bench.concurrency.cancellation import cancelled
-from socratic_bench.consuming.dispatch import to_message
 from socratic_bench.consuming.queues import (
     CURATOR_RESPONSE_SCORED,
     CURATOR_RUN_FAILED,
@@ -26,6 +25,7 @@ from socratic_bench.consuming.queues import (
 from socratic_bench.domain.manifest import Experiment, Limits, Manifest, TutorModel
 from socratic_bench.errors import BrokerUnavailable, StoreUnavailable
 from socratic_bench.events.codec import Event
+from socratic_bench.events.message import to_message
 from socratic_bench.planning.plan import publish_plan
 from socratic_bench.planning.scenario_packs import load_pack
 from socratic_bench.ports.store import Store

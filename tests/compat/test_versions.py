@@ -22,7 +22,7 @@ from socratic_bench.consuming.queues import BROADCASTS, WORK_QUEUES
 from socratic_bench.domain.manifest import Experiment, Manifest, TutorModel
 from socratic_bench.domain.scenario import Scenario
 from socratic_bench.events.codec import decode, encode
-from socratic_bench.ports.broker import Message
+from socratic_bench.events.message import Message
 from socratic_bench.reporting.verification import verify
 from socratic_bench.scoring.profiles import CANONICAL, profile_named
 from socratic_curator.bootstrap import curator_workers

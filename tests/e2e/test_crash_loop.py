@@ -9,7 +9,6 @@ from datetime import UTC, datetime
 import pytest
 
 from socratic_bench.addresses import open_broker
-from socratic_bench.consuming.dispatch import to_message
 from socratic_bench.consuming.queues import (
     BROADCASTS,
     CURATOR_RESPONSE_SCORED,
@@ -19,6 +18,7 @@ from socratic_bench.consuming.queues import (
 from socratic_bench.domain.response import Response
 from socratic_bench.domain.run import Run
 from socratic_bench.events.codec import decode
+from socratic_bench.events.message import to_message
 from socratic_bench.events.response_recorded import ResponseRecorded
 from socratic_bench.events.response_scored import ResponseScored
 from socratic_bench.ports.broker import SUSPECT_AFTER, Broker, ended_alone

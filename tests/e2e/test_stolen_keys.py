@@ -19,10 +19,10 @@ import asyncpg
 import pytest
 
 from socratic_bench.addresses import open_broker, open_store
-from socratic_bench.consuming.dispatch import to_message
 from socratic_bench.consuming.queues import BROADCASTS, WORK_QUEUES
 from socratic_bench.domain.manifest import Experiment, Manifest, TutorModel
 from socratic_bench.domain.scenario import Scenario
+from socratic_bench.events.message import to_message
 from socratic_bench.events.run_requested import RunRequested
 from tests.e2e.service_processes import ServiceProcess, all_ready
 from tests.integration.models.raw_server import (

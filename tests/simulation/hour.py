@@ -15,15 +15,15 @@ from pathlib import Path
 from socratic_bench.adapters.memory.broker import MemoryBroker
 from socratic_bench.adapters.memory.consumer import MemoryConsumer
 from socratic_bench.adapters.sql.store import SqlStore
-from socratic_bench.consuming.dispatch import to_message
 from socratic_bench.consuming.queues import BROADCASTS, RUNNER_RUN_REQUESTED, WORK_QUEUES
 from socratic_bench.consuming.worker import Worker
 from socratic_bench.domain.manifest import Experiment
 from socratic_bench.events.codec import Event
+from socratic_bench.events.message import Message, to_message
 from socratic_bench.hosting.running_models import RunningModels
 from socratic_bench.planning.plan import publish_plan
 from socratic_bench.planning.reconciler import Reconciler, reconciling
-from socratic_bench.ports.broker import Delivery, Message
+from socratic_bench.ports.broker import Delivery
 from socratic_curator.bootstrap import curator_workers
 from socratic_curator.settings import CuratorSettings
 from socratic_judge.bootstrap import judge_worker

@@ -16,7 +16,6 @@ from dataclasses import dataclass, field
 from socratic_bench.adapters.memory.broker import MemoryBroker
 from socratic_bench.adapters.system.clock import SystemClock
 from socratic_bench.concurrency.retry_policy import RetryPolicy
-from socratic_bench.consuming.dispatch import to_message
 from socratic_bench.consuming.queues import BROADCASTS, WORK_QUEUES
 from socratic_bench.consuming.waits import Waits, gravest
 from socratic_bench.consuming.worker import Worker
@@ -24,6 +23,7 @@ from socratic_bench.domain.experiment_state import ExperimentState
 from socratic_bench.domain.manifest import Experiment
 from socratic_bench.errors import StoreNotWritable, StoreUnavailable
 from socratic_bench.events.codec import Event
+from socratic_bench.events.message import to_message
 from socratic_bench.hosting.failures import first_cause
 from socratic_bench.hosting.owners import new_owner
 from socratic_bench.planning.plan import PlanCounts, publish_plan

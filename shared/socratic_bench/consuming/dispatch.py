@@ -38,8 +38,9 @@ from socratic_bench.errors import (
     StoreRefused,
     StoreUnavailable,
 )
-from socratic_bench.events.codec import Event, decode, encode
-from socratic_bench.ports.broker import Delivery, Message
+from socratic_bench.events.codec import Event, decode
+from socratic_bench.events.message import to_message
+from socratic_bench.ports.broker import Delivery
 
 log = structlog.get_logger(__name__)
 
@@ -61,19 +62,6 @@ UNAVAILABLE: Final = (StoreUnavailable, BrokerError)
 
 Put = Callable[[Ready], None]
 OnDecoded = Callable[[Iterable[datetime]], None]
-
-
-def to_message(event: Event) -> Message:
-    """The event, encoded, with what a broker needs to know of it."""
-    return Message(
-        event.id,
-        event.type,
-        event.partitionkey,
-        encode(event),
-        event.source,
-        event.subject,
-        event.correlationid,
-    )
 
 
 @dataclass(slots=True)

@@ -12,7 +12,7 @@ from socratic_bench.concurrency.retry_policy import RetryPolicy
 from socratic_bench.consuming.settlements import Settlement
 from socratic_bench.consuming.waits import Waits
 from socratic_bench.errors import BrokerClosed, BrokerError
-from socratic_bench.ports.broker import Message
+from socratic_bench.events.message import Message
 
 log = structlog.get_logger(__name__)
 

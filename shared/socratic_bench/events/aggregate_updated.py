@@ -8,9 +8,10 @@ from typing import Annotated, Final, Literal
 from pydantic import BaseModel, ConfigDict, FailFast, Field
 
 from socratic_bench.domain.identifiers import content_name
-from socratic_bench.events.envelope import Envelope, event_id
+from socratic_bench.events.envelope import Envelope, about_experiment, only_value
 
-TYPE: Final = "org.socratic-bench.aggregate.updated.v1"
+Type = Literal["org.socratic-bench.aggregate.updated.v1"]
+TYPE: Final[Type] = only_value(Type)
 
 
 class AggregateUpdatedData(BaseModel):
@@ -28,18 +29,11 @@ class AggregateUpdatedData(BaseModel):
 class AggregateUpdated(Envelope):
     """Cells of an experiment were brought up to date."""
 
-    type: Literal["org.socratic-bench.aggregate.updated.v1"] = TYPE
+    type: Type = TYPE
     data: AggregateUpdatedData
 
     @classmethod
     def of(cls, data: AggregateUpdatedData, *, source: str, time: datetime) -> AggregateUpdated:
         content = content_name("content", data.model_dump(mode="json"))
-        return cls(
-            id=event_id("aggregate.updated", data.experiment_id, content),
-            source=source,
-            subject=data.experiment_id,
-            time=time,
-            partitionkey=data.experiment_id,
-            correlationid=data.experiment_id,
-            data=data,
-        )
+        about = about_experiment(TYPE, data.experiment_id, content, source=source, time=time)
+        return cls(**about, data=data)

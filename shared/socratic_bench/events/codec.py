@@ -2,19 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Final
+from typing import Annotated, Final, get_args
 
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 
 from socratic_bench.errors import InvalidEvent
-from socratic_bench.events import (
-    aggregate_updated,
-    experiment_completed,
-    response_recorded,
-    response_scored,
-    run_failed,
-    run_requested,
-)
 from socratic_bench.events.aggregate_updated import AggregateUpdated
 from socratic_bench.events.experiment_completed import ExperimentCompleted
 from socratic_bench.events.response_recorded import ResponseRecorded
@@ -36,14 +28,7 @@ _EVENT: TypeAdapter[Event] = TypeAdapter(
     Annotated[Event, Field(discriminator="type")], config=ConfigDict(cache_strings="keys")
 )
 
-EVENT_TYPES = (
-    run_requested.TYPE,
-    response_recorded.TYPE,
-    response_scored.TYPE,
-    run_failed.TYPE,
-    aggregate_updated.TYPE,
-    experiment_completed.TYPE,
-)
+EVENT_TYPES: Final = tuple(event.model_fields["type"].default for event in get_args(Event))
 
 
 MOST_BYTES: Final = 64 * 1024 * 1024

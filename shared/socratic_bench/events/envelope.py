@@ -7,9 +7,14 @@ model); `correlationid` names the experiment, `causationid` the event that led t
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Literal
+from typing import Any, Final, Literal, TypedDict, get_args
 
 from pydantic import BaseModel, ConfigDict, Field
+
+from socratic_bench.domain.run import Run
+
+PREFIX: Final = "org.socratic-bench."
+"""The begin of every type; a kind, such as `run.failed`, and a version follow."""
 
 
 class Envelope(BaseModel):
@@ -36,6 +41,64 @@ class Envelope(BaseModel):
     causationid: str | None = None
 
 
-def event_id(kind: str, *key: str | int) -> str:
-    """The id of a fact: its kind and what identifies it, never the clock."""
-    return "/".join((kind, *map(str, key)))
+class Attributes(TypedDict):
+    """The attributes of one event that its type and its data do not say."""
+
+    id: str
+    source: str
+    subject: str
+    time: datetime
+    partitionkey: str
+    correlationid: str
+    causationid: str | None
+
+
+def only_value(literal: Any) -> Any:
+    """The value of a Literal type with one value."""
+    [value] = get_args(literal)
+    return value
+
+
+def kind_of(event_type: str) -> str:
+    """The short name of an event type, without prefix and version: `run.failed`."""
+    return event_type.removeprefix(PREFIX).rpartition(".")[0]
+
+
+def about_run(
+    event_type: str,
+    run: Run,
+    *key: str | int,
+    source: str,
+    time: datetime,
+    cause: str | None = None,
+) -> Attributes:
+    """The attributes of a fact about a run; `key` tells it from others of its type and run."""
+    return Attributes(
+        id=_event_id(event_type, run.run_id, *key),
+        source=source,
+        subject=run.run_id,
+        time=time,
+        partitionkey=run.model_id,
+        correlationid=run.experiment_id,
+        causationid=cause,
+    )
+
+
+def about_experiment(
+    event_type: str, experiment_id: str, *key: str, source: str, time: datetime
+) -> Attributes:
+    """The attributes of a fact about an experiment; `key` tells it from others of its type."""
+    return Attributes(
+        id=_event_id(event_type, experiment_id, *key),
+        source=source,
+        subject=experiment_id,
+        time=time,
+        partitionkey=experiment_id,
+        correlationid=experiment_id,
+        causationid=None,
+    )
+
+
+def _event_id(event_type: str, *key: str | int) -> str:
+    """The id of a fact: its kind and the key that identifies it, never the clock."""
+    return "/".join((kind_of(event_type), *map(str, key)))

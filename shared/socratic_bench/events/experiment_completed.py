@@ -7,9 +7,10 @@ from typing import Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from socratic_bench.events.envelope import Envelope, event_id
+from socratic_bench.events.envelope import Envelope, about_experiment, only_value
 
-TYPE: Final = "org.socratic-bench.experiment.completed.v1"
+Type = Literal["org.socratic-bench.experiment.completed.v1"]
+TYPE: Final[Type] = only_value(Type)
 
 
 class ExperimentCompletedData(BaseModel):
@@ -25,19 +26,12 @@ class ExperimentCompletedData(BaseModel):
 class ExperimentCompleted(Envelope):
     """Every planned run of an experiment is scored, unscorable or failed."""
 
-    type: Literal["org.socratic-bench.experiment.completed.v1"] = TYPE
+    type: Type = TYPE
     data: ExperimentCompletedData
 
     @classmethod
     def of(
         cls, data: ExperimentCompletedData, *, source: str, time: datetime
     ) -> ExperimentCompleted:
-        return cls(
-            id=event_id("experiment.completed", data.experiment_id),
-            source=source,
-            subject=data.experiment_id,
-            time=time,
-            partitionkey=data.experiment_id,
-            correlationid=data.experiment_id,
-            data=data,
-        )
+        about = about_experiment(TYPE, data.experiment_id, source=source, time=time)
+        return cls(**about, data=data)

@@ -5,27 +5,20 @@ from __future__ import annotations
 from typing import Final, Literal
 
 from socratic_bench.domain.response import Response
-from socratic_bench.events.envelope import Envelope, event_id
+from socratic_bench.events.envelope import Envelope, about_run, only_value
 
-TYPE: Final = "org.socratic-bench.response.recorded.v1"
+Type = Literal["org.socratic-bench.response.recorded.v1"]
+TYPE: Final[Type] = only_value(Type)
 
 
 class ResponseRecorded(Envelope):
     """A tutor's response is stored; it carries all that any profile looks at."""
 
-    type: Literal["org.socratic-bench.response.recorded.v1"] = TYPE
+    type: Type = TYPE
     data: Response
 
     @classmethod
     def of(cls, response: Response, *, source: str, cause: str | None = None) -> ResponseRecorded:
-        run = response.run
-        return cls(
-            id=event_id("response.recorded", run.run_id, response.turn, response.profile),
-            source=source,
-            subject=run.run_id,
-            time=response.recorded_at,
-            partitionkey=run.model_id,
-            correlationid=run.experiment_id,
-            causationid=cause,
-            data=response,
-        )
+        key, time = (response.turn, response.profile), response.recorded_at
+        about = about_run(TYPE, response.run, *key, source=source, time=time, cause=cause)
+        return cls(**about, data=response)

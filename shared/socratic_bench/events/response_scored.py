@@ -6,29 +6,22 @@ from datetime import datetime
 from typing import Final, Literal
 
 from socratic_bench.domain.score import ScoredResponse
-from socratic_bench.events.envelope import Envelope, event_id
+from socratic_bench.events.envelope import Envelope, about_run, only_value
 
-TYPE: Final = "org.socratic-bench.response.scored.v1"
+Type = Literal["org.socratic-bench.response.scored.v1"]
+TYPE: Final[Type] = only_value(Type)
 
 
 class ResponseScored(Envelope):
     """A response was scored, or found unscorable: unscored is not zero."""
 
-    type: Literal["org.socratic-bench.response.scored.v1"] = TYPE
+    type: Type = TYPE
     data: ScoredResponse
 
     @classmethod
     def of(
         cls, scored: ScoredResponse, *, source: str, time: datetime, cause: str | None = None
     ) -> ResponseScored:
-        run = scored.run
-        return cls(
-            id=event_id("response.scored", run.run_id, scored.turn, scored.profile),
-            source=source,
-            subject=run.run_id,
-            time=time,
-            partitionkey=run.model_id,
-            correlationid=run.experiment_id,
-            causationid=cause,
-            data=scored,
-        )
+        key = scored.turn, scored.profile
+        about = about_run(TYPE, scored.run, *key, source=source, time=time, cause=cause)
+        return cls(**about, data=scored)

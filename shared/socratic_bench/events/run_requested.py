@@ -8,9 +8,10 @@ from typing import Final, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from socratic_bench.domain.run import Run
-from socratic_bench.events.envelope import Envelope, event_id
+from socratic_bench.events.envelope import Envelope, about_run, only_value
 
-TYPE: Final = "org.socratic-bench.run.requested.v1"
+Type = Literal["org.socratic-bench.run.requested.v1"]
+TYPE: Final[Type] = only_value(Type)
 
 
 class RunRequestedData(BaseModel):
@@ -26,18 +27,11 @@ class RunRequestedData(BaseModel):
 class RunRequested(Envelope):
     """A run was planned and is to be carried out."""
 
-    type: Literal["org.socratic-bench.run.requested.v1"] = TYPE
+    type: Type = TYPE
     data: RunRequestedData
 
     @classmethod
     def of(cls, run: Run, *, source: str, time: datetime, retry: int = 0) -> RunRequested:
         again = (str(retry),) if retry else ()
-        return cls(
-            id=event_id("run.requested", run.run_id, *again),
-            source=source,
-            subject=run.run_id,
-            time=time,
-            partitionkey=run.model_id,
-            correlationid=run.experiment_id,
-            data=RunRequestedData(run=run, retry=retry or None),
-        )
+        about = about_run(TYPE, run, *again, source=source, time=time)
+        return cls(**about, data=RunRequestedData(run=run, retry=retry or None))

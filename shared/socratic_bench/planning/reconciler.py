@@ -25,7 +25,6 @@ from uuid import uuid4
 
 import structlog
 
-from socratic_bench.consuming.dispatch import to_message
 from socratic_bench.consuming.queues import (
     CURATOR_RESPONSE_SCORED,
     CURATOR_RUN_FAILED,
@@ -38,6 +37,7 @@ from socratic_bench.domain.run import batches
 from socratic_bench.errors import BrokerError, ExperimentStopped, StoreError, StoreUnreadable
 from socratic_bench.events.codec import Event
 from socratic_bench.events.experiment_completed import ExperimentCompleted, ExperimentCompletedData
+from socratic_bench.events.message import to_message
 from socratic_bench.events.response_recorded import ResponseRecorded
 from socratic_bench.events.run_failed import RunFailed
 from socratic_bench.events.run_requested import RunRequested

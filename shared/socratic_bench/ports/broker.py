@@ -26,6 +26,8 @@ from dataclasses import dataclass
 from math import inf
 from typing import Final, NamedTuple, Protocol
 
+from socratic_bench.events.message import Message
+
 SUSPECT_AFTER: Final = 5
 """How often a message is redelivered unsettled until it is handed out alone, and alone again until
 it is a dead letter."""
@@ -67,21 +69,6 @@ class WorkQueue:
     """How many messages may travel together, at most, where that makes a broker faster; of one
     group only, if the groups are kept apart. A batch is redelivered as a whole, is one message to
     `Broker.depth`, and is held in one consumer's hand until all of it is settled."""
-
-
-class Message(NamedTuple):
-    """An encoded event on its way."""
-
-    id: str
-    """The id of what the message says: the same for every copy and every redelivery."""
-
-    type: str
-    group: str
-    body: bytes
-    source: str = ""
-    subject: str = ""
-    correlation: str = ""
-    """This and the two before are shown to people, and need not come back with a delivery."""
 
 
 class Delivery(NamedTuple):

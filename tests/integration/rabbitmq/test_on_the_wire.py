@@ -15,9 +15,9 @@ from yarl import URL
 
 from socratic_bench.adapters.rabbitmq import topology
 from socratic_bench.adapters.rabbitmq.broker import RabbitMQBroker
-from socratic_bench.consuming.dispatch import to_message
 from socratic_bench.domain.run import Run
 from socratic_bench.errors import BrokerError
+from socratic_bench.events.message import to_message
 from socratic_bench.events.run_requested import TYPE, RunRequested
 from socratic_bench.ports.broker import WorkQueue
 from tests.contract.broker.traffic import Traffic, message

@@ -9,7 +9,8 @@ import pytest
 
 from socratic_bench.adapters.memory.broker import MemoryBroker
 from socratic_bench.errors import BrokerError, InvalidInput
-from socratic_bench.ports.broker import Consumer, Delivery, Message, WorkQueue
+from socratic_bench.events.message import Message
+from socratic_bench.ports.broker import Consumer, Delivery, WorkQueue
 from tests.waiting import waiting_for
 
 QUEUE = WorkQueue("judge-response", "response.v1")

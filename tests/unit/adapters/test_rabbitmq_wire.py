@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from socratic_bench.adapters.rabbitmq.wire import batches, from_amqp, to_amqp
-from socratic_bench.ports.broker import Message
+from socratic_bench.events.message import Message
 
 TEXT = st.text(max_size=40)
 MESSAGES = st.tuples(TEXT.filter(bool), st.just("t.v1"), TEXT, st.binary(max_size=200)).map(

@@ -15,7 +15,7 @@ import structlog
 from socratic_bench.adapters.memory.broker import MemoryBroker
 from socratic_bench.adapters.sql.store import SqlStore
 from socratic_bench.consuming.queues import BROADCASTS, WORK_QUEUES
-from socratic_bench.ports.broker import Message
+from socratic_bench.events.message import Message
 from socratic_cli.cli import main
 from socratic_cli.options import broker as broker_option
 

@@ -8,12 +8,12 @@ from decimal import Decimal
 
 import pytest
 
-from socratic_bench.consuming.dispatch import to_message
 from socratic_bench.consuming.queues import BROADCASTS
 from socratic_bench.domain.cell import fold
 from socratic_bench.domain.money import Price
 from socratic_bench.errors import BrokerUnavailable, StoreUnavailable
 from socratic_bench.events.aggregate_updated import AggregateUpdated, AggregateUpdatedData
+from socratic_bench.events.message import to_message
 from socratic_bench.ports.leases import Spending
 from socratic_bench.ports.store import Progress
 from socratic_cli.commands.control import watch as watching

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from socratic_bench.concurrency.retry_policy import RetryPolicy
-from socratic_bench.consuming.dispatch import REDELIVERY_DELAY, Dispatcher, to_message
+from socratic_bench.consuming.dispatch import REDELIVERY_DELAY, Dispatcher
 from socratic_bench.consuming.outcomes import Emit, Failed, Handled, Postponed, Rejected
 from socratic_bench.consuming.publication import Ready
 from socratic_bench.consuming.settlements import Ack, DeadLetterIt, RetryLater
@@ -21,9 +21,10 @@ from socratic_bench.errors import (
     StoreUnavailable,
     UnroutableMessage,
 )
+from socratic_bench.events.message import Message, to_message
 from socratic_bench.events.response_recorded import ResponseRecorded
 from socratic_bench.events.run_requested import RunRequested
-from socratic_bench.ports.broker import Delivery, Message
+from socratic_bench.ports.broker import Delivery
 from tests.unit.events.examples import RUN, TIME, example_events
 from tests.waiting import waiting_for
 

@@ -8,7 +8,7 @@ import pytest
 
 from socratic_bench.adapters.memory.broker import MemoryBroker
 from socratic_bench.concurrency.retry_policy import RetryPolicy
-from socratic_bench.consuming.dispatch import Dispatcher, to_message
+from socratic_bench.consuming.dispatch import Dispatcher
 from socratic_bench.consuming.outcomes import Handled, Postponed, Rejected
 from socratic_bench.consuming.queues import JUDGE_RESPONSE_RECORDED, RUNNER_RUN_REQUESTED
 from socratic_bench.consuming.worker import Intake, Worker
@@ -19,6 +19,7 @@ from socratic_bench.errors import (
     DeliveryLost,
     StoreUnavailable,
 )
+from socratic_bench.events.message import to_message
 from socratic_bench.events.run_requested import RunRequested
 from tests.unit.events.examples import RUN, TIME, example_events
 from tests.waiting import waiting_for

@@ -8,7 +8,7 @@ import pytest
 
 from socratic_bench.adapters.memory.broker import MemoryBroker
 from socratic_bench.adapters.sql.store import SqlStore
-from socratic_bench.consuming.dispatch import Dispatcher, to_message
+from socratic_bench.consuming.dispatch import Dispatcher
 from socratic_bench.consuming.outcomes import Handled, Rejected
 from socratic_bench.consuming.queues import JUDGE_RESPONSE_RECORDED
 from socratic_bench.consuming.worker import Intake, Worker
@@ -19,6 +19,7 @@ from socratic_bench.errors import (
     StoreNotWritable,
     StoreUnavailable,
 )
+from socratic_bench.events.message import to_message
 from socratic_bench.events.response_recorded import ResponseRecorded
 from socratic_bench.hosting.failures import CannotStart, first_cause
 from socratic_bench.hosting.workers import host_workers

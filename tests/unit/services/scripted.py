@@ -10,7 +10,6 @@ from typing import NamedTuple
 from socratic_bench.adapters.memory.broker import MemoryBroker
 from socratic_bench.adapters.system.clock import SystemClock
 from socratic_bench.concurrency.retry_policy import RetryPolicy
-from socratic_bench.consuming.dispatch import to_message
 from socratic_bench.consuming.outcomes import Emit, Work
 from socratic_bench.consuming.queues import BROADCASTS, RUNNER_RUN_REQUESTED, WORK_QUEUES
 from socratic_bench.consuming.waits import Waits
@@ -19,6 +18,7 @@ from socratic_bench.domain.money import Price
 from socratic_bench.domain.response import Usage
 from socratic_bench.domain.scenario import Scenario
 from socratic_bench.events.codec import decode
+from socratic_bench.events.message import to_message
 from socratic_bench.events.run_failed import RunFailed
 from socratic_bench.events.run_requested import RunRequested
 from socratic_bench.ports.models import Reply

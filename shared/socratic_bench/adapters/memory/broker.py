@@ -17,7 +17,8 @@ from socratic_bench.adapters.memory.listener import MemoryListener
 from socratic_bench.adapters.memory.queue import MemoryQueue
 from socratic_bench.concurrency.waiting_line import WaitingLine
 from socratic_bench.errors import BrokerClosed, BrokerError, UnroutableMessage
-from socratic_bench.ports.broker import DeadLetter, Message, WorkQueue
+from socratic_bench.events.message import Message
+from socratic_bench.ports.broker import DeadLetter, WorkQueue
 
 
 @dataclass(slots=True)

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from socratic_bench.concurrency.waiting_line import WaitingLine
 from socratic_bench.errors import BrokerClosed
-from socratic_bench.ports.broker import Message
+from socratic_bench.events.message import Message
 
 
 class MemoryListener:

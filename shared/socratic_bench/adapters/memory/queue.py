@@ -10,7 +10,8 @@ from typing import NamedTuple
 
 from socratic_bench.concurrency.round_robin import RoundRobin
 from socratic_bench.concurrency.waiting_line import WaitingLine
-from socratic_bench.ports.broker import SUSPECT_AFTER, DeadLetter, Delivery, Message, ended_alone
+from socratic_bench.events.message import Message
+from socratic_bench.ports.broker import SUSPECT_AFTER, DeadLetter, Delivery, ended_alone
 
 
 class Waiting(NamedTuple):

@@ -24,7 +24,8 @@ from socratic_bench.adapters.rabbitmq.routing import Routing
 from socratic_bench.adapters.rabbitmq.watch import Watch
 from socratic_bench.adapters.rabbitmq.wire import batches, to_amqp
 from socratic_bench.errors import BrokerClosed, BrokerError, UnroutableMessage
-from socratic_bench.ports.broker import DeadLetter, Message, WorkQueue
+from socratic_bench.events.message import Message
+from socratic_bench.ports.broker import DeadLetter, WorkQueue
 
 UNUSED_SECONDS: Final = 5.0
 """Seconds that consumers have to leave a group queue before the broker deletes it. A consumer that

@@ -34,7 +34,8 @@ from socratic_bench.adapters.rabbitmq.wire import (
 from socratic_bench.concurrency.cancellation import cancelled
 from socratic_bench.concurrency.deadlines import wait_at_most
 from socratic_bench.errors import BrokerClosed, BrokerError, DeliveryLost
-from socratic_bench.ports.broker import SUSPECT_AFTER, Message, WorkQueue, alone_for, ended_alone
+from socratic_bench.events.message import Message
+from socratic_bench.ports.broker import SUSPECT_AFTER, WorkQueue, alone_for, ended_alone
 
 log = structlog.get_logger(__name__)
 

@@ -18,7 +18,7 @@ from socratic_bench.concurrency.cancellation import cancelled
 from socratic_bench.concurrency.deadlines import wait_at_most
 from socratic_bench.concurrency.waiting_line import WaitingLine
 from socratic_bench.errors import BrokerClosed, BrokerError
-from socratic_bench.ports.broker import Message
+from socratic_bench.events.message import Message
 
 log = structlog.get_logger(__name__)
 

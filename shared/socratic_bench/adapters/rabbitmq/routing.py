@@ -10,7 +10,8 @@ from socratic_bench.adapters.rabbitmq import topology
 from socratic_bench.adapters.rabbitmq.group_queues import GroupQueues
 from socratic_bench.adapters.rabbitmq.publisher import Outgoing, Publisher
 from socratic_bench.adapters.rabbitmq.wire import batches, to_amqp
-from socratic_bench.ports.broker import Message, WorkQueue
+from socratic_bench.events.message import Message
+from socratic_bench.ports.broker import WorkQueue
 
 
 class Routing:

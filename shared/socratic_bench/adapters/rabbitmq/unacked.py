@@ -13,7 +13,8 @@ from aio_pika.abc import AbstractIncomingMessage
 from socratic_bench.concurrency.round_robin import RoundRobin
 from socratic_bench.consuming.seclusion import Seclusion
 from socratic_bench.errors import DeliveryLost
-from socratic_bench.ports.broker import Delivery, Message
+from socratic_bench.events.message import Message
+from socratic_bench.ports.broker import Delivery
 
 
 @dataclass(slots=True, eq=False)
