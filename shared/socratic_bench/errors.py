@@ -11,6 +11,7 @@
     │   ├── UnlistedEndpoint    an address that may not be called, or not with this key
     │   ├── MissingExtra        an optional dependency that is not installed
     │   ├── BrokenPlugin        an installed plug-in that cannot be used
+    │   ├── BrokenProfile       a profile whose figures are no scores
     │   └── UnknownExperiment   an experiment the store does not have
     ├── ModelCallFailed         a provider did not give a response
     │   └── ModelUnusable       nor will it give any other until somebody acts
@@ -102,6 +103,10 @@ class MissingExtra(InvalidInput):
 
 class BrokenPlugin(InvalidInput):
     """An installed plug-in cannot be used; the message names its distribution."""
+
+
+class BrokenProfile(InvalidInput):
+    """A profile measured something that is no score; the message names profile and vector."""
 
 
 class FailureKind(StrEnum):

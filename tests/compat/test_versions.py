@@ -24,7 +24,8 @@ from socratic_bench.domain.scenario import Scenario
 from socratic_bench.events.codec import decode, encode
 from socratic_bench.events.message import Message
 from socratic_bench.reporting.verification import verify
-from socratic_bench.scoring.profiles import CANONICAL, profile_named
+from socratic_bench.scoring.profile import CANONICAL
+from socratic_bench.scoring.profiles import profile_named
 from socratic_curator.bootstrap import curator_workers
 from socratic_curator.settings import CuratorSettings
 from socratic_judge.bootstrap import judge_worker

@@ -13,7 +13,7 @@ from socratic_bench.domain.run import Run, RunFailure
 from socratic_bench.domain.scenario import DIMENSIONS, Scenario
 from socratic_bench.domain.score import ScoredResponse
 from socratic_bench.ports.store import Store
-from socratic_bench.scoring.profiles import CANONICAL
+from socratic_bench.scoring.profile import CANONICAL
 from socratic_bench.scoring.statuses import Status
 
 REPEATS = 3

@@ -7,9 +7,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from socratic_bench.errors import BrokenProfile
 from socratic_bench.scoring.legacy import is_legacy, on_unit_scale
 from socratic_bench.scoring.score import Score
 from socratic_bench.scoring.score import score as score_text
+from socratic_cli.conversations import earlier_turns_of, of_chat, student_message_of
 from socratic_cli.transcript_files import TEXT_KEYS, Entry, entries, keys_named
 
 CONVERTED = "converted"
@@ -54,13 +56,15 @@ def scored_lines(
 def _scored_record(entry: Entry, record: Mapping[str, Any], profile: str) -> ScoredLine:
     text = ""
     try:
+        if "messages" in record and not any(isinstance(record.get(k), str) for k in TEXT_KEYS):
+            record = {**record, **of_chat(record["messages"])}
         found = next((record[key] for key in TEXT_KEYS if key in record), None)
         if found is None and is_legacy(record):
             return ScoredLine(entry.number, "", _named(record, _converted(record)))
         text = _text(found, record)
         figures = _score_of(record, text, profile).as_dict()
         return ScoredLine(entry.number, text, _named(record, figures))
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, BrokenProfile) as error:
         return _failed(entry, text, profile, str(error), record)
 
 
@@ -99,6 +103,8 @@ def _score_of(record: Mapping[str, Any], text: str, profile: str) -> Score:
         output_tokens=tokens,
         status=record.get("status", "ok"),
         dimension=dimension if isinstance(dimension, str) else None,
+        student_message=student_message_of(record),
+        earlier_turns=earlier_turns_of(record),
         profile=profile,
     )
 

@@ -7,13 +7,28 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, Field, RootModel, SkipValidation
 
 from socratic_api.problems import Problem
-from socratic_bench.scoring.profiles import CANONICAL
+from socratic_bench.scoring.profile import CANONICAL
 from socratic_bench.scoring.score import MOST_TOKENS
 from socratic_bench.scoring.statuses import Status
 
 ITEM_LIMIT = 1000
+TURN_LIMIT = 1000
 TEXT_LIMIT = 1_000_000
 """Characters."""
+
+
+class GivenTurn(BaseModel):
+    """One turn before the scored one."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    student: Annotated[str, Field(max_length=TEXT_LIMIT)]
+    tutor: Annotated[str, Field(max_length=TEXT_LIMIT)]
+    output_tokens: Annotated[int, Field(ge=0, le=MOST_TOKENS)] | None = None
+    """The provider's count of the tutor's visible output tokens."""
+
+    status: Status | None = None
+    """What became of the tutor's response; null: unknown."""
 
 
 class ScoreRequest(BaseModel):
@@ -28,6 +43,11 @@ class ScoreRequest(BaseModel):
     status: Status = Status.OK
     dimension: Annotated[str, Field(max_length=200)] | None = None
     student_message: Annotated[str, Field(max_length=TEXT_LIMIT)] = ""
+    """What the student said in this turn: some profiles measure the response against it."""
+
+    earlier_turns: Annotated[tuple[GivenTurn, ...], Field(max_length=TURN_LIMIT)] = ()
+    """The turns before this one, oldest first."""
+
     profile: Annotated[str, Field(max_length=200)] = CANONICAL
 
 

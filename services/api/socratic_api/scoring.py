@@ -22,8 +22,9 @@ from starlette.exceptions import HTTPException
 
 from socratic_api.problems import RETRY_SECONDS, Problem
 from socratic_api.score_shapes import ScoreBatch, ScoreRequest
-from socratic_bench.errors import InvalidInput, UnknownProfile
+from socratic_bench.errors import BrokenPlugin, BrokenProfile, InvalidInput, UnknownProfile
 from socratic_bench.scoring.evidence import Evidence, Span
+from socratic_bench.scoring.exchange import EarlierTurn
 from socratic_bench.scoring.score import Score, score
 
 SMALL_BODY: Final = 16 * 1024
@@ -148,10 +149,16 @@ def _end_of_piece(items: Sequence[Item], first: int) -> int:
     characters = 0
     for at in range(first, len(items)):
         item = items[at]
-        characters += 100 if isinstance(item, InvalidInput) else len(item.text)
+        characters += 100 if isinstance(item, InvalidInput) else _size(item)
         if characters >= PIECE:
             return at + 1
     return len(items)
+
+
+def _size(item: ScoreRequest) -> int:
+    """The characters that a profile may read to score this item."""
+    earlier = sum(len(turn.student) + len(turn.tutor) for turn in item.earlier_turns)
+    return len(item.text) + len(item.student_message) + earlier
 
 
 def _answers(items: Sequence[Item], first: int) -> bytes:
@@ -185,10 +192,14 @@ def _scored(asked: ScoreRequest, place: str) -> dict[str, Any]:
                 status=asked.status,
                 dimension=asked.dimension,
                 student_message=asked.student_message,
+                earlier_turns=[
+                    EarlierTurn(turn.student, turn.tutor, turn.output_tokens, turn.status)
+                    for turn in asked.earlier_turns
+                ],
                 profile=asked.profile,
             )
         )
-    except UnknownProfile as error:
+    except (UnknownProfile, BrokenPlugin, BrokenProfile) as error:
         raise InvalidInput(f"{_within(place, 'profile')}: {error}") from None
 
 

@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator, Sequence
 from socratic_bench.consuming.outcomes import Handled, Outcome, Rejected, Work
 from socratic_bench.domain.response import Response
 from socratic_bench.domain.score import ScoredResponse
-from socratic_bench.errors import UnknownProfile
+from socratic_bench.errors import BrokenPlugin, BrokenProfile, UnknownProfile
 from socratic_bench.events.response_recorded import ResponseRecorded
 from socratic_bench.events.response_scored import ResponseScored
 from socratic_bench.ports.clock import Clock
@@ -25,14 +25,14 @@ class ResponseRecordedHandler:
     async def __call__(
         self, batch: Sequence[Work[ResponseRecorded]]
     ) -> AsyncGenerator[Sequence[Outcome], None]:
-        """Score a batch. An unknown profile rejects its response: this version cannot score it."""
+        """Score a batch. An unknown or broken profile rejects its response."""
         yield [self._outcome(work) for work in batch]
 
     def _outcome(self, work: Work[ResponseRecorded]) -> Outcome:
         recorded = work.event
         try:
             scored = judge(recorded.data)
-        except UnknownProfile as error:
+        except (UnknownProfile, BrokenPlugin, BrokenProfile) as error:
             return Rejected(work, str(error))
         event = ResponseScored.of(scored, source=SOURCE, time=self._clock.now(), cause=recorded.id)
         return Handled(work, (event,))
@@ -41,7 +41,7 @@ class ResponseRecordedHandler:
 def judge(response: Response) -> ScoredResponse:
     """The score of a response under its profile; none where its status has none.
 
-    Raises UnknownProfile.
+    Raises UnknownProfile, BrokenPlugin or BrokenProfile.
     """
     figures = score(
         response.text,

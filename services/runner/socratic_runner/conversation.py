@@ -128,7 +128,13 @@ class Conversation:
             system_prompt=manifest.system_prompt,
             student_message=messages[turn - 1],
             earlier_turns=tuple(
-                EarlierTurn(response.student_message, response.text) for response in self.responses
+                EarlierTurn(
+                    student=response.student_message,
+                    tutor=response.text,
+                    visible_tokens=response.usage.visible_output_tokens,
+                    status=response.status,
+                )
+                for response in self.responses
             ),
             parameters=manifest.parameters,
             seed=sampling_seed(key, run.repeat, turn),

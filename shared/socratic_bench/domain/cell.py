@@ -67,6 +67,10 @@ class Cell:
     vectors: dict[str, Tally] = field(default_factory=dict)
     """Per vector, and for `overall`: scores in millionths."""
 
+    not_applicable: dict[str, int] = field(default_factory=dict)
+    """Per vector that did not apply to some scored response: to how many. Written if there are any.
+    """
+
     visible_output_tokens: Tally = field(default_factory=Tally)
     reasoning_tokens: Tally = field(default_factory=Tally)
     input_tokens: Tally = field(default_factory=Tally)
@@ -90,9 +94,13 @@ class Cell:
         """Fold in a response that was scored or found unscorable."""
         self._count(scored.error_kind or scored.status, 1)
         self.runs_ended += scored.last_turn
-        if scored.vectors is not None and scored.overall is not None:
+        if scored.vectors is not None:
             for vector, score in scored.vectors.items():
-                self.vectors.setdefault(vector, Tally()).add(millionths(score))
+                if score is None:
+                    self.not_applicable[vector] = self.not_applicable.get(vector, 0) + 1
+                elif scored.overall is not None:
+                    self.vectors.setdefault(vector, Tally()).add(millionths(score))
+        if scored.overall is not None:
             self.vectors.setdefault(OVERALL, Tally()).add(millionths(scored.overall))
         usage = scored.usage
         self.reasoning_tokens.add(usage.reasoning_tokens)
@@ -129,6 +137,8 @@ class Cell:
             self.statuses[status] = total
         for vector, tally in other.vectors.items():
             self.vectors.setdefault(vector, Tally()).merge(tally)
+        for vector, count in other.not_applicable.items():
+            self.not_applicable[vector] = self.not_applicable.get(vector, 0) + count
         for name in _TALLIES:
             getattr(self, name).merge(getattr(other, name))
         self.runs_ended += other.runs_ended
@@ -139,6 +149,8 @@ class Cell:
         contents["statuses"] = self.statuses
         contents["vectors"] = {name: _tally_to_list(t) for name, t in self.vectors.items()}
         contents["runs_ended"] = self.runs_ended
+        if self.not_applicable:
+            contents["not_applicable"] = self.not_applicable
         return canonical_json(contents)
 
     @classmethod
@@ -150,6 +162,7 @@ class Cell:
             dimension=dimension,
             statuses=contents["statuses"],
             vectors={name: Tally(*tally) for name, tally in contents["vectors"].items()},
+            not_applicable=contents.get("not_applicable", {}),
             runs_ended=contents["runs_ended"],
             **{name: Tally(*contents[name]) for name in _TALLIES},
         )

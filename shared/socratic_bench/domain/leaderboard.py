@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from socratic_bench.domain.cell import Cell, Tally
 from socratic_bench.domain.manifest import Experiment, TutorModel
 from socratic_bench.domain.statistics import Estimate, clustered_estimate
 from socratic_bench.scoring.profile import OVERALL
-from socratic_bench.scoring.profiles import PROFILES
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +29,8 @@ class Standing:
     """Per vector, and for `overall`."""
 
     statuses: Mapping[str, int]
+    not_applicable: Mapping[str, int] = field(default_factory=dict)
+    """Per vector that did not apply to some scored response: to how many."""
 
     @property
     def overall(self) -> Estimate:
@@ -108,13 +109,18 @@ def every_experiment(experiments: Sequence[Experiment]) -> dict[str, tuple[Exper
 
 
 def build_leaderboard(
-    selection: Mapping[str, tuple[Experiment, ...]], cells: Iterable[Cell], profile: str
+    selection: Mapping[str, tuple[Experiment, ...]],
+    cells: Iterable[Cell],
+    profile: str,
+    vectors: tuple[str, ...] | None,
 ) -> Leaderboard:
     """Fold `cells` into a leaderboard of the selected experiments, under one profile.
 
     `selection` says for each model which experiments count, newest first; cells of other
     experiments, models or profiles are passed over. Where several of them ask a model the same, the
     one with the most runs counts: the others may have adopted its answers, or it theirs.
+    `vectors` are the profile's in its order; None where it is not known here: then the cells name
+    them.
     """
     chosen = {
         (experiment.experiment_id, model_id)
@@ -133,7 +139,7 @@ def build_leaderboard(
     rows.sort(key=_best_first)
     experiments = {e.experiment_id: e for chosen_ones in selection.values() for e in chosen_ones}
     return Leaderboard(
-        vectors=_vectors(profile, rows),
+        vectors=vectors or _vectors_named_in(rows),
         dimensions=_dimensions(experiments.values()),
         profile=profile,
         rows=tuple(rows),
@@ -190,7 +196,10 @@ def standing(cells: Sequence[Cell]) -> Standing:
     """How the responses in `cells` did, with intervals clustered by scenario."""
     clusters: defaultdict[str, defaultdict[str, Tally]] = defaultdict(lambda: defaultdict(Tally))
     statuses: defaultdict[str, int] = defaultdict(int)
+    not_applicable: defaultdict[str, int] = defaultdict(int)
     for cell in cells:
+        for vector, count in cell.not_applicable.items():
+            not_applicable[vector] += count
         for vector, tally in cell.vectors.items():
             clusters[vector][cell.key.scenario_id].merge(tally)
         for status, count in cell.statuses.items():
@@ -205,6 +214,7 @@ def standing(cells: Sequence[Cell]) -> Standing:
             for vector, tallies in clusters.items()
         },
         statuses=dict(sorted(statuses.items())),
+        not_applicable=dict(sorted(not_applicable.items())),
     )
 
 
@@ -235,9 +245,6 @@ def _dimensions(experiments: Iterable[Experiment]) -> tuple[str, ...]:
     )
 
 
-def _vectors(profile: str, rows: Iterable[ModelRow]) -> tuple[str, ...]:
-    """The vectors as the profile orders them; as the cells name them where it is not known here."""
-    if profile in PROFILES:
-        return PROFILES[profile].vectors
+def _vectors_named_in(rows: Iterable[ModelRow]) -> tuple[str, ...]:
     named = {vector for row in rows for vector in row.standing.estimates}
     return tuple(sorted(named - {OVERALL}))

@@ -15,7 +15,7 @@ from socratic_bench.domain.identifiers import content_name, experiment_id, run_i
 from socratic_bench.domain.money import Dollars, Price
 from socratic_bench.domain.run import Run
 from socratic_bench.domain.scenario import Name, Scenario
-from socratic_bench.scoring.profiles import CANONICAL
+from socratic_bench.scoring.profile import CANONICAL
 
 DEFAULT_SYSTEM_PROMPT = (
     "You are a tutor who teaches in the Socratic way. Do not give the answer. "

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from datetime import datetime
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, FailFast, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, FailFast, Field, PlainSerializer
 
 from socratic_bench.domain.run import MOST_TURNS, Run
 from socratic_bench.scoring.exchange import EarlierTurn
@@ -38,6 +39,20 @@ class Usage(BaseModel):
         return None if visible is None else visible + self.reasoning_tokens
 
 
+def _bounded(turns: tuple[EarlierTurn, ...]) -> tuple[EarlierTurn, ...]:
+    for turn in turns:
+        if turn.visible_tokens is not None and not 0 <= turn.visible_tokens <= MOST_TOKENS:
+            raise ValueError(f"visible_tokens must be from 0 to {MOST_TOKENS:,}")
+    return turns
+
+
+def _known_fields(turns: tuple[EarlierTurn, ...]) -> list[dict[str, str | int]]:
+    """The turns without the fields that are not known: events of before had none."""
+    return [
+        {name: value for name, value in asdict(turn).items() if value is not None} for turn in turns
+    ]
+
+
 class Response(BaseModel):
     """What a tutor answered in one turn of a run. Stored before anything else happens to it."""
 
@@ -54,7 +69,12 @@ class Response(BaseModel):
     student_message: str
     """What the student said in this turn."""
 
-    earlier_turns: Annotated[tuple[EarlierTurn, ...], FailFast()] = ()
+    earlier_turns: Annotated[
+        tuple[EarlierTurn, ...],
+        FailFast(),
+        AfterValidator(_bounded),
+        PlainSerializer(_known_fields, when_used="json"),
+    ] = ()
     text: str
     status: Status
     error_kind: str | None = Field(default=None, max_length=40)

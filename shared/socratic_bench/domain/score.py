@@ -29,8 +29,9 @@ class ScoredResponse(BaseModel):
     error_kind: str | None = Field(default=None, max_length=40)
     """Which kind of `error` the status is, where a response came all the same."""
 
-    vectors: Annotated[dict[str, UnitScore], Field(max_length=MOST_VECTORS)] | None = None
-    """0.0 to 1.0 each, unrounded; None: unscored, which is not zero."""
+    vectors: Annotated[dict[str, UnitScore | None], Field(max_length=MOST_VECTORS)] | None = None
+    """0.0 to 1.0 each, unrounded, or None where a vector does not apply to this response. None for
+    all: unscored, which is not zero."""
 
     overall: UnitScore | None = None
     usage: Usage = Usage()

@@ -16,7 +16,7 @@ from pydantic import BaseModel, create_model
 
 from socratic_bench.domain.manifest import Experiment, Manifest, TutorModel
 from socratic_bench.domain.scenario import Name
-from socratic_bench.errors import InvalidConfig, InvalidInput, Mistake, UnknownProfile
+from socratic_bench.errors import BrokenPlugin, InvalidConfig, InvalidInput, Mistake, UnknownProfile
 from socratic_bench.planning.documents import parse_document, read_text
 from socratic_bench.planning.model_catalogue import ModelCatalogue
 from socratic_bench.planning.model_selection import ModelSelection
@@ -174,7 +174,7 @@ def _settings(root: Node, mistakes: Mistakes) -> BaseModel | None:
     if profile and isinstance(profile.value, str):
         try:
             profile_named(profile.value)
-        except UnknownProfile as error:
+        except (UnknownProfile, BrokenPlugin) as error:
             mistakes.add(profile.place, str(error))
     known = {name: node for name, node in fields.items() if name in _Settings.model_fields}
     return validate(_Settings, root.with_fields(known), mistakes)

@@ -39,7 +39,10 @@ class VectorFigure(BaseModel):
     """95 %, clustered by scenario; null with fewer than two scenarios."""
 
     n: int
-    """Scored responses."""
+    """Scored responses that the vector applies to."""
+
+    not_applicable: int = Field(default=0, exclude_if=lambda count: not count)
+    """Scored responses that the vector does not apply to; left out where there are none."""
 
 
 class DimensionFigures(BaseModel):
@@ -236,7 +239,12 @@ def _model_figures(row: ModelRow, board: Leaderboard) -> ModelFigures:
 
 def _vector_figure(standing: Standing, vector: str) -> VectorFigure:
     estimate = standing.estimates.get(vector, Estimate(0, None, None, 0))
-    return VectorFigure(mean=estimate.mean, interval=estimate.interval, n=estimate.n)
+    return VectorFigure(
+        mean=estimate.mean,
+        interval=estimate.interval,
+        n=estimate.n,
+        not_applicable=standing.not_applicable.get(vector, 0),
+    )
 
 
 def _dimension_figures(standing: Standing, vectors: Iterable[str]) -> DimensionFigures:

@@ -17,7 +17,8 @@ from socratic_bench.domain.manifest import Experiment
 from socratic_bench.domain.outline import ExperimentOutline
 from socratic_bench.errors import UnknownExperiment
 from socratic_bench.ports.store import Store
-from socratic_bench.scoring.profiles import CANONICAL
+from socratic_bench.scoring.profile import CANONICAL
+from socratic_bench.scoring.profiles import known_vectors
 
 EVERY = "all"
 """Selects every experiment at once instead of one by its id."""
@@ -54,7 +55,8 @@ class Selection:
 
     def leaderboard(self) -> Leaderboard:
         """Their models, best first. Takes a while for many: not for the event loop."""
-        return build_leaderboard(self.by_model, self.cells, self.profile)
+        vectors = known_vectors(self.profile)
+        return build_leaderboard(self.by_model, self.cells, self.profile, vectors)
 
 
 async def select(store: Store, experiment: str | None) -> Selection:

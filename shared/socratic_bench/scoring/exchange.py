@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from socratic_bench.scoring.statuses import Status
+
 
 @dataclass(frozen=True, slots=True)
 class EarlierTurn:
@@ -12,6 +14,11 @@ class EarlierTurn:
 
     student: str
     tutor: str
+    visible_tokens: int | None = None
+    """The provider's count of the tutor's visible output tokens; None: unknown."""
+
+    status: Status | None = None
+    """What became of the tutor's response; None: unknown."""
 
 
 class Exchange(NamedTuple):

@@ -9,11 +9,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Protocol
+from typing import Protocol, cast, runtime_checkable
 
 from socratic_bench.scoring.evidence import Evidence, SpanKind
 from socratic_bench.scoring.exchange import Exchange
 from socratic_bench.scoring.statuses import Status
+
+CANONICAL = "socratic-v1"
+"""The name of the profile used where none is named."""
 
 OVERALL = "overall"
 """The weighted mean of a profile's vectors; no vector may take this name."""
@@ -63,6 +66,7 @@ class Weights:
         return tuple(float(weights.get(vector, 0.0)) for vector in vectors)
 
 
+@runtime_checkable
 class Profile(Protocol):
     """A versioned recipe. It is pure: the same exchange gives the same figures, for ever."""
 
@@ -89,8 +93,11 @@ class Profile(Protocol):
         """Whether a response that ended like this has a score at all."""
         ...
 
-    def measure(self, exchange: Exchange) -> tuple[float, ...]:
-        """The vectors of one response, each 0.0 to 1.0, unrounded."""
+    def measure(self, exchange: Exchange) -> tuple[float | None, ...]:
+        """The vectors of one response, each 0.0 to 1.0, unrounded; None: it does not apply here.
+
+        A vector that does not apply enters neither its own mean nor `overall`; it is counted.
+        """
         ...
 
     def evidence(self, exchange: Exchange) -> Evidence:
@@ -102,10 +109,28 @@ class Profile(Protocol):
         ...
 
 
-def overall(values: tuple[float, ...], weights: tuple[float, ...] | None) -> float:
-    """The mean of a response's vectors, weighted unless `weights` is None."""
+def overall(values: tuple[float | None, ...], weights: tuple[float, ...] | None) -> float | None:
+    """The mean of the vectors that apply, weighted unless `weights` is None.
+
+    None if no vector applies, or none that has a weight.
+    """
+    if None in values:
+        return _overall_of_some(values, weights or (1.0,) * len(values))
+    measured = cast("tuple[float, ...]", values)
     if weights is None:
-        return sum(values) / len(values)
+        return sum(measured) / len(measured)
     total = sum(weights)
-    mean = sum(value * weight for value, weight in zip(values, weights, strict=True)) / total
+    mean = sum(value * weight for value, weight in zip(measured, weights, strict=True)) / total
     return min(mean, 1.0)  # rounding may leave the scale by its last digit
+
+
+def _overall_of_some(values: tuple[float | None, ...], weights: tuple[float, ...]) -> float | None:
+    weighed = [
+        (value, weight)
+        for value, weight in zip(values, weights, strict=True)
+        if value is not None and weight > 0
+    ]
+    if not weighed:
+        return None
+    total = sum(weight for _, weight in weighed)
+    return min(sum(value * weight for value, weight in weighed) / total, 1.0)

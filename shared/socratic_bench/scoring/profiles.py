@@ -1,25 +1,78 @@
-"""The scorer profiles of this version, by name."""
+"""The scorer profiles by name: the built-in one, and those of installed distributions.
+
+A distribution offers a profile under the entry point group `socratic_bench.profiles`: a class, or a
+function without arguments, that makes it. The name of the entry point is the name of the profile.
+"""
 
 from __future__ import annotations
 
-from types import MappingProxyType
+from functools import cache
+from typing import Final
 
-from socratic_bench.errors import UnknownProfile
-from socratic_bench.scoring.profile import Profile
+from socratic_bench.errors import BrokenPlugin, UnknownProfile
+from socratic_bench.plugins import Plugin, found
+from socratic_bench.scoring.profile import CANONICAL, OVERALL, Profile
 from socratic_bench.scoring.socratic_v1.profile import SocraticV1
 
-CANONICAL = "socratic-v1"
-"""The profile used where none is named."""
+GROUP: Final = "socratic_bench.profiles"
 
-PROFILES: MappingProxyType[str, Profile] = MappingProxyType(
-    {profile.name: profile for profile in (SocraticV1(),)}
-)
+TAKEN: Final = frozenset({OVERALL, "status", "evidence", "id", "error", "runs", "coverage"})
+"""Keys that stand beside the vectors in JSON: no vector may take their names."""
+
+_BUILT_IN: Final[dict[str, Profile]] = {CANONICAL: SocraticV1()}
 
 
 def profile_named(name: str) -> Profile:
-    """The profile called `name`. Raises UnknownProfile, naming the known ones."""
+    """The profile called `name`.
+
+    Raises UnknownProfile, naming the known ones, or BrokenPlugin, naming the distribution.
+    """
+    built_in = _BUILT_IN.get(name)
+    return _installed(name) if built_in is None else built_in
+
+
+def profile_names() -> tuple[str, ...]:
+    """The names of all profiles, the built-in one first; none of the others is loaded."""
+    return (*_BUILT_IN, *(name for name in found(GROUP) if name not in _BUILT_IN))
+
+
+def known_vectors(name: str) -> tuple[str, ...] | None:
+    """The vectors of the profile called `name`; None if this installation cannot load it."""
     try:
-        return PROFILES[name]
-    except KeyError:
-        known = ", ".join(sorted(PROFILES))
-        raise UnknownProfile(f"unknown scorer profile {name!r}; known: {known}") from None
+        return profile_named(name).vectors
+    except (UnknownProfile, BrokenPlugin):
+        return None
+
+
+def is_registered(profile: Profile) -> bool:
+    """Whether `profile` is the one that its name stands for here."""
+    try:
+        return profile_named(profile.name) is profile
+    except (UnknownProfile, BrokenPlugin):
+        return False
+
+
+@cache
+def _installed(name: str) -> Profile:
+    plugin = found(GROUP).get(name)
+    if plugin is None:
+        known = ", ".join(profile_names())
+        raise UnknownProfile(f"unknown scorer profile {name!r}; known: {known}")
+    return _made(plugin)
+
+
+def _made(plugin: Plugin) -> Profile:
+    make = plugin.load()
+    try:
+        profile = make()
+    except Exception as error:
+        said = f"{type(error).__name__}: {error}"
+        raise plugin.broken(f"cannot be made without arguments: {said}") from error
+    if not isinstance(profile, Profile):
+        raise plugin.broken("is no profile: see socratic_bench.scoring.profile.Profile")
+    if profile.name != plugin.name:
+        raise plugin.broken(f"calls itself {profile.name!r}: the entry point needs that name")
+    vectors = profile.vectors
+    if not vectors or len(set(vectors)) < len(vectors) or TAKEN & set(vectors):
+        raise plugin.broken(f"needs vectors of different names, none of {', '.join(sorted(TAKEN))}")
+    return profile

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar, overload
 
+from socratic_bench.errors import BrokenProfile
 from socratic_bench.scoring.evidence import Evidence
 from socratic_bench.scoring.exchange import EarlierTurn, Exchange
-from socratic_bench.scoring.profile import OVERALL, Profile, overall
-from socratic_bench.scoring.profiles import CANONICAL, PROFILES, profile_named
+from socratic_bench.scoring.profile import CANONICAL, OVERALL, Profile, overall
+from socratic_bench.scoring.profiles import is_registered, profile_named
 from socratic_bench.scoring.statuses import Status, effective_status
 
 MOST_TOKENS = 10**12
 """More output tokens than any response has; beyond, a count is a mistake."""
+
+
+Key = TypeVar("Key")
 
 
 class Score(Mapping[str, float | None]):
@@ -20,7 +24,8 @@ class Score(Mapping[str, float | None]):
 
     A mapping from vector name (and `overall`) to score; the names are attributes as well:
     `score(text)["verbosity"]` and `score(text).verbosity` are the same figure. Every figure of an
-    unscored response is None: unscored is not zero.
+    unscored response is None: unscored is not zero. A vector that does not apply to this response
+    is None too, and `overall` is the mean of the others.
     """
 
     __slots__ = ("_evidence", "_exchange", "_profile", "_values", "overall", "status")
@@ -35,16 +40,16 @@ class Score(Mapping[str, float | None]):
         self._exchange = exchange
         self._evidence: Evidence | None = None
         self.status = status
-        self._values: tuple[float, ...] | None = None
+        self._values: tuple[float | None, ...] | None = None
         self.overall = None
         if profile.may_score(status, exchange.visible_tokens):
-            self._values = profile.measure(exchange)
+            self._values = _checked(profile, profile.measure(exchange))
             self.overall = overall(self._values, profile.weights.of(dimension, profile.vectors))
 
     @property
     def scored(self) -> bool:
         """Whether the response has a score at all."""
-        return self._values is not None
+        return self.overall is not None
 
     @property
     def profile(self) -> str:
@@ -52,8 +57,11 @@ class Score(Mapping[str, float | None]):
         return self._profile.name
 
     @property
-    def vectors(self) -> dict[str, float] | None:
-        """The vectors by name, without `overall`; None if unscored."""
+    def vectors(self) -> dict[str, float | None] | None:
+        """The vectors by name, without `overall`; None if unscored.
+
+        A vector that does not apply is None.
+        """
         if self._values is None:
             return None
         return dict(zip(self._profile.vectors, self._values, strict=True))
@@ -67,8 +75,7 @@ class Score(Mapping[str, float | None]):
 
     def __getstate__(self) -> tuple[Any, ...]:
         # A registered profile goes by its name: its tables cannot be pickled.
-        registered = PROFILES.get(self._profile.name) is self._profile
-        profile = self._profile.name if registered else self._profile
+        profile = self._profile.name if is_registered(self._profile) else self._profile
         return profile, self._exchange, self.status, self._values, self.overall
 
     def __setstate__(self, state: tuple[Any, ...]) -> None:
@@ -129,9 +136,17 @@ def score(
     `truncated` from 500 tokens on. A text without anything but white space is `empty`, and
     unscored. `dimension` matters where the profile weighs vectors by dimension.
 
-    Raises UnknownProfile for a profile nobody registered, ValueError for an unknown status or a
-    number of tokens outside 0 to MOST_TOKENS.
+    `student_message` and `earlier_turns` (oldest first) are what some profiles measure it against.
+
+    Raises TypeError if `text` is no string, UnknownProfile for a profile that is not installed,
+    BrokenPlugin or BrokenProfile for one that does not work, and ValueError for an unknown status
+    or a number of tokens outside 0 to MOST_TOKENS.
     """
+    if not isinstance(text, str):
+        raise TypeError(
+            f"score takes the text of a response, a string, not {type(text).__name__}; "
+            "score_all takes a list of texts, or a mapping from ids to texts"
+        )
     if output_tokens is not None and not 0 <= output_tokens <= MOST_TOKENS:
         raise ValueError(f"output_tokens must be from 0 to {MOST_TOKENS:,}")
     return Score(
@@ -140,3 +155,40 @@ def score(
         effective_status(status if type(status) is Status else Status(status), text),
         dimension,
     )
+
+
+@overload
+def score_all(
+    texts: Mapping[Key, str], *, profile: str | Profile = CANONICAL
+) -> dict[Key, Score]: ...
+
+
+@overload
+def score_all(texts: Sequence[str], *, profile: str | Profile = CANONICAL) -> list[Score]: ...
+
+
+def score_all(
+    texts: Mapping[Key, str] | Sequence[str], *, profile: str | Profile = CANONICAL
+) -> dict[Key, Score] | list[Score]:
+    """Score several responses: a list of texts gives a list, in order; ids and texts a dict.
+
+    Raises TypeError for a single string and for a text that is no string; else as `score` does.
+    """
+    if isinstance(texts, str):
+        raise TypeError("score_all takes a list of texts; score takes a single one")
+    if isinstance(texts, Mapping):
+        return {key: score(text, profile=profile) for key, text in texts.items()}
+    return [score(text, profile=profile) for text in texts]
+
+
+def _checked(profile: Profile, values: tuple[float | None, ...]) -> tuple[float | None, ...]:
+    """`values`, if they are scores. Raises BrokenProfile."""
+    if len(values) != len(profile.vectors):
+        wrong = f"measured {len(values)} vectors, but names {len(profile.vectors)}"
+        raise BrokenProfile(f"profile {profile.name} {wrong}")
+    for value in values:
+        if value is not None and not 0.0 <= value <= 1.0:
+            vector = profile.vectors[values.index(value)]
+            wrong = f"measured {value!r} for {vector}; a score is from 0 to 1"
+            raise BrokenProfile(f"profile {profile.name} {wrong}")
+    return values

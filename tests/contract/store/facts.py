@@ -16,7 +16,7 @@ from socratic_bench.domain.scenario import DIMENSIONS, Scenario
 from socratic_bench.domain.score import ScoredResponse
 from socratic_bench.ports.leases import Claim, LeaseKey
 from socratic_bench.ports.store import Store
-from socratic_bench.scoring.profiles import CANONICAL
+from socratic_bench.scoring.profile import CANONICAL
 from socratic_bench.scoring.statuses import Status
 
 MONDAY = datetime(2026, 3, 2, 9, 30, 0, 123456, tzinfo=UTC)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from socratic_bench.domain.run import RunFailure
 from socratic_bench.domain.score import ScoredResponse
 from socratic_bench.ports.store import Store
-from socratic_bench.scoring.profiles import CANONICAL
+from socratic_bench.scoring.profile import CANONICAL
 from socratic_bench.scoring.statuses import Status
 from tests.contract.store.adapters import Database
 from tests.contract.store.facts import Facts, a_failure, a_run, a_score, contents

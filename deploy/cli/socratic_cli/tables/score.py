@@ -30,7 +30,7 @@ def print_score_table(lines: Iterable[ScoredLine], vectors: Sequence[str]) -> li
                 values[name].append(value)
         table.add_row(
             str(line.number),
-            *(figure(value) for value in figures),
+            *(_in_words(line, name) for name in names),
             str(line.figures["status"]),
             Text(excerpt(line.text)),
         )
@@ -43,3 +43,11 @@ def print_score_table(lines: Iterable[ScoredLine], vectors: Sequence[str]) -> li
         table.add_row("", *(figure(mean) for mean in means), "", counted, style="bold")
     standard_output().print(table)
     return problems
+
+
+def _in_words(line: ScoredLine, name: str) -> str:
+    """A figure, and below it the profile's word for it."""
+    value = line.figures.get(name)
+    facts = (line.figures.get("evidence") or {}).get("facts", {})
+    word = facts.get(name, {}).get("word") if value is not None else None
+    return f"{figure(value)}\n{word}" if word else figure(value)

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import asyncio
+from functools import cache
 
+import structlog
 from pydantic import BaseModel, ConfigDict
 from pydantic_core import to_json
 from starlette.requests import Request
 from starlette.responses import Response
 
 from socratic_api.endpoints import JSON, Endpoint
-from socratic_api.ready_bytes import make_ready, ready_response
+from socratic_api.ready_bytes import ReadyBody, make_ready, ready_response
+from socratic_bench.errors import InvalidInput
 from socratic_bench.scoring.evidence import Mark
-from socratic_bench.scoring.profile import Profile, VectorDescription
-from socratic_bench.scoring.profiles import CANONICAL, PROFILES
+from socratic_bench.scoring.profile import CANONICAL, Profile, VectorDescription
+from socratic_bench.scoring.profiles import profile_named, profile_names
 from socratic_bench.scoring.score import score
 
 
@@ -87,20 +90,18 @@ class DescribedProfile(BaseModel):
 
 
 class ProfileList(BaseModel):
-    """The scorer profiles of this version."""
+    """The scorer profiles that are installed."""
 
     model_config = ConfigDict(frozen=True)
 
     profiles: tuple[DescribedProfile, ...]
 
 
-def endpoints(profiles: Mapping[str, Profile] = PROFILES) -> list[Endpoint]:
-    """The scorer profiles of this version, described."""
-    described = ProfileList(profiles=tuple(map(_describe, profiles.values())))
-    ready = make_ready(to_json(described), JSON)
+def endpoints() -> list[Endpoint]:
+    """The installed scorer profiles, described: found when somebody asks first."""
 
     async def list_profiles(request: Request) -> Response:
-        return ready_response(request, ready)
+        return ready_response(request, await asyncio.to_thread(_described))
 
     return [
         Endpoint(
@@ -110,6 +111,21 @@ def endpoints(profiles: Mapping[str, Profile] = PROFILES) -> list[Endpoint]:
             ProfileList,
         )
     ]
+
+
+@cache
+def _described() -> ReadyBody:
+    profiles = tuple(profile for name in profile_names() if (profile := _usable(name)))
+    return make_ready(to_json(ProfileList(profiles=profiles)), JSON)
+
+
+def _usable(name: str) -> DescribedProfile | None:
+    """The profile described; None, and a line in the log, if it does not work."""
+    try:
+        return _describe(profile_named(name))
+    except InvalidInput as error:
+        structlog.get_logger().warning("scorer profile left out", profile=name, reason=str(error))
+        return None
 
 
 def _describe(profile: Profile) -> DescribedProfile:

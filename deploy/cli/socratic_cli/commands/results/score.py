@@ -12,7 +12,8 @@ from typing import IO
 import click
 
 from socratic_bench.errors import InvalidInput
-from socratic_bench.scoring.profiles import CANONICAL, PROFILES
+from socratic_bench.scoring.profile import CANONICAL
+from socratic_bench.scoring.profiles import profile_named
 from socratic_cli.tables.score import print_score_table
 from socratic_cli.transcripts import ScoredLine, scored_lines
 
@@ -28,21 +29,27 @@ from socratic_cli.transcripts import ScoredLine, scored_lines
     help="jsonl prints one object per input line, in order, with its evidence.",
 )
 @click.option("--whole", is_flag=True, help="Take plain text as one response, not one per line.")
-@click.option("--profile", type=click.Choice(sorted(PROFILES)), default=CANONICAL, hidden=True)
+@click.option(
+    "--profile",
+    default=CANONICAL,
+    show_default=True,
+    help="The scorer profile: a built-in one, or one of an installed distribution.",
+)
 def score(file: str, output: str, whole: bool, profile: str) -> None:
     """Score texts or transcripts, without a model.
 
     FILE, or standard input with -, holds JSON Lines or a JSON array: objects with `text` (or
-    `response`, or `output`) and, where known, `id`, `output_tokens`, `status` and `dimension`; or
-    plain text, one response per line. A file named .csv has a header with such columns. A line
-    that cannot be read is reported, and the others are scored all the same.
+    `response`, or `output`) and, where known, `id`, `output_tokens`, `status`, `dimension`,
+    `student_message` and `earlier_turns` (a list of {"student": …, "tutor": …}); or with the
+    `messages` of a chat, of which the last one of the assistant is scored; or plain text, one
+    response per line. A file named .csv has a header with such columns. A line that cannot be read
+    is reported, and the others are scored all the same.
     """
+    vectors = profile_named(profile).vectors
     with _opened(file) as lines:
         scored = scored_lines(lines, name=_name(file), whole=whole, profile=profile)
-        if output == "jsonl":
-            problems = _print_jsonl(scored)
-        else:
-            problems = print_score_table(scored, PROFILES[profile].vectors)
+        as_jsonl = output == "jsonl"
+        problems = _print_jsonl(scored) if as_jsonl else print_score_table(scored, vectors)
     for problem in problems:
         click.echo(f"Error: {problem}", err=True)
     if problems:
