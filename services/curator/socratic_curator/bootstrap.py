@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
+from socratic_bench.consuming.batch_dispatcher import BatchDispatcher
 from socratic_bench.consuming.dispatch import Dispatcher
 from socratic_bench.consuming.observing import Observer
+from socratic_bench.consuming.publication import Publish
 from socratic_bench.consuming.queues import CURATOR_RESPONSE_SCORED, CURATOR_RUN_FAILED
 from socratic_bench.consuming.worker import Intake, Worker
 from socratic_bench.events.response_scored import ResponseScored
@@ -19,6 +23,22 @@ PAUSE = 0.1
 number of facts it adds to it: the fewer there are, the better."""
 
 
+class CuratorDispatchers(NamedTuple):
+    """One dispatcher for each event type that the curator folds."""
+
+    scores: BatchDispatcher
+    failures: BatchDispatcher
+
+
+def curator_dispatchers(publish: Publish, store: Store, clock: Clock) -> CuratorDispatchers:
+    """The dispatchers that fold facts into the store and give `publish` the announcements."""
+    handler = FactHandler(store, clock)
+    return CuratorDispatchers(
+        BatchDispatcher(publish, Dispatcher(handler, ResponseScored)),
+        BatchDispatcher(publish, Dispatcher(handler, RunFailed)),
+    )
+
+
 def curator_workers(
     broker: Broker,
     store: Store,
@@ -28,11 +48,9 @@ def curator_workers(
     observer: Observer | None = None,
 ) -> tuple[Worker, Worker]:
     """The workers that fold scores and failures."""
-    curator = FactHandler(store, clock)
     batch = settings.curator_batch
     intake = Intake(batch=batch, prefetch=2 * batch, pause=PAUSE)
-    scores = Dispatcher(curator, ResponseScored)
-    failures = Dispatcher(curator, RunFailed)
+    scores, failures = curator_dispatchers(broker.publish, store, clock)
     return (
         Worker(broker, CURATOR_RESPONSE_SCORED, scores, intake, observer=observer),
         Worker(broker, CURATOR_RUN_FAILED, failures, intake, observer=observer),

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from socratic_bench.consuming.batch_dispatcher import BatchDispatcher
 from socratic_bench.consuming.dispatch import Dispatcher
 from socratic_bench.consuming.observing import Observer
+from socratic_bench.consuming.publication import Publish
 from socratic_bench.consuming.queues import JUDGE_RESPONSE_RECORDED
 from socratic_bench.consuming.worker import Intake, Worker
 from socratic_bench.events.response_recorded import ResponseRecorded
@@ -13,11 +15,16 @@ from socratic_judge.handlers import ResponseRecordedHandler
 from socratic_judge.settings import JudgeSettings
 
 
+def judge_dispatcher(publish: Publish, clock: Clock) -> BatchDispatcher:
+    """The dispatcher that scores recorded responses and gives `publish` their scores."""
+    return BatchDispatcher(publish, Dispatcher(ResponseRecordedHandler(clock), ResponseRecorded))
+
+
 def judge_worker(
     broker: Broker, clock: Clock, settings: JudgeSettings, *, observer: Observer | None = None
 ) -> Worker:
     """The worker that scores recorded responses."""
-    dispatcher = Dispatcher(ResponseRecordedHandler(clock), ResponseRecorded)
+    dispatcher = judge_dispatcher(broker.publish, clock)
     batch = settings.judge_batch
     intake = Intake(batch=batch, prefetch=2 * batch)
     return Worker(broker, JUDGE_RESPONSE_RECORDED, dispatcher, intake, observer=observer)

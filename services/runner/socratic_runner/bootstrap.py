@@ -8,8 +8,10 @@ from contextlib import asynccontextmanager
 from functools import partial
 
 from socratic_bench.concurrency.retry_policy import RetryPolicy
+from socratic_bench.consuming.batch_dispatcher import BatchDispatcher
 from socratic_bench.consuming.dispatch import Dispatcher
 from socratic_bench.consuming.observing import Observer
+from socratic_bench.consuming.publication import Publish
 from socratic_bench.consuming.queues import RUNNER_RUN_REQUESTED
 from socratic_bench.consuming.waits import Waits
 from socratic_bench.consuming.worker import FindGroups, Intake, Worker
@@ -49,12 +51,50 @@ async def runner_worker(
     call_observer: CallObserver | None = None,
     troubles: Troubles | None = None,
 ) -> AsyncIterator[Worker]:
-    """The worker that carries out runs, with the model clients it opens.
+    """The worker that carries out runs with `runner_dispatcher`, which says what is not here.
+
+    `groups` says which models' queues to consume, where a broker cannot list them.
+    """
+    intake = Intake(
+        batch=settings.runner_in_flight_per_model,
+        batches=settings.runner_in_flight,
+        prefetch=settings.runner_in_flight,
+        prefetch_per_group=settings.runner_in_flight_per_model,
+    )
+    async with runner_dispatcher(
+        broker.publish,
+        store,
+        clock,
+        open_client,
+        settings,
+        owner=owner,
+        alone=alone,
+        call_observer=call_observer,
+        troubles=troubles,
+    ) as dispatcher:
+        yield Worker(
+            broker, RUNNER_RUN_REQUESTED, dispatcher, intake, groups=groups, observer=observer
+        )
+
+
+@asynccontextmanager
+async def runner_dispatcher(
+    publish: Publish,
+    store: Store,
+    clock: Clock,
+    open_client: OpenClient,
+    settings: RunnerSettings,
+    *,
+    owner: str,
+    alone: bool = False,
+    call_observer: CallObserver | None = None,
+    troubles: Troubles | None = None,
+) -> AsyncIterator[BatchDispatcher]:
+    """The dispatcher that carries out runs, with the model clients it opens.
 
     `owner` names this runner in leases and is unique for this process. One that is `alone` has the
     store to itself, and with it the limits of its models; others share those through the store.
-    `groups` says which models' queues to consume, where a broker cannot list them. `troubles` is
-    where to look which models fail; without it the log tells of them.
+    `troubles` is where to look which models fail; without it the log tells of them.
     """
     back_off = BackOff(settings.runner_first_delay, 2 * settings.runner_longest_delay)
     limiters = ConcurrencyLimiters(
@@ -94,20 +134,11 @@ async def runner_worker(
 
     try:
         async with _shared(store, owner, limiters, alone=alone), leases.open(alone=alone):
-            yield Worker(
-                broker,
-                RUNNER_RUN_REQUESTED,
+            yield BatchDispatcher(
+                publish,
                 Dispatcher(handler, RunRequested, waits=waits),
-                Intake(
-                    batch=settings.runner_in_flight_per_model,
-                    batches=settings.runner_in_flight,
-                    prefetch=settings.runner_in_flight,
-                    prefetch_per_group=settings.runner_in_flight_per_model,
-                ),
                 on_drain=drain,
                 longest=handler.longest,
-                groups=groups,
-                observer=observer,
             )
     finally:
         await tutors.close()

@@ -18,9 +18,8 @@ from typing import Final
 
 import structlog
 
-from socratic_bench.consuming.dispatch import Dispatcher
+from socratic_bench.consuming.batch_dispatcher import BatchDispatcher
 from socratic_bench.consuming.observing import Observer, SettledAs, Unobserved
-from socratic_bench.consuming.publication import Publication
 from socratic_bench.consuming.settlements import Ack, RetryLater, Settlement
 from socratic_bench.errors import BrokerClosed, BrokerError, StoreError
 from socratic_bench.ports.broker import Broker, Consumer, Delivery, WorkQueue
@@ -63,24 +62,17 @@ class Worker:
         self,
         broker: Broker,
         queue: WorkQueue,
-        dispatcher: Dispatcher,
+        dispatcher: BatchDispatcher,
         intake: Intake,
         *,
-        on_drain: Callable[[], None] | None = None,
-        longest: Callable[[], float] = lambda: 0.0,
         groups: FindGroups | None = None,
         observer: Observer | None = None,
     ) -> None:
-        """`on_drain` tells the handler that nothing new should be begun; `longest` says for how
-        many seconds the handler may still need what it has in hand. `groups` says which groups the
-        queue has, where a broker cannot list them.
-        """
+        """`groups` says which groups the queue has, where a broker cannot list them."""
         self._broker = broker
         self._queue = queue
         self._dispatcher = dispatcher
         self._intake = intake
-        self._on_drain = on_drain
-        self.longest = longest
         self._groups = groups
         self._observer = observer or Unobserved()
         self._consumer: Consumer | None = None
@@ -94,14 +86,16 @@ class Worker:
     @property
     def waits_for(self) -> Exception | None:
         """Why some of its work waits for the store or the broker; None while none does."""
-        return self._dispatcher.waits.error
+        return self._dispatcher.waits_for
+
+    def longest(self) -> float:
+        """Seconds that its handler may still need for what it has in hand."""
+        return self._dispatcher.longest()
 
     def drain(self) -> None:
         """Take no more; `run` returns once what is in hand is settled."""
         self._draining = True
         self._dispatcher.drain()
-        if self._on_drain is not None:
-            self._on_drain()
         if self._consumer is not None:
             self._consumer.drain()
 
@@ -154,17 +148,8 @@ class Worker:
 
     async def _process(self, consumer: Consumer, deliveries: Sequence[Delivery]) -> None:
         batch = _Batch(consumer, self.queue, self._observer, len(deliveries))
-        publication = Publication(
-            self._broker.publish,
-            batch.settle,
-            self._dispatcher.waits,
-            self._dispatcher.retry_policy,
-        )
         try:
-            async with asyncio.TaskGroup() as tasks:
-                tasks.create_task(publication.run())
-                await self._dispatcher.dispatch(deliveries, publication.put, batch.decoded)
-                publication.end()
+            await self._dispatcher.dispatch(deliveries, batch.settle, batch.decoded)
         finally:
             batch.end()
 

@@ -73,7 +73,7 @@ async def host_workers(
                 await unless_stopped(queue_problems.until_none(settings.start_deadline), stop)
                 readiness.start()
                 await opened.enter_async_context(ready.watching(readiness))
-                log.info("ready", queues=queues)
+                log.info("ready", queues=", ".join(queues))
                 await stop.wait()
                 readiness.drain()
                 await _drain(workers, running, _drain_deadline(settings, workers))

@@ -8,6 +8,7 @@ import pytest
 
 from socratic_bench.adapters.memory.broker import MemoryBroker
 from socratic_bench.concurrency.retry_policy import RetryPolicy
+from socratic_bench.consuming.batch_dispatcher import BatchDispatcher
 from socratic_bench.consuming.dispatch import Dispatcher
 from socratic_bench.consuming.outcomes import Handled, Postponed, Rejected
 from socratic_bench.consuming.queues import JUDGE_RESPONSE_RECORDED, RUNNER_RUN_REQUESTED
@@ -87,7 +88,7 @@ class UnsettlingBroker(MemoryBroker):
 
 
 def worker_of(broker, handler, observer=None, intake=None):
-    dispatcher = Dispatcher(handler, RunRequested, AT_ONCE)
+    dispatcher = BatchDispatcher(broker.publish, Dispatcher(handler, RunRequested, AT_ONCE))
     return Worker(
         broker, RUNNER_RUN_REQUESTED, dispatcher, intake or Intake(pause=0), observer=observer
     )
@@ -220,7 +221,7 @@ async def test_draining_gives_back_what_waits_for_the_store():
         raise StoreUnavailable("away")
         yield
 
-    dispatcher = Dispatcher(handler, RunRequested, SLOWLY)
+    dispatcher = BatchDispatcher(broker.publish, Dispatcher(handler, RunRequested, SLOWLY))
     worker = Worker(broker, RUNNER_RUN_REQUESTED, dispatcher, Intake(pause=0))
     async with waiting_for("the worker"), asyncio.TaskGroup() as tasks:
         tasks.create_task(worker.run())

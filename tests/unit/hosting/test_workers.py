@@ -8,6 +8,7 @@ import pytest
 
 from socratic_bench.adapters.memory.broker import MemoryBroker
 from socratic_bench.adapters.sql.store import SqlStore
+from socratic_bench.consuming.batch_dispatcher import BatchDispatcher
 from socratic_bench.consuming.dispatch import Dispatcher
 from socratic_bench.consuming.outcomes import Handled, Rejected
 from socratic_bench.consuming.queues import JUDGE_RESPONSE_RECORDED
@@ -71,7 +72,9 @@ class Hosted:
 
     @asynccontextmanager
     async def _workers(self, observer, _metrics):
-        dispatcher = Dispatcher(self._handler, ResponseRecorded)
+        dispatcher = BatchDispatcher(
+            self._broker.publish, Dispatcher(self._handler, ResponseRecorded)
+        )
         yield [Worker(self._broker, QUEUE, dispatcher, Intake(pause=0), observer=observer)]
 
     async def metrics(self):

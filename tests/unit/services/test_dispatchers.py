@@ -1,0 +1,82 @@
+"""A dispatcher alone does a service's work: no worker, no consumer, no broker."""
+
+import pytest
+
+from socratic_bench.adapters.sql.store import SqlStore
+from socratic_bench.adapters.system.clock import SystemClock
+from socratic_bench.consuming.settlements import Ack
+from socratic_bench.domain.manifest import Experiment, Manifest, TutorModel
+from socratic_bench.domain.scenario import Scenario
+from socratic_bench.events.codec import decode
+from socratic_bench.events.message import Message, to_message
+from socratic_bench.events.run_requested import RunRequested
+from socratic_bench.ports.broker import Delivery
+from socratic_curator.bootstrap import curator_dispatchers
+from socratic_judge.bootstrap import judge_dispatcher
+from socratic_runner.bootstrap import runner_dispatcher
+from socratic_runner.models.registry import open_client
+from socratic_runner.settings import RunnerSettings
+from tests.unit.events.examples import TIME
+
+EXPERIMENT = Experiment(
+    manifest=Manifest(
+        models=(TutorModel(id="reference/socratic"),),
+        scenarios=(Scenario(id="s", dimension="ambiguous", prompt="Help?"),),
+        repeats=2,
+    ),
+    created_at=TIME,
+)
+NO_EVENT = Message("x", "no.event", "g", b"{")
+
+
+@pytest.fixture
+async def store(tmp_path):
+    store = SqlStore.from_url(f"sqlite:///{tmp_path}/benchmark.db")
+    await store.prepare()
+    await store.register(EXPERIMENT)
+    yield store
+    await store.close()
+
+
+class Function:
+    """What a function does with a batch: returns the receipts of the messages that failed."""
+
+    def __init__(self) -> None:
+        self.published: list[Message] = []
+
+    async def publish(self, messages):
+        self.published += messages
+
+    async def call(self, dispatcher, messages):
+        given = [Delivery(message, 1, receipt) for receipt, message in enumerate(messages)]
+        settlements = await dispatcher.settlements(given)
+        done = {each.delivery.receipt for each in settlements if isinstance(each, Ack)}
+        return [each.receipt for each in given if each.receipt not in done]
+
+    def kinds(self):
+        return [decode(message.body).type.split(".", 2)[2] for message in self.published]
+
+
+async def test_the_three_services_pass_an_experiment_on_as_functions(store):
+    requests = [
+        to_message(RunRequested.of(run, source="test", time=TIME)) for run in EXPERIMENT.runs()
+    ]
+    runner, judge, curator = Function(), Function(), Function()
+    clock = SystemClock()
+
+    async with runner_dispatcher(
+        runner.publish, store, clock, open_client, RunnerSettings(), owner="function"
+    ) as dispatcher:
+        assert await runner.call(dispatcher, [*requests, NO_EVENT]) == [2]
+    assert runner.kinds() == ["response.recorded.v1"] * 2
+    assert len(await store.responses([run.run_id for run in EXPERIMENT.runs()])) == 2
+
+    scoring = judge_dispatcher(judge.publish, clock)
+    assert await judge.call(scoring, [NO_EVENT, *runner.published]) == [0]
+    assert judge.kinds() == ["response.scored.v1"] * 2
+
+    scores, failures = curator_dispatchers(curator.publish, store, clock)
+    assert await curator.call(scores, [*judge.published, NO_EVENT]) == [2]
+    assert await curator.call(failures, [NO_EVENT]) == [0]
+    assert curator.kinds() == ["aggregate.updated.v1", "experiment.completed.v1"]
+    assert (await store.progress(EXPERIMENT.experiment_id)).done == 2
