@@ -125,7 +125,7 @@ class Conversation:
         return Question(
             run=run,
             turn=turn,
-            system_prompt=manifest.system_prompt,
+            system_prompt=manifest.system_prompt_of(manifest.models_by_id[run.model_id]),
             student_message=messages[turn - 1],
             earlier_turns=tuple(
                 EarlierTurn(

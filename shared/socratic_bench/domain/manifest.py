@@ -86,6 +86,9 @@ class TutorModel(BaseModel):
     """Which of the endpoints that the operator has listed for this address, where there are
     several; never where its key is found."""
 
+    system_prompt: Annotated[str | None, Field(exclude_if=lambda prompt: prompt is None)] = None
+    """The system prompt of this model; None: the plan's."""
+
     price: Price | None = None
     """None: unknown, which is not zero."""
 
@@ -115,6 +118,11 @@ class TutorModel(BaseModel):
 
     def identity(self) -> dict[str, Any]:
         """What decides about this model's responses: not its price, limits or display name."""
+        prompt = {} if self.system_prompt is None else {"system_prompt": self.system_prompt}
+        return {**self.address(), **prompt}
+
+    def address(self) -> dict[str, Any]:
+        """Which model is asked, and where and with which options, but not what it is told."""
         named = {} if self.endpoint is None else {"endpoint": self.endpoint}
         return {"id": self.id, "options": self.options, "base_url": self.base_url, **named}
 
@@ -137,6 +145,14 @@ class Manifest(BaseModel):
     budget: Dollars | None = None
     """USD that an experiment may cost at most; None: no cap. Not part of what is measured."""
 
+    name: Annotated[Name | None, Field(exclude_if=lambda name: name is None)] = None
+    """How people call the experiment. Not part of what is measured."""
+
+    notes: Annotated[
+        str | None, Field(max_length=2_000, exclude_if=lambda notes: notes is None)
+    ] = None
+    """Free text for the people who read the results. Not part of what is measured."""
+
     @model_validator(mode="after")
     def _names_are_unique(self) -> Manifest:
         for kind, names in (
@@ -158,7 +174,7 @@ class Manifest(BaseModel):
 
     @cached_property
     def manifest_id(self) -> str:
-        """The name of the whole plan, without prices, limits, names, deadline and budget."""
+        """The name of the whole plan, without prices, limits, names, notes, deadline and budget."""
         models = [model.identity() for model in self.models]
         plan = {**self._conditions(), "repeats": self.repeats, "models": models}
         return content_name("man", plan)
@@ -167,6 +183,10 @@ class Manifest(BaseModel):
         return self.model_dump(
             mode="json", include={"scenarios", "system_prompt", "parameters", "profile"}
         )
+
+    def system_prompt_of(self, model: TutorModel) -> str:
+        """The system prompt that `model` is given: its own, or else the plan's."""
+        return self.system_prompt if model.system_prompt is None else model.system_prompt
 
     @property
     def planned_runs(self) -> int:
@@ -230,18 +250,27 @@ class Experiment(BaseModel):
         Equal keys: the same model is asked the same, on the same occasion, in any experiment.
         """
         manifest = self.manifest
-        asked = manifest.model_dump(mode="json", include={"system_prompt", "parameters"})
-        setting = content_name("asked", {**asked, "occasion": self.occasion}, 32)
-        models = {model.id: content_name("m", model.identity(), 32) for model in manifest.models}
+        models = {model.id: content_name("m", model.address(), 32) for model in manifest.models}
+        settings = {model.id: self._setting_of(model) for model in manifest.models}
         messages = {
             scenario.id: content_name("s", [scenario.id, *scenario.student_messages], 32)
             for scenario in manifest.scenarios
         }
         return {
-            (model, scenario): content_name("conv", [setting, identity, said], 32)
+            (model, scenario): content_name("conv", [settings[model], asked, said], 32)
             for scenario, said in messages.items()
-            for model, identity in models.items()
+            for model, asked in models.items()
         }
+
+    def _setting_of(self, model: TutorModel) -> str:
+        """The name of what decides about an answer besides the model and the student."""
+        manifest = self.manifest
+        setting = {
+            "system_prompt": manifest.system_prompt_of(model),
+            "parameters": manifest.parameters.model_dump(mode="json"),
+            "occasion": self.occasion,
+        }
+        return content_name("asked", setting, 32)
 
     def runs(self) -> Iterator[Run]:
         """Every run of the plan, models taking turns so that none waits for another."""

@@ -23,6 +23,10 @@ class ExperimentOutline:
 
     profile: str
     occasion: str | None
+    name: str | None
+    """How people call it."""
+
+    notes: str | None
     model_ids: tuple[str, ...]
     created_at: datetime
     completed_at: datetime | None
@@ -41,6 +45,8 @@ class ExperimentOutline:
             conditions_id=experiment.conditions_id,
             profile=manifest.profile,
             occasion=experiment.occasion,
+            name=manifest.name,
+            notes=manifest.notes,
             model_ids=tuple(model.id for model in manifest.models),
             created_at=experiment.created_at,
             completed_at=experiment.completed_at,

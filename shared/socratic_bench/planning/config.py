@@ -21,6 +21,7 @@ from socratic_bench.planning.documents import parse_document, read_text
 from socratic_bench.planning.model_catalogue import ModelCatalogue
 from socratic_bench.planning.model_selection import ModelSelection
 from socratic_bench.planning.predecessor import Predecessor, is_predecessor
+from socratic_bench.planning.prompt_files import PromptFiles
 from socratic_bench.planning.scenario_selection import ScenarioSelection
 from socratic_bench.planning.source import Mistakes, Node, TooManyMistakes, Unreadable, shown
 from socratic_bench.planning.validation import unknown_field, validate
@@ -123,9 +124,11 @@ def _config(
         predecessor = Predecessor(catalogue.providers, mistakes, unused)
         root = predecessor.document(root, _FIELDS)
     _check_names(root, mistakes)
+    prompts = PromptFiles(base_folder, mistakes)
+    root = prompts.written_out(root)
     fields = root.fields or {}
     settings = _settings(root, mistakes)
-    selection = ModelSelection(base_folder, catalogue, mistakes, predecessor)
+    selection = ModelSelection(base_folder, catalogue, mistakes, predecessor, prompts)
     models = selection.read(root)
     scenarios = ScenarioSelection(base_folder, mistakes, predecessor).read(fields.get("scenarios"))
     if settings is not None:

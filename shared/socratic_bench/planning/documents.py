@@ -11,11 +11,14 @@ from socratic_bench.planning.source import SIZE_LIMIT, Mistakes, Node, Place, Un
 from socratic_bench.planning.yaml_source import parse_yaml
 
 
-def read_text(path: Path) -> str:
-    """The text of a file. Raises InvalidInput with a sentence that does not name the file."""
+def read_text(path: Path, largest: int = SIZE_LIMIT) -> str:
+    """The text of a file of `largest` bytes at most.
+
+    Raises InvalidInput with a sentence that does not name the file.
+    """
     try:
         with path.open("rb") as file:
-            content = file.read(SIZE_LIMIT + 1)
+            content = file.read(largest + 1)
     except (FileNotFoundError, NotADirectoryError):
         raise InvalidInput("there is no such file") from None
     except IsADirectoryError:
@@ -24,8 +27,8 @@ def read_text(path: Path) -> str:
         raise InvalidInput("may not be read by this user") from None
     except OSError as error:
         raise InvalidInput(f"cannot be read: {error.strerror}") from None
-    if len(content) > SIZE_LIMIT:
-        raise InvalidInput(f"is larger than {SIZE_LIMIT // 1_000_000} MB")
+    if len(content) > largest:
+        raise InvalidInput(f"is larger than {_size(largest)}")
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -33,6 +36,10 @@ def read_text(path: Path) -> str:
         byte = content[error.start]
         problem = f"is not UTF-8 text: line {line} holds the byte 0x{byte:02X}"
         raise InvalidInput(problem) from None
+
+
+def _size(count: int) -> str:
+    return f"{count // 1_000_000} MB" if count >= 1_000_000 else f"{count // 1000} kB"
 
 
 def parse_document(text: str, file: str, mistakes: Mistakes) -> Node:
@@ -43,7 +50,7 @@ def parse_document(text: str, file: str, mistakes: Mistakes) -> Node:
     if not text.strip():
         raise Unreadable(Place(file), "is empty")
     if len(text) > SIZE_LIMIT:
-        raise Unreadable(Place(file), f"is larger than {SIZE_LIMIT // 1_000_000} MB")
+        raise Unreadable(Place(file), f"is larger than {_size(SIZE_LIMIT)}")
     suffix = PurePath(file).suffix.lower()
     is_yaml = suffix in {".yaml", ".yml"}
     if suffix == ".json" or (not is_yaml and text.lstrip().startswith("{")):

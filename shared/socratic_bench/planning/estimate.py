@@ -107,17 +107,19 @@ def estimate(
     `left` says how many runs of each model in each scenario are to be asked, by the ids of both;
     without it, all. `spent` nanodollars of the budget are gone.
     """
+    max_tokens = manifest.parameters.max_tokens
     calls = {
-        scenario.id: _calls(manifest.system_prompt, scenario, manifest.parameters.max_tokens)
-        for scenario in manifest.scenarios
+        prompt: {each.id: _calls(prompt, each, max_tokens) for each in manifest.scenarios}
+        for prompt in {manifest.system_prompt_of(model) for model in manifest.models}
     }
     models = []
     for model in manifest.models:
         runs = {
-            scenario: manifest.repeats if left is None else left.get((model.id, scenario), 0)
-            for scenario in calls
+            scenario.id: manifest.repeats if left is None else left.get((model.id, scenario.id), 0)
+            for scenario in manifest.scenarios
         }
-        models.append(_model_estimate(model, manifest.parameters.max_tokens, calls, runs))
+        asked = calls[manifest.system_prompt_of(model)]
+        models.append(_model_estimate(model, max_tokens, asked, runs))
     budget = None if manifest.budget is None else max(0, nanodollars(manifest.budget) - spent)
     return Estimate(models=tuple(models), budget=budget)
 

@@ -9,6 +9,7 @@ from socratic_bench.domain.manifest import TutorModel
 from socratic_bench.errors import InvalidInput, UnknownProvider
 from socratic_bench.planning.model_catalogue import ModelCatalogue
 from socratic_bench.planning.predecessor import Predecessor
+from socratic_bench.planning.prompt_files import PromptFiles
 from socratic_bench.planning.source import Mistakes, Node, shown
 from socratic_bench.planning.validation import validate
 from socratic_bench.providers.key_variables import take_key_variable
@@ -27,6 +28,7 @@ class ModelSelection:
     predecessor: Predecessor | None
     """How entries of the predecessor's shape are translated, if it is one."""
 
+    prompts: PromptFiles
     key_variables: dict[str, str] = field(default_factory=dict)
     """The environment variables that hold the keys of models, by their ids, where that was said.
     They are no part of a plan."""
@@ -64,7 +66,7 @@ class ModelSelection:
         return self.predecessor.model(entry) if self.predecessor else entry
 
     def _model(self, entry: Node) -> TutorModel | None:
-        model = validate(TutorModel, entry, self.mistakes)
+        model = validate(TutorModel, self.prompts.written_out(entry), self.mistakes)
         if model is None:
             return None
         try:

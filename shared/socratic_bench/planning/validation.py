@@ -76,6 +76,10 @@ _SECRETS = re.compile(
 )
 
 
+_SHORTEST_PART = 4
+"""Letters of a name that is taken for a part of another one: `prompt` of `system_prompt`."""
+
+
 def unknown_field(name: str, known: Collection[str]) -> str:
     """What to say of a field nobody knows: the one that was meant, or all there are."""
     if _SECRETS.fullmatch(name):
@@ -86,9 +90,12 @@ def unknown_field(name: str, known: Collection[str]) -> str:
 
 
 def close_match(name: str, known: Collection[str]) -> str | None:
-    """The known name that `name` is most like, if any is like it."""
-    matches = get_close_matches(name[:80].lower(), known, n=1, cutoff=0.7)
-    return matches[0] if matches else None
+    """The known name that `name` is most like, or a part of, if there is one."""
+    written = name[:80].lower()
+    matches = get_close_matches(written, known, n=1, cutoff=0.75)
+    if matches or len(written) < _SHORTEST_PART:
+        return matches[0] if matches else None
+    return min((each for each in known if written in each), key=len, default=None)
 
 
 def _known_fields(kind: type[BaseModel], steps: Sequence[str | int]) -> Collection[str]:

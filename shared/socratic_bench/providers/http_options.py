@@ -6,6 +6,8 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, JsonValue, field_validator
 
+from socratic_bench.domain.manifest import TutorModel
+from socratic_bench.domain.scenario import Name
 from socratic_bench.providers.options import Options
 
 
@@ -17,6 +19,10 @@ class HttpOptions(Options):
     )
     """What `extra_body` may not change: the rest of the benchmark relies on it, and a budget on the
     limits of what is written."""
+
+    model: Name | None = None
+    """The model's name at its service; None: what stands after the slash of its id. With it one
+    benchmark can have the same model twice, under two ids, with another prompt or other options."""
 
     stream: bool = True
     """Whether the reply comes piece by piece, which shows how long its first token took."""
@@ -31,6 +37,10 @@ class HttpOptions(Options):
         if taken:
             raise ValueError(f"{taken} cannot be set here")
         return extra
+
+    def name_at_service(self, model: TutorModel) -> str:
+        """The name that requests carry."""
+        return self.model or model.id.partition("/")[2]
 
 
 class OpenAIOptions(HttpOptions):

@@ -14,10 +14,6 @@ from socratic_bench.providers.spec import ProviderSpec
 REFERENCE_TUTORS: Final = ("socratic", "lecturer", "hedger", "drifter", "faulty")
 LOCAL_MODELS: Final = ("smollm2", "smollm2-fewshot")
 
-LABEL: Final = "@"
-"""What sets several entries of one archetype apart: `reference/socratic@2` says what
-`reference/socratic` says, and is a model of its own."""
-
 
 class ReferenceOptions(Options):
     """The options of a reference tutor."""
@@ -37,7 +33,7 @@ class LocalOptions(Options):
 
 
 def _check_reference(model: TutorModel, _: Path | None) -> None:
-    known_name(model, REFERENCE_TUTORS, label_after=LABEL)
+    known_name(model, REFERENCE_TUTORS)
     refuse_address(model)
     read_options(model, ReferenceOptions)
 

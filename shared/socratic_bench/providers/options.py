@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 from pydantic_core import ErrorDetails
@@ -19,6 +19,10 @@ class Options(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
+
+LABEL: Final = "@"
+"""What sets several entries of one model apart, where its provider has but a few: the id
+`reference/socratic@2` means what `reference/socratic` means, and is a model of its own."""
 
 OptionsT = TypeVar("OptionsT", bound=Options)
 
@@ -58,12 +62,12 @@ def refuse_address(model: TutorModel) -> None:
             )
 
 
-def known_name(model: TutorModel, names: tuple[str, ...], *, label_after: str = "/") -> str:
+def known_name(model: TutorModel, names: tuple[str, ...]) -> str:
     """The part of the model's id after its provider, without the label that may follow it.
 
     Raises InvalidInput if it is none of `names`.
     """
-    name = model.id.partition("/")[2].partition(label_after)[0]
+    name = model.id.partition("/")[2].partition(LABEL)[0]
     if name not in names:
         known = ", ".join(f"{model.provider}/{other}" for other in names)
         raise InvalidInput(f"there is no model {model.id}; there is {known}")

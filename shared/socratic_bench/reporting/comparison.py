@@ -119,6 +119,10 @@ class ExperimentSummary(BaseModel):
 
     profile: str
     occasion: str | None
+    name: str | None
+    """How people call it; null where nobody named it."""
+
+    notes: str | None
     models: int
     created_at: datetime
     completed_at: datetime | None
@@ -133,6 +137,8 @@ class ExperimentSummary(BaseModel):
             conditions_id=experiment.conditions_id,
             profile=experiment.profile,
             occasion=experiment.occasion,
+            name=experiment.name,
+            notes=experiment.notes,
             models=len(experiment.model_ids),
             created_at=experiment.created_at,
             completed_at=experiment.completed_at,

@@ -77,6 +77,20 @@ async def test_registering_again_brings_prices_limits_and_names_up_to_date(store
     assert stored == await store.experiment(experiment.experiment_id)
 
 
+async def test_the_name_and_the_notes_given_last_are_kept(store: Store) -> None:
+    def named(**changes: str) -> Experiment:
+        plain = an_experiment()
+        return plain.model_copy(update={"manifest": plain.manifest.model_copy(update=changes)})
+
+    assert (await store.register(an_experiment())).manifest.name is None
+    await store.register(named(name="A pilot", notes="Of two models."))
+    await store.register(named(name="The pilot"))
+    stored = (await store.register(an_experiment())).manifest
+    assert (stored.name, stored.notes) == ("The pilot", "Of two models.")
+    [outline] = await store.outlines()
+    assert (outline.name, outline.notes) == ("The pilot", "Of two models.")
+
+
 async def test_registering_again_keeps_the_times(store: Store) -> None:
     experiment = await _ended(store, an_experiment())
     await store.complete(experiment.experiment_id, MONDAY + 10 * MINUTE)

@@ -37,8 +37,10 @@ def shown(comparison, *, width=160, detail=False, reasons=None):
     return [line.rstrip() for line in text.getvalue().splitlines()]
 
 
-async def scored(store, *models, cost=21_000, failing=False):
+async def scored(store, *models, cost=21_000, failing=False, **named):
     planned = experiment(models)
+    manifest = planned.manifest.model_copy(update=named)
+    planned = planned.model_copy(update={"manifest": manifest})
     await store.register(planned)
     runs = list(planned.runs())
     scores = [a_score(run).model_copy(update={"cost_nanodollars": cost}) for run in runs[1:]]
@@ -51,6 +53,16 @@ async def test_a_known_cost_has_a_column_and_stands_in_full(store):
     header, row, *_ = shown(await scored(store, TutorModel(id="hosted/m")))
     assert header.endswith("cost")
     assert row.endswith("45/45  $0.00094")
+
+
+async def test_named_experiments_stand_above_the_table_and_the_notes_of_a_single_one(store):
+    lines = shown(await scored(store, TutorModel(id="hosted/m"), name="In verse", notes="A try."))
+    assert lines[0].startswith("In verse  2026-03-02 ")
+    assert lines[1:3] == ["A try.", ""]
+    assert "hosted/m" in lines[4]
+    both = await scored(store, TutorModel(id="hosted/n"), name="In prose")
+    lines = shown(both)
+    assert [line.partition("  ")[0] for line in lines[:3]] == ["In verse", "In prose", ""]
 
 
 async def test_where_a_run_failed_the_cost_is_at_least_what_is_known_and_the_legend_says_so(store):

@@ -56,6 +56,21 @@ def test_experiments_are_listed_newest_first_with_their_states(prompt):
     ]
 
 
+def test_an_experiment_is_shown_with_its_name_and_its_notes(prompt):
+    plain = an_experiment(created_at=JUST_NOW)
+    notes = "Whether a prompt in verse changes anything.\n" * 5
+    named = plain.manifest.model_copy(update={"name": "In verse", "notes": notes})
+    found = registered(prompt, plain.model_copy(update={"manifest": named}))
+    heading, row = prompt.run("status").out.splitlines()
+    assert "name" in heading.split()
+    assert "In verse" in row
+    lines = [" ".join(line.split()) for line in prompt.run("status", found).out.splitlines()]
+    assert "name In verse" in lines
+    assert " ".join(lines).count("in verse changes anything.") == 5
+    shown = prompt.run("status", found, "--json").json
+    assert (shown["name"], shown["notes"]) == ("In verse", notes)
+
+
 def test_a_running_experiment_shows_how_far_it_is_and_no_run_by_name(prompt):
     experiment = an_experiment(created_at=JUST_NOW)
     registered(prompt, experiment, scored=3, failed=1)

@@ -48,6 +48,15 @@ def a_manifest(
     )
 
 
+def test_the_input_of_a_model_is_estimated_with_its_own_prompt():
+    talked_to = PRICED.model_copy(update={"system_prompt": "Ask. " * 100})
+    other = TutorModel(id="hosted/other", system_prompt="Ask.", price=PRICED.price)
+    [longer, shorter] = estimate(a_manifest(talked_to, other)).models
+    [plain] = estimate(a_manifest(PRICED)).models
+    assert longer.input_tokens.at_most - shorter.input_tokens.at_most == 3 * 496
+    assert shorter.input_tokens == plain.input_tokens
+
+
 def test_a_text_has_no_more_tokens_than_bytes_and_each_message_has_its_template():
     around = TOKENS_PER_CALL + 2 * TOKENS_PER_MESSAGE
     assert input_tokens_at_most(["Ask.", "Où?"]) == 4 + 4 + around

@@ -75,6 +75,7 @@ def test_the_order_of_keys_does_not_matter():
         ("occasion: 2026-W10", "occasion: 2026-W11"),
         ("profile: socratic-v1", "profile: socratic-v1\ndeadline_hours: 0.5"),
         ("repeats: 2", "repeats: 2 # times"),
+        ("repeats: 2", "repeats: 2\nname: A pilot\nnotes: |\n  Of two models.\n  For fun."),
         ("temperature: 0.5", "temperature: 5e-1"),
     ],
 )
@@ -97,6 +98,7 @@ def test_what_is_not_measured_does_not_change_the_name(old, new):
         ("latency_ms: 5", "latency_ms: 6"),
         ("[a, b]", "[b, a]"),
         ("  options:", "  base_url: http://localhost\n  options:"),
+        ("  options:", "  system_prompt: Tell.\n  options:"),
         ("repeats: 2", "repeats: 3"),
     ],
 )

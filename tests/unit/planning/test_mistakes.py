@@ -53,7 +53,7 @@ IN_MODELS = [
         "models:\n- {id: reference/x, colour: red}",
         (
             "line 2, models[0].colour: unknown field; there are `id`, `name`, `options`, "
-            "`base_url`, `endpoint`, `price`, `context_tokens`, `limits`"
+            "`base_url`, `endpoint`, `system_prompt`, `price`, `context_tokens`, `limits`"
         ),
     ),
     (
@@ -116,9 +116,19 @@ BESIDE_MODELS = [
         (
             "line 2, colour: unknown field; there are `models`, `scenarios`, "
             "`system_prompt`, `parameters`, `repeats`, `profile`, `deadline_hours`, `budget`, "
-            "`occasion`"
+            "`name`, `notes`, `occasion`"
         ),
     ),
+    (
+        "judge: 1",
+        (
+            "line 2, judge: unknown field; there are `models`, `scenarios`, "
+            "`system_prompt`, `parameters`, `repeats`, `profile`, `deadline_hours`, `budget`, "
+            "`name`, `notes`, `occasion`"
+        ),
+    ),
+    ("name: ' x'", 'line 2, name: must be one line without spaces at its ends, not " x"'),
+    (f"notes: {'x' * 2001}", "line 2, notes: must have at most 2000 characters, not 2001"),
     ("repeats: three", 'line 2, repeats: must be a whole number, not "three"'),
     ("repeats: '3'", 'line 2, repeats: must be a whole number, not "3"'),
     ("repeats: 0", "line 2, repeats: must be 1 or more, not 0"),
@@ -161,7 +171,7 @@ BESIDE_MODELS = [
         (
             'line 2, ["a\\nb"]: unknown field; there are `models`, `scenarios`, '
             "`system_prompt`, `parameters`, `repeats`, `profile`, `deadline_hours`, `budget`, "
-            "`occasion`"
+            "`name`, `notes`, `occasion`"
         ),
     ),
 ]

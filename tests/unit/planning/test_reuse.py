@@ -173,6 +173,7 @@ def changed_model(**changes):
         changed_model(options={"a": 2}),
         changed_model(id="vllm/other"),
         changed(system_prompt="Lecture."),
+        changed_model(system_prompt="Lecture."),
         changed(parameters=Parameters(temperature=0.1)),
         changed(scenarios=(SCENARIO.model_copy(update={"prompt": "How?"}),)),
         changed(scenarios=(SCENARIO.model_copy(update={"follow_ups": ("And?",)}),)),
@@ -188,6 +189,8 @@ def test_whatever_changes_what_is_asked_changes_the_key(manifest):
     [
         changed(repeats=99),
         changed(budget=5, deadline_hours=3.0, profile="other-v1"),
+        changed(name="A pilot", notes="For fun."),
+        changed_model(system_prompt=ASKED.system_prompt),
         changed_model(name="Another name", limits=Limits(concurrency=3)),
         changed_model(price=Price(input_per_million=1, output_per_million=2)),
         changed(models=(MODEL, TutorModel(id="vllm/more"))),

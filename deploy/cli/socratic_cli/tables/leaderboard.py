@@ -14,13 +14,19 @@ from rich.text import Text
 from socratic_bench.reporting.comparison import DimensionFigures, ModelComparison, ModelFigures
 from socratic_bench.reporting.costs import dollars
 from socratic_bench.scoring.profile import OVERALL
-from socratic_cli.display.terminal import MISSING, excerpt, figure, share
+from socratic_cli.display.terminal import MISSING, excerpt, figure, moment, share
 
 NAME_WIDTH = 16
 """Characters: before names are folded to fewer, whole columns of figures are left out."""
 
 GAP = 2
 """Characters between two columns."""
+
+NAMED = 3
+"""Experiments whose names stand above the table."""
+
+NOTES = 2_000
+"""Characters of the notes above the table: all of them."""
 
 _CONSUMPTION = (
     "total_cost_usd",
@@ -75,7 +81,25 @@ def comparison_table(
         if detail:
             for dimension, figures in model.dimensions.items():
                 table.add_row(*_dimension_cells(dimension, figures, columns), style="dim")
-    return Group(table, *(Text(line, style="dim") for line in _legend(comparison, columns)))
+    legend = (Text(line, style="dim") for line in _legend(comparison, columns))
+    return Group(*_heading(comparison), table, *legend)
+
+
+def _heading(comparison: ModelComparison) -> list[Text]:
+    """The names of the experiments in the table, with the notes of a single one."""
+    named = [each for each in comparison.experiments if each.name is not None]
+    lines = [
+        Text.assemble(
+            (excerpt(each.name or ""), "bold"),
+            (f"  {moment(each.created_at)}  {each.experiment_id}", "dim"),
+        )
+        for each in named[:NAMED]
+    ]
+    if more := len(named) - NAMED:
+        lines += [Text(f"… and {more} more", style="dim")] if more > 0 else []
+    if len(comparison.experiments) == 1 and comparison.experiments[0].notes is not None:
+        lines.append(Text(excerpt(comparison.experiments[0].notes, NOTES)))
+    return [*lines, Text()] if lines else []
 
 
 def _columns(

@@ -17,6 +17,9 @@ from socratic_cli.tables.leaderboard import cost
 SENTENCE = 400
 """Characters of a sentence about a failure."""
 
+NOTES = 2_000
+"""Characters of the notes: all of them."""
+
 LISTED = 20
 """Lines about failures."""
 
@@ -31,12 +34,16 @@ _STYLES = {
 
 
 def experiments_table(statuses: Iterable[ExperimentStatus]) -> Table:
-    """A row an experiment."""
-    table = _table("experiment", "created", "occasion", counts=("planned", "done", "failed"))
+    """A row an experiment; a column of names where any has one."""
+    statuses = tuple(statuses)
+    named = ["name"] if any(status.name for status in statuses) else []
+    columns = ("experiment", *named, "created", "occasion")
+    table = _table(*columns, counts=("planned", "done", "failed"))
     table.add_column("state", no_wrap=True)
     for status in statuses:
         table.add_row(
             status.experiment_id,
+            *([excerpt(status.name or "")] if named else []),
             moment(status.created_at),
             excerpt(status.occasion or ""),
             str(status.planned),
@@ -54,6 +61,8 @@ def status_table(status: ExperimentStatus) -> Table:
     table.add_column()
     for name, value in (
         ("experiment", status.experiment_id),
+        ("name", excerpt(status.name or "")),
+        ("notes", excerpt(status.notes or "", NOTES)),
         ("occasion", excerpt(status.occasion or "")),
         ("state", _state(status)),
         ("created", moment(status.created_at)),

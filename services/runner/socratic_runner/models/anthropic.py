@@ -29,7 +29,7 @@ def open_client(model: TutorModel, access: Access) -> ModelClient:
     wire = Wire(
         path="/v1/messages",
         headers=_headers,
-        body=partial(_body, model.id.partition("/")[2], options),
+        body=partial(_body, options.name_at_service(model), options),
         reading=AnthropicReading,
         streamed=options.stream,
     )

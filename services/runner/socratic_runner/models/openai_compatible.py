@@ -32,7 +32,7 @@ def open_client(model: TutorModel, access: Access) -> ModelClient:
     wire = Wire(
         path="/chat/completions",
         headers=_headers,
-        body=partial(_body, model.id.partition("/")[2], PRESETS[model.provider], options),
+        body=partial(_body, options.name_at_service(model), PRESETS[model.provider], options),
         reading=OpenAIReading,
         streamed=options.stream,
     )

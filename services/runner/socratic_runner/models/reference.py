@@ -14,7 +14,7 @@ from typing import Final, Protocol
 from socratic_bench.domain.manifest import TutorModel
 from socratic_bench.domain.response import Usage
 from socratic_bench.ports.models import ModelClient, Question, Reply
-from socratic_bench.providers.in_process import LABEL, ReferenceOptions
+from socratic_bench.providers.in_process import ReferenceOptions
 from socratic_bench.providers.options import known_name, read_options
 from socratic_bench.scoring.statuses import Status
 from socratic_runner.models.access import Access
@@ -105,5 +105,5 @@ def check_access(model: TutorModel, access: Access) -> None:
 def open_client(model: TutorModel, access: Access) -> ModelClient:
     """A client for a reference tutor."""
     latency_ms = read_options(model, ReferenceOptions).latency_ms
-    archetype = ARCHETYPES[known_name(model, tuple(ARCHETYPES), label_after=LABEL)]
+    archetype = ARCHETYPES[known_name(model, tuple(ARCHETYPES))]
     return ReferenceClient(archetype(latency_ms), latency_ms)

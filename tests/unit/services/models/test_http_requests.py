@@ -42,6 +42,11 @@ def test_openai_is_asked_in_its_words():
     }
 
 
+@pytest.mark.parametrize("provider", ["openai", "vllm", "anthropic"])
+def test_a_model_may_have_another_name_at_its_service_than_in_the_benchmark(provider):
+    assert sent(f"{provider}/short-prompt", model="the-model")["model"] == "the-model"
+
+
 def test_anthropic_is_asked_in_its_words():
     assert sent("anthropic/claude") == {
         "model": "claude",

@@ -1,0 +1,114 @@
+"""System prompts: the plan's and a model's own, written in the configuration or in a file."""
+
+import os
+from datetime import UTC, datetime
+
+import pytest
+
+from socratic_bench.planning.prompt_files import LARGEST_PROMPT
+from tests.unit.planning.catalogue import config_of, mistakes_of
+
+TWO_MODELS = """\
+models:
+- reference/socratic
+- {id: reference/lecturer, system_prompt: PROMPT}
+"""
+OF_THE_PLAN = "models: [reference/socratic]\nsystem_prompt: PROMPT\n"
+BOTH = pytest.mark.parametrize("text", [OF_THE_PLAN, TWO_MODELS], ids=["plan", "model"])
+OUTSIDE = "is not below the folder of the configuration"
+RIGHT = "`system_prompt: {file: prompts/tutor.txt}`"
+
+
+def manifest_of(text, prompt, folder=None):
+    return config_of(text.replace("PROMPT", prompt), base_folder=folder).manifest
+
+
+def prompts_of(manifest):
+    return [manifest.system_prompt_of(model) for model in manifest.models]
+
+
+def test_a_model_is_told_its_own_prompt_and_another_one_that_of_the_plan():
+    manifest = manifest_of(TWO_MODELS + "system_prompt: Ask.", "Tell.")
+    assert prompts_of(manifest) == ["Ask.", "Tell."]
+
+
+def test_a_prompt_of_a_model_is_another_plan_and_none_changes_no_plan():
+    plain, own = manifest_of("models: [reference/socratic]", ""), manifest_of(TWO_MODELS, "Tell.")
+    other = manifest_of(TWO_MODELS, "Lecture.")
+    assert own.manifest_id != other.manifest_id
+    assert own.conditions_id == plain.conditions_id
+    assert "system_prompt" not in plain.models[0].model_dump(mode="json")
+
+
+def test_the_same_prompt_is_the_same_question_wherever_it_is_written():
+    def keys(text):
+        experiment = config_of(text).experiment(datetime(2026, 3, 2, tzinfo=UTC))
+        return set(experiment.conversation_keys.values())
+
+    one = "models: [{id: reference/socratic, system_prompt: Ask.}]\n"
+    assert keys(one) == keys("models: [reference/socratic]\nsystem_prompt: Ask.")
+    assert keys(one) == keys(one + "system_prompt: Of no model.")
+    assert not keys(one) & keys("models: [reference/socratic]")
+
+
+@BOTH
+@pytest.mark.parametrize("content", ["Ask.\nOnce.", "Ask.\r\nOnce.\r\n", "\ufeffAsk.\nOnce.\n\n"])
+def test_a_file_says_the_same_as_its_content_written_out(tmp_path, text, content):
+    (tmp_path / "prompts").mkdir()
+    (tmp_path / "prompts" / "tutor.txt").write_text(content, newline="")
+    from_file = manifest_of(text, "{file: prompts/tutor.txt}", tmp_path)
+    assert prompts_of(from_file)[-1] == "Ask.\nOnce."
+    assert from_file == manifest_of(text, r'"Ask.\nOnce."')
+
+
+@BOTH
+@pytest.mark.parametrize(
+    ("prompt", "problem"),
+    [
+        ("file://tutor.txt", f"is the address of a file, not a prompt; write {RIGHT}"),
+        ("file:tutor.txt", f"is the address of a file, not a prompt; write {RIGHT}"),
+        ("{path: tutor.txt}", f"must be text, or the path of a file: {RIGHT}"),
+        ("{file: tutor.txt, x: 1}", f"must be text, or the path of a file: {RIGHT}"),
+        ("{file: 3}", f"must be text, or the path of a file: {RIGHT}"),
+        ("{file: none.txt}", '"none.txt" in FOLDER: there is no such file'),
+        ("{file: .}", '"." in FOLDER: is a folder, not a file'),
+        ("{file: empty.txt}", '"empty.txt" in FOLDER: is empty'),
+        ("{file: large.txt}", '"large.txt" in FOLDER: is larger than 100 kB'),
+        ("{file: pipe}", '"pipe" in FOLDER: is a device or a pipe, not a file'),
+        ("{file: ../out.txt}", f'"../out.txt" in FOLDER: {OUTSIDE}'),
+        ("{file: /etc/hostname}", f'"/etc/hostname" in FOLDER: {OUTSIDE}'),
+        ("{file: link.txt}", f'"link.txt" in FOLDER: {OUTSIDE}'),
+        ("{file: circle}", '"circle" in FOLDER: is not a path'),
+        (r'{file: "a\0"}', None),
+    ],
+)  # fmt: skip
+def test_a_file_that_cannot_be_the_prompt_is_a_mistake_at_its_place(
+    tmp_path, text, prompt, problem
+):
+    folder = tmp_path / "benchmark"
+    folder.mkdir()
+    (tmp_path / "out.txt").write_text("Ask.")
+    (folder / "link.txt").symlink_to(tmp_path / "out.txt")
+    (folder / "circle").symlink_to(folder / "circle")
+    (folder / "empty.txt").write_text("\n \n")
+    (folder / "large.txt").write_text("x" * (LARGEST_PROMPT + 1))
+    os.mkfifo(folder / "pipe")
+    mistakes = mistakes_of(text.replace("PROMPT", prompt), base_folder=folder)
+    place = "line 2, system_prompt" if text == OF_THE_PLAN else "line 3, models[1].system_prompt"
+    if problem is None:
+        assert "U+0000" in mistakes[0]
+    else:
+        assert mistakes == [f"benchmark.yaml {place}: {problem.replace('FOLDER', str(folder))}"]
+
+
+@BOTH
+def test_text_from_elsewhere_may_name_no_file(text):
+    (mistake,) = mistakes_of(text.replace("PROMPT", "{file: tutor.txt}"))
+    assert mistake.endswith(": a file cannot be read from here: write the prompt out in its place")
+
+
+def test_who_writes_prompt_is_led_to_system_prompt():
+    assert mistakes_of("models:\n- {id: reference/socratic, prompt: Ask.}\nprompt: Ask.") == [
+        "benchmark.yaml line 2, models[0].prompt: unknown field; did you mean `system_prompt`?",
+        "benchmark.yaml line 3, prompt: unknown field; did you mean `system_prompt`?",
+    ]
