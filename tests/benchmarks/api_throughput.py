@@ -27,7 +27,7 @@ from socratic_bench.adapters.sql.store import SqlStore
 from socratic_bench.domain.manifest import Experiment
 from socratic_bench.hosting.server import serving
 from socratic_bench.hosting.signals import stop_signals
-from socratic_bench.ports.store import Store
+from socratic_bench.ports.stores.store import Store
 from socratic_bench.reporting.comparison import model_comparison
 from tests.dashboard.seeding import experiment, seed, tutors
 

@@ -26,7 +26,7 @@ import aiohttp
 
 from socratic_bench.adapters.sql.store import SqlStore
 from socratic_bench.domain.manifest import Experiment
-from socratic_bench.ports.store import Store
+from socratic_bench.ports.stores.store import Store
 from socratic_bench.providers.endpoints import ANYWHERE
 from socratic_cli.embedded import Benchmark
 from socratic_runner.models.registry import open_client

@@ -28,7 +28,7 @@ from socratic_bench.events.codec import Event
 from socratic_bench.events.message import to_message
 from socratic_bench.planning.plan import publish_plan
 from socratic_bench.planning.scenario_packs import load_pack
-from socratic_bench.ports.store import Store
+from socratic_bench.ports.stores.store import Store
 from socratic_bench.reporting.verification import verify
 from tests import evidence
 from tests.chaos.duplicates import delivered_twice

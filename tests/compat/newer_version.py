@@ -13,7 +13,7 @@ from pydantic_core import to_json
 
 from socratic_bench.adapters.sql.migrations.upgrade import HEAD
 from socratic_bench.adapters.sql.store import SqlStore
-from socratic_bench.ports.store import RecordedFailure
+from socratic_bench.ports.stores.responses import RecordedFailure
 from tests.contract.store.facts import (
     a_failure,
     a_response,

@@ -11,14 +11,9 @@ from typing import Any
 
 from sqlalchemy import Connection, text
 
-from socratic_bench.adapters.sql.records import (
-    row_of_cell,
-    row_of_experiment,
-    row_of_failure,
-    row_of_response,
-    row_of_score,
-    row_of_spending,
-)
+from socratic_bench.adapters.sql.aggregates.rows import row_of_cell, row_of_failure, row_of_score
+from socratic_bench.adapters.sql.experiments.rows import row_of_experiment, row_of_spending
+from socratic_bench.adapters.sql.responses.rows import row_of_response
 from socratic_bench.domain.cell import fold
 from tests.contract.store.facts import a_failure, a_response, a_score, an_experiment
 

@@ -16,7 +16,7 @@ from socratic_api.settings import ApiSettings
 from socratic_bench.adapters.sql.store import SqlStore
 from socratic_bench.domain.manifest import Experiment
 from socratic_bench.errors import StoreError
-from socratic_bench.ports.store import RecordedFailure
+from socratic_bench.ports.stores.responses import RecordedFailure
 from socratic_bench.reporting.verification import verify
 from tests.compat import newer_version
 from tests.compat.newer_version import (

@@ -10,7 +10,8 @@ import pytest
 
 from socratic_bench.adapters.sql.backend import backend_for
 from socratic_bench.adapters.sql.store import SqlStore
-from socratic_bench.ports.store import CallCount, Progress
+from socratic_bench.ports.stores.experiments import Progress
+from socratic_bench.ports.stores.leases import CallCount
 from socratic_bench.reporting.verification import verify
 from tests.compat import previous_version
 from tests.compat.previous_version import ANSWERED, EXPERIMENT, FAILURE, RESPONSE, SCORE

@@ -21,7 +21,7 @@ from socratic_bench.consuming.queues import BROADCASTS, WORK_QUEUES
 from socratic_bench.domain.manifest import Experiment, Limits
 from socratic_bench.planning.config import read_config
 from socratic_bench.ports.broker import Broker
-from socratic_bench.ports.store import Store
+from socratic_bench.ports.stores.store import Store
 from socratic_bench.reporting.verification import verify
 from socratic_cli.model_catalogue import RegisteredModels
 from tests.compat import earlier_version

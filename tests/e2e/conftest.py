@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from socratic_bench.addresses import open_store
-from socratic_bench.ports.store import Store
+from socratic_bench.ports.stores.store import Store
 from tests.e2e.command import Terminal
 from tests.servers import postgresql, rabbitmq
 from tests.servers.discovery import NotHere, missing, wait_for

@@ -16,7 +16,7 @@ from typing import Any
 
 from socratic_bench.addresses import open_store
 from socratic_bench.domain.cell import Cell
-from socratic_bench.ports.store import Store
+from socratic_bench.ports.stores.store import Store
 from tests.e2e.command import Terminal
 from tests.e2e.experiments import completed, dead_letters, submitted
 from tests.e2e.service_processes import ServiceProcess, all_ready

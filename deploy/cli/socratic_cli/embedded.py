@@ -29,7 +29,8 @@ from socratic_bench.hosting.owners import new_owner
 from socratic_bench.planning.plan import PlanCounts, publish_plan
 from socratic_bench.ports.broker import DeadLetter
 from socratic_bench.ports.clock import Clock
-from socratic_bench.ports.store import Progress, Store
+from socratic_bench.ports.stores.experiments import Progress
+from socratic_bench.ports.stores.store import Store
 from socratic_bench.service_settings import load_settings
 from socratic_cli.execution.garbage import quiet_garbage_collector
 from socratic_curator.bootstrap import curator_workers

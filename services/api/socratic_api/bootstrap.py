@@ -30,7 +30,7 @@ from socratic_bench.hosting.http_metrics import CountRequests, HttpMetrics
 from socratic_bench.hosting.metrics import Metrics
 from socratic_bench.hosting.readiness import Readiness
 from socratic_bench.ports.clock import Clock
-from socratic_bench.ports.store import Store
+from socratic_bench.ports.stores.store import Store
 
 SPENDING_SECONDS = 5
 """What was spent, and whether a deadline has passed, may be shown as it was so long ago: neither

@@ -12,7 +12,8 @@ from prometheus_client import Gauge
 from socratic_bench.concurrency.deadlines import within
 from socratic_bench.errors import StoreError
 from socratic_bench.hosting.metrics import Metrics, looking
-from socratic_bench.ports.store import ExperimentCounts, Store
+from socratic_bench.ports.stores.experiments import ExperimentCounts
+from socratic_bench.ports.stores.store import Store
 
 INTERVAL: Final = 15.0
 """Seconds between two looks at the experiments."""

@@ -14,7 +14,7 @@ from socratic_bench.events.response_scored import ResponseScored
 from socratic_bench.events.run_failed import RunFailed
 from socratic_bench.ports.broker import Broker
 from socratic_bench.ports.clock import Clock
-from socratic_bench.ports.store import Store
+from socratic_bench.ports.stores.store import Store
 from socratic_curator.handlers import FactHandler
 from socratic_curator.settings import CuratorSettings
 

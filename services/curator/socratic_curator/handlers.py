@@ -14,7 +14,8 @@ from socratic_bench.events.experiment_completed import ExperimentCompleted, Expe
 from socratic_bench.events.response_scored import ResponseScored
 from socratic_bench.events.run_failed import RunFailed
 from socratic_bench.ports.clock import Clock
-from socratic_bench.ports.store import Progress, Store
+from socratic_bench.ports.stores.experiments import Progress
+from socratic_bench.ports.stores.store import Store
 
 SOURCE = "socratic-curator"
 

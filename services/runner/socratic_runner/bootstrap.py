@@ -18,7 +18,7 @@ from socratic_bench.consuming.worker import FindGroups, Intake, Worker
 from socratic_bench.events.run_requested import RunRequested
 from socratic_bench.ports.broker import Broker
 from socratic_bench.ports.clock import Clock
-from socratic_bench.ports.store import Store
+from socratic_bench.ports.stores.store import Store
 from socratic_runner.budgets import Budgets
 from socratic_runner.call_observing import CallObserver, UnobservedCalls
 from socratic_runner.clients import OpenClient, TutorPool

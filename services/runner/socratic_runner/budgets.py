@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 import structlog
 
-from socratic_bench.ports.leases import LeaseStore, Spending
+from socratic_bench.ports.stores.leases import Leases, Spending
 from socratic_runner.last_uses import LastUses
 
 log = structlog.get_logger(__name__)
@@ -29,7 +29,7 @@ class _Experiment:
 class Budgets:
     """Tells calls that wait for money from those that no money will come for."""
 
-    def __init__(self, store: LeaseStore) -> None:
+    def __init__(self, store: Leases) -> None:
         self._store = store
         self._experiments: defaultdict[str, _Experiment] = defaultdict(_Experiment)
         self._uses = LastUses[str]()

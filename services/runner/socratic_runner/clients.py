@@ -13,8 +13,8 @@ from socratic_bench.concurrency.cancellation import finish_despite_cancel
 from socratic_bench.domain.manifest import Experiment, TutorModel
 from socratic_bench.domain.response import Usage
 from socratic_bench.errors import ModelCallFailed
-from socratic_bench.ports.leases import ModelInHand
 from socratic_bench.ports.models import ModelClient
+from socratic_bench.ports.stores.leases import ModelInHand
 from socratic_runner.last_uses import LastUses
 from socratic_runner.limits.breaker import BUSY_SILENCE, Breaker
 from socratic_runner.limits.concurrency_limiter import ConcurrencyLimiter

@@ -21,8 +21,8 @@ from socratic_bench.domain.call_cost import most_a_call_costs, tokens_at_most
 from socratic_bench.domain.response import Response
 from socratic_bench.errors import FailureKind, ModelCallFailed, ModelUnusable, SocraticBenchError
 from socratic_bench.ports.clock import Clock
-from socratic_bench.ports.leases import CallEnd, Claim, LeaseAnswer, LeaseKey
 from socratic_bench.ports.models import Question, Reply
+from socratic_bench.ports.stores.leases import CallEnd, Claim, LeaseAnswer, LeaseKey
 from socratic_runner.asking import ask
 from socratic_runner.budgets import Budgets
 from socratic_runner.call_observing import CallObserver

@@ -10,7 +10,7 @@ import structlog
 
 from socratic_bench.domain.manifest import Experiment
 from socratic_bench.errors import StoreUnreadable
-from socratic_bench.ports.store import Store
+from socratic_bench.ports.stores.store import Store
 from socratic_runner.last_uses import LastUses
 
 log = structlog.get_logger(__name__)

@@ -25,8 +25,9 @@ from socratic_bench.events.response_recorded import ResponseRecorded
 from socratic_bench.events.run_failed import RunFailed
 from socratic_bench.events.run_requested import RunRequested
 from socratic_bench.ports.clock import Clock
-from socratic_bench.ports.leases import ModelInHand
-from socratic_bench.ports.store import RecordedFailure, Store
+from socratic_bench.ports.stores.leases import ModelInHand
+from socratic_bench.ports.stores.responses import RecordedFailure
+from socratic_bench.ports.stores.store import Store
 from socratic_runner.clients import Tutor, TutorPool
 from socratic_runner.conversation import (
     Conversation,

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from socratic_bench.errors import ModelCallFailed
-from socratic_bench.ports.leases import CallEnd, LeaseAnswer
+from socratic_bench.ports.stores.leases import CallEnd, LeaseAnswer
 from socratic_runner.asking import ask
 from socratic_runner.clients import Tutor
 from socratic_runner.conversation import Conversation

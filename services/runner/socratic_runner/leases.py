@@ -24,7 +24,7 @@ from socratic_bench.errors import (
     StoreRefused,
     StoreUnavailable,
 )
-from socratic_bench.ports.leases import (
+from socratic_bench.ports.stores.leases import (
     DEAD_AFTER_SECONDS,
     CallEnd,
     Claim,
@@ -32,7 +32,8 @@ from socratic_bench.ports.leases import (
     LeaseKey,
     ModelInHand,
 )
-from socratic_bench.ports.store import RecordedFailure, Store
+from socratic_bench.ports.stores.responses import RecordedFailure
+from socratic_bench.ports.stores.store import Store
 from socratic_runner.troubles import Troubles
 
 log = structlog.get_logger(__name__)
@@ -158,7 +159,7 @@ class LeaseBook:
         return stopped_at is not None and stopped_at >= taken_at
 
     async def take(self, claims: Sequence[Claim]) -> Sequence[LeaseAnswer]:
-        """What `LeaseStore.take_leases` says; a cancellation awaits its end for a while.
+        """What `Leases.take_leases` says; a cancellation awaits its end for a while.
 
         Raises StoreUnavailable once the runner drains.
         """

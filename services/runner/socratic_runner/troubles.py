@@ -11,7 +11,7 @@ import structlog
 from socratic_bench.domain.run import Run
 from socratic_bench.domain.trouble import Trouble, one_line
 from socratic_bench.errors import ModelCallFailed
-from socratic_bench.ports.leases import ModelInHand
+from socratic_bench.ports.stores.leases import ModelInHand
 from socratic_bench.reporting.trouble_news import TroubleNews
 from socratic_runner.call_observing import CallObserver, UnobservedCalls
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from socratic_bench.ports.store import Store
+from socratic_bench.ports.stores.store import Store
 
 
 @dataclass(frozen=True, slots=True)

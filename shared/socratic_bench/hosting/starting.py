@@ -18,7 +18,7 @@ from socratic_bench.consuming.queues import BROADCASTS, WORK_QUEUES
 from socratic_bench.errors import BrokerUnavailable, SocraticBenchError, StoreUnavailable
 from socratic_bench.hosting.failures import CannotStart, naming
 from socratic_bench.ports.broker import Broker
-from socratic_bench.ports.store import Store
+from socratic_bench.ports.stores.store import Store
 
 log = structlog.get_logger(__name__)
 

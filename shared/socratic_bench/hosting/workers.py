@@ -23,7 +23,7 @@ from socratic_bench.hosting.readiness import Check, Readiness
 from socratic_bench.hosting.server import serving
 from socratic_bench.hosting.starting import reach_all
 from socratic_bench.ports.broker import Broker
-from socratic_bench.ports.store import Store
+from socratic_bench.ports.stores.store import Store
 from socratic_bench.service_settings import WorkerProcessSettings
 
 log = structlog.get_logger(__name__)
@@ -52,7 +52,7 @@ async def host_workers(
     depths, ready = DepthMetrics(metrics), ReadyMetrics(metrics)
     checks: dict[str, Check] = {"broker": lambda: broker.depth(CURATOR_RUN_FAILED.name)}
     if store is not None:
-        checks["store"] = store.revision
+        checks["store"] = store.ping
     readiness = Readiness(checks)
     async with AsyncExitStack() as opened:
         with naming("SOCRATIC_HEALTH_PORT"):

@@ -11,7 +11,7 @@ import structlog
 
 from socratic_bench.domain.experiment_state import ExperimentState
 from socratic_bench.ports.clock import Clock
-from socratic_bench.ports.store import Store
+from socratic_bench.ports.stores.store import Store
 
 log = structlog.get_logger(__name__)
 

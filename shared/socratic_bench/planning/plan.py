@@ -19,7 +19,7 @@ from socratic_bench.events.response_recorded import ResponseRecorded
 from socratic_bench.events.run_requested import RunRequested
 from socratic_bench.planning.reuse import is_whole
 from socratic_bench.ports.clock import Clock
-from socratic_bench.ports.store import Store
+from socratic_bench.ports.stores.store import Store
 
 STORE_DEADLINE = 60.0
 """Seconds that one question to the store may take before it is asked again."""

@@ -45,8 +45,9 @@ from socratic_bench.planning.expiry import Expiry
 from socratic_bench.planning.plan import PlanCounts, publish_plan
 from socratic_bench.ports.broker import Broker
 from socratic_bench.ports.clock import Clock
-from socratic_bench.ports.leases import Claim, LeaseAnswer, LeaseKey
-from socratic_bench.ports.store import RunningExperiment, Store
+from socratic_bench.ports.stores.experiments import RunningExperiment
+from socratic_bench.ports.stores.leases import Claim, LeaseAnswer, LeaseKey
+from socratic_bench.ports.stores.store import Store
 
 log = structlog.get_logger(__name__)
 

@@ -15,7 +15,7 @@ from socratic_bench.domain.identifiers import run_id
 from socratic_bench.domain.manifest import Experiment
 from socratic_bench.domain.response import Response
 from socratic_bench.domain.run import Run, batches
-from socratic_bench.ports.store import Store
+from socratic_bench.ports.stores.store import Store
 from socratic_bench.scoring.statuses import Status
 
 MAX_AGE: Final = timedelta(days=30)

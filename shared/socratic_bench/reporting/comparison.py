@@ -19,7 +19,7 @@ from socratic_bench.domain.leaderboard import (
 from socratic_bench.domain.money import NANODOLLARS_PER_DOLLAR
 from socratic_bench.domain.outline import ExperimentOutline
 from socratic_bench.domain.statistics import Estimate
-from socratic_bench.ports.store import Store
+from socratic_bench.ports.stores.store import Store
 from socratic_bench.reporting.costs import known_share, total, total_usd
 from socratic_bench.reporting.selection import Selection, select
 from socratic_bench.scoring.profile import OVERALL

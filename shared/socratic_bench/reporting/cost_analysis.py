@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict
 
 from socratic_bench.domain.cell import Tally
 from socratic_bench.domain.leaderboard import ModelRow
-from socratic_bench.ports.store import Store
+from socratic_bench.ports.stores.store import Store
 from socratic_bench.reporting.costs import known_share, total, total_usd
 from socratic_bench.reporting.selection import select
 

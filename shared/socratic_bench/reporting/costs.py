@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict
 
 from socratic_bench.domain.cell import Tally
 from socratic_bench.domain.money import NANODOLLARS_PER_DOLLAR
-from socratic_bench.ports.leases import Spending
+from socratic_bench.ports.stores.leases import Spending
 
 
 def usd(nanodollars: int) -> float:

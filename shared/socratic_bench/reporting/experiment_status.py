@@ -15,8 +15,9 @@ from socratic_bench.domain.manifest import Experiment, TutorModel
 from socratic_bench.domain.outline import ExperimentOutline
 from socratic_bench.domain.trouble import Trouble
 from socratic_bench.errors import UnknownExperiment
-from socratic_bench.ports.leases import Spending
-from socratic_bench.ports.store import Progress, Store
+from socratic_bench.ports.stores.experiments import Progress
+from socratic_bench.ports.stores.leases import Spending
+from socratic_bench.ports.stores.store import Store
 from socratic_bench.reporting.comparison import ExperimentSummary
 from socratic_bench.reporting.costs import SpendingFigures, known_share, total_usd
 from socratic_bench.reporting.failures import ModelFailures, model_failures

@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from socratic_bench.domain.trouble import one_line
-from socratic_bench.ports.store import FailureCount, Store
+from socratic_bench.ports.stores.aggregates import FailureCount
+from socratic_bench.ports.stores.store import Store
 from socratic_bench.reporting.comparison import ModelComparison, ModelFigures
 from socratic_bench.scoring.statuses import Status
 

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict
 
 from socratic_bench.domain.manifest import Experiment
 from socratic_bench.domain.run import Run
-from socratic_bench.ports.store import Store
+from socratic_bench.ports.stores.store import Store
 
 BATCH = 500
 """Runs that are looked up, and held, at a time."""

@@ -16,7 +16,7 @@ from socratic_bench.domain.leaderboard import (
 from socratic_bench.domain.manifest import Experiment
 from socratic_bench.domain.outline import ExperimentOutline
 from socratic_bench.errors import UnknownExperiment
-from socratic_bench.ports.store import Store
+from socratic_bench.ports.stores.store import Store
 from socratic_bench.scoring.profile import CANONICAL
 from socratic_bench.scoring.profiles import known_vectors
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from socratic_bench.domain.cell import Cell, CellKey, fold
 from socratic_bench.errors import StoreUnavailable, UnknownExperiment
-from socratic_bench.ports.store import Store
+from socratic_bench.ports.stores.store import Store
 
 _ATTEMPTS = 3
 

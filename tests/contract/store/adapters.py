@@ -11,7 +11,7 @@ from functools import partial
 from typing import Protocol
 
 from socratic_bench.adapters.sql.store import SqlStore
-from socratic_bench.ports.store import Store
+from socratic_bench.ports.stores.store import Store
 from tests.servers import postgresql
 
 

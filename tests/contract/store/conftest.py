@@ -7,7 +7,7 @@ from functools import partial
 
 import pytest
 
-from socratic_bench.ports.store import Store
+from socratic_bench.ports.stores.store import Store
 from tests.contract.store.adapters import POSTGRESQL, SQLITE, Database, StoreAdapter, opened
 from tests.contract.store.facts import StoppedClock
 

@@ -14,8 +14,8 @@ from socratic_bench.domain.response import Response, Usage
 from socratic_bench.domain.run import Run, RunFailure
 from socratic_bench.domain.scenario import DIMENSIONS, Scenario
 from socratic_bench.domain.score import ScoredResponse
-from socratic_bench.ports.leases import Claim, LeaseKey
-from socratic_bench.ports.store import Store
+from socratic_bench.ports.stores.leases import Claim, LeaseKey
+from socratic_bench.ports.stores.store import Store
 from socratic_bench.scoring.profile import CANONICAL
 from socratic_bench.scoring.statuses import Status
 

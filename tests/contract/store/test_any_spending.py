@@ -14,15 +14,16 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from socratic_bench.domain.run import Run
-from socratic_bench.ports.leases import (
+from socratic_bench.ports.stores.leases import (
     DEAD_AFTER_SECONDS,
+    CallCount,
     CallEnd,
     Claim,
     LeaseAnswer,
     LeaseKey,
     Spending,
 )
-from socratic_bench.ports.store import CallCount, Store
+from socratic_bench.ports.stores.store import Store
 from tests.contract.store.adapters import Database
 from tests.contract.store.facts import StoppedClock, a_response, an_experiment, claim_of
 from tests.lengths import at_length

@@ -9,8 +9,8 @@ import pytest
 from socratic_bench.domain.manifest import Experiment
 from socratic_bench.domain.run import Run
 from socratic_bench.errors import StoreBroken, StoreError, StoreRefused, StoreUnavailable
-from socratic_bench.ports.leases import CallEnd, LeaseAnswer, Spending
-from socratic_bench.ports.store import CallCount, Store
+from socratic_bench.ports.stores.leases import CallCount, CallEnd, LeaseAnswer, Spending
+from socratic_bench.ports.stores.store import Store
 from tests.contract.store.facts import StoppedClock, a_response, an_experiment, claim_of
 
 A, B = "runner-a", "runner-b"

@@ -6,8 +6,8 @@ import asyncio
 import random
 
 from socratic_bench.domain.manifest import Experiment
-from socratic_bench.ports.leases import CallEnd, Claim, LeaseAnswer, Spending
-from socratic_bench.ports.store import Store
+from socratic_bench.ports.stores.leases import CallEnd, Claim, LeaseAnswer, Spending
+from socratic_bench.ports.stores.store import Store
 from tests.contract.store.facts import a_response, an_experiment, claim_of
 from tests.waiting import waiting_for
 

@@ -12,7 +12,7 @@ import pytest
 from socratic_bench.domain.cell import fold
 from socratic_bench.domain.manifest import Experiment
 from socratic_bench.errors import StoreError
-from socratic_bench.ports.store import Store
+from socratic_bench.ports.stores.store import Store
 from tests.contract.store.adapters import Database, opened
 from tests.contract.store.facts import (
     MONDAY,

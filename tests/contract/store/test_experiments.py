@@ -13,7 +13,8 @@ from socratic_bench.domain.manifest import Experiment, Limits
 from socratic_bench.domain.money import Price
 from socratic_bench.domain.outline import ExperimentOutline
 from socratic_bench.errors import StoreError
-from socratic_bench.ports.store import ExperimentCounts, Progress, Store
+from socratic_bench.ports.stores.experiments import ExperimentCounts, Progress
+from socratic_bench.ports.stores.store import Store
 from tests.contract.store.facts import (
     MINUTE,
     MONDAY,

@@ -6,7 +6,7 @@ import pytest
 
 from socratic_bench.domain.cell import key_of_failure, key_of_score
 from socratic_bench.domain.score import ScoredResponse
-from socratic_bench.ports.store import Store
+from socratic_bench.ports.stores.store import Store
 from socratic_bench.scoring.statuses import Status
 from tests.contract.store.facts import (
     EXPERIMENT_ID,

@@ -7,14 +7,15 @@ import pytest
 from socratic_bench.domain.manifest import Experiment
 from socratic_bench.domain.run import Run
 from socratic_bench.domain.trouble import Trouble
-from socratic_bench.ports.leases import (
+from socratic_bench.ports.stores.leases import (
     DEAD_AFTER_SECONDS,
+    CallCount,
     Claim,
     LeaseAnswer,
     ModelInHand,
     Spending,
 )
-from socratic_bench.ports.store import CallCount, Store
+from socratic_bench.ports.stores.store import Store
 from tests.contract.store.facts import StoppedClock, a_response, an_experiment, claim_of
 
 A, B = "runner-a", "runner-b"

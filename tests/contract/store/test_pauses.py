@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 
 from socratic_bench.domain.pause import NONE, PauseNews, PushBack
-from socratic_bench.ports.store import PauseAnswer, Store
+from socratic_bench.ports.stores.limits import PauseAnswer
+from socratic_bench.ports.stores.store import Store
 from tests.contract.store.adapters import Database
 from tests.contract.store.facts import StoppedClock
 from tests.waiting import waiting_for

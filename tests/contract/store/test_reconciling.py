@@ -6,7 +6,9 @@ import pytest
 
 from socratic_bench.domain.manifest import Experiment
 from socratic_bench.domain.run import RunFailure
-from socratic_bench.ports.store import RecordedFailure, RunningExperiment, Store
+from socratic_bench.ports.stores.experiments import RunningExperiment
+from socratic_bench.ports.stores.responses import RecordedFailure
+from socratic_bench.ports.stores.store import Store
 from tests.contract.store.facts import (
     MINUTE,
     MONDAY,

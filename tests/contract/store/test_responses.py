@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from socratic_bench.ports.store import Store
+from socratic_bench.ports.stores.store import Store
 from socratic_bench.scoring.exchange import EarlierTurn
 from tests.contract.store.facts import a_response, a_run, an_experiment
 

@@ -12,7 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from socratic_bench.domain.fair_share import fair_shares
-from socratic_bench.ports.store import ShareClaim, Store
+from socratic_bench.ports.stores.limits import ShareClaim
+from socratic_bench.ports.stores.store import Store
 from tests.contract.store.adapters import Database
 from tests.contract.store.facts import MONDAY, StoppedClock
 from tests.lengths import at_length

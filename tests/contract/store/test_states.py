@@ -11,14 +11,10 @@ from socratic_bench.domain.experiment_state import LEFT_FOR, ExperimentState
 from socratic_bench.domain.manifest import Experiment
 from socratic_bench.domain.run import Run
 from socratic_bench.errors import ExperimentStopped, StoreError
-from socratic_bench.ports.leases import CallEnd, LeaseAnswer, ModelInHand
-from socratic_bench.ports.store import (
-    CallCount,
-    ExperimentCounts,
-    Progress,
-    RecordedFailure,
-    Store,
-)
+from socratic_bench.ports.stores.experiments import ExperimentCounts, Progress
+from socratic_bench.ports.stores.leases import CallCount, CallEnd, LeaseAnswer, ModelInHand
+from socratic_bench.ports.stores.responses import RecordedFailure
+from socratic_bench.ports.stores.store import Store
 from tests.contract.store.facts import (
     MINUTE,
     MONDAY,

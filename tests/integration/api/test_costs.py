@@ -15,7 +15,7 @@ from socratic_api.settings import ApiSettings
 from socratic_bench.adapters.sql.store import SqlStore
 from socratic_bench.domain.manifest import Experiment, TutorModel
 from socratic_bench.domain.money import Price
-from socratic_bench.ports.leases import Claim, LeaseKey
+from socratic_bench.ports.stores.leases import Claim, LeaseKey
 from tests.contract.store.facts import a_response
 from tests.dashboard.seeding import MONDAY, experiment, seed, tutors
 from tests.waiting import waiting_for

@@ -12,8 +12,8 @@ from sqlalchemy import Connection, text
 from socratic_bench.adapters.sql import migrations
 from socratic_bench.adapters.sql.backend import Backend
 from socratic_bench.adapters.sql.records import microseconds, record_of
-from socratic_bench.ports.leases import LeaseAnswer, Spending
-from socratic_bench.ports.store import CallCount, Store
+from socratic_bench.ports.stores.leases import CallCount, LeaseAnswer, Spending
+from socratic_bench.ports.stores.store import Store
 from tests.contract.store.facts import MINUTE, MONDAY, a_response, an_experiment, claim_of
 
 EXPERIMENT = an_experiment(budget=50)

@@ -11,8 +11,9 @@ from sqlalchemy import Connection, text
 from socratic_bench.adapters.sql.backend import Backend
 from socratic_bench.adapters.sql.records import microseconds, record_of
 from socratic_bench.domain.run import Run
-from socratic_bench.ports.leases import LeaseAnswer, ModelInHand, Spending
-from socratic_bench.ports.store import CallCount, RecordedFailure, Store
+from socratic_bench.ports.stores.leases import CallCount, LeaseAnswer, ModelInHand, Spending
+from socratic_bench.ports.stores.responses import RecordedFailure
+from socratic_bench.ports.stores.store import Store
 from tests.contract.store.facts import (
     MINUTE,
     MONDAY,

@@ -17,8 +17,7 @@ from socratic_bench.adapters.sql.records import record_of
 from socratic_bench.adapters.sql.store import SqlStore
 from socratic_bench.domain.cell import Cell, key_of_score
 from socratic_bench.domain.run import Run
-from socratic_bench.ports.leases import LeaseAnswer, Spending
-from socratic_bench.ports.store import CallCount
+from socratic_bench.ports.stores.leases import CallCount, LeaseAnswer, Spending
 from tests.contract.store.adapters import opened
 from tests.contract.store.facts import (
     EXPERIMENT_ID,
@@ -43,7 +42,7 @@ pytestmark = pytest.mark.connected
 WORK_AS_ONE_OF_MANY = """
 import asyncio, json, random, sys
 from socratic_bench.adapters.sql.store import SqlStore
-from socratic_bench.ports.leases import LeaseAnswer
+from socratic_bench.ports.stores.leases import LeaseAnswer
 from tests.contract.store.facts import a_response, claim_of
 from tests.integration.sql.test_postgresql import EXPERIMENT, facts
 

@@ -13,8 +13,8 @@ import asyncpg
 import pytest
 from sqlalchemy import text
 
-from socratic_bench.adapters.sql import postgresql_engine
-from socratic_bench.adapters.sql.postgresql_errors import explain
+from socratic_bench.adapters.sql.postgresql import engine as postgresql_engine
+from socratic_bench.adapters.sql.postgresql.errors import explain
 from socratic_bench.adapters.sql.store import SqlStore
 from socratic_bench.errors import (
     StoreBroken,
@@ -274,11 +274,11 @@ async def test_a_transaction_that_stands_still_is_ended_and_lets_go_of_its_locks
 
     async def stand_still(store: SqlStore) -> None:
         async with store._database.write() as transaction:
-            parameters = store._lookups.keys_of_cells(keys)
-            assert await transaction.execute(store._lookups.take_cells, parameters)
+            parameters = store._statements.aggregates.keys_of_cells(keys)
+            assert await transaction.execute(store._statements.aggregates.take_cells, parameters)
             # Waits for that lock, which the server takes from whoever stands still.
             await postgresql.execute(url, "SELECT * FROM cells FOR UPDATE")
-            await transaction.execute(store._lookups.cells, {"experiment_ids": []})
+            await transaction.execute(store._statements.aggregates.cells, {"experiment_ids": []})
 
     monkeypatch.setattr(postgresql_engine, "IDLE_SECONDS", 0.2)
     impatient = SqlStore.from_url(url)

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 from sqlalchemy import text
 
-from socratic_bench.adapters.sql import database, sqlite_engine
+from socratic_bench.adapters.sql import database
+from socratic_bench.adapters.sql.sqlite import engine as sqlite_engine
 from socratic_bench.adapters.sql.store import SqlStore
 from tests.contract.store.adapters import opened
 from tests.contract.store.facts import a_response, a_run

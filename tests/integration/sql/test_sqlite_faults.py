@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from socratic_bench.adapters.sql import sqlite_engine
-from socratic_bench.adapters.sql.sqlite_errors import explain
+from socratic_bench.adapters.sql.sqlite import engine as sqlite_engine
+from socratic_bench.adapters.sql.sqlite.errors import explain
 from socratic_bench.adapters.sql.store import SqlStore
 from socratic_bench.domain.response import Response
 from socratic_bench.errors import StoreBroken, StoreError, StoreNotWritable, StoreUnavailable

@@ -11,15 +11,21 @@ from typing import Any
 import pytest
 from sqlalchemy import URL, ClauseElement, Executable, create_engine, event
 
-from socratic_bench.adapters.sql import lease_statements, reconciling, statements, stopping
-from socratic_bench.adapters.sql.batched import Lookups, Writes
-from socratic_bench.adapters.sql.dialects import DIALECTS
-from socratic_bench.adapters.sql.lease_statements import LeaseStatements
+from socratic_bench.adapters.sql.aggregates import statements as aggregates
+from socratic_bench.adapters.sql.experiments import deleting
+from socratic_bench.adapters.sql.experiments import statements as experiments
+from socratic_bench.adapters.sql.leases import statements as leases
+from socratic_bench.adapters.sql.postgresql.dialect import PostgreSQLDialect
+from socratic_bench.adapters.sql.responses import statements as responses
+from socratic_bench.adapters.sql.sqlite.dialect import SQLiteDialect
+from socratic_bench.adapters.sql.statements import Statements
 from socratic_bench.adapters.sql.store import SqlStore
 from socratic_bench.adapters.sql.transactions import Insertion, Row, Transaction
-from socratic_bench.ports.leases import CallEnd
+from socratic_bench.ports.stores.leases import CallEnd
 from tests.contract.store.adapters import opened
 from tests.contract.store.facts import a_response, an_experiment, claim_of
+
+DIALECTS = {"sqlite": SQLiteDialect(), "postgresql": PostgreSQLDialect()}
 
 SCANS = (
     "SCAN experiments USING INDEX running_experiments",
@@ -30,16 +36,11 @@ SCANS = (
 
 
 def _texts(name: str) -> dict[str, str]:
-    dialect = DIALECTS[name]
-    everything = {
-        **vars(statements),
-        **vars(lease_statements),
-        **vars(reconciling),
-        **vars(stopping),
-        **vars(Writes(dialect)),
-        **vars(Lookups(dialect)),
-        **vars(LeaseStatements(dialect)),
-    }
+    everything = dict[str, Any]()
+    for module in (aggregates, deleting, experiments, leases, responses):
+        everything |= vars(module)
+    for of_role in vars(Statements(DIALECTS[name])).values():
+        everything |= vars(of_role)
     for each, insertion in list(everything.items()):
         if isinstance(insertion, Insertion):
             everything[each] = insertion.statement
@@ -134,7 +135,7 @@ async def test_sqlite_looks_keys_up_in_an_index(tmp_path: Path) -> None:
     path = tmp_path / "benchmark.db"
     async with opened(lambda: SqlStore.from_url(f"sqlite:///{path}")):
         pass
-    lookups, leases = Lookups(DIALECTS["sqlite"]), LeaseStatements(DIALECTS["sqlite"])
+    of = Statements(DIALECTS["sqlite"])
     turns = [("exp", "run-1", 1), ("exp", "run-2", 2)]
     engine = create_engine(f"sqlite:///{path}")
     plans: dict[str, str] = {}
@@ -145,17 +146,19 @@ async def test_sqlite_looks_keys_up_in_an_index(tmp_path: Path) -> None:
         plans[statement] = " ".join(row[-1] for row in cursor.fetchall())
 
     with engine.connect() as connection:
-        connection.execute(leases.take_calls, leases.keys_of_calls(turns))
+        connection.execute(of.leases.take_calls, of.leases.keys_of_calls(turns))
         times = {"now": 0, "dead_before": 0}
-        keys = leases.keys_of_calls(turns, claimant="a", **times)
-        connection.execute(leases.find_leases, keys)
-        connection.execute(lookups.hold_open, {"experiment_ids": ["exp", "other"]})
-        connection.execute(lookups.responses, {"run_ids": ["run-1", "run-2"]})
-        connection.execute(reconciling.UNSCORED_RESPONSES, {"experiment_id": "exp", "limit": 1})
-        connection.execute(reconciling.LIST_RUNNING)
-        connection.execute(lookups.delete_shares, lookups.keys_of_shares([("gpt", "a")]))
-        cells = lookups.keys_of_cells([("exp", "a/b", "scenario", turn, "v1") for turn in (1, 2)])
-        connection.execute(lookups.take_cells, cells)
+        keys = of.leases.keys_of_calls(turns, claimant="a", **times)
+        connection.execute(of.leases.find_leases, keys)
+        connection.execute(of.experiments.hold_open, {"experiment_ids": ["exp", "other"]})
+        connection.execute(of.responses.responses, {"run_ids": ["run-1", "run-2"]})
+        connection.execute(responses.UNSCORED_RESPONSES, {"experiment_id": "exp", "limit": 1})
+        connection.execute(experiments.LIST_RUNNING)
+        connection.execute(of.shares.delete_shares, of.shares.keys_of_shares([("gpt", "a")]))
+        cells = of.aggregates.keys_of_cells(
+            [("exp", "a/b", "scenario", turn, "v1") for turn in (1, 2)]
+        )
+        connection.execute(of.aggregates.take_cells, cells)
     engine.dispose()
     assert len(plans) == 8
     for scan in SCANS:
@@ -167,7 +170,7 @@ async def test_what_is_in_flight_is_found_without_reading_every_call(tmp_path: P
     path = tmp_path / "benchmark.db"
     async with opened(lambda: SqlStore.from_url(f"sqlite:///{path}")):
         pass
-    spending = str(lease_statements.SPENDINGS.compile(dialect=URL.create("sqlite").get_dialect()()))
+    spending = str(leases.SPENDINGS.compile(dialect=URL.create("sqlite").get_dialect()()))
     with closing(sqlite3.connect(path)) as connection:
         parameters = [0] * spending.count("?")
         plan = connection.execute(f"EXPLAIN QUERY PLAN {spending}", parameters).fetchall()

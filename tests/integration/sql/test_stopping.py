@@ -14,8 +14,8 @@ from socratic_bench.adapters.sql.store import SqlStore
 from socratic_bench.adapters.sql.transactions import Transaction
 from socratic_bench.domain.experiment_state import ExperimentState
 from socratic_bench.domain.manifest import Experiment
-from socratic_bench.ports.leases import LeaseAnswer
-from socratic_bench.ports.store import RecordedFailure
+from socratic_bench.ports.stores.leases import LeaseAnswer
+from socratic_bench.ports.stores.responses import RecordedFailure
 from tests.contract.store.adapters import opened
 from tests.contract.store.facts import a_failure, a_response, a_score, an_experiment, claim_of
 from tests.servers import postgresql

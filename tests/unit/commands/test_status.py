@@ -10,7 +10,7 @@ from socratic_bench.domain.manifest import TutorModel
 from socratic_bench.domain.money import Price
 from socratic_bench.domain.trouble import Trouble
 from socratic_bench.errors import BrokerUnavailable
-from socratic_bench.ports.leases import Claim, LeaseKey, ModelInHand
+from socratic_bench.ports.stores.leases import Claim, LeaseKey, ModelInHand
 from tests.contract.store.facts import a_failure, a_response, a_score, an_experiment
 
 LONG_AGO = datetime.now(UTC) - timedelta(hours=50)

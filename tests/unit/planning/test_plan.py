@@ -16,7 +16,9 @@ from socratic_bench.events.response_recorded import ResponseRecorded
 from socratic_bench.events.run_requested import RunRequested
 from socratic_bench.planning import plan
 from socratic_bench.planning.plan import PlanCounts, publish_plan
-from socratic_bench.ports.store import CallCount, Progress, RecordedFailure
+from socratic_bench.ports.stores.experiments import Progress
+from socratic_bench.ports.stores.leases import CallCount
+from socratic_bench.ports.stores.responses import RecordedFailure
 from tests.contract.store.facts import a_failure, a_response
 
 MONDAY = datetime(2026, 3, 2, 9, tzinfo=UTC)

@@ -19,8 +19,8 @@ from socratic_bench.events.codec import decode
 from socratic_bench.events.experiment_completed import TYPE as COMPLETED
 from socratic_bench.planning import reconciler as reconciling
 from socratic_bench.planning.reconciler import LONGEST_LOOK_SECONDS, QUIET_SECONDS, Reconciler
-from socratic_bench.ports.leases import ModelInHand
-from socratic_bench.ports.store import RecordedFailure
+from socratic_bench.ports.stores.leases import ModelInHand
+from socratic_bench.ports.stores.responses import RecordedFailure
 from tests.contract.store.facts import MONDAY, a_failure, a_response, a_score, an_experiment
 
 EXPERIMENT = an_experiment()

@@ -12,7 +12,7 @@ from socratic_bench.domain.manifest import Experiment, Limits, Manifest, Paramet
 from socratic_bench.domain.money import Price
 from socratic_bench.domain.scenario import Scenario
 from socratic_bench.planning.reuse import MAX_AGE, Reuse, look_ahead
-from socratic_bench.ports.store import RecordedFailure
+from socratic_bench.ports.stores.responses import RecordedFailure
 from socratic_bench.scoring.statuses import Status
 from tests.contract.store.facts import MONDAY, a_failure, a_response, a_score, an_experiment
 

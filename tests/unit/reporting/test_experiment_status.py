@@ -12,8 +12,8 @@ from socratic_bench.domain.manifest import Experiment
 from socratic_bench.domain.money import Price
 from socratic_bench.domain.outline import ExperimentOutline
 from socratic_bench.errors import UnknownExperiment
-from socratic_bench.ports.leases import Spending
-from socratic_bench.ports.store import Progress
+from socratic_bench.ports.stores.experiments import Progress
+from socratic_bench.ports.stores.leases import Spending
 from socratic_bench.reporting.costs import SpendingFigures
 from socratic_bench.reporting.experiment_status import (
     ExperimentStatus,

@@ -12,7 +12,7 @@ from socratic_bench.errors import (
     StoreRefused,
     StoreUnavailable,
 )
-from socratic_bench.ports.leases import Claim, LeaseAnswer, LeaseKey, ModelInHand
+from socratic_bench.ports.stores.leases import Claim, LeaseAnswer, LeaseKey, ModelInHand
 from socratic_runner import leases as lease_book
 from socratic_runner.leases import LeaseBook, Recorded
 from tests.waiting import waiting_for

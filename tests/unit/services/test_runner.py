@@ -13,7 +13,7 @@ from socratic_bench.domain.response import Usage
 from socratic_bench.errors import FailureKind, InvalidInput, ModelCallFailed, StoreUnavailable
 from socratic_bench.events.response_recorded import ResponseRecorded
 from socratic_bench.events.run_failed import RunFailed
-from socratic_bench.ports.leases import Claim, LeaseAnswer, LeaseKey
+from socratic_bench.ports.stores.leases import Claim, LeaseAnswer, LeaseKey
 from socratic_bench.scoring.statuses import Status
 from socratic_runner import conversation_runner
 from socratic_runner.clients import TutorPool

@@ -12,8 +12,8 @@ from socratic_bench.domain.money import Price, nanodollars
 from socratic_bench.domain.response import Usage
 from socratic_bench.domain.scenario import Scenario
 from socratic_bench.errors import FailureKind, ModelCallFailed
-from socratic_bench.ports.leases import Spending
 from socratic_bench.ports.models import Reply
+from socratic_bench.ports.stores.leases import Spending
 from socratic_bench.reporting.verification import verify
 from socratic_bench.scoring.statuses import Status
 from socratic_cli.embedded import Benchmark, BenchmarkResult

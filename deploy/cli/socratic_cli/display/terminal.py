@@ -10,7 +10,7 @@ import click
 from rich.console import Console
 
 if TYPE_CHECKING:
-    from socratic_bench.ports.store import Progress
+    from socratic_bench.ports.stores.experiments import Progress
 
 PIPED_WIDTH = 160
 """Columns of a table that goes into a file or a pipe."""

@@ -13,7 +13,7 @@ from socratic_bench.domain.manifest import Experiment
 from socratic_bench.errors import ExperimentStopped
 from socratic_bench.planning.estimate import Estimate, estimate
 from socratic_bench.planning.reuse import Outlook, Reuse, look_ahead
-from socratic_bench.ports.store import Store
+from socratic_bench.ports.stores.store import Store
 
 F = TypeVar("F", bound=Callable[..., Any])
 

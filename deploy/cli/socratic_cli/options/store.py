@@ -11,7 +11,7 @@ import click
 
 from socratic_bench.addresses import open_store
 from socratic_bench.errors import InvalidSettings
-from socratic_bench.ports.store import Store
+from socratic_bench.ports.stores.store import Store
 
 DEFAULT_STORE = "sqlite:///socratic-bench.db"
 

@@ -23,7 +23,7 @@ from socratic_bench.hosting.running_models import RunningModels
 from socratic_bench.hosting.server import serving
 from socratic_bench.hosting.signals import stop_signals
 from socratic_bench.hosting.starting import opened_broker, opened_store, reach_all
-from socratic_bench.ports.store import Store
+from socratic_bench.ports.stores.store import Store
 from socratic_bench.service_settings import load_settings
 
 log = structlog.get_logger(__name__)

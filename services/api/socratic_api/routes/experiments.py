@@ -14,7 +14,7 @@ from socratic_api.endpoints import Endpoint, QueryParameter
 from socratic_api.ready_bytes import ReadyBytes, ready_response
 from socratic_bench.errors import InvalidInput
 from socratic_bench.ports.clock import Clock
-from socratic_bench.ports.store import Store
+from socratic_bench.ports.stores.store import Store
 from socratic_bench.reporting.experiment_status import ExperimentStatus, experiment_statuses
 
 _PAGE = 100

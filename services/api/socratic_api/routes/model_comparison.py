@@ -11,7 +11,7 @@ from starlette.responses import Response
 from socratic_api.endpoints import Endpoint
 from socratic_api.ready_bytes import ReadyBytes, ready_response
 from socratic_api.routes.experiment_choice import EXPERIMENT, PROBLEMS, chosen_experiment
-from socratic_bench.ports.store import Store
+from socratic_bench.ports.stores.store import Store
 from socratic_bench.reporting.comparison import ModelComparison, model_comparison
 
 KEY = "model-comparison "

@@ -14,7 +14,7 @@ from typing import Final
 from socratic_bench.domain.pause import PauseNews
 from socratic_bench.errors import FailureKind, ModelCallFailed
 from socratic_bench.ports.models import Reply
-from socratic_bench.ports.store import PauseAnswer
+from socratic_bench.ports.stores.limits import PauseAnswer
 from socratic_runner.failure_classes import BUSY, MAY_BE_BILLED
 from socratic_runner.limits.adaptive_limit import AdaptiveLimit
 from socratic_runner.limits.ceilings import Ceilings, SharedCeilings

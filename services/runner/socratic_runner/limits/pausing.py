@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 
 from socratic_bench.domain.pause import NONE, PauseNews, PushBack, after
 from socratic_bench.errors import FailureKind, ModelCallFailed
-from socratic_bench.ports.store import PauseAnswer
+from socratic_bench.ports.stores.limits import PauseAnswer
 
 LONGEST_REASON: Final = 300
 """Characters that are kept of why a model is paused."""

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Mapping, Sequence
 from typing import Final, Protocol
 
 from socratic_bench.domain.pause import PauseNews
-from socratic_bench.ports.store import PauseAnswer
+from socratic_bench.ports.stores.limits import PauseAnswer
 from socratic_runner.limits.concurrency_limiter import ConcurrencyLimiter
 from socratic_runner.limits.limiters import ConcurrencyLimiters
 from socratic_runner.limits.store_rounds import StoreRounds

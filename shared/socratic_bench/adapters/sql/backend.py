@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
+from typing import Final
 
 from sqlalchemy import Connection
 
-from socratic_bench.adapters.sql import sqlite_engine, sqlite_errors
+from socratic_bench.adapters.sql.dialect import Dialect
 from socratic_bench.adapters.sql.transactions import Engine
 from socratic_bench.errors import InvalidSettings, StoreError
 from socratic_bench.extras import require_package
 
-_SQLITE = "sqlite:///"
-_ADDRESSES = (
+ADDRESSES: Final = (
     "give sqlite:///path/to/file.db, or sqlite:////path from the root, or "
     "postgresql://user:password@host:port/database"
 )
@@ -28,8 +26,8 @@ class Backend:
     name: str
     """Which database, as people know it; without a password."""
 
-    dialect: str
-    """SQLAlchemy's name of it."""
+    dialect: Dialect
+    """How its statements are made."""
 
     create: Callable[[], None]
     """Make what the engines need to connect. Blocks. May raise a StoreError."""
@@ -54,54 +52,22 @@ class Backend:
 
 def backend_for(url: str) -> Backend:
     """The backend that a store's address names. Raises InvalidSettings for any other address."""
-    if url.startswith(_SQLITE):
-        return _sqlite(url.removeprefix(_SQLITE))
     scheme, separator, _ = url.partition("://")
+    if scheme == "sqlite" and separator:
+        from socratic_bench.adapters.sql.sqlite.backend import (  # noqa: PLC0415 - it imports this
+            sqlite_backend,
+        )
+
+        return sqlite_backend(url)
     if scheme == "postgresql" and separator:
-        return _postgresql(url)
+        require_package(
+            "asyncpg", needed_by="a store in PostgreSQL", extra="socratic-ai-bench[postgresql]"
+        )
+        from socratic_bench.adapters.sql.postgresql.backend import (  # noqa: PLC0415 - an extra
+            postgresql_backend,
+        )
+
+        return postgresql_backend(url)
     # What follows the scheme may hold a password.
     named = f"{scheme}://…" if separator else repr(url)
-    raise InvalidSettings(f"{named} is no address of an SQL store: {_ADDRESSES}")
-
-
-def _sqlite(name: str) -> Backend:
-    if not name or name.startswith(":"):
-        raise InvalidSettings(f"{_SQLITE + name!r} names no file: {_ADDRESSES}")
-    path = Path(name).absolute()
-    return Backend(
-        name=str(path),
-        dialect="sqlite",
-        create=lambda: sqlite_engine.create_file(path),
-        migrate=lambda work: sqlite_engine.migrate(path, work),
-        writing=lambda: sqlite_engine.writing_engine(path),
-        writers=1,
-        reading=lambda: sqlite_engine.reading_engine(path),
-        readers=sqlite_engine.READERS,
-        errors=(sqlite3.Error, OverflowError),
-        explain=lambda error: sqlite_errors.explain(error, path),
-    )
-
-
-def _postgresql(url: str) -> Backend:
-    require_package(
-        "asyncpg", needed_by="a store in PostgreSQL", extra="socratic-ai-bench[postgresql]"
-    )
-    from socratic_bench.adapters.sql import (  # noqa: PLC0415 - the driver is an extra
-        postgresql_address,
-        postgresql_engine,
-        postgresql_errors,
-    )
-
-    address = postgresql_address.parse(url)
-    return Backend(
-        name=address.name,
-        dialect="postgresql",
-        create=lambda: postgresql_engine.create_database(address),
-        migrate=lambda work: postgresql_engine.migrate(address, work),
-        writing=lambda: postgresql_engine.writing_engine(address),
-        writers=postgresql_engine.WRITERS,
-        reading=lambda: postgresql_engine.reading_engine(address),
-        readers=postgresql_engine.READERS,
-        errors=postgresql_errors.ERRORS,
-        explain=lambda error: postgresql_errors.explain(error, address.name),
-    )
+    raise InvalidSettings(f"{named} is no address of an SQL store: {ADDRESSES}")

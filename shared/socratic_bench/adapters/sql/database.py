@@ -10,6 +10,7 @@ from functools import partial
 from sqlalchemy.exc import SQLAlchemyError
 
 from socratic_bench.adapters.sql.backend import Backend
+from socratic_bench.adapters.sql.dialect import Dialect
 from socratic_bench.adapters.sql.migrations.upgrade import upgrade
 from socratic_bench.adapters.sql.transactions import (
     WAIT_SECONDS,
@@ -40,8 +41,8 @@ class Database:
         return self._backend.name
 
     @property
-    def dialect(self) -> str:
-        """SQLAlchemy's name of the dialect."""
+    def dialect(self) -> Dialect:
+        """How the statements of this database are made."""
         return self._backend.dialect
 
     async def prepare(self) -> None:

@@ -12,7 +12,7 @@ from socratic_bench.adapters.sql.store import SqlStore
 from socratic_bench.domain.fair_share import fair_shares
 from socratic_bench.domain.manifest import Limits, TutorModel
 from socratic_bench.errors import StoreUnavailable
-from socratic_bench.ports.store import ShareClaim
+from socratic_bench.ports.stores.limits import ShareClaim
 from socratic_bench.providers.registry import account_scope
 from socratic_runner.limits.account import BEAT, MARGIN, VALID, AccountShares
 from socratic_runner.limits.concurrency_limiter import ConcurrencyLimiter

@@ -19,7 +19,7 @@ from socratic_bench.domain.trouble import Trouble
 from socratic_bench.errors import ExperimentStopped, StoreError
 from socratic_bench.planning.config import BenchmarkConfig, read_config
 from socratic_bench.ports.models import ModelClient
-from socratic_bench.ports.store import FailureCount
+from socratic_bench.ports.stores.aggregates import FailureCount
 from socratic_bench.providers.endpoints import Endpoints
 from socratic_bench.reporting.comparison import ModelComparison, model_comparison
 from socratic_bench.reporting.costs import SpendingFigures, dollars

@@ -12,7 +12,7 @@ from socratic_bench.consuming.queues import BROADCASTS, RUNNER_RUN_REQUESTED, WO
 from socratic_bench.domain.experiment_state import ExperimentState
 from socratic_bench.domain.manifest import Experiment
 from socratic_bench.errors import BrokerError, StoreUnavailable
-from socratic_bench.ports.store import Store
+from socratic_bench.ports.stores.store import Store
 from socratic_bench.reporting.experiment_status import find_experiment
 from socratic_cli.display.terminal import say
 from socratic_cli.options.broker import broker_option, opened_broker

@@ -17,7 +17,7 @@ from socratic_bench.domain.manifest import Experiment
 from socratic_bench.domain.trouble import Trouble
 from socratic_bench.errors import BrokerError
 from socratic_bench.ports.clock import Clock
-from socratic_bench.ports.store import Store
+from socratic_bench.ports.stores.store import Store
 from socratic_bench.reporting.experiment_status import (
     ExperimentStatus,
     ModelProgress,

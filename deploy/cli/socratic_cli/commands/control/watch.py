@@ -23,7 +23,8 @@ from socratic_bench.errors import (
 from socratic_bench.hosting.signals import stop_signals
 from socratic_bench.ports.broker import Broker
 from socratic_bench.ports.clock import Clock
-from socratic_bench.ports.store import Progress, Store
+from socratic_bench.ports.stores.experiments import Progress
+from socratic_bench.ports.stores.store import Store
 from socratic_bench.reporting.comparison import model_comparison
 from socratic_bench.reporting.experiment_status import (
     experiment_status,

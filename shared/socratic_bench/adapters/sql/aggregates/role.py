@@ -1,0 +1,118 @@
+"""The role `Aggregates` of the SQL store."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+
+from socratic_bench.adapters.sql.aggregates import statements
+from socratic_bench.adapters.sql.aggregates.folding import Fold
+from socratic_bench.adapters.sql.aggregates.rows import CELLS, FAILURES, SCORES
+from socratic_bench.adapters.sql.batches import chunks
+from socratic_bench.adapters.sql.role import SqlRole
+from socratic_bench.domain.cell import Cell
+from socratic_bench.domain.run import RunFailure
+from socratic_bench.domain.score import ScoredResponse
+from socratic_bench.ports.stores.aggregates import FailureCount
+
+
+class SqlAggregates(SqlRole):
+    """Folds scores and failures into cells, and reads all three."""
+
+    async def fold(
+        self, scores: Sequence[ScoredResponse], failures: Sequence[RunFailure]
+    ) -> Sequence[Cell]:
+        async with self._database.write() as transaction:
+            return await Fold(transaction, self._statements).add(scores, failures)
+
+    async def cells(self, experiment_ids: Collection[str] | None = None) -> Sequence[Cell]:
+        async with self._database.read() as transaction:
+            if experiment_ids is None:
+                return CELLS.facts(await transaction.execute(statements.LIST_CELLS))
+            cells: list[Cell] = []
+            for chunk in chunks(sorted(set(experiment_ids))):
+                rows = await transaction.execute(
+                    self._statements.aggregates.cells, {"experiment_ids": chunk}
+                )
+                cells.extend(CELLS.facts(rows))
+        return cells
+
+    async def score_rows(self, experiment_id: str) -> AsyncIterator[Sequence[ScoredResponse]]:
+        """In pages, each in a transaction of its own, so that a slow reader holds nothing up."""
+        place = {"run_id": "", "turn": 0, "profile": ""}
+        while True:
+            async with self._database.read() as transaction:
+                page = await transaction.execute(
+                    statements.SCORE_PAGE, {"experiment_id": experiment_id, **place}
+                )
+            if not page:
+                return
+            yield SCORES.facts(page)
+            last = page[-1]
+            place = {"run_id": last.run_id, "turn": last.turn, "profile": last.profile}
+
+    async def failure_rows(self, experiment_id: str) -> AsyncIterator[Sequence[RunFailure]]:
+        """In pages, as `score_rows` has them."""
+        place = {"run_id": "", "profile": ""}
+        while True:
+            async with self._database.read() as transaction:
+                page = await transaction.execute(
+                    statements.FAILURE_PAGE, {"experiment_id": experiment_id, **place}
+                )
+            if not page:
+                return
+            yield FAILURES.facts(page)
+            place = {"run_id": page[-1].run_id, "profile": page[-1].profile}
+
+    async def done_runs(self, experiment_id: str, run_ids: Collection[str]) -> set[str]:
+        done: set[str] = set()
+        async with self._database.read() as transaction:
+            for chunk in chunks(run_ids):
+                parameters = {"experiment_id": experiment_id, "run_ids": chunk}
+                for (run_id,) in await transaction.execute(
+                    self._statements.aggregates.done_runs, parameters
+                ):
+                    done.add(run_id)
+                for (run_id,) in await transaction.execute(
+                    self._statements.aggregates.runs_to_score, parameters
+                ):
+                    done.discard(run_id)
+        return done
+
+    async def ended_runs(self, experiment_id: str) -> Mapping[str, int]:
+        parameters = {"experiment_id": experiment_id}
+        async with self._database.read() as transaction:
+            rows = await transaction.execute(statements.ENDED_RUNS, parameters)
+        return {model_id: int(runs) for model_id, runs in rows}
+
+    async def failed_runs(self, experiment_id: str, run_ids: Collection[str]) -> set[str]:
+        failed: set[str] = set()
+        async with self._database.read() as transaction:
+            for chunk in chunks(run_ids):
+                parameters = {"experiment_id": experiment_id, "run_ids": chunk}
+                rows = await transaction.execute(
+                    self._statements.aggregates.failed_of_experiment, parameters
+                )
+                failed.update(run_id for (run_id,) in rows)
+        return failed
+
+    async def failure_kinds(self, experiment_id: str) -> Sequence[FailureCount]:
+        of_experiment = {"experiment_id": experiment_id}
+        last: dict[tuple[str, str], RunFailure] = {}
+        async with self._database.read() as transaction:
+            kinds = await transaction.execute(
+                self._statements.aggregates.failure_kinds, of_experiment
+            )
+            for chunk in chunks(row[3] for row in kinds):
+                parameters = {"experiment_ids": [experiment_id], "run_ids": chunk}
+                rows = await transaction.execute(self._statements.aggregates.failures, parameters)
+                last |= {(each.run.run_id, each.profile): each for each in FAILURES.facts(rows)}
+        return [
+            FailureCount(failure.run.model_id, failure.kind, runs, failure.message)
+            for _, _, runs, run_id, profile in kinds
+            if (failure := last.get((run_id, profile)))
+        ]
+
+    async def revision(self) -> str:
+        async with self._database.read() as transaction:
+            [(experiments, cells)] = await transaction.execute(statements.REVISION)
+        return f"{experiments}-{cells}"

@@ -1,0 +1,71 @@
+"""The states of the experiments in the SQL store, and the end of those that are deleted."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from socratic_bench.adapters.sql.batches import chunks
+from socratic_bench.adapters.sql.experiments.deleting import BURY, DELETABLE, delete_some
+from socratic_bench.adapters.sql.experiments.statements import (
+    CHANGE_STATE,
+    TAKE_STATE,
+    WAIT_FOR_HOLDERS,
+)
+from socratic_bench.adapters.sql.records import microseconds
+from socratic_bench.adapters.sql.role import SqlRole
+from socratic_bench.adapters.sql.transactions import Transaction
+from socratic_bench.domain.experiment_state import LEFT_FOR, ExperimentState
+
+
+class SqlExperimentStates(SqlRole):
+    """Stops experiments, lets them go on, and removes what is deleted."""
+
+    async def states(self, experiment_ids: Collection[str]) -> Mapping[str, ExperimentState]:
+        states: dict[str, ExperimentState] = {}
+        async with self._database.read() as transaction:
+            for chunk in chunks(experiment_ids):
+                rows = await transaction.execute(
+                    self._statements.experiments.states, {"experiment_ids": chunk}
+                )
+                states.update((id_, ExperimentState(state)) for id_, state in rows)
+        return states
+
+    async def change_state(self, experiment_id: str, to: ExperimentState) -> ExperimentState:
+        async with self._database.write() as transaction:
+            state = await self._change_state(transaction, experiment_id, to)
+        if not state.calls_may_begin:
+            async with self._database.write() as transaction:
+                await transaction.execute(WAIT_FOR_HOLDERS, {"experiment_id": experiment_id})
+        return state
+
+    async def delete_rows(self, experiment_id: str) -> int:
+        async with self._database.write() as transaction:
+            return await delete_some(transaction, self._statements, experiment_id)
+
+    async def deletable(self, completed_before: datetime | None) -> Sequence[str]:
+        before = None if completed_before is None else microseconds(completed_before)
+        async with self._database.read() as transaction:
+            rows = await transaction.execute(DELETABLE, {"before": before})
+        return [experiment_id for (experiment_id,) in rows]
+
+    async def _change_state(
+        self, transaction: Transaction, experiment_id: str, to: ExperimentState
+    ) -> ExperimentState:
+        rows = await transaction.execute(TAKE_STATE, {"experiment_id": experiment_id})
+        if not rows:
+            raise self._no_experiment(experiment_id)
+        [(state, submitted, completed_at)] = rows
+        present = ExperimentState(state)
+        if present not in LEFT_FOR[to]:
+            return present
+        if to is ExperimentState.RESUMED and (not submitted or completed_at is not None):
+            to = ExperimentState.OPEN
+        parameters: dict[str, Any] = {"at_experiment_id": experiment_id}
+        if to is ExperimentState.DELETED:
+            parameters["at"] = await self._clock.now(transaction)
+            await transaction.execute(BURY, parameters)
+        else:
+            await transaction.execute(CHANGE_STATE, {**parameters, "to": to})
+        return to

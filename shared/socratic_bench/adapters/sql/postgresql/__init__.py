@@ -1,0 +1,1 @@
+"""PostgreSQL: a server that processes on many machines share."""

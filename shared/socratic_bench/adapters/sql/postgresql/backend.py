@@ -1,0 +1,25 @@
+"""What is special about PostgreSQL."""
+
+from __future__ import annotations
+
+from socratic_bench.adapters.sql.backend import Backend
+from socratic_bench.adapters.sql.postgresql import engine, errors
+from socratic_bench.adapters.sql.postgresql.address import parse
+from socratic_bench.adapters.sql.postgresql.dialect import PostgreSQLDialect
+
+
+def postgresql_backend(url: str) -> Backend:
+    """The database at `postgresql://…`. Raises InvalidSettings for an address that names none."""
+    address = parse(url)
+    return Backend(
+        name=address.name,
+        dialect=PostgreSQLDialect(),
+        create=lambda: engine.create_database(address),
+        migrate=lambda work: engine.migrate(address, work),
+        writing=lambda: engine.writing_engine(address),
+        writers=engine.WRITERS,
+        reading=lambda: engine.reading_engine(address),
+        readers=engine.READERS,
+        errors=errors.ERRORS,
+        explain=lambda error: errors.explain(error, address.name),
+    )

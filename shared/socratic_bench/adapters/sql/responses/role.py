@@ -1,0 +1,90 @@
+"""The role `Responses` of the SQL store."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+
+from socratic_bench.adapters.sql.batches import chunks
+from socratic_bench.adapters.sql.experiments.holding import deleted_among
+from socratic_bench.adapters.sql.responses.recording import Recording, rows_of_responses
+from socratic_bench.adapters.sql.responses.rows import (
+    FAILED_RUNS,
+    RESPONSES,
+    UNFOLDED,
+    row_of_failed_run,
+)
+from socratic_bench.adapters.sql.responses.statements import UNFOLDED_FAILURES, UNSCORED_RESPONSES
+from socratic_bench.adapters.sql.role import SqlRole
+from socratic_bench.domain.response import Response
+from socratic_bench.domain.run import RunFailure
+from socratic_bench.ports.stores.responses import RecordedFailure
+
+
+class SqlResponses(SqlRole):
+    """Records responses and failures, and finds those that were not folded."""
+
+    async def record(
+        self, responses: Sequence[Response], lease_ids: Sequence[str | None] = ()
+    ) -> Sequence[Response]:
+        if not responses:
+            return []
+        async with self._database.write() as transaction:
+            recording = Recording(transaction, self._statements)
+            return await recording.record(responses, lease_ids or [""] * len(responses))
+
+    async def responses(self, run_ids: Collection[str]) -> Mapping[str, Sequence[Response]]:
+        async with self._database.read() as transaction:
+            rows = await rows_of_responses(transaction, self._statements.responses, run_ids)
+        of_runs: dict[str, list[Response]] = {}
+        for response in RESPONSES.facts(rows):
+            of_runs.setdefault(response.run.run_id, []).append(response)
+        return of_runs
+
+    async def unscored_responses(self, experiment_id: str, limit: int) -> Sequence[Response]:
+        parameters = {"experiment_id": experiment_id, "limit": limit}
+        async with self._database.read() as transaction:
+            rows = await transaction.execute(UNSCORED_RESPONSES, parameters)
+        return RESPONSES.facts(rows)
+
+    async def record_failures(self, failures: Sequence[RecordedFailure]) -> None:
+        latest: dict[str, RecordedFailure] = {}
+        for failed in failures:
+            known = latest.setdefault(failed.failure.run.run_id, failed)
+            if known.retry < failed.retry:
+                latest[failed.failure.run.run_id] = failed
+        if not latest:
+            return
+        ids = {failed.failure.run.experiment_id for failed in latest.values()}
+        async with self._database.write() as transaction:
+            deleted = await deleted_among(transaction, self._statements.experiments, ids)
+            rows = [
+                row_of_failed_run(latest[run_id])
+                for run_id in sorted(latest)
+                if latest[run_id].failure.run.experiment_id not in deleted
+            ]
+            if rows:
+                await transaction.execute(
+                    self._statements.responses.write_failed_runs,
+                    self._statements.responses.rows(rows),
+                )
+
+    async def recorded_failures(self, run_ids: Collection[str]) -> Mapping[str, RecordedFailure]:
+        recorded: list[RecordedFailure] = []
+        async with self._database.read() as transaction:
+            for chunk in chunks(run_ids):
+                rows = await transaction.execute(
+                    self._statements.responses.failed_runs, {"run_ids": chunk}
+                )
+                recorded.extend(FAILED_RUNS.facts(rows))
+        return {each.failure.run.run_id: each for each in recorded}
+
+    async def unfolded_failures(self, experiment_id: str, limit: int) -> Sequence[RunFailure]:
+        parameters = {"experiment_id": experiment_id}
+        async with self._database.read() as transaction:
+            rows = await transaction.execute(UNFOLDED_FAILURES, parameters)
+        unfolded = [
+            failure
+            for failure, folded in UNFOLDED.facts(rows)
+            if folded is None or folded.turn < failure.turn
+        ]
+        return unfolded[:limit]

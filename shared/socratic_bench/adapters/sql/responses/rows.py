@@ -1,0 +1,51 @@
+"""Responses and the failures that runners record, as rows, and back."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from socratic_bench.adapters.sql.records import Records, Row, record_of
+from socratic_bench.domain.response import Response
+from socratic_bench.domain.run import RunFailure
+from socratic_bench.ports.stores.responses import RecordedFailure
+
+
+def row_of_response(response: Response) -> Row:
+    return {
+        "run_id": response.run.run_id,
+        "turn": response.turn,
+        "record": record_of(response),
+    }
+
+
+def row_of_failed_run(failed: RecordedFailure) -> Row:
+    return {
+        "run_id": failed.failure.run.run_id,
+        "experiment_id": failed.failure.run.experiment_id,
+        "retry": failed.retry,
+        "record": record_of(failed.failure),
+    }
+
+
+def _recorded_failure_of_row(row: Sequence[Any]) -> RecordedFailure:
+    """From (run_id, record, retry)."""
+    _, record, retry = row
+    return RecordedFailure(RunFailure.model_validate_json(record), retry)
+
+
+def _unfolded_of_row(row: Sequence[Any]) -> tuple[RunFailure, RunFailure | None]:
+    """From (run_id, record, the record that was folded): both failures, the second if any."""
+    _, recorded, folded = row
+    return (
+        RunFailure.model_validate_json(recorded),
+        None if folded is None else RunFailure.model_validate_json(folded),
+    )
+
+
+RESPONSES = Records("responses", 2, lambda row: Response.model_validate_json(row[2]))
+"""From (run_id, turn, record)."""
+
+FAILED_RUNS = Records("failed_runs", 1, _recorded_failure_of_row)
+
+UNFOLDED = Records("failed_runs", 1, _unfolded_of_row)

@@ -1,0 +1,76 @@
+"""The statements about responses, and about the failures that runners record."""
+
+from __future__ import annotations
+
+from sqlalchemy import and_, bindparam, delete, exists, or_, select
+
+from socratic_bench.adapters.sql.dialect import Dialect
+from socratic_bench.adapters.sql.experiments.statements import EXPERIMENT, OWN_PROFILE
+from socratic_bench.adapters.sql.schema import CALLS, FAILED_RUNS, FAILURES, RESPONSES, SCORES
+
+_IS_SCORED = exists().where(
+    SCORES.c.experiment_id == CALLS.c.experiment_id,
+    SCORES.c.run_id == CALLS.c.run_id,
+    SCORES.c.turn == CALLS.c.turn,
+    SCORES.c.profile == OWN_PROFILE,
+)
+
+UNSCORED_RESPONSES = (
+    select(*RESPONSES.primary_key, RESPONSES.c.record)
+    .join_from(
+        CALLS,
+        RESPONSES,
+        and_(RESPONSES.c.run_id == CALLS.c.run_id, RESPONSES.c.turn == CALLS.c.turn),
+    )
+    .where(CALLS.c.experiment_id == EXPERIMENT, ~_IS_SCORED)
+    .limit(bindparam("limit"))
+)
+
+UNFOLDED_FAILURES = (
+    select(FAILED_RUNS.c.run_id, FAILED_RUNS.c.record, FAILURES.c.record)
+    .outerjoin_from(
+        FAILED_RUNS,
+        FAILURES,
+        and_(
+            FAILURES.c.experiment_id == FAILED_RUNS.c.experiment_id,
+            FAILURES.c.run_id == FAILED_RUNS.c.run_id,
+            FAILURES.c.profile == OWN_PROFILE,
+        ),
+    )
+    .where(FAILED_RUNS.c.experiment_id == EXPERIMENT)
+    .where(or_(FAILURES.c.run_id.is_(None), FAILURES.c.record != FAILED_RUNS.c.record))
+    .order_by(FAILED_RUNS.c.run_id)
+)
+"""Run, the record of the runner, and the other one that was folded, if any."""
+
+
+class ResponseStatements:
+    """Statements about many responses or failed runs at once, made for a dialect."""
+
+    def __init__(self, dialect: Dialect) -> None:
+        self.rows = dialect.rows
+
+        response = dialect.insert(RESPONSES).on_conflict_do_nothing()
+        self.insert_responses = dialect.insertion(RESPONSES, response)
+        self.responses = (
+            select(*RESPONSES.primary_key, RESPONSES.c.record)
+            .where(dialect.among(RESPONSES.c.run_id, "run_ids"))
+            .order_by(RESPONSES.c.run_id, RESPONSES.c.turn)
+        )
+        self.response_keys = select(*RESPONSES.primary_key).where(
+            dialect.among(RESPONSES.c.run_id, "run_ids")
+        )
+        self.delete_responses = delete(RESPONSES).where(
+            dialect.among(RESPONSES.c.run_id, "run_ids")
+        )
+
+        failed_run = dialect.insert(FAILED_RUNS)
+        self.write_failed_runs = failed_run.on_conflict_do_update(
+            index_elements=list(FAILED_RUNS.primary_key),
+            set_={"retry": failed_run.excluded.retry, "record": failed_run.excluded.record},
+            where=FAILED_RUNS.c.retry < failed_run.excluded.retry,
+        )
+
+        self.failed_runs = select(
+            FAILED_RUNS.c.run_id, FAILED_RUNS.c.record, FAILED_RUNS.c.retry
+        ).where(dialect.among(FAILED_RUNS.c.run_id, "run_ids"))

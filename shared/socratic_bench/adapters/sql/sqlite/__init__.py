@@ -1,0 +1,1 @@
+"""SQLite: a file that the processes of one machine share."""
