@@ -12,8 +12,7 @@ from prometheus_client import Gauge
 from socratic_bench.concurrency.deadlines import within
 from socratic_bench.errors import StoreError
 from socratic_bench.hosting.metrics import Metrics, looking
-from socratic_bench.ports.stores.experiments import ExperimentCounts
-from socratic_bench.ports.stores.store import Store
+from socratic_bench.ports.stores.experiments import ExperimentCounts, Experiments
 
 INTERVAL: Final = 15.0
 """Seconds between two looks at the experiments."""
@@ -34,7 +33,7 @@ class ExperimentMetrics:
             registry=metrics.registry,
         )
 
-    def watching(self, store: Store) -> AbstractAsyncContextManager[None]:
+    def watching(self, store: Experiments) -> AbstractAsyncContextManager[None]:
         """Look while the context is open."""
 
         async def look() -> None:

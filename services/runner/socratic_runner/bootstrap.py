@@ -18,6 +18,7 @@ from socratic_bench.consuming.worker import FindGroups, Intake, Worker
 from socratic_bench.events.run_requested import RunRequested
 from socratic_bench.ports.broker import Broker
 from socratic_bench.ports.clock import Clock
+from socratic_bench.ports.stores.limits import SharedLimits
 from socratic_bench.ports.stores.store import Store
 from socratic_runner.budgets import Budgets
 from socratic_runner.call_observing import CallObserver, UnobservedCalls
@@ -109,7 +110,7 @@ async def runner_dispatcher(
     leases = LeaseBook(store, owner, waits, draining, troubles)
     runner = ConversationRunner(
         leases,
-        store.responses,
+        store,
         Budgets(store),
         clock,
         _new_retries(settings),
@@ -165,11 +166,11 @@ def _busy_silence(settings: RunnerSettings) -> float:
 
 @asynccontextmanager
 async def _shared(
-    store: Store, owner: str, limiters: ConcurrencyLimiters, *, alone: bool
+    shared: SharedLimits, owner: str, limiters: ConcurrencyLimiters, *, alone: bool
 ) -> AsyncIterator[None]:
     """Shares limits and pauses of models with other runners, where there may be any."""
     if alone:
         yield
         return
-    async with AccountShares(store.share, owner, limiters), SharedPauses(store.pauses, limiters):
+    async with AccountShares(shared, owner, limiters), SharedPauses(shared, limiters):
         yield

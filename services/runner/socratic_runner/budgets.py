@@ -29,8 +29,8 @@ class _Experiment:
 class Budgets:
     """Tells calls that wait for money from those that no money will come for."""
 
-    def __init__(self, store: Leases) -> None:
-        self._store = store
+    def __init__(self, leases: Leases) -> None:
+        self._leases = leases
         self._experiments: defaultdict[str, _Experiment] = defaultdict(_Experiment)
         self._uses = LastUses[str]()
 
@@ -50,14 +50,14 @@ class Budgets:
             now = asyncio.get_running_loop().time()
             spending = experiment.spending
             if spending is None or now - experiment.seen_at > FRESH:
-                spending = await self._store.spending(experiment_id)
+                spending = await self._leases.spending(experiment_id)
                 experiment.spending, experiment.seen_at = spending, now
             if spending.budget is None or spending.in_flight:
                 return True
             if spending.committed + reserve <= spending.budget:
                 return True
             if not spending.exhausted:
-                await self._store.exhaust(experiment_id, reserve)
+                await self._leases.exhaust(experiment_id, reserve)
                 experiment.spending = None
                 log.info("budget exhausted", correlation_id=experiment_id)
             return False

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
@@ -23,6 +23,7 @@ from socratic_bench.errors import FailureKind, ModelCallFailed, ModelUnusable, S
 from socratic_bench.ports.clock import Clock
 from socratic_bench.ports.models import Question, Reply
 from socratic_bench.ports.stores.leases import CallEnd, Claim, LeaseAnswer, LeaseKey
+from socratic_bench.ports.stores.responses import Responses
 from socratic_runner.asking import ask
 from socratic_runner.budgets import Budgets
 from socratic_runner.call_observing import CallObserver
@@ -62,8 +63,6 @@ NotCalled = (
 )
 """Why no call was made: a response may be stored already."""
 
-StoredResponses = Callable[[Collection[str]], Awaitable[Mapping[str, Sequence[Response]]]]
-
 
 class Lease(NamedTuple):
     """A lease that this runner holds."""
@@ -88,8 +87,7 @@ class ConversationRunner:
     """Carries out runs, each by itself."""
 
     leases: LeaseBook
-    stored: StoredResponses
-    """The stored responses of runs, each run's in the order of its turns."""
+    stored: Responses
 
     budgets: Budgets
     clock: Clock
@@ -246,7 +244,7 @@ class ConversationRunner:
     async def _not_leased(self, answer: LeaseAnswer, claim: Claim) -> NotCalled:
         """Why there is no lease."""
         if answer is LeaseAnswer.ANSWERED:
-            stored = await self.stored([claim.lease.run_id])
+            stored = await self.stored.responses([claim.lease.run_id])
             for response in stored.get(claim.lease.run_id, ()):
                 if response.turn == claim.lease.turn:
                     return response

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from socratic_bench.ports.stores.store import Store
+from socratic_bench.ports.stores.experiments import Experiments
 
 
 @dataclass(frozen=True, slots=True)
 class RunningModels:
     """The models of all experiments that are not complete."""
 
-    store: Store
+    store: Experiments
 
     async def __call__(self) -> frozenset[str]:
         """Raises StoreError."""

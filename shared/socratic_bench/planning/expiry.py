@@ -11,7 +11,7 @@ import structlog
 
 from socratic_bench.domain.experiment_state import ExperimentState
 from socratic_bench.ports.clock import Clock
-from socratic_bench.ports.stores.store import Store
+from socratic_bench.ports.stores.experiments import Experiments
 
 log = structlog.get_logger(__name__)
 
@@ -27,7 +27,7 @@ class Expiry:
 
     def __init__(
         self,
-        store: Store,
+        store: Experiments,
         clock: Clock,
         after: timedelta | None,
         monotonic: Callable[[], float] = time.monotonic,

@@ -7,8 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from socratic_bench.domain.trouble import one_line
-from socratic_bench.ports.stores.aggregates import FailureCount
-from socratic_bench.ports.stores.store import Store
+from socratic_bench.ports.stores.aggregates import Aggregates, FailureCount
 from socratic_bench.reporting.comparison import ModelComparison, ModelFigures
 from socratic_bench.scoring.statuses import Status
 
@@ -29,7 +28,7 @@ class ModelFailures:
         self.examples.setdefault(failed.kind, one_line(failed.message))
 
 
-async def model_failures(store: Store, experiment_id: str) -> Mapping[str, ModelFailures]:
+async def model_failures(store: Aggregates, experiment_id: str) -> Mapping[str, ModelFailures]:
     """The failures of those models that have any.
 
     A run does not count once it has ended with a response.
@@ -40,7 +39,7 @@ async def model_failures(store: Store, experiment_id: str) -> Mapping[str, Model
     return failures
 
 
-async def why_unscored(store: Store, comparison: ModelComparison) -> Mapping[str, str]:
+async def why_unscored(store: Aggregates, comparison: ModelComparison) -> Mapping[str, str]:
     """For each model without a score that ended any run, what became of most of them.
 
     A status of its responses, or the class of its failures.
@@ -56,7 +55,7 @@ async def why_unscored(store: Store, comparison: ModelComparison) -> Mapping[str
     return reasons
 
 
-async def _most_frequent(store: Store, model: ModelFigures) -> str | None:
+async def _most_frequent(store: Aggregates, model: ModelFigures) -> str | None:
     for experiment_id in model.experiment_ids:
         failures = await model_failures(store, experiment_id)
         if model.model_id in failures:

@@ -97,7 +97,7 @@ async def test_it_returns_once_the_last_lease_is_granted(
         experiment,
         to,
         lambda: store.take_leases([claim_of(before, "before")], "runner"),
-        store._lookups.hold_open,
+        store._statements.experiments.hold_open,
         monkeypatch,
     )
     assert answers == [LeaseAnswer.GRANTED]
@@ -121,7 +121,7 @@ async def test_what_is_being_stored_while_it_is_deleted_goes_with_the_rest(
         experiment,
         ExperimentState.DELETED,
         work[kind],
-        store._lookups.hold_kept,
+        store._statements.experiments.hold_kept,
         monkeypatch,
     )
     while await store.delete_rows(experiment.experiment_id):
@@ -136,7 +136,7 @@ async def test_a_change_waits_for_nobody_of_another_experiment(
 ) -> None:
     other = await store.register(an_experiment(occasion="other"))
     run, *_ = other.runs()
-    with held_up(store._lookups.hold_open, monkeypatch) as (reached, go_on):
+    with held_up(store._statements.experiments.hold_open, monkeypatch) as (reached, go_on):
         working = asyncio.ensure_future(store.take_leases([claim_of(run, "lease")], "runner"))
         await reached.wait()
         async with waiting_for("the change of state"):

@@ -105,7 +105,7 @@ async def parts_of_a_runner(store, tutor, *, owner="runner-1", most=10, margin=6
     retries = partial(Retries, RetryPolicy(draw=lambda: 0.0))
     runner = ConversationRunner(
         leases,
-        store.responses,
+        store,
         Budgets(store),
         clock,
         retries,

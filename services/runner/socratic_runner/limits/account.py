@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from types import TracebackType
-from typing import Final, Protocol
+from typing import Final
 
-from socratic_bench.ports.stores.limits import ShareClaim
+from socratic_bench.ports.stores.limits import ShareClaim, SharedLimits
 from socratic_runner.limits.concurrency_limiter import ConcurrencyLimiter
 from socratic_runner.limits.limiters import ConcurrencyLimiters
 from socratic_runner.limits.store_rounds import StoreRounds
@@ -28,14 +28,6 @@ RATE_PARTS: Final = 1000
 """Into how many parts ceilings are divided where only rates have one."""
 
 
-class ClaimShares(Protocol):
-    """`Store.share`."""
-
-    def __call__(
-        self, claims: Sequence[ShareClaim], owner: str, seconds: float
-    ) -> Awaitable[Mapping[str, int]]: ...
-
-
 class AccountShares(StoreRounds):
     """Shares the ceilings of accounts with other runners, while its context is open.
 
@@ -45,7 +37,7 @@ class AccountShares(StoreRounds):
     does not wait for the next beat.
     """
 
-    def __init__(self, share: ClaimShares, owner: str, limiters: ConcurrencyLimiters) -> None:
+    def __init__(self, shared: SharedLimits, owner: str, limiters: ConcurrencyLimiters) -> None:
         """`owner` is the name of this runner; no other may have it at the same time."""
         super().__init__(
             "account shares",
@@ -53,7 +45,7 @@ class AccountShares(StoreRounds):
             away="shares of limits cannot be claimed; calls to models with limits will wait",
             back="shares of limits are claimed again",
         )
-        self._share = share
+        self._shared = shared
         self._owner = owner
         self._limiters = limiters
         self._lapse: asyncio.TimerHandle | None = None
@@ -92,7 +84,7 @@ class AccountShares(StoreRounds):
 
     async def _claim(self, claims: Sequence[ShareClaim]) -> Mapping[str, int] | None:
         """What the store grants; None if it does not answer."""
-        return await self._answer(self._share(claims, self._owner, VALID))
+        return await self._answer(self._shared.share(claims, self._owner, VALID))
 
     def _apply(self, claims: Sequence[ShareClaim], shares: Mapping[str, int]) -> None:
         totals = {claim.scope: claim.total for claim in claims}

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Mapping, Sequence
-from typing import Final, Protocol
+from typing import Final
 
-from socratic_bench.domain.pause import PauseNews
-from socratic_bench.ports.stores.limits import PauseAnswer
+from socratic_bench.ports.stores.limits import SharedLimits
 from socratic_runner.limits.concurrency_limiter import ConcurrencyLimiter
 from socratic_runner.limits.limiters import ConcurrencyLimiters
 from socratic_runner.limits.store_rounds import StoreRounds
@@ -22,12 +20,6 @@ MIN_INTERVAL: Final = 0.05
 """Seconds between two messages to the store at least."""
 
 
-class TellPauses(Protocol):
-    """`Store.pauses`."""
-
-    def __call__(self, news: Sequence[PauseNews]) -> Awaitable[Mapping[str, PauseAnswer]]: ...
-
-
 class SharedPauses(StoreRounds):
     """Has the pauses of models hold for all runners, while its context is open.
 
@@ -36,14 +28,14 @@ class SharedPauses(StoreRounds):
     goes by what it knows.
     """
 
-    def __init__(self, tell: TellPauses, limiters: ConcurrencyLimiters) -> None:
+    def __init__(self, shared: SharedLimits, limiters: ConcurrencyLimiters) -> None:
         super().__init__(
             "shared pauses",
             min_interval=MIN_INTERVAL,
             away="pauses of models cannot be shared; this runner goes by what it is told itself",
             back="pauses of models are shared again",
         )
-        self._tell = tell
+        self._shared = shared
         self._limiters = limiters
         limiters.share_pauses(self.wake)
 
@@ -51,7 +43,8 @@ class SharedPauses(StoreRounds):
         in_use = self._in_use()
         if not in_use:
             return False
-        answers = await self._answer(self._tell([limiter.pause_news(at) for at, limiter in in_use]))
+        news = [limiter.pause_news(at) for at, limiter in in_use]
+        answers = await self._answer(self._shared.pauses(news))
         for scope, limiter in in_use:
             limiter.take_pause(None if answers is None else answers.get(scope))
         return True

@@ -69,7 +69,7 @@ class Runner:
 
     def __init__(self, account, owner, model=MODEL):
         self.limiters = ConcurrencyLimiters(most=250, clock=now)
-        self.shares = AccountShares(account.share, owner, self.limiters)
+        self.shares = AccountShares(account, owner, self.limiters)
         self.model = model
         self.chance = random.Random(owner)
         self.answered = []
@@ -247,7 +247,7 @@ async def test_a_store_that_is_away_is_told_once_and_so_is_its_return():
 async def test_at_the_end_everything_is_given_back():
     account = Account()
     limiters = ConcurrencyLimiters(most=250, clock=now)
-    shares = AccountShares(account.share, "one", limiters)
+    shares = AccountShares(account, "one", limiters)
     async with AsyncExitStack() as calls:
         async with shares:
             limiter = limiters.limiter_for(MODEL, None)
@@ -293,8 +293,8 @@ async def test_runners_share_through_a_real_store(tmp_path):
     one, two = ConcurrencyLimiters(most=250), ConcurrencyLimiters(most=250)
     async with (
         asyncio.timeout(20),
-        AccountShares(store.share, "one", one),
-        AccountShares(store.share, "two", two),
+        AccountShares(store, "one", one),
+        AccountShares(store, "two", two),
     ):
         first, second = one.limiter_for(MODEL, None), two.limiter_for(MODEL, None)
         async with through(first, 1) as permit:

@@ -31,7 +31,7 @@ class Runner:
 
     def __init__(self, keeper):
         self.limiters = ConcurrencyLimiters(most=250, clock=now, back_off=BackOff(draw=lambda: 1.0))
-        self.pauses = SharedPauses(keeper.pauses, self.limiters)
+        self.pauses = SharedPauses(keeper, self.limiters)
 
     @property
     def limiter(self):
@@ -176,8 +176,8 @@ async def test_runners_share_the_pauses_of_a_real_store(tmp_path):
     one, two = ConcurrencyLimiters(most=250), ConcurrencyLimiters(most=250)
     async with (
         asyncio.timeout(20),
-        SharedPauses(store.pauses, one),
-        SharedPauses(store.pauses, two),
+        SharedPauses(store, one),
+        SharedPauses(store, two),
     ):
         loop = asyncio.get_running_loop()
         async with through(one.limiter_for(MODEL, None), 1) as permit:

@@ -146,7 +146,7 @@ async def limiters_of_runners(runners, seed=0, *, sharing=True):
             ConcurrencyLimiters(most=250, clock=now, back_off=back_off) for _ in range(runners)
         ]
         for each in limiters if sharing else ():
-            await stack.enter_async_context(SharedPauses(keeper.pauses, each))
+            await stack.enter_async_context(SharedPauses(keeper, each))
         yield [each.limiter_for(MODEL, None) for each in limiters]
 
 
