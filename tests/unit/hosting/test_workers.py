@@ -119,12 +119,12 @@ async def test_a_store_that_goes_away_makes_it_unready_and_leaves_it_alive(
 ):
     away = False
 
-    async def revision():
+    async def ping():
         if away:
             raise StoreUnavailable("postgresql://user@10.0.0.5/db: connection refused")
         return "1"
 
-    monkeypatch.setattr(store, "revision", revision)
+    monkeypatch.setattr(store, "ping", ping)
     hosted = Hosted(broker, store, handles, log)
     await log.until("ready")
     away = True

@@ -12,9 +12,11 @@ from socratic_bench.adapters.sql.experiments.role import SqlExperiments
 from socratic_bench.adapters.sql.leases.role import SqlLeases
 from socratic_bench.adapters.sql.limits.role import SqlSharedLimits
 from socratic_bench.adapters.sql.responses.role import SqlResponses
+from socratic_bench.adapters.sql.schema import EXPERIMENTS
 from socratic_bench.ports.stores.store import Store
 
-_ONE = select(1)
+_ONE = select(EXPERIMENTS.c.experiment_id).limit(1)
+"""Reads a table: a store that was never prepared does not answer."""
 
 
 class SqlStore(SqlExperiments, SqlResponses, SqlLeases, SqlSharedLimits, SqlAggregates, Store):
