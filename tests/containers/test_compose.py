@@ -1,28 +1,31 @@
 """`make up`: the services in containers, as a person starts them, with real servers.
 
-It is skipped, saying why, where no container engine or no base image is to be had, with CI=true
-too: most of what runs CI can start no container and reach no registry of images.
+Where no container engine or no base image is to be had, the tests are skipped with the reason, with
+CI=true too: not every machine that runs CI can start a container.
 """
 
 from __future__ import annotations
 
 import json
-import os
 import re
 import secrets
-import shutil
 import subprocess
 import time
 import urllib.request
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-import yaml
 
+import socratic_bench
+from tests.containers.base_images import provide_base_images
+from tests.containers.engine import engine
 from tests.e2e.command import Terminal
+from tests.servers.discovery import NotHere
 
 ROOT = Path(__file__).parents[2]
+COMPOSE = ("docker", "compose", "--file", "deploy/compose/compose.yaml")
 SERVICES = {"runner", "judge", "curator", "api"}
 CONFIG = """
 models:
@@ -64,7 +67,7 @@ class Stack:
         )
 
     def compose(self, *words: str) -> str:
-        done = self.run("docker", "compose", "--file", "deploy/compose/compose.yaml", *words)
+        done = self.run(*COMPOSE, *words)
         assert done.returncode == 0, done.stderr
         return done.stdout
 
@@ -83,38 +86,29 @@ class Stack:
         return dict(re.findall(r"^export (\w+)='(.*)'$", done.stdout, re.MULTILINE))
 
 
-def base_images() -> set[str]:
-    services = yaml.safe_load((ROOT / "deploy/compose/compose.yaml").read_text())["services"]
-    servers = {service["image"] for service in services.values() if "build" not in service}
-    dockerfile = (ROOT / "services/judge/Dockerfile").read_text()
-    return servers | set(re.findall(r"^FROM (\S+)", dockerfile, re.MULTILINE))
-
-
 @pytest.fixture(scope="module")
-def stack():
-    environment = {
-        **os.environ,
-        "COMPOSE_PROJECT_NAME": f"socratic-bench-test-{secrets.token_hex(4)}",
-        "RABBITMQ_PASSWORD": secrets.token_hex(8),
-        "POSTGRES_PASSWORD": secrets.token_hex(8),
-        **dict.fromkeys(("API_PORT", "RABBITMQ_PORT", "RABBITMQ_PAGE_PORT", "POSTGRES_PORT"), "0"),
-    }
-    stack = Stack(environment)
-    if shutil.which("docker") is None or stack.run("docker", "compose", "ls").returncode:
-        pytest.skip("no Docker engine with Compose answers here")
-    for image in base_images():
-        if stack.run("docker", "image", "inspect", image).returncode:
-            try:
-                pulled = stack.run("docker", "pull", "--quiet", image)
-            except subprocess.TimeoutExpired:
-                pytest.skip(f"the image {image} is not here and cannot be pulled in 5 minutes")
-            if pulled.returncode:
-                pytest.skip(f"the image {image} is not here and cannot be pulled")
-    try:
-        assert "socratic-bench submit" in stack.up("JUDGES=2")
-        yield stack
-    finally:
-        stack.run("docker", "compose", "--file", "deploy/compose/compose.yaml", "down", "--volumes")
+def stack(tmp_path_factory):
+    with ExitStack() as opened:
+        try:
+            running = opened.enter_context(engine(tmp_path_factory.mktemp("docker")))
+            provide_base_images(running)
+        except NotHere as reason:
+            pytest.skip(str(reason))
+        ports = ("API_PORT", "RABBITMQ_PORT", "RABBITMQ_PAGE_PORT", "POSTGRES_PORT")
+        stack = Stack(
+            {
+                **running.environment,
+                "COMPOSE_PROJECT_NAME": f"socratic-bench-test-{secrets.token_hex(4)}",
+                "RABBITMQ_PASSWORD": secrets.token_hex(8),
+                "POSTGRES_PASSWORD": secrets.token_hex(8),
+                **dict.fromkeys(ports, "0"),
+            }
+        )
+        try:
+            assert "socratic-bench submit" in stack.up("JUDGES=2")
+            yield stack
+        finally:
+            stack.run(*COMPOSE, "down", "--volumes", "--timeout", "1")
 
 
 @pytest.fixture
@@ -157,6 +151,30 @@ def test_a_submitted_benchmark_is_carried_out_and_shown(stack, terminal):
     ]
 
 
+@pytest.mark.parametrize(
+    ("service", "absent"),
+    [
+        ("judge", ("asyncpg", "sqlalchemy", "aiobotocore", "aiohttp")),
+        ("curator", ("aiobotocore", "aiohttp")),
+        ("api", ("aiobotocore", "aiohttp")),
+        ("runner", ("rich", "yaml")),
+    ],
+)
+def test_an_image_holds_its_own_extras_and_no_others(stack, service, absent):
+    names = [*absent, *(f"socratic_{other}" for other in sorted(SERVICES - {service}))]
+    script = f"from importlib.util import find_spec; print([n for n in {names} if find_spec(n)])"
+    assert stack.compose("exec", "-T", service, "python", "-c", script).strip() == "[]"
+
+
+def test_an_image_is_tagged_with_the_version_and_labelled_with_the_commit(stack):
+    [image] = {row["Image"] for row in stack.containers("api")}
+    assert image == f"socratic-bench/api:{socratic_bench.__version__}"
+    shown = stack.run("docker", "inspect", "--format", "{{json .Config.Labels}}", image)
+    labels = json.loads(shown.stdout)
+    assert labels["org.opencontainers.image.version"] == socratic_bench.__version__
+    assert labels["org.opencontainers.image.revision"] not in {"", "unknown"}
+
+
 def test_a_killed_runner_and_a_killed_judge_lose_nothing(stack, terminal):
     experiment_id = submitted(terminal, SLOW_CONFIG)
     runner = stack.containers("runner")[0]["Name"]
@@ -170,8 +188,7 @@ def test_a_killed_runner_and_a_killed_judge_lose_nothing(stack, terminal):
 @pytest.mark.parametrize("service", sorted(SERVICES))
 def test_a_service_has_no_rights_and_writes_nothing_but_its_tmp(stack, service):
     script = "id -u; touch /tmp/a && rm /tmp/a && echo tmp; touch /b /opt/b /replays/b 2>/dev/null"
-    words = ("docker", "compose", "--file", "deploy/compose/compose.yaml", "exec", "-T", service)
-    done = stack.run(*words, "sh", "-c", script)
+    done = stack.run(*COMPOSE, "exec", "-T", service, "sh", "-c", script)
     assert done.stdout.split() == ["10001", "tmp"]
     assert done.returncode != 0
 
