@@ -63,6 +63,7 @@ def test_a_rule_about_a_queue_names_one_that_there_is() -> None:
     assert named
 
 
-def test_the_readme_names_every_metric() -> None:
-    named = {without_suffix(name) for name in METRIC.findall((ROOT / "README.md").read_text())}
+def test_the_documents_name_every_metric() -> None:
+    text = "".join(page.read_text() for page in (ROOT / "docs").glob("*.md"))
+    named = {without_suffix(name) for name in METRIC.findall(text)}
     assert {name for name in exported() if name.startswith("socratic_")} <= named

@@ -5,13 +5,22 @@ from pathlib import Path
 
 import click
 import pytest
+from starlette.routing import Route
 
+from socratic_api.bootstrap import build_app
+from socratic_api.settings import ApiSettings
+from socratic_bench.adapters.sql.store import SqlStore
+from socratic_bench.domain.manifest import Limits, Manifest, Parameters, TutorModel
+from socratic_bench.domain.money import Price
+from socratic_bench.domain.scenario import Scenario
 from socratic_bench.events.codec import EVENT_TYPES
 from socratic_bench.scoring.statuses import Status
 from socratic_cli.cli import socratic_bench
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text()
+DOCS = ROOT / "docs"
+COMMANDS = (DOCS / "commands.md").read_text()
 SERVICE_READMES = "".join(path.read_text() for path in ROOT.glob("services/*/README.md"))
 
 DOCUMENTS = [
@@ -37,18 +46,42 @@ def is_named(word: str, text: str) -> bool:
 
 
 @pytest.mark.parametrize(("name", "command"), commands())
-def test_the_readme_names_every_command_with_its_options(name, command):
-    lines = [line for line in README.splitlines() if is_named(f"socratic-bench {name}", line)]
+def test_the_page_of_commands_names_every_command_with_its_options(name, command):
+    lines = [line for line in COMMANDS.splitlines() if is_named(f"socratic-bench {name}", line)]
     assert lines
     for option in command.params:
         if isinstance(option, click.Option) and not option.hidden:
             assert is_named(max(option.opts, key=len), "\n".join(lines))
 
 
-def test_the_readme_names_every_make_target_that_has_a_description():
+def test_a_newcomer_reads_the_readme_in_some_minutes():
+    assert len(README.split()) <= 1500
+
+
+def test_the_contributors_page_names_every_make_target_that_has_a_description():
+    page = (ROOT / "CONTRIBUTING.md").read_text()
     targets = re.findall(r"^([a-z-]+):.*## ", (ROOT / "Makefile").read_text(), re.MULTILINE)
     assert targets
-    assert [target for target in targets if not is_named(f"make {target}", README)] == []
+    assert [target for target in targets if not is_named(f"make {target}", page)] == []
+
+
+@pytest.mark.parametrize("model", [Manifest, TutorModel, Limits, Parameters, Price, Scenario])
+def test_the_page_of_the_configuration_names_every_field(model):
+    page = (DOCS / "configuration.md").read_text()
+    assert [name for name in model.model_fields if f"`{name}`" not in page] == []
+
+
+def test_the_page_of_the_api_names_every_address_and_no_other(tmp_path):
+    store = SqlStore.from_url(f"sqlite:///{tmp_path}/empty.db")
+    app = build_app(store, ApiSettings())
+    described = {
+        f"{method} {route.path}"
+        for route in app.routes
+        if isinstance(route, Route)
+        for method in (route.methods or set()) - {"HEAD"}
+    }
+    listed = re.findall(r"^\| `([A-Z]+ /[^`]*)` \|", (DOCS / "api.md").read_text(), re.MULTILINE)
+    assert set(listed) == described
 
 
 @pytest.mark.parametrize("event_type", EVENT_TYPES)
