@@ -67,6 +67,7 @@ check: $(VENV)/.test ## Format, lint, types and import boundaries, and nothing e
 	@$(BIN)/ruff format --check .
 	@$(BIN)/ruff check .
 	@$(BIN)/mypy $(PACKAGES:%=-p %)
+	@MYPYPATH=examples/profile $(BIN)/mypy -p socratic_example_profile
 	@$(BIN)/lint-imports
 
 bench: $(VENV)/.test ## Run the benchmarks and print their figures

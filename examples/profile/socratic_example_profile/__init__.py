@@ -1,0 +1,1 @@
+"""An example of a scorer profile in a distribution of its own."""
