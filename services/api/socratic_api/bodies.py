@@ -7,7 +7,7 @@ import asyncio
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 
-from socratic_api.endpoints import JSON
+from socratic_api.ready_bytes import JSON
 
 BODY_LIMIT = 2 * 1024 * 1024
 """Bytes."""

@@ -13,8 +13,6 @@ from starlette.routing import Route
 
 from socratic_api.ready_bytes import ReadyBody
 
-JSON = "application/json"
-
 
 @dataclass(frozen=True, slots=True)
 class QueryParameter:
@@ -34,6 +32,9 @@ class Endpoint:
     summary: str
     answer: type[BaseModel] | str
     """The model of a good answer, or the media type of one that is no JSON."""
+
+    also: str | None = None
+    """The media type of another form of the same answer, which a query asks for."""
 
     method: str = "GET"
     description: str = ""

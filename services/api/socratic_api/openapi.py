@@ -9,9 +9,10 @@ from typing import Any, Literal
 from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
-from socratic_api.endpoints import JSON, Endpoint
+from socratic_api.endpoints import Endpoint
 from socratic_api.problems import MEDIA_TYPE as PROBLEM_JSON
 from socratic_api.problems import Problem
+from socratic_api.ready_bytes import JSON
 from socratic_bench.version import __version__
 
 Model = type[BaseModel]
@@ -83,7 +84,10 @@ def _operation(endpoint: Endpoint, references: References) -> dict[str, Any]:
 def _content(endpoint: Endpoint, references: References) -> dict[str, Any]:
     if isinstance(endpoint.answer, str):
         return {endpoint.answer: {"schema": {}}}
-    return {JSON: {"schema": references[endpoint.answer, "serialization"]}}
+    content: dict[str, Any] = {JSON: {"schema": references[endpoint.answer, "serialization"]}}
+    if endpoint.also is not None:
+        content[endpoint.also.partition(";")[0]] = {"schema": {"type": "string"}}
+    return content
 
 
 def _parameters(endpoint: Endpoint) -> list[dict[str, Any]]:

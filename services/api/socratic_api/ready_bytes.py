@@ -14,6 +14,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Scope
 
+JSON = "application/json"
+
 RawHeaders = tuple[tuple[bytes, bytes], ...]
 
 _GZIP_FROM_BYTES = 1024
@@ -150,7 +152,6 @@ class ReadyBytes:
 
     capacity: int = 64
     capacity_bytes: int = 16 * 1024 * 1024
-    media_type: str = "application/json"
     _entries: OrderedDict[str, _Entry] = field(default_factory=OrderedDict)
     _running: set[asyncio.Task[ReadyBody]] = field(default_factory=set)
     _making: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(_MADE_AT_ONCE))
@@ -162,7 +163,9 @@ class ReadyBytes:
             return None
         return entry.ready
 
-    async def get(self, key: str, make: Callable[[], Awaitable[bytes]]) -> ReadyBody:
+    async def get(
+        self, key: str, make: Callable[[], Awaitable[bytes]], media_type: str = JSON
+    ) -> ReadyBody:
         """The body called `key`, made by `make` if there is none of the present revision."""
         entry = self._entries.get(key)
         if entry is None:
@@ -173,7 +176,7 @@ class ReadyBytes:
         if entry.ready is not None and time.monotonic() < entry.fresh_until:
             return entry.ready
         if entry.refresh is None:
-            entry.refresh = asyncio.create_task(self._refresh(key, entry, make))
+            entry.refresh = asyncio.create_task(self._refresh(key, entry, make, media_type))
             self._running.add(entry.refresh)
             entry.refresh.add_done_callback(self._refreshed)
         refresh = entry.refresh
@@ -184,7 +187,7 @@ class ReadyBytes:
         return await asyncio.shield(refresh)
 
     async def _refresh(
-        self, key: str, entry: _Entry, make: Callable[[], Awaitable[bytes]]
+        self, key: str, entry: _Entry, make: Callable[[], Awaitable[bytes]], media_type: str
     ) -> ReadyBody:
         began = time.monotonic()
         try:
@@ -194,7 +197,7 @@ class ReadyBytes:
                     async with self._making:
                         began = time.monotonic()
                         body = await make()
-                        entry.ready = await asyncio.to_thread(make_ready, body, self.media_type)
+                        entry.ready = await asyncio.to_thread(make_ready, body, media_type)
                     entry.revision = revision
         except BaseException:
             if entry.ready is None and self._entries.get(key) is entry:

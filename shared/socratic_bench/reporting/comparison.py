@@ -67,6 +67,10 @@ class ModelFigures(BaseModel):
     kind: Literal["reference", "model"]
     """`reference` is a built-in archetype and no real model."""
 
+    rank: int | None
+    """The place among the real models that have a score; null for a reference tutor, unless the
+    table has no scored real model: then reference tutors are ranked among themselves."""
+
     simulated_latency_ms: int
     total_runs: int
     """Runs that ended: scored, unscorable or failed."""
@@ -185,7 +189,10 @@ def _compare(selected: Selection) -> ModelComparison:
     winner = board.winner
     mixed = len(board.conditions) > 1
     return ModelComparison(
-        models=tuple(_model_figures(row, board) for row in board.rows),
+        models=tuple(
+            _model_figures(row, rank, board)
+            for row, rank in zip(board.rows, _ranks(board.rows), strict=True)
+        ),
         winner=None if winner is None else winner.model.id,
         profile=board.profile,
         vectors=board.vectors,
@@ -219,12 +226,22 @@ def _note(conditions: int, profile: str, selected: Selection) -> str | None:
     return " ".join(sentences) or None
 
 
-def _model_figures(row: ModelRow, board: Leaderboard) -> ModelFigures:
+def _ranks(rows: Iterable[ModelRow]) -> list[int | None]:
+    """The rank of each row, which are best first."""
+    rows = list(rows)
+    scored = [row for row in rows if row.standing.overall.mean is not None]
+    real = [row.model.id for row in scored if not row.model.is_reference]
+    ranks = {id_: rank for rank, id_ in enumerate(real or [row.model.id for row in scored], 1)}
+    return [ranks.get(row.model.id) for row in rows]
+
+
+def _model_figures(row: ModelRow, rank: int | None, board: Leaderboard) -> ModelFigures:
     model, standing = row.model, row.standing
     return ModelFigures(
         model_id=model.id,
         model_name=model.display_name,
         kind="reference" if model.is_reference else "model",
+        rank=rank,
         simulated_latency_ms=model.simulated_latency_ms,
         total_runs=standing.runs,
         planned_runs=row.planned_runs,

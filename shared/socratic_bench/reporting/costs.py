@@ -1,8 +1,6 @@
-"""Amounts of money as people and programs read them. Unknown is never zero."""
+"""What was paid, as far as it is known. Unknown is never zero."""
 
 from __future__ import annotations
-
-from math import floor, log10
 
 from pydantic import BaseModel, ConfigDict
 
@@ -14,18 +12,6 @@ from socratic_bench.ports.stores.leases import Spending
 def usd(nanodollars: int) -> float:
     """An amount in USD, with all the digits it has up to a million dollars."""
     return nanodollars / NANODOLLARS_PER_DOLLAR
-
-
-def dollars(amount: float, *, at_least: bool = False) -> str:
-    """An amount in USD as `$1,234.57`; below 1 USD with four digits or more after the point.
-
-    There are two significant digits at least: `$0.00` is exactly zero.
-    """
-    if amount == 0 or amount >= 1:
-        text = f"${amount:,.2f}"
-    else:
-        text = f"${amount:.{max(4, 1 - floor(log10(amount)))}f}"
-    return f"≥ {text}" if at_least else text
 
 
 def total(tally: Tally) -> int | None:

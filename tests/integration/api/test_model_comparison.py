@@ -9,6 +9,8 @@ import pytest
 
 from socratic_bench.adapters.sql.store import SqlStore
 from socratic_bench.errors import StoreUnavailable
+from socratic_bench.reporting.comparison import model_comparison
+from socratic_bench.reporting.leaderboard_csv import comparison_csv
 from tests.dashboard.seeding import MONDAY, experiment, seed, tutors
 
 ADDRESS = "/api/model-comparison"
@@ -124,3 +126,27 @@ async def test_a_store_that_is_away_is_503_and_readiness_says_so_while_the_proce
     assert ready.headers["retry-after"] == "1"
     assert "secret" not in ready.text
     assert (await client.get("/healthz")).json() == {"status": "ok"}
+
+
+async def test_csv_is_what_the_command_prints_byte_by_byte(
+    client: httpx.AsyncClient, store: SqlStore
+):
+    planned = experiment(tutors(3))
+    await seed(store, planned)
+
+    answer = await client.get(
+        ADDRESS, params={"format": "csv", "experiment": planned.experiment_id}
+    )
+
+    comparison = await model_comparison(store, planned.experiment_id)
+    assert answer.headers["content-type"] == "text/csv; charset=utf-8"
+    assert "attachment" in answer.headers["content-disposition"]
+    assert answer.content == comparison_csv(comparison).encode()
+    assert planned.experiment_id in answer.text
+
+
+async def test_an_unknown_format_is_refused(client: httpx.AsyncClient):
+    answer = await client.get(ADDRESS, params={"format": "xlsx"})
+
+    assert answer.status_code == 422
+    assert answer.json()["detail"].startswith("format: ")

@@ -1,10 +1,15 @@
 """The leaderboard as a table and as CSV: costs, and names in narrow terminals."""
 
+import asyncio
 import csv
 import io
 from decimal import Decimal
+from tempfile import TemporaryDirectory
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.cells import cell_len
 from rich.console import Console
 
 from socratic_bench.adapters.sql.store import SqlStore
@@ -12,7 +17,9 @@ from socratic_bench.domain.manifest import TutorModel
 from socratic_bench.domain.money import Price
 from socratic_bench.reporting.comparison import model_comparison
 from socratic_bench.reporting.failures import why_unscored
-from socratic_cli.tables.leaderboard import comparison_csv, comparison_table
+from socratic_bench.reporting.formats import share
+from socratic_bench.reporting.leaderboard_csv import comparison_csv
+from socratic_cli.tables.leaderboard import comparison_table
 from tests.contract.store.facts import a_failure, a_score
 from tests.dashboard.seeding import experiment, seed, tutors
 
@@ -52,7 +59,7 @@ async def scored(store, *models, cost=21_000, failing=False, **named):
 async def test_a_known_cost_has_a_column_and_stands_in_full(store):
     header, row, *_ = shown(await scored(store, TutorModel(id="hosted/m")))
     assert header.endswith("cost")
-    assert row.endswith("45/45  $0.00094")
+    assert row.endswith("$0.00094")
 
 
 async def test_named_experiments_stand_above_the_table_and_the_notes_of_a_single_one(store):
@@ -94,42 +101,98 @@ async def test_what_a_reference_tutor_costs_is_said_to_be_simulated(store):
     assert any("its cost is simulated" in line for line in lines)
 
 
-@pytest.mark.parametrize("detail", [False, True])
-@pytest.mark.parametrize("width", [80, 100, 110, 120, 140, 160, 200])
-async def test_no_name_however_long_cuts_a_figure_off(store, width, detail):
-    await seed(store, experiment((*tutors(4), LONG, WIDE)))
-    comparison = await model_comparison(store)
-    lines = shown(comparison, width=width, detail=detail)
-    header = lines[0].split()
+def figures_of(comparison, header):
+    """For each model the figures of the columns that the header has."""
     for model in comparison.models:
-        figures = [
-            f"{model.overall_score:.2f}",
-            *"{:.2f} to {:.2f}".format(*model.confidence_interval).split(),
-        ]
-        if "student" in header:
-            figures += [f"{each.overall:.2f}" for each in model.dimensions.values()]
+        figures = [f"{model.overall_score:.2f}"]
+        if "interval" in header:
+            figures.append("{:.2f} to {:.2f}".format(*model.confidence_interval))
+        if "coverage" in header:
+            figures.append(share(model.coverage))
+        if "runs" in header:
+            figures.append(f"{model.total_runs}/{model.planned_runs}")
         if "verbosity" in header:
             figures += [f"{vector.mean:.2f}" for vector in model.vectors.values()]
-        ends = [f"{model.total_runs}/{model.planned_runs}"]
-        assert any(
-            " ".join(figures) in " ".join(line.split()) and ends[0] in line for line in lines
-        ), figures
-    assert max(map(len, lines)) <= width
-    told = next((line for line in lines if line.startswith("Too narrow for")), "")
-    assert ("verbosity" in header) or "verbosity" in " ".join(lines[lines.index(told) :])
+        if "student" in header:
+            figures += [f"{each.overall:.2f}" for each in model.dimensions.values()]
+        yield " ".join(figures)
+
+
+NAMES = st.text(min_size=1, max_size=90)
+
+
+@pytest.fixture(scope="module")
+def measured():
+    """A leaderboard with a reference tutor, and costs."""
+
+    async def compared():
+        with TemporaryDirectory() as folder:
+            store = SqlStore.from_url(f"sqlite:///{folder}/benchmark.db")
+            await store.prepare()
+            await seed(store, experiment((*tutors(4), LONG, WIDE)))
+            try:
+                return await model_comparison(store)
+            finally:
+                await store.close()
+
+    return asyncio.run(compared())
+
+
+@given(
+    names=st.lists(NAMES, min_size=1, max_size=6),
+    width=st.integers(60, 200),
+    detail=st.booleans(),
+    reason=NAMES,
+)
+def test_no_line_is_wider_than_the_terminal_and_no_figure_is_cut(
+    measured, names, width, detail, reason
+):
+    models = tuple(
+        model.model_copy(update={"model_name": name})
+        for model, name in zip(measured.models, names, strict=False)
+    )
+    comparison = measured.model_copy(update={"models": models})
+    lines = shown(comparison, width=width, detail=detail)
+    assert max(map(cell_len, lines)) <= width
+    for figures, line in zip(figures_of(comparison, lines[0]), lines[1:], strict=False):
+        assert figures in " ".join(line.split())
+    shown(comparison, width=width, reasons={models[0].model_id: reason})
+    assert not detail or " ".join(lines).count("verbosity") >= len(models)
 
 
 async def test_columns_of_figures_are_left_out_only_where_they_do_not_fit(store):
     await seed(store, experiment(tutors(3)))
     comparison = await model_comparison(store)
-    assert {"student", "verbosity", "cost"} <= set(shown(comparison, width=150)[0].split())
-    narrow = shown(comparison, width=110)
-    assert "student" in narrow[0]
-    assert "verbosity" not in narrow[0]
-    assert "Too narrow for verbosity, exploratory, interrogative: see --format csv or json." in (
-        narrow
+    assert {"student", "verbosity", "cost"} <= set(shown(comparison, width=160)[0].split())
+    lines = [shown(comparison, width=width) for width in range(80, 160)]
+    assert any("verbosity" in each[0] and "student" not in each[0] for each in lines)
+    for each in lines:
+        told = " ".join(line for line in each if line.startswith("Too narrow for"))
+        assert ("student" in each[0]) != ("ambiguous" in told)
+    narrowest = shown(comparison, width=60)
+    assert {"model", "overall", "interval"} <= set(narrowest[0].split())
+    assert "cost" not in narrowest[0]
+
+
+async def test_a_long_id_keeps_its_beginning_and_its_end(store):
+    await seed(store, experiment([TutorModel(id="openai-compatible/" + "a" * 30 + "/good")]))
+    assert any(
+        "openai-compa" in line and "\u2026/good" in line
+        for line in shown(await model_comparison(store), width=80)
     )
-    assert "verbosity" in shown(comparison, width=110, detail=True)[0]
+
+
+async def test_reference_tutors_have_no_rank_beside_real_models(store):
+    comparison = await scored(store, TutorModel(id="reference/a"), TutorModel(id="hosted/m"))
+    assert {model.model_id: model.rank for model in comparison.models} == {
+        "reference/a": None,
+        "hosted/m": 1,
+    }
+
+
+async def test_reference_tutors_alone_are_ranked(store):
+    comparison = await scored(store, TutorModel(id="reference/a"), TutorModel(id="reference/b"))
+    assert [model.rank for model in comparison.models] == [1, 2]
 
 
 async def test_control_characters_in_a_name_do_not_reach_the_terminal(store):

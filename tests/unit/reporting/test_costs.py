@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from socratic_bench.reporting.costs import dollars, usd
+from socratic_bench.reporting.costs import usd
+from socratic_bench.reporting.formats import dollars
 
 
 @pytest.mark.parametrize(

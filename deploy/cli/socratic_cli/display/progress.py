@@ -19,7 +19,8 @@ from socratic_bench.domain.manifest import Experiment
 from socratic_bench.domain.trouble import Trouble
 from socratic_bench.ports.stores.experiments import Progress as ExperimentProgress
 from socratic_bench.ports.stores.store import Store
-from socratic_bench.reporting.costs import SpendingFigures, dollars, total_usd
+from socratic_bench.reporting.costs import SpendingFigures, total_usd
+from socratic_bench.reporting.formats import dollars
 from socratic_bench.reporting.trouble_news import TroubleNews
 from socratic_cli.display.terminal import counted, excerpt, how_far, say, standard_error
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import sys
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import click
+from rich.cells import cell_len, set_cell_size
 from rich.console import Console
 
 if TYPE_CHECKING:
@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
 PIPED_WIDTH = 160
 """Columns of a table that goes into a file or a pipe."""
-
-MISSING = "\u2013"
 
 
 def standard_output() -> Console:
@@ -51,26 +49,35 @@ def how_far(progress: Progress) -> str:
     return f"{done} done, {progress.failed or 'none'} failed"
 
 
-def figure(value: object) -> str:
-    """A score to hundredths; a dash for whatever is none."""
-    return f"{value:.2f}" if isinstance(value, int | float) else MISSING
-
-
-def share(value: float | None) -> str:
-    """A share as a whole percentage, never rounded up to 100 %; a dash where there is none."""
-    if value is None:
-        return MISSING
-    return "100 %" if value >= 1 else f"{min(round(100 * value), 99)} %"
-
-
-def moment(time: datetime | None) -> str:
-    """A time to the minute, in UTC; a dash where there is none."""
-    return MISSING if time is None else f"{time.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
-
-
 def excerpt(text: str, width: int = 60) -> str:
     """The start of `text` on one line, without control characters: a model's text is data."""
     folded = " ".join(text[: 4 * width].split())
     printable = "".join(c if c.isprintable() else "\ufffd" for c in folded)
     shortened = len(printable) > width or len(text) > 4 * width
     return f"{printable[: width - 1]}\u2026" if shortened else printable
+
+
+def name_of(text: str, width: int = 60) -> str:
+    """A name that anybody may have written, as it is safe to print, in at most `width` columns."""
+    return shortened(excerpt(text, 300), width)
+
+
+def shortened(text: str, width: int) -> str:
+    """`text` in at most `width` columns: what is too long loses its middle.
+
+    The end of a model's id is what tells it from others: `openai-compa…/good`.
+    """
+    if cell_len(text) <= width:
+        return text
+    tail = text[text.rfind("/") :] if "/" in text else ""
+    if not 0 < cell_len(tail) <= width * 2 // 3:
+        tail = _last(text, (width - 1) // 2)
+    return f"{set_cell_size(text, width - 1 - cell_len(tail)).rstrip()}\u2026{tail}"
+
+
+def _last(text: str, width: int) -> str:
+    """As much of the end of `text` as `width` columns hold."""
+    end = text[-width:] if width > 0 else ""
+    while cell_len(end) > width:
+        end = end[1:]
+    return end

@@ -13,9 +13,10 @@ from rich.text import Text
 from socratic_bench.domain.response import Response, Usage
 from socratic_bench.domain.trouble import about, one_line
 from socratic_bench.errors import ModelCallFailed
-from socratic_bench.reporting.costs import dollars, usd
+from socratic_bench.reporting.costs import usd
+from socratic_bench.reporting.formats import MISSING, dollars
 from socratic_bench.scoring.statuses import Status
-from socratic_cli.display.terminal import MISSING, excerpt
+from socratic_cli.display.terminal import excerpt
 from socratic_judge.handlers import judge
 from socratic_runner.checking import Checked
 from socratic_runner.failure_classes import MAY_BE_BILLED

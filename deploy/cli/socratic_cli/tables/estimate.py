@@ -11,8 +11,9 @@ from rich.text import Text
 from socratic_bench.domain.manifest import TutorModel
 from socratic_bench.planning.estimate import Estimate, ModelEstimate, Range
 from socratic_bench.providers.registry import WITHOUT_CHARGE
-from socratic_bench.reporting.costs import dollars, usd
-from socratic_cli.display.terminal import MISSING, excerpt
+from socratic_bench.reporting.costs import usd
+from socratic_bench.reporting.formats import MISSING, dollars
+from socratic_cli.display.terminal import excerpt
 from socratic_cli.execution.prospect import Prospect
 
 MODELS_NAMED = 5

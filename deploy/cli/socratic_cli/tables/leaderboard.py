@@ -1,26 +1,31 @@
-"""The leaderboard as a table for people, and as CSV."""
+"""The leaderboard as a table for people."""
 
 from __future__ import annotations
 
-import csv
-import io
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
 
+from rich.cells import cell_len
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
 from socratic_bench.reporting.comparison import DimensionFigures, ModelComparison, ModelFigures
-from socratic_bench.reporting.costs import dollars
+from socratic_bench.reporting.formats import MISSING, figure, interval, is_partial, moment, share
+from socratic_bench.reporting.leaderboard_columns import (
+    Column,
+    Drop,
+    leaderboard_columns,
+)
 from socratic_bench.scoring.profile import OVERALL
-from socratic_cli.display.terminal import MISSING, excerpt, figure, moment, share
+from socratic_cli.display.terminal import excerpt, name_of
+from socratic_cli.tables import fitting
+from socratic_cli.tables.fitting import GAP, FittedTable, fitted_table
 
-NAME_WIDTH = 16
-"""Characters: before names are folded to fewer, whole columns of figures are left out."""
+REASON_WIDTH = 24
+"""Columns of the terminal that the reason for a missing score takes at most."""
 
-GAP = 2
-"""Characters between two columns."""
+BLOCK_CELL = len("0.00 to 0.00")
+"""The widest figure in the block of a model."""
 
 NAMED = 3
 """Experiments whose names stand above the table."""
@@ -28,28 +33,7 @@ NAMED = 3
 NOTES = 2_000
 """Characters of the notes above the table: all of them."""
 
-_CONSUMPTION = (
-    "total_cost_usd",
-    "cost_known",
-    "total_input_tokens",
-    "total_visible_output_tokens",
-    "total_reasoning_tokens",
-    "mean_latency_ms",
-)
-"""What responses took: the last columns of the CSV."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Columns:
-    """Which columns fit beside the names of the models."""
-
-    dimensions: tuple[str, ...]
-    vectors: tuple[str, ...]
-    cost: bool
-    """Whether any model has a known cost."""
-
-    left_out: tuple[str, ...]
-    """Those for which the terminal is too narrow."""
+_INTERVAL = "95 % interval"
 
 
 def comparison_table(
@@ -59,30 +43,18 @@ def comparison_table(
     width: int,
     reasons: Mapping[str, str] | None = None,
 ) -> RenderableType:
-    """The models, best first; with `detail`, every dimension and vector below each.
+    """The models, best first; with `detail`, a block a model with every dimension and vector.
 
-    `reasons` says of models why they have no score. Figures are never cut: in a `width` that is too
-    narrow, names are folded, and the vectors are left out, and then the dimensions, which the last
-    lines say.
+    `reasons` says of models why they have no score. A table wider than `width` shortens names and
+    leaves columns out, which the last lines say; it never cuts a figure.
     """
-    reasons = {model_id: f"({excerpt(why)})" for model_id, why in (reasons or {}).items()}
-    columns = _columns(comparison, reasons, detail=detail, width=width)
-    table = Table(box=None, pad_edge=False, padding=(0, GAP, 0, 0), header_style="bold")
-    table.add_column("", justify="right", no_wrap=True)
-    table.add_column("model", overflow="fold")
-    table.add_column(OVERALL, justify="right", no_wrap=True)
-    table.add_column("95 % interval", justify="center", no_wrap=True)
-    for name in (*columns.dimensions, *columns.vectors):
-        table.add_column(name, justify="right", no_wrap=True)
-    for name in ("coverage", "runs", *(["cost"] if columns.cost else [])):
-        table.add_column(name, justify="right", no_wrap=True)
-    for rank, model in enumerate(comparison.models, start=1):
-        table.add_row(*_model_cells(rank, model, columns, reasons.get(model.model_id)))
-        if detail:
-            for dimension, figures in model.dimensions.items():
-                table.add_row(*_dimension_cells(dimension, figures, columns), style="dim")
-    legend = (Text(line, style="dim") for line in _legend(comparison, columns))
-    return Group(*_heading(comparison), table, *legend)
+    table = _fitted(comparison, reasons or {}, width)
+    blocks: list[RenderableType] = []
+    if detail:
+        blocks = [part for model in comparison.models for part in _block(model, comparison, width)]
+    legend = _legend(comparison, table, detail=detail)
+    lines = (Text(line, style="dim") for line in legend)
+    return Group(*_heading(comparison), table.table, *blocks, *lines)
 
 
 def _heading(comparison: ModelComparison) -> list[Text]:
@@ -102,106 +74,94 @@ def _heading(comparison: ModelComparison) -> list[Text]:
     return [*lines, Text()] if lines else []
 
 
-def _columns(
-    comparison: ModelComparison, reasons: Mapping[str, str], *, detail: bool, width: int
-) -> _Columns:
-    """As many columns as leave `NAME_WIDTH` for the names. With `detail` vectors come first, since
-    every dimension has a row.
-    """
-    models = comparison.models
-    costs = any(model.total_cost_usd is not None for model in models)
-    taken = [
-        len(str(len(models))),
-        min(NAME_WIDTH, _longest(_model_name(model).cell_len for model in models)),
-        *(len(header) for header in (OVERALL, "coverage")),
-        max(map(len, ("95 % interval", *reasons.values()))),
-        _longest(len(_runs(model)) for model in models),
-        *([_longest(len(_cost(model)) for model in models)] if costs else []),
+def _fitted(comparison: ModelComparison, reasons: Mapping[str, str], width: int) -> FittedTable:
+    columns = [
+        column
+        for column in leaderboard_columns(comparison)
+        if column.show is not None and any(map(column.shown_if, comparison.models))
     ]
-    room = width - sum(taken) - GAP * (len(taken) - 1)
-    groups = {"dimensions": comparison.dimensions, "vectors": comparison.vectors}
-    left_out: list[str] = []
-    for group in reversed(groups) if detail else list(groups):
-        room -= sum(max(len(name), len("0.00")) + GAP for name in groups[group])
-        if room < 0:
-            left_out += groups[group]
-            groups[group] = ()
-    return _Columns(**groups, cost=costs, left_out=tuple(left_out))
+    return fitted_table(
+        [
+            fitting.Column(
+                name_of(each.heading),
+                each.align,
+                None if each.drop is Drop.NEVER else each.drop,
+                each.is_name,
+            )
+            for each in columns
+        ],
+        [
+            [_cell(column, model, reasons.get(model.model_id)) for column in columns]
+            for model in comparison.models
+        ],
+        width=width,
+    )
 
 
-def _longest(lengths: Iterable[int]) -> int:
-    return max(len("runs"), *lengths)
+def _cell(column: Column, model: ModelFigures, reason: str | None) -> Text:
+    if column.heading == _INTERVAL and reason is not None:
+        return Text(f"({name_of(reason, REASON_WIDTH - 2)})")
+    text = "" if column.show is None else name_of(column.show(model))
+    if column.heading == OVERALL:
+        return Text(text, style="bold")
+    if column.heading == "kind":
+        return Text(text if model.kind == "reference" else "", style="dim italic")
+    return Text(text)
 
 
-def _model_name(model: ModelFigures) -> Text:
-    name = Text(excerpt(model.model_name))
-    if model.kind == "reference":
-        name.append("  reference", style="dim italic")
-    if model.simulated_latency_ms:
-        name.append(f"  simulated {model.simulated_latency_ms} ms", style="dim italic")
-    return name
+def _block(
+    model: ModelFigures, comparison: ModelComparison, width: int
+) -> Iterator[RenderableType]:
+    """Every vector of one model, downwards, over all its responses and for each dimension."""
+    yield Text()
+    yield Text(name_of(model.model_name, width), style="bold")
+    names = (OVERALL, _INTERVAL, *comparison.vectors, "coverage", "runs")
+    label = min(max(map(cell_len, names)), width - GAP - BLOCK_CELL - 2 * GAP)
+    beside = max(1, (width - 2 - label) // (GAP + BLOCK_CELL))
+    columns = [("all", _of_model(model)), *_of_dimensions(model, comparison)]
+    for start in range(0, len(columns), beside):
+        part = columns[start : start + beside]
+        table = Table(box=None, pad_edge=False, padding=(0, GAP, 0, 0), header_style="dim")
+        table.add_column("", no_wrap=True, min_width=label + 2)
+        for heading, _ in part:
+            shown = name_of(heading, BLOCK_CELL)
+            table.add_column(shown, justify="right", no_wrap=True, min_width=BLOCK_CELL)
+        for name in names:
+            cells = (figures.get(name, MISSING) for _, figures in part)
+            table.add_row(f"  {name_of(name, label)}", *cells)
+        yield table
 
 
-def _runs(model: ModelFigures) -> str:
-    return f"{model.total_runs}/{model.planned_runs}"
+def _of_model(model: ModelFigures) -> dict[str, str]:
+    return {
+        OVERALL: figure(model.overall_score),
+        _INTERVAL: interval(model.confidence_interval),
+        "coverage": share(model.coverage),
+        "runs": f"{model.total_runs}/{model.planned_runs}",
+        **{name: figure(vector.mean) for name, vector in model.vectors.items()},
+    }
 
 
-def _cost(model: ModelFigures) -> str:
-    return cost(model.total_cost_usd, model.cost_known)
-
-
-def _model_cells(
-    rank: int, model: ModelFigures, columns: _Columns, reason: str | None
-) -> list[str | Text]:
-    scored = model.overall_score is not None
+def _of_dimensions(
+    model: ModelFigures, comparison: ModelComparison
+) -> Sequence[tuple[str, dict[str, str]]]:
     return [
-        str(rank) if scored else MISSING,
-        _model_name(model),
-        Text(figure(model.overall_score), style="bold"),
-        interval(model.confidence_interval) if reason is None else reason,
-        *(
-            figure(model.dimensions[each].overall) if each in model.dimensions else MISSING
-            for each in columns.dimensions
-        ),
-        *(figure(model.vectors[vector].mean) for vector in columns.vectors),
-        share(model.coverage),
-        _runs(model),
-        *([_cost(model)] if columns.cost else []),
+        (name, _of_dimension(model.dimensions[name]) if name in model.dimensions else {})
+        for name in comparison.dimensions
     ]
 
 
-def _dimension_cells(dimension: str, figures: DimensionFigures, columns: _Columns) -> list[str]:
-    means = figures.model_extra or {}
-    return [
-        "",
-        f"  {excerpt(dimension)}",
-        figure(figures.overall),
-        interval(figures.interval),
-        *("" for _ in columns.dimensions),
-        *(figure(means.get(vector)) for vector in columns.vectors),
-        share(figures.coverage),
-        str(figures.runs),
-        *([""] if columns.cost else []),
-    ]
+def _of_dimension(figures: DimensionFigures) -> dict[str, str]:
+    return {
+        OVERALL: figure(figures.overall),
+        _INTERVAL: interval(figures.interval),
+        "coverage": share(figures.coverage),
+        "runs": str(figures.runs),
+        **{name: figure(mean) for name, mean in (figures.model_extra or {}).items()},
+    }
 
 
-def cost(total_usd: float | None, known: float | None) -> str:
-    """What responses cost, of which a share is `known`; a dash where nothing is."""
-    if total_usd is None:
-        return MISSING
-    return dollars(total_usd, at_least=_is_partial(known))
-
-
-def _is_partial(known: float | None) -> bool:
-    return known is not None and known < 1
-
-
-def interval(bounds: tuple[float, float] | None) -> str:
-    """An interval to hundredths; a dash where there is none."""
-    return MISSING if bounds is None else f"{bounds[0]:.2f} to {bounds[1]:.2f}"
-
-
-def _legend(comparison: ModelComparison, columns: _Columns) -> list[str]:
+def _legend(comparison: ModelComparison, table: FittedTable, *, detail: bool) -> list[str]:
     models = comparison.models
     lines = ["", "Scores run from 0.00 to 1.00; intervals are clustered by scenario."]
     if any(model.kind == "reference" for model in models):
@@ -212,59 +172,10 @@ def _legend(comparison: ModelComparison, columns: _Columns) -> list[str]:
         )
     if any(model.coverage is not None and model.coverage < 1 for model in models):
         lines.append("coverage: the share of responses that have a score; the rest is not zero.")
-    if any(model.total_cost_usd is not None and _is_partial(model.cost_known) for model in models):
+    if any(model.total_cost_usd is not None and is_partial(model.cost_known) for model in models):
         lines.append("cost: \u2265 where that of some responses is unknown, as of failed runs.")
-    if columns.left_out:
-        lines.append(f"Too narrow for {', '.join(columns.left_out)}: see --format csv or json.")
+    if not detail:
+        lines += table.note("see --detail, or --format csv")
     if comparison.note:
         lines.append(comparison.note)
     return lines
-
-
-def comparison_csv(comparison: ModelComparison) -> str:
-    """One row a model, scores unrounded; an empty field is unknown, never zero."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(_csv_header(comparison))
-    for rank, model in enumerate(comparison.models, start=1):
-        writer.writerow([_csv_field(value) for value in _csv_row(rank, model, comparison)])
-    return text.getvalue()
-
-
-def _csv_header(comparison: ModelComparison) -> list[str]:
-    return [
-        *("rank", "model_id", "model_name", "kind", "overall", "interval_low", "interval_high"),
-        *("coverage", "total_runs", "planned_runs", "scored_responses"),
-        *comparison.vectors,
-        *(
-            f"{dimension}_{name}"
-            for dimension in comparison.dimensions
-            for name in (OVERALL, *comparison.vectors)
-        ),
-        *_CONSUMPTION,
-    ]
-
-
-def _csv_row(rank: int, model: ModelFigures, comparison: ModelComparison) -> Sequence[object]:
-    low, high = model.confidence_interval or (None, None)
-    by_dimension: list[object] = []
-    for dimension in comparison.dimensions:
-        figures = model.dimensions.get(dimension)
-        means = {} if figures is None else (figures.model_extra or {})
-        by_dimension.append(None if figures is None else figures.overall)
-        by_dimension += [means.get(vector) for vector in comparison.vectors]
-    return [
-        rank if model.overall_score is not None else None,
-        *(model.model_id, model.model_name, model.kind, model.overall_score, low, high),
-        *(model.coverage, model.total_runs, model.planned_runs, model.scored_responses),
-        *(model.vectors[vector].mean for vector in comparison.vectors),
-        *by_dimension,
-        *(getattr(model, name) for name in _CONSUMPTION),
-    ]
-
-
-def _csv_field(value: object) -> object:
-    """Text that a spreadsheet would take for a formula is quoted: it is a name, not code."""
-    if isinstance(value, str) and value.startswith(("=", "+", "-", "@", "\t", "\r")):
-        return f"'{value}"
-    return value

@@ -7,8 +7,9 @@ from collections.abc import Iterable, Sequence
 from rich.table import Table
 from rich.text import Text
 
+from socratic_bench.reporting.formats import figure
 from socratic_bench.scoring.profile import OVERALL
-from socratic_cli.display.terminal import excerpt, figure, standard_output
+from socratic_cli.display.terminal import excerpt, standard_output
 from socratic_cli.transcripts import ScoredLine
 
 

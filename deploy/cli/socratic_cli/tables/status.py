@@ -8,11 +8,11 @@ from rich.table import Table
 from rich.text import Text
 
 from socratic_bench.domain.trouble import Trouble
-from socratic_bench.reporting.costs import SpendingFigures, dollars
+from socratic_bench.reporting.costs import SpendingFigures
 from socratic_bench.reporting.experiment_status import ExperimentStatus, ModelProgress, State
+from socratic_bench.reporting.formats import MISSING, cost, dollars, moment
 from socratic_bench.reporting.pending import PendingRun, WaitsFor
-from socratic_cli.display.terminal import MISSING, excerpt, moment
-from socratic_cli.tables.leaderboard import cost
+from socratic_cli.display.terminal import excerpt
 
 SENTENCE = 400
 """Characters of a sentence about a failure."""

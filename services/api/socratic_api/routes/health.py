@@ -10,8 +10,9 @@ from pydantic_core import to_json
 from starlette.requests import Request
 from starlette.responses import Response
 
-from socratic_api.endpoints import JSON, Endpoint
+from socratic_api.endpoints import Endpoint
 from socratic_api.problems import RETRY_SECONDS, problem
+from socratic_api.ready_bytes import JSON
 from socratic_bench.hosting.metrics import CONTENT_TYPE, Metrics
 from socratic_bench.hosting.readiness import Readiness
 

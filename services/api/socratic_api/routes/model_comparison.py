@@ -1,21 +1,34 @@
-"""`/api/model-comparison`: the leaderboard."""
+"""`/api/model-comparison`: the leaderboard, as JSON and as CSV."""
 
 from __future__ import annotations
 
 from functools import partial
+from typing import Final
 
 from pydantic_core import to_json
 from starlette.requests import Request
 from starlette.responses import Response
 
-from socratic_api.endpoints import Endpoint
+from socratic_api.endpoints import Endpoint, QueryParameter
 from socratic_api.ready_bytes import ReadyBytes, ready_response
 from socratic_api.routes.experiment_choice import EXPERIMENT, PROBLEMS, chosen_experiment
+from socratic_bench.errors import InvalidInput
 from socratic_bench.ports.stores.store import Store
 from socratic_bench.reporting.comparison import ModelComparison, model_comparison
+from socratic_bench.reporting.leaderboard_csv import comparison_csv
 
 KEY = "model-comparison "
 """What the leaderboard is called among what is ready; the experiment's id follows, if any."""
+
+CSV_KEY = "model-comparison.csv "
+CSV: Final = "text/csv; charset=utf-8"
+_FILE = (b"content-disposition", b'attachment; filename="socratic-bench.csv"')
+
+FORMAT: Final = QueryParameter(
+    "format",
+    "`csv`: one row a model, the same bytes as `socratic-bench leaderboard --format csv`.",
+    {"type": "string", "enum": ["json", "csv"], "default": "json"},
+)
 
 
 def endpoints(store: Store, ready: ReadyBytes) -> list[Endpoint]:
@@ -23,6 +36,8 @@ def endpoints(store: Store, ready: ReadyBytes) -> list[Endpoint]:
 
     async def compare_models(request: Request) -> Response:
         experiment = chosen_experiment(request)
+        if _wants_csv(request):
+            return await as_csv(request, experiment)
 
         async def encode() -> bytes:
             return to_json(await model_comparison(store, experiment))
@@ -30,14 +45,31 @@ def endpoints(store: Store, ready: ReadyBytes) -> list[Endpoint]:
         body = await ready.get(KEY + (experiment or ""), encode)
         return ready_response(request, body)
 
+    async def as_csv(request: Request, experiment: str | None) -> Response:
+        async def encode() -> bytes:
+            return comparison_csv(await model_comparison(store, experiment)).encode()
+
+        body = await ready.get(CSV_KEY + (experiment or ""), encode, CSV)
+        response = ready_response(request, body)
+        response.raw_headers.append(_FILE)
+        return response
+
     return [
         Endpoint(
             "/api/model-comparison",
             compare_models,
             "All models, best first, with intervals, coverage, dimensions, vectors and costs",
             ModelComparison,
-            parameters=(EXPERIMENT,),
+            also=CSV,
+            parameters=(EXPERIMENT, FORMAT),
             problems=PROBLEMS,
             ready=partial(ready.fresh, KEY),
         )
     ]
+
+
+def _wants_csv(request: Request) -> bool:
+    wanted = request.query_params.get("format", "json")
+    if wanted not in {"json", "csv"}:
+        raise InvalidInput(f"format: must be `json` or `csv`, not {wanted!r}")
+    return wanted == "csv"

@@ -12,7 +12,8 @@ from socratic_bench.domain.manifest import Experiment
 from socratic_bench.domain.money import nanodollars
 from socratic_bench.errors import InvalidInput
 from socratic_bench.planning.config import BenchmarkConfig
-from socratic_bench.reporting.costs import dollars, usd
+from socratic_bench.reporting.costs import usd
+from socratic_bench.reporting.formats import dollars
 from socratic_bench.service_settings import load_settings
 from socratic_cli.display.terminal import counted, say, standard_output
 from socratic_cli.tables.check import check_as_json, check_table, rows_of

@@ -22,8 +22,9 @@ from socratic_bench.ports.models import ModelClient
 from socratic_bench.ports.stores.aggregates import FailureCount
 from socratic_bench.providers.endpoints import Endpoints
 from socratic_bench.reporting.comparison import ModelComparison, model_comparison
-from socratic_bench.reporting.costs import SpendingFigures, dollars
+from socratic_bench.reporting.costs import SpendingFigures
 from socratic_bench.reporting.failures import why_unscored
+from socratic_bench.reporting.formats import dollars
 from socratic_cli.commands.benchmark.check import show_check
 from socratic_cli.commands.results.leaderboard import show_comparison
 from socratic_cli.display.progress import ProgressDisplay

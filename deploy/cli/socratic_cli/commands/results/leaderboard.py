@@ -9,9 +9,10 @@ import click
 
 from socratic_bench.reporting.comparison import ModelComparison, model_comparison
 from socratic_bench.reporting.failures import why_unscored
+from socratic_bench.reporting.leaderboard_csv import comparison_csv
 from socratic_cli.display.terminal import say, standard_output
 from socratic_cli.options.store import prepared_store, store_option
-from socratic_cli.tables.leaderboard import comparison_csv, comparison_table
+from socratic_cli.tables.leaderboard import comparison_table
 
 
 @click.command()

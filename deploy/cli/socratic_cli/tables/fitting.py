@@ -1,0 +1,104 @@
+"""Tables that fit the terminal: names are shortened, columns left out, figures never cut."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from rich.cells import cell_len
+from rich.table import Table
+from rich.text import Text
+
+from socratic_cli.display.terminal import shortened
+
+GAP: Final = 2
+"""Columns of the terminal between two columns of the table."""
+
+NAME_WIDTH: Final = 14
+"""Names are shortened to so much before a column is left out."""
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of a table."""
+
+    heading: str
+    align: Literal["left", "right", "center"] = "right"
+    drop: int | None = None
+    """Columns of the lowest number are left out first; None: never."""
+
+    is_name: bool = False
+    """Whether its texts may be shortened in the middle."""
+
+
+@dataclass(frozen=True, slots=True)
+class FittedTable:
+    """A table that is no wider than the terminal."""
+
+    table: Table
+    left_out: tuple[str, ...]
+    """The headings of the columns for which the terminal is too narrow."""
+
+    def note(self, remedy: str) -> list[str]:
+        """A line that names the columns left out and how to see them; none if all are there."""
+        if not self.left_out:
+            return []
+        return [f"Too narrow for {', '.join(self.left_out)}: {remedy}."]
+
+
+def fitted_table(
+    columns: Sequence[Column], rows: Iterable[Sequence[str | Text]], *, width: int
+) -> FittedTable:
+    """The rows in a table of at most `width` columns of the terminal."""
+    texts = [[each if isinstance(each, Text) else Text(each) for each in row] for row in rows]
+    wanted = [
+        max([cell_len(column.heading), *(row[place].cell_len for row in texts)])
+        for place, column in enumerate(columns)
+    ]
+    kept = _kept(columns, wanted, width)
+    widths = _widths(columns, wanted, kept, width)
+    table = Table(box=None, pad_edge=False, padding=(0, GAP, 0, 0), header_style="bold")
+    for place in kept:
+        column = columns[place]
+        heading = shortened(column.heading, widths[place])
+        table.add_column(heading, justify=column.align, no_wrap=True, min_width=widths[place])
+    for row in texts:
+        table.add_row(*(_shortened(row[place], widths[place]) for place in kept))
+    left_out = (each.heading for place, each in enumerate(columns) if place not in kept)
+    return FittedTable(table, tuple(left_out))
+
+
+def _kept(columns: Sequence[Column], wanted: Sequence[int], width: int) -> list[int]:
+    """The places of the columns that fit when names are as short as they may be."""
+    least = [
+        min(NAME_WIDTH, wide) if column.is_name else wide
+        for column, wide in zip(columns, wanted, strict=True)
+    ]
+    kept = list(range(len(columns)))
+    while sum(least[place] for place in kept) + GAP * (len(kept) - 1) > width:
+        numbers = [drop for place in kept if (drop := columns[place].drop) is not None]
+        if not numbers:
+            break
+        kept = [place for place in kept if columns[place].drop != min(numbers)]
+    return kept
+
+
+def _widths(
+    columns: Sequence[Column], wanted: Sequence[int], kept: Sequence[int], width: int
+) -> dict[int, int]:
+    """The width of each column: the widest name is shortened first."""
+    widths = {place: wanted[place] for place in kept}
+    names = [place for place in kept if columns[place].is_name]
+    over = sum(widths.values()) + GAP * (len(kept) - 1) - width
+    while over > 0 and names:
+        widest = max(names, key=widths.__getitem__)
+        if widths[widest] <= 1:
+            break
+        widths[widest] -= 1
+        over -= 1
+    return widths
+
+
+def _shortened(text: Text, width: int) -> Text:
+    return text if text.cell_len <= width else Text(shortened(text.plain, width), text.style)

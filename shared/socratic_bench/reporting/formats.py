@@ -1,0 +1,57 @@
+"""Figures as people read them: scores, shares, intervals, money, times. Unknown is never zero."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from math import floor, log10
+from typing import Final
+
+MISSING: Final = "\u2013"
+"""Stands where a figure is unknown."""
+
+
+def figure(value: object) -> str:
+    """A score to hundredths; a dash for anything that is not a number."""
+    return f"{value:.2f}" if isinstance(value, int | float) else MISSING
+
+
+def share(value: float | None) -> str:
+    """A share as a whole percentage; 0 % is exactly none and 100 % exactly all."""
+    if value is None:
+        return MISSING
+    whole = round(100 * value)
+    return f"{whole if value in {0, 1} else min(max(whole, 1), 99)} %"
+
+
+def interval(bounds: tuple[float, float] | None) -> str:
+    """An interval to hundredths; a dash where there is none."""
+    return MISSING if bounds is None else f"{bounds[0]:.2f} to {bounds[1]:.2f}"
+
+
+def dollars(amount: float, *, at_least: bool = False) -> str:
+    """An amount in USD as `$1,234.57`; below 1 USD with four digits or more after the point.
+
+    There are two significant digits at least: `$0.00` is exactly zero.
+    """
+    if amount == 0 or amount >= 1:
+        text = f"${amount:,.2f}"
+    else:
+        text = f"${amount:.{max(4, 1 - floor(log10(amount)))}f}"
+    return f"≥ {text}" if at_least else text
+
+
+def cost(total_usd: float | None, known: float | None) -> str:
+    """The cost of responses, of which a share is `known`; a dash where that of none is."""
+    if total_usd is None:
+        return MISSING
+    return dollars(total_usd, at_least=is_partial(known))
+
+
+def is_partial(known: float | None) -> bool:
+    """Whether the cost of some responses is unknown."""
+    return known is not None and known < 1
+
+
+def moment(time: datetime | None) -> str:
+    """A time to the minute, in UTC; a dash where there is none."""
+    return MISSING if time is None else f"{time.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
