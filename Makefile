@@ -26,7 +26,7 @@ help: ## List the targets
 install: $(VENV)/.runtime ## Set up the socratic-bench command in .venv, and nothing else
 	@echo "Installed: $$($(BIN)/socratic-bench --version), as $(BIN)/socratic-bench."
 	@echo "Score:      printf 'What might you consider?\n' | $(BIN)/socratic-bench score"
-	@echo "Benchmark:  $(BIN)/socratic-bench run deploy/cli/socratic_cli/configs/quickstart.yaml"
+	@echo "Benchmark:  $(BIN)/socratic-bench init && $(BIN)/socratic-bench run mine.yaml"
 	@echo "Try more:   make demo"
 
 demo: $(VENV)/.runtime $(VENV)/.local-model ## Set up, benchmark the built-in tutors and a real local model, show the leaderboard

@@ -18,6 +18,7 @@ from socratic_bench.errors import InvalidInput, SocraticBenchError
 from socratic_bench.version import __version__
 
 COMMANDS = {
+    "init": ("benchmark", "Write a commented configuration to FILE, by default mine.yaml."),
     "run": ("benchmark", "Run the benchmark in CONFIG and show the leaderboard."),
     "submit": ("benchmark", "Have running services carry out the benchmark in CONFIG."),
     "status": ("control", "Show how far experiments are, and what is not done."),
