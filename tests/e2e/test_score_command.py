@@ -59,13 +59,13 @@ def test_ids_are_kept_in_front_of_the_figures(terminal):
 
 @pytest.mark.parametrize("name", ["array.json", "array.txt"])
 def test_a_json_array_is_scored_item_by_item(terminal, name):
-    records = [{"id": 1, "text": "Why?"}, "no record", {"messages": []}, {"response": "So."}]
+    records = [{"id": 1, "text": "Why?"}, "no record", {"prompt": "So?"}, {"response": "So."}]
     path = terminal.write(name, json.dumps(records, indent=2))
     done = terminal.run("score", path, "--format", "jsonl")
     assert [line["status"] for line in lines_of(done)] == ["ok", "error", "error", "ok"]
     assert done.stderr.splitlines() == [
         f"Error: {path} item 2: must be a JSON object with `text`",
-        f'Error: {path} item 3: needs `text`, `response` or `output`, a string; it has "messages"',
+        f'Error: {path} item 3: needs `text`, `response` or `output`, a string; it has "prompt"',
     ]
 
 
@@ -152,9 +152,10 @@ def test_old_scores_of_0_to_100_are_converted(terminal):
 
 def test_a_table_shows_hundredths_and_the_mean_of_what_was_scored(terminal):
     done = terminal.run("score", given="What do you think?\n\nAlways.\n")
-    header, first, empty, *_, mean = done.stdout.splitlines()
+    header, first, words, empty, *_, mean = done.stdout.splitlines()
     assert header.split()[:5] == ["line", "verbosity", "exploratory", "interrogative", "overall"]
     assert first.split()[1:6] == ["0.99", "0.50", "1.00", "0.83", "ok"]
+    assert words.split() == ["brief", "no", "marker", "asks", "last"]
     assert empty.split()[1:6] == ["–", "–", "–", "–", "empty"]
     assert "mean of 2 scored" in mean
 

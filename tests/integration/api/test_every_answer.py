@@ -83,10 +83,10 @@ async def test_what_is_not_there_is_a_problem_that_says_so(
 async def test_what_nobody_foresaw_says_nothing_of_the_inside(
     client: httpx.AsyncClient, store: SqlStore, monkeypatch: pytest.MonkeyPatch
 ):
-    async def broken() -> str:
+    async def broken() -> None:
         raise ZeroDivisionError("a secret of the inside")
 
-    monkeypatch.setattr(store, "revision", broken)
+    monkeypatch.setattr(store, "ping", broken)
 
     answer = await client.get("/readyz")
 

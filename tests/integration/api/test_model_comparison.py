@@ -114,11 +114,11 @@ async def test_a_page_out_of_bounds_is_refused(client: httpx.AsyncClient, limit:
 async def test_a_store_that_is_away_is_503_and_readiness_says_so_while_the_process_lives(
     client: httpx.AsyncClient, store: SqlStore, monkeypatch: pytest.MonkeyPatch
 ):
-    async def away() -> str:
+    async def away() -> None:
         raise StoreUnavailable("postgresql://user:secret@db is away")
 
     assert (await client.get("/readyz")).status_code == 200
-    monkeypatch.setattr(store, "revision", away)
+    monkeypatch.setattr(store, "ping", away)
 
     ready = await client.get("/readyz")
 
