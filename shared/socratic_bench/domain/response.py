@@ -23,6 +23,8 @@ class Usage(BaseModel):
     """Output tokens a student sees; reasoning is not among them."""
 
     reasoning_tokens: int = Field(default=0, ge=0, le=MOST_TOKENS)
+    """Output tokens of reasoning, which a student does not see."""
+
     input_tokens: int | None = Field(default=None, ge=0, le=MOST_TOKENS)
     """Input tokens in all, cached ones included."""
 
@@ -59,7 +61,11 @@ class Response(BaseModel):
     model_config = ConfigDict(frozen=True)
 
     run: Run
+    """The run that the turn belongs to."""
+
     turn: int = Field(ge=1, le=MOST_TURNS)
+    """The turn of the run, from 1."""
+
     last_turn: bool
     """Whether this turn ends its run."""
 
@@ -75,13 +81,21 @@ class Response(BaseModel):
         AfterValidator(_bounded),
         PlainSerializer(_known_fields, when_used="json"),
     ] = ()
+    """The turns before this one, oldest first."""
+
     text: str
+    """The tutor's response."""
+
     status: Status
+    """Whether the response is complete, cut off, refused or empty, or the call failed."""
+
     error_kind: str | None = Field(default=None, max_length=40)
     """Which kind of `error` the status is: `unfinished`, for the reason in `stop_reason`. It has a
     field of its own, so that versions that do not know the kind leave it unscored too."""
 
     usage: Usage = Usage()
+    """Tokens as the provider counted them."""
+
     latency_ms: int | None = Field(default=None, ge=0)
     """How long the call took; a reference tutor's is simulated."""
 
@@ -89,7 +103,8 @@ class Response(BaseModel):
     """How long its first piece of text or reasoning took; None where the reply came whole."""
 
     cost_nanodollars: int | None = Field(default=None, ge=0)
-    """None: the price is unknown, which is not zero."""
+    """The price of the call, in billionths of a dollar. None: the price is unknown, which is not
+    zero."""
 
     stop_reason: str | None = None
     """Why the model stopped, in the provider's own word."""
@@ -98,7 +113,11 @@ class Response(BaseModel):
     """The version the provider says it served."""
 
     attempts: int = Field(default=1, ge=1)
+    """Calls that were made for this turn."""
+
     recorded_at: datetime
+    """When the runner recorded the response."""
+
     adopted_from: str | None = None
     """The run of another experiment that this was asked in; None: it was asked in its own."""
 

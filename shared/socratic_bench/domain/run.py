@@ -18,11 +18,22 @@ class Run(BaseModel):
     model_config = ConfigDict(frozen=True)
 
     run_id: str
+    """The run's id, derived from the experiment, the model, the scenario and the repeat."""
+
     experiment_id: str
+    """The experiment whose plan has the run."""
+
     model_id: str
+    """The model under test, as `provider/name`."""
+
     scenario_id: str
+    """The scenario that the model is given."""
+
     dimension: str
+    """The scenario's testing condition."""
+
     repeat: int = Field(ge=1)
+    """Which repeat of the model and the scenario this is, from 1."""
 
 
 def batches(runs: Iterable[Run], size: int) -> Iterator[list[Run]]:
@@ -38,6 +49,8 @@ class RunFailure(BaseModel):
     model_config = ConfigDict(frozen=True)
 
     run: Run
+    """The run that failed."""
+
     turn: int = Field(ge=1, le=MOST_TURNS)
     """The turn it failed at."""
 

@@ -22,10 +22,20 @@ class ScoredResponse(BaseModel):
     model_config = ConfigDict(frozen=True)
 
     run: Run
+    """The run that the response belongs to."""
+
     turn: int = Field(ge=1, le=MOST_TURNS)
+    """The turn of the run, from 1."""
+
     last_turn: bool
+    """Whether this turn ends its run."""
+
     profile: str
+    """The profile that scored the response."""
+
     status: Status
+    """Whether the response is complete, cut off, refused or empty, or the call failed."""
+
     error_kind: str | None = Field(default=None, max_length=40)
     """Which kind of `error` the status is, where a response came all the same."""
 
@@ -34,6 +44,13 @@ class ScoredResponse(BaseModel):
     all: unscored, which is not zero."""
 
     overall: UnitScore | None = None
+    """The profile's overall score, unrounded; None: unscored."""
+
     usage: Usage = Usage()
+    """Tokens as the provider counted them."""
+
     latency_ms: int | None = None
+    """How long the call took; a reference tutor's is simulated."""
+
     cost_nanodollars: int | None = None
+    """The price of the call, in billionths of a dollar. None: the price is unknown."""

@@ -20,10 +20,19 @@ class AggregateUpdatedData(BaseModel):
     model_config = ConfigDict(frozen=True)
 
     experiment_id: str
+    """The experiment that the cells belong to."""
+
     planned: int = Field(ge=0)
+    """Runs of the plan."""
+
     done: int = Field(ge=0)
+    """Runs that are scored, unscorable or failed."""
+
     failed: int = Field(ge=0)
+    """Runs among them that failed."""
+
     models: Annotated[tuple[str, ...], FailFast()]
+    """The ids of the models whose cells changed."""
 
 
 class AggregateUpdated(Envelope):

@@ -23,6 +23,8 @@ class Envelope(BaseModel):
     model_config = ConfigDict(frozen=True, extra="ignore")
 
     specversion: Literal["1.0"] = "1.0"
+    """The version of CloudEvents."""
+
     id: str = Field(min_length=1)
     """Says what the event says: the same fact has the same id, whoever publishes it, whenever."""
 
@@ -36,9 +38,16 @@ class Envelope(BaseModel):
     """When it happened, as far as the publisher knows. Nothing depends on it."""
 
     datacontenttype: Literal["application/json"] = "application/json"
+    """The media type of `data`."""
+
     partitionkey: str
+    """The group of the message: the model's id, or the experiment's."""
+
     correlationid: str
+    """The id of the experiment."""
+
     causationid: str | None = None
+    """The id of the event that led to this one; None: no event did."""
 
 
 class Attributes(TypedDict):

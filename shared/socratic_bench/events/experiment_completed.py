@@ -19,8 +19,13 @@ class ExperimentCompletedData(BaseModel):
     model_config = ConfigDict(frozen=True)
 
     experiment_id: str
+    """The experiment that is complete."""
+
     planned: int = Field(ge=0)
+    """Runs of the plan."""
+
     failed: int = Field(ge=0)
+    """Runs among them that failed."""
 
 
 class ExperimentCompleted(Envelope):

@@ -20,6 +20,8 @@ class RunRequestedData(BaseModel):
     model_config = ConfigDict(frozen=True)
 
     run: Run
+    """The run to carry out."""
+
     retry: int | None = Field(default=None, ge=1)
     """Which request to try the failed run again this is; None for the plan's."""
 

@@ -13,7 +13,11 @@ class EarlierTurn:
     """One turn before the scored one."""
 
     student: str
+    """The student's message."""
+
     tutor: str
+    """The tutor's response."""
+
     visible_tokens: int | None = None
     """The provider's count of the tutor's visible output tokens; None: unknown."""
 
