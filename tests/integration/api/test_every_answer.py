@@ -83,12 +83,12 @@ async def test_what_is_not_there_is_a_problem_that_says_so(
 async def test_what_nobody_foresaw_says_nothing_of_the_inside(
     client: httpx.AsyncClient, store: SqlStore, monkeypatch: pytest.MonkeyPatch
 ):
-    async def broken() -> None:
+    async def broken(*_: object, **__: object) -> None:
         raise ZeroDivisionError("a secret of the inside")
 
-    monkeypatch.setattr(store, "ping", broken)
+    monkeypatch.setattr(store, "outlines", broken)
 
-    answer = await client.get("/readyz")
+    answer = await client.get("/api/model-comparison")
 
     assert answer.status_code == 500
     assert answer.json()["title"] == "Internal Server Error"
