@@ -1,6 +1,4 @@
-"""The settings of the worker processes: what is needed, what is wrong, what stands where."""
-
-from pathlib import Path
+"""The settings of the worker processes: what is needed, and what is wrong."""
 
 import pytest
 
@@ -11,7 +9,6 @@ from socratic_curator.settings import CuratorProcessSettings
 from socratic_judge.settings import JudgeProcessSettings
 from socratic_runner.settings import RunnerProcessSettings
 
-SERVICES = Path(__file__).parents[3] / "services"
 KINDS = {
     "runner": RunnerProcessSettings,
     "judge": JudgeProcessSettings,
@@ -27,13 +24,6 @@ ADDRESSES = {
 def no_addresses(monkeypatch):
     for name in ADDRESSES:
         monkeypatch.delenv(f"{PREFIX}{name.upper()}", raising=False)
-
-
-@pytest.mark.parametrize(("kind", "settings"), KINDS.items())
-def test_every_setting_stands_in_the_readme(kind, settings):
-    readme = (SERVICES / kind / "README.md").read_text()
-    missing = [name for name in settings.model_fields if f"`{PREFIX}{name.upper()}`" not in readme]
-    assert missing == []
 
 
 @pytest.mark.parametrize(
