@@ -10,30 +10,8 @@ from socratic_bench.plugins import found
 GROUP = "socratic_bench.tests"
 
 
-@pytest.fixture
-def install(tmp_path, monkeypatch):
-    """Installs a distribution that offers one plug-in, for the length of the test."""
-
-    def install_one(distribution: str, name: str, value: str, code: str = "") -> None:
-        folder = tmp_path / distribution
-        metadata = folder / f"{distribution}-1.2.dist-info"
-        metadata.mkdir(parents=True)
-        (metadata / "METADATA").write_text(f"Name: {distribution}\nVersion: 1.2\n")
-        (metadata / "entry_points.txt").write_text(f"[{GROUP}]\n{name} = {value}\n")
-        (folder / f"{distribution}_module.py").write_text(code)
-        monkeypatch.syspath_prepend(folder)
-
-    known = set(sys.modules)
-    found.cache_clear()
-    yield install_one
-    found.cache_clear()
-    for module in set(sys.modules) - known:
-        if module.endswith("_module"):
-            del sys.modules[module]
-
-
 def test_a_plugin_is_found_by_its_name_and_imported_when_it_is_loaded(install):
-    install("mine", "one", "mine_module:OFFERED", "OFFERED = 7")
+    install("mine", GROUP, "one", "mine_module:OFFERED", {"mine_module.py": "OFFERED = 7"})
     plugins = found(GROUP)
     assert list(plugins) == ["one"]
     assert "mine_module" not in sys.modules
@@ -54,13 +32,13 @@ def test_a_group_without_plugins_is_empty():
     ],
 )
 def test_a_plugin_that_cannot_be_imported_names_its_distribution(install, value, code, said):
-    install("mine", "one", value, code)
+    install("mine", GROUP, "one", value, {"mine_module.py": code})
     with pytest.raises(BrokenPlugin, match=rf"'one' of mine 1\.2: cannot import .*{said}"):
         found(GROUP)["one"].load()
 
 
 def test_a_name_that_two_distributions_offer_is_refused_with_both(install):
-    install("mine", "one", "mine_module:OFFERED", "OFFERED = 7")
-    install("other", "one", "other_module:OFFERED", "OFFERED = 8")
+    install("mine", GROUP, "one", "mine_module:OFFERED", {"mine_module.py": "OFFERED = 7"})
+    install("other", GROUP, "one", "other_module:OFFERED", {"other_module.py": "OFFERED = 8"})
     with pytest.raises(BrokenPlugin, match=r"mine 1\.2 and other 1\.2: .*uninstall"):
         found(GROUP)["one"].load()

@@ -24,7 +24,7 @@ class RegisteredModels:
 
     @property
     def providers(self) -> Collection[str]:
-        return registry.PROVIDERS.keys()
+        return registry.provider_names()
 
     def check(self, model: TutorModel, base_folder: Path | None, key_variable: str | None) -> None:
         registry.check_model(model, base_folder=base_folder, key_variable=key_variable)

@@ -7,10 +7,15 @@ from dataclasses import dataclass
 from pathlib import Path, PurePath
 
 from socratic_bench.domain.scenario import Scenario
-from socratic_bench.errors import InvalidInput
+from socratic_bench.errors import BrokenPlugin, InvalidInput
 from socratic_bench.planning.documents import parse_document, parse_json_lines, read_text
 from socratic_bench.planning.predecessor import Predecessor
-from socratic_bench.planning.scenario_packs import DEFAULT_PACK, known_packs, load_pack
+from socratic_bench.planning.scenario_packs import (
+    DEFAULT_PACK,
+    is_built_in,
+    known_packs,
+    load_pack,
+)
 from socratic_bench.planning.source import Mistakes, Node, Unreadable, shown
 from socratic_bench.planning.validation import close_match, unknown_field, validate
 
@@ -45,16 +50,25 @@ class ScenarioSelection:
         return ()
 
     def _named(self, node: Node, name: str) -> tuple[Scenario, ...]:
-        if name in known_packs():
+        if is_built_in(name):
             return load_pack(name)
         if PurePath(name).suffix.lower() in _FILE_SUFFIXES:
             return self._from_file(node, name)
+        if name in known_packs():
+            return self._installed(node, name)
         problem = (
             f"{shown(name)} is neither a scenario pack (there is {', '.join(known_packs())}) "
             f"nor the path of a file that ends in {', '.join(_FILE_SUFFIXES)}"
         )
         self.mistakes.add(node.place, problem)
         return ()
+
+    def _installed(self, node: Node, name: str) -> tuple[Scenario, ...]:
+        try:
+            return load_pack(name)
+        except BrokenPlugin as error:
+            self.mistakes.add(node.place, str(error))
+            return ()
 
     def _from_file(self, node: Node, name: str) -> tuple[Scenario, ...]:
         if self.base_folder is None:

@@ -1,12 +1,19 @@
-"""The providers there are, by the first part of their models' ids."""
+"""The providers by name, the first part of their models' ids: built-in and installed ones.
+
+A distribution offers a ProviderSpec under the entry point group `socratic_bench.providers`, and the
+client that speaks to it under `socratic_runner.clients`, both by the name of the provider. The
+built-in providers come first: no distribution can replace one.
+"""
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 from typing import Final
 
 from socratic_bench.domain.manifest import TutorModel
-from socratic_bench.errors import InvalidInput, UnknownProvider
+from socratic_bench.errors import BrokenPlugin, InvalidInput, UnknownProvider
+from socratic_bench.plugins import found
 from socratic_bench.providers.bedrock import BEDROCK
 from socratic_bench.providers.http_options import HttpOptions
 from socratic_bench.providers.http_providers import HTTP_PROVIDERS
@@ -15,7 +22,9 @@ from socratic_bench.providers.key_variables import KEY_OPTION
 from socratic_bench.providers.recordings import REPLAY
 from socratic_bench.providers.spec import Destination, ProviderSpec
 
-PROVIDERS: Final[dict[str, ProviderSpec]] = {
+GROUP: Final = "socratic_bench.providers"
+
+_BUILT_IN: Final[dict[str, ProviderSpec]] = {
     "bedrock": BEDROCK,
     "local": LOCAL,
     "reference": REFERENCE,
@@ -23,9 +32,27 @@ PROVIDERS: Final[dict[str, ProviderSpec]] = {
     **HTTP_PROVIDERS,
 }
 
-
 WITHOUT_CHARGE: Final = frozenset({"local", "reference", "replay"})
 """The providers that answer from this machine: no call to them can cost money."""
+
+
+def provider_names() -> tuple[str, ...]:
+    """The names of all providers in alphabetical order; none of another distribution is loaded."""
+    return tuple(sorted({*_BUILT_IN, *found(GROUP)}))
+
+
+def spec_of(model: TutorModel) -> ProviderSpec:
+    """The provider of `model`.
+
+    Raises UnknownProvider, naming the known ones, or BrokenPlugin, naming the distribution.
+    """
+    spec = _BUILT_IN.get(model.provider) or _installed(model.provider)
+    if spec is None:
+        raise UnknownProvider(
+            f"model {model.id}: there is no provider {model.provider!r}; "
+            f"there is {', '.join(provider_names())}"
+        )
+    return spec
 
 
 def check_model(
@@ -34,10 +61,10 @@ def check_model(
     """Whether what is said about `model` is right, found out early and cheaply.
 
     `key_variable` is the environment variable that a configuration names for its key. Raises
-    UnknownProvider, and InvalidInput for a model that its provider does not have, an option it does
-    not know, a wrong value of an option, or a wrong address.
+    UnknownProvider, BrokenPlugin, and InvalidInput for a model that its provider does not have, an
+    option it does not know, a wrong value of an option, or a wrong address.
     """
-    spec = _spec(model)
+    spec = spec_of(model)
     spec.check(model, base_folder)
     if key_variable is not None and not issubclass(spec.options, HttpOptions):
         raise InvalidInput(
@@ -50,7 +77,7 @@ def fingerprint(model: TutorModel, *, base_folder: Path | None = None) -> str | 
 
     Raises what `check_model` raises.
     """
-    return _spec(model).fingerprint(model, base_folder)
+    return spec_of(model).fingerprint(model, base_folder)
 
 
 def destination(model: TutorModel) -> Destination | None:
@@ -58,23 +85,25 @@ def destination(model: TutorModel) -> Destination | None:
 
     Raises what `check_model` raises.
     """
-    return _spec(model).destination(model)
+    return spec_of(model).destination(model)
 
 
 def account_scope(model: TutorModel) -> str:
     """What the limits of an account are about: the model, where it is, and by which key."""
-    if model.provider not in PROVIDERS:
+    try:
+        where = destination(model)
+    except (UnknownProvider, BrokenPlugin):
         return model.id
-    where = destination(model)
     scope = model.id if where is None else f"{model.id} at {where.url}"
     return scope if model.endpoint is None else f"{scope} as {model.endpoint}"
 
 
-def _spec(model: TutorModel) -> ProviderSpec:
-    spec = PROVIDERS.get(model.provider)
-    if spec is None:
-        raise UnknownProvider(
-            f"model {model.id}: there is no provider {model.provider!r}; "
-            f"there is {', '.join(sorted(PROVIDERS))}"
-        )
+@cache
+def _installed(name: str) -> ProviderSpec | None:
+    plugin = found(GROUP).get(name)
+    if plugin is None:
+        return None
+    spec = plugin.load()
+    if not isinstance(spec, ProviderSpec):
+        raise plugin.broken("is no ProviderSpec: see socratic_bench.providers.spec")
     return spec

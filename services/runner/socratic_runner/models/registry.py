@@ -1,21 +1,30 @@
-"""Opening a client for a model, by the module that speaks to its provider."""
+"""Opening a client for a model, by the module that speaks to its provider.
+
+A distribution offers such a module for a provider of its own under the entry point group
+`socratic_runner.clients`, by the name of the provider.
+"""
 
 from __future__ import annotations
 
+from functools import cache
 from importlib import import_module
 from pathlib import Path
-from typing import Final, Protocol, cast
+from typing import Final, Protocol, cast, runtime_checkable
 
 from socratic_bench.domain.manifest import TutorModel
+from socratic_bench.errors import UnknownProvider
+from socratic_bench.plugins import found
 from socratic_bench.ports.models import ModelClient
 from socratic_bench.providers.endpoints import Endpoints
 from socratic_bench.providers.presets import PRESETS
 from socratic_bench.providers.registry import check_model, destination
 from socratic_runner.models.access import Access
 
+GROUP: Final = "socratic_runner.clients"
+
 _OPENAI_COMPATIBLE = "socratic_runner.models.openai_compatible"
 
-CLIENTS: Final = {
+_BUILT_IN: Final = {
     "anthropic": "socratic_runner.models.anthropic",
     "bedrock": "socratic_runner.models.bedrock",
     "local": "socratic_runner.models.local",
@@ -28,8 +37,9 @@ CLIENTS: Final = {
 _NOTHING_LISTED: Final = Endpoints()
 
 
-class _Client(Protocol):
-    """What such a module offers, for models that were checked."""
+@runtime_checkable
+class ClientModule(Protocol):
+    """The functions of such a module, for models that were checked."""
 
     def check_access(self, model: TutorModel, access: Access) -> None:
         """Raise MissingExtra or MissingCredential if this process could not speak to `model`.
@@ -84,5 +94,25 @@ def _access(
     return Access(base_folder, where, key)
 
 
-def _client(model: TutorModel) -> _Client:
-    return cast("_Client", import_module(CLIENTS[model.provider]))
+def _client(model: TutorModel) -> ClientModule:
+    built_in = _BUILT_IN.get(model.provider)
+    if built_in is not None:
+        return cast("ClientModule", import_module(built_in))
+    client = _installed(model.provider)
+    if client is None:
+        raise UnknownProvider(
+            f"model {model.id}: no client is installed for provider {model.provider!r}; install a "
+            f"distribution that has the entry point {model.provider!r} in the group {GROUP}"
+        )
+    return client
+
+
+@cache
+def _installed(provider: str) -> ClientModule | None:
+    plugin = found(GROUP).get(provider)
+    if plugin is None:
+        return None
+    client = plugin.load()
+    if not isinstance(client, ClientModule):
+        raise plugin.broken("needs the functions check_access and open_client")
+    return client

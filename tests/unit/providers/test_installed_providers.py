@@ -1,0 +1,105 @@
+"""Providers of other distributions: found by name, never instead of a built-in one."""
+
+import subprocess
+import sys
+
+import pytest
+
+from socratic_bench.domain.manifest import TutorModel
+from socratic_bench.errors import BrokenPlugin, InvalidInput, UnknownProvider
+from socratic_bench.providers.registry import (
+    account_scope,
+    check_model,
+    destination,
+    provider_names,
+)
+from socratic_runner.models.registry import check_access, open_client
+
+SPECS = "socratic_bench.providers"
+CLIENTS = "socratic_runner.clients"
+SPEC = """
+from socratic_bench.providers.options import Options, read_options
+from socratic_bench.providers.spec import ProviderSpec
+
+class EchoOptions(Options):
+    volume: int = 1
+
+SPEC = ProviderSpec(EchoOptions, lambda model, folder: read_options(model, EchoOptions) and None)
+"""
+CLIENT = """
+def check_access(model, access):
+    pass
+
+def open_client(model, access):
+    return f"a client for {model.id}"
+"""
+MODEL = TutorModel(id="echo/words")
+
+
+def test_an_installed_provider_is_checked_and_opened_like_a_built_in_one(install):
+    install("spec_dist", SPECS, "echo", "echo_spec:SPEC", {"echo_spec.py": SPEC})
+    install("client_dist", CLIENTS, "echo", "echo_client", {"echo_client.py": CLIENT})
+    assert "echo" in provider_names()
+    assert "echo_spec" not in sys.modules
+    check_model(MODEL)
+    check_access(MODEL)
+    assert open_client(MODEL) == "a client for echo/words"
+    assert (destination(MODEL), account_scope(MODEL)) == (None, "echo/words")
+    with pytest.raises(InvalidInput, match="there is no option 'loud' here; there is volume"):
+        check_model(TutorModel(id="echo/words", options={"loud": True}))
+
+
+def test_a_provider_without_a_client_says_what_to_install(install):
+    install("spec_dist", SPECS, "echo", "echo_spec:SPEC", {"echo_spec.py": SPEC})
+    check_model(MODEL)
+    with pytest.raises(UnknownProvider, match=rf"no client .* 'echo' in the group {CLIENTS}"):
+        check_access(MODEL)
+
+
+@pytest.mark.parametrize("value", ["echo_spec:EchoOptions", "echo_spec:MISSING"])
+def test_a_provider_that_cannot_be_used_names_its_distribution(install, value):
+    install("spec_dist", SPECS, "echo", value, {"echo_spec.py": SPEC})
+    with pytest.raises(BrokenPlugin, match=r"'echo' of spec_dist 1\.2: (is no Prov|cannot import)"):
+        check_model(MODEL)
+    assert account_scope(MODEL) == "echo/words"
+
+
+def test_a_client_that_cannot_be_used_names_its_distribution(install):
+    install("spec_dist", SPECS, "echo", "echo_spec:SPEC", {"echo_spec.py": SPEC})
+    install("client_dist", CLIENTS, "echo", "echo_client", {"echo_client.py": "open_client = 1"})
+    with pytest.raises(BrokenPlugin, match=r"client_dist 1\.2: needs .* check_access and open_c"):
+        open_client(MODEL)
+
+
+def test_two_distributions_of_one_provider_are_refused_with_both(install):
+    install("one_dist", SPECS, "echo", "one_spec:SPEC", {"one_spec.py": SPEC})
+    install("other_dist", SPECS, "echo", "other_spec:SPEC", {"other_spec.py": SPEC})
+    with pytest.raises(BrokenPlugin, match=r"one_dist 1\.2 and other_dist 1\.2: .*uninstall"):
+        check_model(MODEL)
+
+
+def test_a_distribution_cannot_replace_a_built_in_provider(install):
+    install("thief", SPECS, "reference", "thief_module:SPEC", {"thief_module.py": "raise OSError"})
+    model = TutorModel(id="reference/socratic")
+    check_model(model)
+    check_access(model)
+    assert provider_names().count("reference") == 1
+
+
+WITHOUT_METADATA = """
+import sys
+from socratic_bench.domain.manifest import TutorModel
+from socratic_bench.planning.scenario_packs import load_pack
+from socratic_bench.plugins import found
+from socratic_bench.providers.endpoints import ANYWHERE
+from socratic_runner.models.registry import open_client
+
+load_pack()
+for model_id in ("reference/socratic", "ollama/llama3"):
+    open_client(TutorModel(id=model_id), endpoints=ANYWHERE)
+sys.exit(found.cache_info().misses)
+"""
+
+
+def test_built_in_providers_and_packs_are_found_without_reading_metadata():
+    assert subprocess.run([sys.executable, "-c", WITHOUT_METADATA], check=False).returncode == 0
