@@ -22,7 +22,7 @@ from socratic_bench.consuming.batch_dispatcher import BatchDispatcher
 from socratic_bench.consuming.observing import Observer, SettledAs, Unobserved
 from socratic_bench.consuming.settlements import Ack, RetryLater, Settlement
 from socratic_bench.errors import BrokerClosed, BrokerError, StoreError
-from socratic_bench.ports.broker import Broker, Consumer, Delivery, WorkQueue
+from socratic_bench.ports.broker import Broker, Consumer, WorkQueue
 
 log = structlog.get_logger(__name__)
 
@@ -120,8 +120,12 @@ class Worker:
                     deliveries = await consumer.receive(intake.batch)
                     if not deliveries:
                         return
-                    batch = batches.create_task(self._process(consumer, deliveries))
-                    batch.add_done_callback(lambda _: free.release())
+                    batch = _Batch(consumer, self.queue, self._observer, len(deliveries))
+                    task = batches.create_task(
+                        self._dispatcher.dispatch(deliveries, batch.settle, batch.decoded)
+                    )
+                    task.add_done_callback(batch.end)
+                    task.add_done_callback(lambda _: free.release())
                     if len(deliveries) < intake.batch and not deliveries[0].suspect:
                         await asyncio.sleep(intake.pause)
 
@@ -145,13 +149,6 @@ class Worker:
             except StoreError as error:
                 log.debug("groups not found", queue=self.queue, reason=str(error))
             await asyncio.sleep(GROUPS_SECONDS)
-
-    async def _process(self, consumer: Consumer, deliveries: Sequence[Delivery]) -> None:
-        batch = _Batch(consumer, self.queue, self._observer, len(deliveries))
-        try:
-            await self._dispatcher.dispatch(deliveries, batch.settle, batch.decoded)
-        finally:
-            batch.end()
 
 
 class _Batch:
@@ -184,8 +181,8 @@ class _Batch:
                     reject = self._consumer.reject(settlement.delivery, settlement.reason)
                     others.create_task(self._settle("rejected", reject))
 
-    def end(self) -> None:
-        """Whatever is still in hand goes back to its queue."""
+    def end(self, _task: asyncio.Task[None]) -> None:
+        """Count the deliveries that are still in hand as returned to their queue."""
         self._held.close()
         if self._in_hand:
             self._leave_hand("returned", self._in_hand)
