@@ -18,7 +18,7 @@ from socratic_bench.errors import InvalidInput, StoreError, UnknownExperiment
 MEDIA_TYPE = "application/problem+json"
 RETRY_SECONDS = "1"
 
-_log = structlog.get_logger()
+log = structlog.get_logger(__name__)
 
 
 class Problem(BaseModel):
@@ -59,7 +59,7 @@ async def on_invalid_input(_request: Request, error: Exception) -> Response:
 
 async def on_store_error(_request: Request, error: Exception) -> Response:
     """The store does not answer. The reason is for the log: it may name hosts and paths."""
-    _log.error("the store did not answer", error=str(error), kind=type(error).__name__)
+    log.error("the store did not answer", error=str(error), kind=type(error).__name__)
     return problem(
         503,
         "the store does not answer at the moment; try again soon",

@@ -19,6 +19,8 @@ from socratic_bench.scoring.profile import CANONICAL, Profile, VectorDescription
 from socratic_bench.scoring.profiles import profile_named, profile_names
 from socratic_bench.scoring.score import score
 
+log = structlog.get_logger(__name__)
+
 
 class WorkedExample(BaseModel):
     """A response and what the running scorer makes of it."""
@@ -124,7 +126,7 @@ def _usable(name: str) -> DescribedProfile | None:
     try:
         return _describe(profile_named(name))
     except InvalidInput as error:
-        structlog.get_logger().warning("scorer profile left out", profile=name, reason=str(error))
+        log.warning("scorer profile left out", profile=name, reason=str(error))
         return None
 
 

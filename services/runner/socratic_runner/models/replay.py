@@ -31,7 +31,7 @@ from socratic_bench.scoring.score import MOST_TOKENS
 from socratic_bench.scoring.statuses import Status
 from socratic_runner.models.access import Access
 
-_log = structlog.get_logger(__name__)
+log = structlog.get_logger(__name__)
 
 MISTAKES_KEPT: Final = 100
 """Lines that are wrong, of one recording, of which somebody is told."""
@@ -133,7 +133,7 @@ class Recording:
         if len(self.mistakes) == MISTAKES_KEPT:
             return
         self.mistakes.append(Mistake(f"{self._name}:{number}", problem))
-        _log.warning("recorded line skipped", file=self._name, line=number, problem=problem)
+        log.warning("recorded line skipped", file=self._name, line=number, problem=problem)
 
 
 class ReplayClient:
