@@ -222,6 +222,7 @@ class Benchmark:
         """
         while not (planning.done() and broker.outstanding == 0):
             error = waits_for()
+            # D-062: before the first call nothing is lost by ending; after it, paid replies are.
             if isinstance(error, StoreNotWritable) and not await self._has_called(experiment):
                 raise error
             if self.on_wait is not None:

@@ -39,6 +39,7 @@ _NO_KEYS: Final = (
 )
 
 
+# D-132: a warning goes unread in a container.
 def require_keys(settings: ApiSettings) -> None:
     """Raises InvalidSettings where other machines could write without a key, or nobody has one."""
     if settings.reads_need_key and not settings.api_keys:

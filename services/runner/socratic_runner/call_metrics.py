@@ -93,6 +93,7 @@ class CallMetrics:
         return model
 
     def _name(self, model_id: str) -> str:
+        # D-097: a submitter names models, so the number of series needs a bound.
         if model_id not in self._named and len(self._named) >= MODELS:
             return OTHER
         self._named.add(model_id)

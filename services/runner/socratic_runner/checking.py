@@ -70,6 +70,7 @@ class Check:
         async with tutor.limiter.ticket(tokens_at_most(question.texts, max_tokens)) as ticket:
             permit = await ticket.permit()
             conversation.call_begins(asyncio.get_running_loop().time())
+            # D-037: one call, no lease and no retry.
             result = await ask(tutor, question, most, UnobservedCalls())
             if isinstance(result, Reply):
                 permit.replied(result)

@@ -142,8 +142,10 @@ class ConversationRunner:
                         )
                     if delay is None:
                         return TurnFailed(question.turn, result, conversation.attempts)
+                # D-073: calls in flight may cost less than they reserved.
                 case NoRoomYet():
                     delay = BUDGET_PAUSE
+                # D-059: a look in hand costs a query, a look by redelivery costs a message.
                 case TurnHeldElsewhere() if looks < HELD_LOOKS and not self.draining.is_set():
                     looks, delay = looks + 1, HELD_PAUSE
                 case _:
@@ -183,6 +185,7 @@ class ConversationRunner:
         while True:
             if refusal := tutor.refusal:
                 return refusal
+            # D-069: lease before permit, so that a quick model does not wait for the store.
             lease = await self._take(tutor, question)
             if not isinstance(lease, Lease):
                 return lease
@@ -269,6 +272,7 @@ class ConversationRunner:
     ) -> Response | ModelCallFailed:
         """Store what came of a call, and end its lease."""
         if isinstance(result, ModelCallFailed):
+            # D-072: a call that may have been billed keeps its reservation as spent.
             await self.leases.end_calls([CallEnd(lease.key, result.kind in MAY_BE_BILLED)])
             return result
         response = conversation.response(question, result, tutor, self.clock.now())
@@ -329,7 +333,7 @@ def _learn(tutor: Tutor, permit: Permit, result: Reply | ModelCallFailed) -> Non
         permit.failed(result)
         tutor.breaker.trip(result)
     elif wait is not None and wait > tutor.model.limits.run_timeout_seconds:
-        # No run can wait for that long, so no call should wait for a permit.
+        # D-067: no run can wait for that long, so no call should wait for a permit.
         permit.failed(result)
         tutor.breaker.trip(result, wait)
         tutor.limiter.look_again()

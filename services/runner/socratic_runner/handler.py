@@ -167,6 +167,7 @@ class RunRequestedHandler:
         divided = _Divided()
         going_on: list[Work[RunRequested]] = []
         for work in batch:
+            # D-124: left in the queue, these requests would wait there for a month.
             if work.event.data.run.experiment_id in stopped:
                 divided.settled.append(Handled(work))
             else:
@@ -188,6 +189,7 @@ class RunRequestedHandler:
             elif experiment is None:
                 reason = f"experiment {run.experiment_id} is not in the store"
                 divided.settled.append(Rejected(work, reason))
+            # D-116: rejecting would dead-letter a good plan.
             elif isinstance(experiment, NotUnderstood):
                 divided.settled.append(Postponed(work, NEWER_SECONDS, experiment.reason))
             elif in_hand := self._in_hand.get(run.run_id):
@@ -323,6 +325,7 @@ class RunRequestedHandler:
             case TurnPutOff() as put_off:
                 return Postponed(work, 0.0, put_off.reason)
             case OutOfBudget() | Stopped() | None if not conversation.open:
+                # D-073: a failure would blame the model, a postponement would go round and round.
                 # Out of budget or stopped it is neither done nor failed: the run is requested again
                 # once the budget is raised, or the experiment resumed.
                 return Handled(work, self._events(work, responses))

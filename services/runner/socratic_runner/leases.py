@@ -111,6 +111,7 @@ class LeaseBook:
         self._take = _grouped(partial(self._patiently, self._take_now, draining))
         self._give_back = _grouped(partial(self._patiently, self._give_back_now, self._closing))
         self._end = _grouped(partial(self._patiently, self._end_now, self._closing))
+        # D-057: until the drain deadline; letting a reply go means paying twice.
         self._record = _grouped(partial(self._patiently, self._record_now, self._closing))
         self._fail = _grouped(partial(self._patiently, self._fail_now, self._closing))
 

@@ -224,6 +224,7 @@ class Dispatcher:
             case Handled():
                 return Ack(delivery)
             case Postponed(after=after, reason=reason):
+                # D-051: only a counted retry is an attempt; a postponement is not a failure.
                 return RetryLater(delivery, after, reason, counted=False)
             case Failed(work=work, error=error):
                 if isinstance(error, FATAL):

@@ -14,6 +14,7 @@ from socratic_bench.events import (
 )
 from socratic_bench.ports.broker import WorkQueue
 
+# D-143: larger batches leave a second runner without work, smaller ones cost the broker.
 RUNNER_RUN_REQUESTED: Final = WorkQueue(
     "runner-run-requested", run_requested.TYPE, separate_groups=True, batch=25
 )

@@ -46,6 +46,7 @@ class Intake:
     prefetch: int = 1_000
     """Deliveries in hand in all, at most."""
 
+    # D-140: a pause in proportion to the last batch made model calls dearer.
     pause: float = 0.05
     """Seconds from one batch to the next unless it was full: what comes meanwhile makes the next
     one bigger, and a batch costs about the same whatever its size. The first never waits, and none

@@ -35,6 +35,7 @@ class CellKey(NamedTuple):
     profile: str
 
 
+# D-021: floating-point sums depend on the order of arrival.
 @dataclass(slots=True)
 class Tally:
     """A count of values, their exact sum and the exact sum of their squares."""

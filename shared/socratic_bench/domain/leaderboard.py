@@ -39,6 +39,7 @@ class Standing:
     @property
     def coverage(self) -> float | None:
         """The share of ended responses that have a score; None before any ended."""
+        # D-028: divided by planned runs it would show progress, not coverage.
         return None if self.responses == 0 else self.scored / self.responses
 
 
@@ -175,6 +176,7 @@ def _counted(
     model_id: str, experiments: tuple[Experiment, ...], cells: Sequence[Cell]
 ) -> dict[tuple[str, str], int]:
     """The planned runs of every conversation, each in one experiment, by that and the scenario."""
+    # D-130: experiments that share adopted answers would count them twice.
     ended: defaultdict[tuple[str, str], int] = defaultdict(int)
     for cell in cells:
         ended[cell.key.experiment_id, cell.key.scenario_id] += cell.runs_ended

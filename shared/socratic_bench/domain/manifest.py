@@ -175,6 +175,7 @@ class Manifest(BaseModel):
     @cached_property
     def manifest_id(self) -> str:
         """The name of the whole plan, without prices, limits, names, notes, deadline and budget."""
+        # D-025: with prices in it, a corrected price would start an experiment anew.
         models = [model.identity() for model in self.models]
         plan = {**self._conditions(), "repeats": self.repeats, "models": models}
         return content_name("man", plan)

@@ -88,6 +88,7 @@ class Pause(NamedTuple):
 
 NONE = Pause()
 
+# D-128: probing from several runners at once kept a busy provider busy.
 ONE_BY_ONE: Final = 2
 """A server that takes so many calls at once refuses one now and then: a short pause is enough. One
 that refuses the next call too has a limit of another kind."""

@@ -46,6 +46,7 @@ class _Server(uvicorn.Server):
         self._accepting: list[asyncio.Task[None]] = []
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        # D-131: asyncio accepts before the guard can count.
         await super().startup([])  # asyncio would accept whatever comes, however much is open
         self._accepting = [asyncio.create_task(self._accept(each)) for each in sockets or ()]
         self.listening.set()

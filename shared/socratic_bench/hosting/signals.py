@@ -29,6 +29,7 @@ def stop_signals() -> Iterator[asyncio.Event]:
     def on_signal(number: int, _frame: FrameType | None) -> None:
         nonlocal asked
         if asked:
+            # D-084: a handler that tidies up once more could hang too.
             signal.signal(number, signal.SIG_DFL)
             signal.raise_signal(number)
         asked = True

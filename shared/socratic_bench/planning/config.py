@@ -155,6 +155,7 @@ def _check_together(
     """What is right by itself, and wrong beside something else."""
     written = settings.model_dump(exclude_unset=True)
     unpriced = [model.id for model in models if model.price is None]
+    # D-127: a model without a price cannot be held to a budget.
     if written.get("budget") is not None and unpriced:
         problem = (
             f"a budget needs the price of every model, 0 for one that costs nothing; "

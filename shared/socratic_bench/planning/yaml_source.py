@@ -70,6 +70,7 @@ class _Anchored(NamedTuple):
     """How many levels it has below its own."""
 
 
+# D-007: `yaml.load` forgets lines, and reads `no` as false.
 class _Composer:
     """Makes nodes of the parser's events."""
 

@@ -28,6 +28,7 @@ from typing import Final, NamedTuple, Protocol
 
 from socratic_bench.events.message import Message
 
+# D-052: the server counts a redelivery of each message in hand, not only of the killer.
 SUSPECT_AFTER: Final = 5
 """How often a message is redelivered unsettled until it is handed out alone, and alone again until
 it is a dead letter."""

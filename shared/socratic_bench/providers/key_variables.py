@@ -25,6 +25,7 @@ def take_key_variable(model: TutorModel) -> tuple[TutorModel, str | None]:
 
     Raises InvalidInput for what cannot be one; it is never repeated, since it may be the key.
     """
+    # D-074: a plan names neither variable nor key; the operator binds keys to origins.
     if KEY_OPTION not in model.options:
         return model, None
     options = dict(model.options)

@@ -99,6 +99,7 @@ class AccountShares(StoreRounds):
     def _forgo(self) -> None:
         """Give up every share: who may be using it now is not known."""
         self._stop_lapse()
+        # D-070: without the store, ceilings stop the calls rather than being exceeded.
         for _, limiter in self._limiters:
             limiter.set_share(0, 1)
 

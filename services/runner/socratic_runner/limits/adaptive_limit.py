@@ -14,6 +14,7 @@ SECOND_LIMIT: Final = 8.0
 FIRST_CUT: Final = 0.5
 """The part of the limit that a push-back leaves during slow start, which overshoots twofold."""
 
+# D-068: TCP halves; half would leave a quarter of the provider unused.
 CUT: Final = 0.7
 """The part that it leaves later, when the limit was at most one too high."""
 

@@ -267,6 +267,7 @@ class ConcurrencyLimiter:
     def _prepare_next(self, now: float) -> None:
         """Have as many calls prepared as are in flight, if those alone keep others waiting."""
         tokens = self._waiting[0].tokens
+        # D-069: with a slow model, early leases would only hold turns and money.
         if self._latency_ms > QUICK_MS or not self.pausing.is_open(now):
             return
         if max(self.pausing.opens_at(now), self._ceilings.ready_at(tokens, now)) <= now:

@@ -23,6 +23,7 @@ def refuse(address: str) -> None:
         raise RefusedAddress(f"its name leads to {REFUSED}, which is never called")
 
 
+# D-075: judged here and not by name, since a name may change its address in between.
 def new_socket(address: tuple[Any, ...]) -> socket.socket:
     """A socket for an address as getaddrinfo gives it. Raises RefusedAddress."""
     refuse(address[4][0])

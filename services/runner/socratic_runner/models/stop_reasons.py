@@ -116,6 +116,7 @@ _MEANINGS: Final = _table(
 finished, and asks for the same again."""
 
 
+# D-081: an unknown reason makes a stored, unscored reply, never a retry.
 def how_it_ended(reason: str) -> Ended | FailureKind:
     """How a reply with this stop reason ended, or why it is none and another try may help."""
     meaning = _MEANINGS.get(_plain(reason))

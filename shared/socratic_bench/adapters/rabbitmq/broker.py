@@ -64,6 +64,7 @@ class RabbitMQBroker:
         self._events = topology.events_exchange(self._namespace)
         self._declared = Declared(self._events)
         self._connection = ReconnectingConnection(url, restore=self._declared.again)
+        # D-050: a server short of memory stops reading from connections that publish.
         publishing = ReconnectingConnection(url, restore=self._declared.again)
         self._publisher = Publisher(publishing, publishing.restore)
         self._delivery_limit = delivery_limit

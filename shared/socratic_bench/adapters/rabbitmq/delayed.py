@@ -32,6 +32,7 @@ from socratic_bench.ports.broker import WorkQueue
 
 log = structlog.get_logger(__name__)
 
+# D-049: a consumer keeps the time, since expiring messages rely on dead-lettering.
 MOST = 1_000
 """Delayed messages that one consumer holds at most. Further ones wait on the server."""
 

@@ -28,6 +28,7 @@ LOOK_SECONDS: Final = 0.2
 PROBE_SECONDS: Final = 5.0
 """Seconds without an answer after which a queue counts as leaderless."""
 
+# D-044: the server refuses to delete a queue whose other nodes are merely away.
 REPLACE_SECONDS: Final = 60.0
 """Seconds without a leader after which a consumer replaces the queue by an empty one."""
 

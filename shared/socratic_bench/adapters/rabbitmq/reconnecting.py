@@ -33,6 +33,7 @@ CLOSE_SECONDS: Final = 5.0
 HEARTBEAT_SECONDS: Final = 20
 """The interval of AMQP heartbeats; a peer that misses a few of them is gone."""
 
+# D-046: a channel takes a new queue for the deleted one of the same name.
 SETTLE_SECONDS: Final = 0.5
 """Seconds after which every channel of the server knows of a deleted queue."""
 
@@ -224,6 +225,7 @@ async def connect(url: URL) -> AbstractConnection:
     A failed connection is closed here: the driver would leave that to the garbage collector, which
     may run in a thread without an event loop.
     """
+    # D-050: the robust connection cannot know which deliveries a lost channel had.
     connection = Connection(url)
     try:
         # The driver's own deadline is `asyncio.wait_for`, which in Python 3.11 swallows a

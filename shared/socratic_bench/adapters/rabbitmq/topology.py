@@ -27,6 +27,7 @@ from socratic_bench.ports.broker import WorkQueue
 GROUP_HEADER: Final = "socratic-group"
 """The header that names a message's group; group queues are bound by it."""
 
+# D-051: the server would count deploys and cut connections as attempts.
 NO_LIMIT: Final = 1_000_000_000
 """Switches the server's delivery limit off. RabbitMQ 4 sets 20 by default."""
 
@@ -84,6 +85,7 @@ QUEUE_ARGUMENTS: Final[dict[str, Any]] = {"x-queue-type": "quorum", "x-delivery-
 """The arguments of every queue. Consumers count attempts and give the reason of a dead letter; the
 server's own limit would drop messages, and would count even a look at a queue."""
 
+# D-042: AMQP cannot list queues, so unused ones have to go by themselves.
 GROUP_QUEUE_EXPIRES: Final = 30 * 24 * 60 * 60 * 1000
 """Milliseconds without use after which the server deletes a group queue."""
 
@@ -92,6 +94,7 @@ GROUP_QUEUE_ARGUMENTS: Final[dict[str, Any]] = {
     "x-expires": GROUP_QUEUE_EXPIRES,
 }
 
+# D-043: new names would deliver each request twice while two versions run.
 EARLIER_GROUP_QUEUE_ARGUMENTS: Final = QUEUE_ARGUMENTS
 """Group queues of an earlier version: they are used as they are, and never expire."""
 

@@ -90,6 +90,7 @@ class Watch:
             at for at, since in self._leaderless.items() if now - since >= health.REPLACE_SECONDS
         ]
         for name in lost:
+            # D-142: kept, it would send what cannot be handled round for ever.
             await self._replace(name)
 
     async def _replace(self, name: str) -> None:

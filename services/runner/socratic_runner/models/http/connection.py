@@ -35,6 +35,7 @@ _ERROR_SECONDS: Final = 5.0
 _TAIL_SECONDS: Final = 0.5
 """How long the end of a body may take after the end of its reply, to have the connection again."""
 
+# D-082: a reply is final after its stop reason.
 _COUNTS_SECONDS: Final = 5.0
 """How long the count of tokens may take after the stop reason."""
 
@@ -90,6 +91,7 @@ class Connection:
                     self._url,
                     data=data,
                     proxy=self._proxy,
+                    # D-076: a redirect would send the key to an address that the server names.
                     allow_redirects=False,
                     trace_request_ctx=patience if reading.streamed else None,
                 ) as response,

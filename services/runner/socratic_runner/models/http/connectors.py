@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 KEPT_SECONDS: Final = 4.0
 """How long an idle connection is kept: many servers close theirs after 5 s."""
 
+# D-141: llama.cpp's server closes connections without a word.
 REST_SECONDS: Final = 0.5
 """How long a connection without TLS is idle before it is used again."""
 

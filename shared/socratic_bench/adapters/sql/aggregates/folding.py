@@ -149,6 +149,7 @@ class Fold:
 
     async def _withdraw_failures(self, ended: Collection[RunKey]) -> set[CellKey]:
         """Take back that these runs failed; returns the cells in which they did."""
+        # D-022: keeping whichever came first would make figures depend on the order.
         stored = await self._stored_failures(ended)
         counted = [run for run, failure in stored.items() if failure.counted]
         for run in counted:
@@ -247,6 +248,7 @@ def _firsts(scores: Iterable[ScoredResponse]) -> dict[ScoreKey, ScoredResponse]:
     return firsts
 
 
+# D-019: counting the first failure would depend on the order of arrival.
 def _furthest(failures: Iterable[RunFailure]) -> dict[RunKey, RunFailure]:
     """Of each run the failure at the highest turn, the first of several there."""
     furthest: dict[RunKey, RunFailure] = {}

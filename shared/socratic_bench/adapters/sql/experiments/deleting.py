@@ -35,6 +35,7 @@ ROWS_AT_A_TIME = 2_000
 
 BURY = AT_EXPERIMENT.values(
     state=ExperimentState.DELETED,
+    # D-122: late replies and scores must find out that the experiment is gone.
     manifest="{}",
     # A version that knows no states leaves alone what is complete.
     completed_at=func.coalesce(EXPERIMENTS.c.completed_at, bindparam("at")),

@@ -17,6 +17,7 @@ from socratic_bench.adapters.sql.experiments.statements import ExperimentStateme
 from socratic_bench.adapters.sql.transactions import Transaction
 
 
+# D-120: any earlier look leaves a moment in which calls begin after `cancel` returned.
 async def stopped_among(
     transaction: Transaction, statements: ExperimentStatements, experiment_ids: Collection[str]
 ) -> set[str]:

@@ -42,6 +42,7 @@ def row_of_spending(experiment: Experiment) -> Row:
     }
 
 
+# D-117: an older `submit` would throw away what a newer version wrote.
 def with_fields_of(stored: str, manifest: str) -> str:
     """`manifest` with the fields that only `stored`, of the same experiment, has.
 

@@ -62,6 +62,7 @@ class Leasing:
             wanted = _without(claims, answered | stopped)
             over_budget = await self._over_budget(wanted)
             granted = await self._take(_without(wanted, over_budget))
+            # D-107: the other way round, a response in between would be paid for twice.
             # Asked once they are taken: a response that is stored later came after the lease.
             answered |= await self._answered(wanted)
             if answered.isdisjoint(granted):

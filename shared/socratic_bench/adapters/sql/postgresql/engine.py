@@ -29,6 +29,7 @@ READERS = 4
 """How many of one process may read at a time."""
 
 CONNECT_SECONDS = 10.0
+# D-112: a longer wait would outlast a service's deadline to start.
 LOCK_SECONDS = 15.0
 """How long a statement waits for another transaction, be it a migration."""
 
@@ -42,6 +43,7 @@ MIGRATION_SECONDS = 300.0
 ANSWER_SECONDS = 5.0
 """How much longer than the server's own deadline its answer is waited for."""
 
+# D-109: the planner's statistics are wrong in a new database's first minutes.
 _BY_KEY = {
     "enable_seqscan": "off",
     "enable_hashjoin": "off",
@@ -167,6 +169,7 @@ def _engine(
     return engine
 
 
+# D-111: the driver would spend all of its time on the first host.
 async def _connect(
     address: PostgreSQLAddress,
     settings: dict[str, str],
@@ -197,6 +200,7 @@ def _replace_closed(connection: _Adapted, _record: object, _proxy: object) -> No
 
     The driver has noticed by itself: asking the server each time would take as long as a statement.
     """
+    # D-110: `pool_pre_ping` would cost a round trip for each transaction.
     if connection.driver_connection.is_closed():
         raise DisconnectionError("the server closed this connection")
 

@@ -57,7 +57,7 @@ def create_file(path: Path) -> None:
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         while True:
             try:
-                # Three responses of usual length fit on a page; on one of 4096 bytes, only one.
+                # D-024: three usual responses fit on a page; on one of 4096 bytes, only one.
                 connection.execute("PRAGMA page_size = 8192")
                 connection.execute("PRAGMA journal_mode = WAL")
             except sqlite3.OperationalError as error:
@@ -73,6 +73,7 @@ def _writing(path: Path) -> Engine:
         path,
         1,
         "BEGIN IMMEDIATE",
+        # D-024: NORMAL may undo the last commits, and with them paid responses.
         # FULL: a commit is on the disk, and survives a power cut, before anybody hears of it.
         "PRAGMA synchronous = FULL",
         "PRAGMA cache_size = -16384",
