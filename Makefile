@@ -67,7 +67,7 @@ check: $(VENV)/.test ## Format, lint, types and import boundaries, and nothing e
 	@$(BIN)/ruff format --check .
 	@$(BIN)/ruff check .
 	@$(BIN)/mypy $(PACKAGES:%=-p %)
-	@MYPYPATH=examples/profile $(BIN)/mypy -p socratic_example_profile
+	@MYPYPATH=examples/profile:examples/provider $(BIN)/mypy -p socratic_example_profile -p socratic_example_provider
 	@$(BIN)/lint-imports
 
 bench: $(VENV)/.test ## Run the benchmarks and print their figures

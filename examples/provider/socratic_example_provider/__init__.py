@@ -1,0 +1,1 @@
+"""An example of a model provider in a distribution of its own."""

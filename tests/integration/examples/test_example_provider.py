@@ -1,0 +1,61 @@
+"""The examples of a provider and of a pack, installed as others would, and run by the command."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+EXAMPLES = Path(__file__).parents[3] / "examples"
+COMMAND = [sys.executable, "-c", "from socratic_cli.cli import main; main()"]
+PLAN = """\
+models: [{id: echo/last-words, options: {words: 3}}]
+scenarios: first-programs
+repeats: 2
+"""
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory) -> dict[str, str]:
+    """The environment of a process that has the examples installed."""
+    target = tmp_path_factory.mktemp("site")
+    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-build-isolation"]
+    sources = [str(EXAMPLES / "provider"), str(EXAMPLES / "pack")]
+    subprocess.run([*pip, "--target", str(target), *sources], check=True)
+    inherited = os.environ.get("PYTHONPATH", "")
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, (str(target), inherited)))}
+
+
+def run(folder: Path, plan: str, env: dict[str, str], *options: str):
+    (folder / "plan.yaml").write_text(plan)
+    arguments = ["run", "plan.yaml", "--json", "--store", "sqlite:///results.db", *options]
+    return subprocess.run(
+        [*COMMAND, *arguments], cwd=folder, env=env, capture_output=True, text=True, check=False
+    )
+
+
+def test_the_command_asks_the_installed_provider_the_installed_pack(installed, tmp_path):
+    done = run(tmp_path, PLAN, installed)
+    assert done.returncode == 0, done.stderr
+    result = json.loads(done.stdout)
+    (row,) = result["leaderboard"]["models"]
+    assert (result["done"], result["failed"], result["model_calls"]) == (4, 0, 6)
+    assert (row["model_id"], row["statuses"]) == ("echo/last-words", {"ok": 6})
+    assert row["mean_visible_output_tokens"] == 5  # "You say: " and three words of the student
+    assert set(row["dimensions"]) == {"student", "ambiguous"}
+
+
+def test_a_wrong_option_of_the_provider_is_a_mistake_with_its_line(installed, tmp_path):
+    done = run(tmp_path, PLAN.replace("words: 3", "words: 0"), installed)
+    assert done.returncode == 2
+    assert "plan.yaml line 1" in done.stderr
+    assert "option words: Input should be greater than or equal to 1, not 0" in done.stderr
+
+
+def test_without_the_distributions_provider_and_pack_are_unknown(tmp_path):
+    done = run(tmp_path, PLAN, dict(os.environ))
+    assert done.returncode == 2
+    assert "there is no provider 'echo'; there is anthropic" in done.stderr
+    assert '"first-programs" is neither a scenario pack (there is socratic-15)' in done.stderr
