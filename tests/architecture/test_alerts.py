@@ -11,10 +11,15 @@ import yaml
 
 from socratic_api.experiment_metrics import ExperimentMetrics
 from socratic_bench.consuming.queues import WORK_QUEUES
+from socratic_bench.domain.manifest import TutorModel
 from socratic_bench.hosting.http_metrics import HttpMetrics
 from socratic_bench.hosting.metrics import DepthMetrics, MessageMetrics, Metrics, ReadyMetrics
-from socratic_curator.reconciler_metrics import ReconcilerMetrics
-from socratic_runner.call_metrics import CallMetrics
+from socratic_curator.reconciler_metrics import add_reconciler_metrics
+from socratic_runner.limits.limiters import ConcurrencyLimiters
+from socratic_runner.metrics.calls import CallMetrics
+from socratic_runner.metrics.leases import add_lease_metrics
+from socratic_runner.metrics.limits import add_limit_metrics
+from socratic_runner.metrics.model_names import ModelNames
 
 ROOT = Path(__file__).parents[2]
 RULES = ROOT / "deploy" / "alerts" / "socratic-bench.rules.yaml"
@@ -35,11 +40,15 @@ def exported() -> set[str]:
         DepthMetrics,
         ReadyMetrics,
         HttpMetrics,
-        CallMetrics,
         ExperimentMetrics,
     ):
         each(metrics)
-    ReconcilerMetrics(metrics, {})
+    names, limiters = ModelNames(), ConcurrencyLimiters(most=1)
+    limiters.limiter_for(TutorModel(id="reference/socratic"), None)
+    CallMetrics(metrics, names)
+    add_limit_metrics(metrics, limiters, names)
+    add_lease_metrics(metrics, {})
+    add_reconciler_metrics(metrics, {})
     return {family.name for family in metrics.registry.collect()}
 
 

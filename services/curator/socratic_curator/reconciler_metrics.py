@@ -1,31 +1,26 @@
-"""What the reconciler sent again, as Prometheus reads it."""
+"""What the reconciler sent again, read when Prometheus asks."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import get_args
 
-from prometheus_client.core import CounterMetricFamily
-from prometheus_client.registry import Collector
-
 from socratic_bench.hosting.metrics import Metrics
+from socratic_bench.hosting.scraped_metrics import add_counter
 from socratic_bench.planning.reconciler import SentAgain
 
 
-class ReconcilerMetrics(Collector):
-    """Reads what a reconciler has counted, whenever Prometheus asks."""
+def add_reconciler_metrics(metrics: Metrics, sent_again: Mapping[SentAgain, int]) -> None:
+    """Add what a reconciler counted, by kind, those of what was never sent again too."""
 
-    def __init__(self, metrics: Metrics, sent_again: Mapping[SentAgain, int]) -> None:
-        self._sent_again = sent_again
-        metrics.registry.register(self)
-
-    def collect(self) -> Iterator[CounterMetricFamily]:
-        """The counts, those of what was never sent again too."""
-        family = CounterMetricFamily(
-            "socratic_reconciled",
-            "What was sent again because the broker had lost it, by kind",
-            labels=["what"],
-        )
+    def read() -> Iterator[tuple[Sequence[str], float]]:
         for what in get_args(SentAgain):
-            family.add_metric([what], self._sent_again.get(what, 0))
-        yield family
+            yield [what], sent_again.get(what, 0)
+
+    add_counter(
+        metrics,
+        "socratic_reconciled",
+        "What was sent again because the broker had lost it, by kind",
+        ["what"],
+        read,
+    )

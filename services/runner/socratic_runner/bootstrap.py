@@ -36,6 +36,9 @@ from socratic_runner.limits.shared_pauses import SharedPauses
 from socratic_runner.settings import RunnerSettings
 from socratic_runner.troubles import Troubles
 
+Watch = Callable[[ConcurrencyLimiters, LeaseBook], None]
+"""Gets the parts of a runner that have figures for metrics."""
+
 
 @asynccontextmanager
 async def runner_worker(
@@ -51,6 +54,7 @@ async def runner_worker(
     observer: Observer | None = None,
     call_observer: CallObserver | None = None,
     troubles: Troubles | None = None,
+    watch: Watch | None = None,
 ) -> AsyncIterator[Worker]:
     """The worker that carries out runs with `runner_dispatcher`, which says what is not here.
 
@@ -72,6 +76,7 @@ async def runner_worker(
         alone=alone,
         call_observer=call_observer,
         troubles=troubles,
+        watch=watch,
     ) as dispatcher:
         yield Worker(
             broker, RUNNER_RUN_REQUESTED, dispatcher, intake, groups=groups, observer=observer
@@ -90,12 +95,14 @@ async def runner_dispatcher(
     alone: bool = False,
     call_observer: CallObserver | None = None,
     troubles: Troubles | None = None,
+    watch: Watch | None = None,
 ) -> AsyncIterator[BatchDispatcher]:
     """The dispatcher that carries out runs, with the model clients it opens.
 
     `owner` names this runner in leases and is unique for this process. One that is `alone` has the
     store to itself, and with it the limits of its models; others share those through the store.
     `troubles` is where to look which models fail; without it the log tells of them.
+    `watch` gets the limiters and the lease book at the start.
     """
     back_off = BackOff(settings.runner_first_delay, 2 * settings.runner_longest_delay)
     limiters = ConcurrencyLimiters(
@@ -108,6 +115,8 @@ async def runner_dispatcher(
     observing = call_observer or UnobservedCalls()
     troubles = troubles or Troubles(observing)
     leases = LeaseBook(store, owner, waits, draining, troubles)
+    if watch is not None:
+        watch(limiters, leases)
     runner = ConversationRunner(
         leases,
         store,

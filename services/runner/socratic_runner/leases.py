@@ -101,6 +101,9 @@ class LeaseBook:
         self._draining = draining
         self._troubles = Troubles() if troubles is None else troubles
         self._told_of_troubles = False
+        self.answers: Counter[LeaseAnswer] = Counter()
+        """How often the store gave each answer to a claim."""
+
         self._closing = asyncio.Event()
         self._retry_policy = RetryPolicy()
         self._in_hand: Counter[ModelInHand] = Counter()
@@ -218,6 +221,7 @@ class LeaseBook:
 
     async def _take_now(self, claims: Sequence[Claim]) -> Sequence[LeaseAnswer]:
         answers = await self._store.take_leases(claims, self.owner)
+        self.answers.update(answers)
         if LeaseAnswer.STOPPED in answers:
             self._note_stopped(
                 claim.lease.experiment_id

@@ -10,7 +10,8 @@ from socratic_bench.adapters.sql.store import SqlStore
 from socratic_bench.domain.response import Usage
 from socratic_bench.errors import FailureKind, ModelCallFailed
 from socratic_bench.hosting.metrics import Metrics
-from socratic_runner.call_metrics import MODELS, OTHER, CallMetrics
+from socratic_runner.metrics.calls import CallMetrics
+from socratic_runner.metrics.model_names import MODELS, OTHER, ModelNames
 from tests.unit.services.scripted import EXPERIMENT, ONE, THREE, ScriptedTutor, carry_out, reply
 from tests.unit.services.scripted import MODEL as SCRIPTED
 
@@ -19,7 +20,7 @@ MODEL = "openai/gpt"
 
 def test_calls_are_counted_with_what_they_took() -> None:
     metrics = Metrics()
-    calls, value = CallMetrics(metrics), metrics.registry.get_sample_value
+    calls, value = CallMetrics(metrics, ModelNames()), metrics.registry.get_sample_value
     usage = Usage(input_tokens=80, visible_output_tokens=12, reasoning_tokens=3)
     calls.replied(MODEL, 0.5, usage, 1_500_000_000)
     calls.replied(MODEL, 1.5, Usage(), None)
@@ -36,7 +37,7 @@ def test_calls_are_counted_with_what_they_took() -> None:
 
 def test_models_beyond_a_number_share_a_name() -> None:
     metrics = Metrics()
-    calls, value = CallMetrics(metrics), metrics.registry.get_sample_value
+    calls, value = CallMetrics(metrics, ModelNames()), metrics.registry.get_sample_value
     for number in range(MODELS + 5):
         calls.failed(f"replay/{number}", 1, "timeout")
     calls.failed("replay/0", 1, "timeout")
@@ -52,7 +53,7 @@ async def test_a_runner_counts_the_calls_it_makes(tmp_path: Path) -> None:
     await store.prepare()
     await store.register(EXPERIMENT)
     metrics = Metrics()
-    calls = CallMetrics(metrics)
+    calls = CallMetrics(metrics, ModelNames())
     overloaded = ModelCallFailed(FailureKind.OVERLOADED, "not now", retryable=True)
     for run, at_once in ((ONE, False), (THREE, True)):
         tutor = ScriptedTutor(lambda _, asked: overloaded if asked == 1 else reply())

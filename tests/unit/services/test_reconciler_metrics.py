@@ -6,12 +6,12 @@ from collections import Counter
 
 from socratic_bench.hosting.metrics import Metrics
 from socratic_bench.planning.reconciler import SentAgain
-from socratic_curator.reconciler_metrics import ReconcilerMetrics
+from socratic_curator.reconciler_metrics import add_reconciler_metrics
 
 
 def test_what_was_sent_again_is_counted_from_nothing() -> None:
     metrics, sent_again = Metrics(), Counter[SentAgain]()
-    ReconcilerMetrics(metrics, sent_again)
+    add_reconciler_metrics(metrics, sent_again)
     value = metrics.registry.get_sample_value
     kinds = ("runs", "responses", "failures", "plans")
     assert [value("socratic_reconciled_total", {"what": kind}) for kind in kinds] == [0, 0, 0, 0]

@@ -12,7 +12,8 @@ from socratic_bench.errors import FailureKind, InvalidInput, ModelCallFailed, Mo
 from socratic_bench.hosting.metrics import Metrics
 from socratic_bench.ports.stores.leases import ModelInHand
 from socratic_runner import leases as lease_book
-from socratic_runner.call_metrics import CallMetrics
+from socratic_runner.metrics.calls import CallMetrics
+from socratic_runner.metrics.model_names import ModelNames
 from socratic_runner.troubles import MOST_SHOWN, Troubles
 from tests.unit.services.scripted import (
     EXPERIMENT,
@@ -149,7 +150,7 @@ def test_the_next_attempt_comes_nearer():
 
 def test_metrics_count_the_models_in_trouble_by_their_latest_failure():
     metrics = Metrics()
-    troubles = Troubles(CallMetrics(metrics), tell=lambda _: None)
+    troubles = Troubles(CallMetrics(metrics, ModelNames()), tell=lambda _: None)
 
     def shown(kind):
         labels = {"model": MODEL.id, "outcome": kind}

@@ -17,7 +17,7 @@ from socratic_bench.hosting.starting import opened_broker, opened_store
 from socratic_bench.hosting.workers import host_workers
 from socratic_bench.planning.reconciler import Reconciler, reconciling
 from socratic_curator.bootstrap import curator_workers
-from socratic_curator.reconciler_metrics import ReconcilerMetrics
+from socratic_curator.reconciler_metrics import add_reconciler_metrics
 from socratic_curator.settings import CuratorProcessSettings
 
 
@@ -44,7 +44,7 @@ async def _serve(settings: CuratorProcessSettings, stop: asyncio.Event) -> None:
                 quiet=settings.curator_quiet,
                 delete_after=None if days is None else timedelta(days=days),
             )
-            ReconcilerMetrics(metrics, reconciler.sent_again)
+            add_reconciler_metrics(metrics, reconciler.sent_again)
             async with reconciling(reconciler):
                 yield curator_workers(broker, store, clock, settings, observer=observer)
 

@@ -19,7 +19,12 @@ from socratic_bench.hosting.workers import host_workers
 from socratic_bench.providers.endpoint_list import read_endpoints
 from socratic_bench.providers.endpoints import Endpoints
 from socratic_runner.bootstrap import runner_worker
-from socratic_runner.call_metrics import CallMetrics
+from socratic_runner.leases import LeaseBook
+from socratic_runner.limits.limiters import ConcurrencyLimiters
+from socratic_runner.metrics.calls import CallMetrics
+from socratic_runner.metrics.leases import add_lease_metrics
+from socratic_runner.metrics.limits import add_limit_metrics
+from socratic_runner.metrics.model_names import ModelNames
 from socratic_runner.models.registry import open_client
 from socratic_runner.settings import RunnerProcessSettings
 
@@ -38,6 +43,12 @@ async def _serve(settings: RunnerProcessSettings, stop: asyncio.Event) -> None:
 
         @asynccontextmanager
         async def workers(observer: Observer, metrics: Metrics) -> AsyncIterator[Sequence[Worker]]:
+            model_names = ModelNames()
+
+            def watch(limiters: ConcurrencyLimiters, leases: LeaseBook) -> None:
+                add_limit_metrics(metrics, limiters, model_names)
+                add_lease_metrics(metrics, leases.answers)
+
             async with runner_worker(
                 broker,
                 store,
@@ -47,7 +58,8 @@ async def _serve(settings: RunnerProcessSettings, stop: asyncio.Event) -> None:
                 owner=new_owner("runner"),
                 groups=RunningModels(store),
                 observer=observer,
-                call_observer=CallMetrics(metrics),
+                call_observer=CallMetrics(metrics, model_names),
+                watch=watch,
             ) as worker:
                 yield [worker]
 

@@ -87,6 +87,12 @@ class ConcurrencyLimiter:
         return self._limit.value
 
     @property
+    def slots(self) -> int:
+        """Calls that may be in flight at the moment: the concurrency limit, or a smaller share."""
+        slots, share = int(self._limit.value), self._ceilings.concurrency
+        return slots if share is None else min(slots, share)
+
+    @property
     def ceilings(self) -> Ceilings:
         """The ceilings of the whole account, as they were set last."""
         return self._ceilings.whole
@@ -216,19 +222,15 @@ class ConcurrencyLimiter:
 
     def _opens_at(self, tokens: int, now: float) -> float:
         """When the next call may be admitted; infinity while that depends on calls in flight."""
-        if self._in_flight >= self._slots():
+        if self._in_flight >= self.slots:
             return math.inf
         return max(self.pausing.opens_at(now), self._ceilings.ready_at(tokens, now))
 
     def _could_call(self, now: float) -> bool:
         """Whether only a pause keeps a call waiting."""
-        if not self._waiting or self._in_flight >= self._slots():
+        if not self._waiting or self._in_flight >= self.slots:
             return False
         return self._ceilings.ready_at(self._waiting[0].tokens, now) <= now
-
-    def _slots(self) -> int:
-        slots, share = int(self._limit.value), self._ceilings.concurrency
-        return slots if share is None else min(slots, share)
 
     def _admit(self, tokens: int, now: float) -> Permit:
         self._in_flight += 1

@@ -28,6 +28,7 @@ class ConcurrencyLimiters:
         self._clock = clock
         self._back_off = back_off
         self._limiters: dict[str, ConcurrencyLimiter] = {}
+        self._model_ids: dict[str, str] = {}
         self._on_waiting: Callable[[], None] | None = None
         self._on_pause_news: Callable[[], None] | None = None
         self._is_closed = False
@@ -42,6 +43,7 @@ class ConcurrencyLimiters:
         limiter = self._limiters.get(scope)
         if limiter is None:
             limiter = self._limiters[scope] = self._new_limiter()
+            self._model_ids[scope] = model.id
         limits = model.limits
         limiter.set_most(min(self._most, client_concurrency or self._most))
         limiter.set_ceilings(
@@ -76,6 +78,10 @@ class ConcurrencyLimiters:
     def __iter__(self) -> Iterator[tuple[str, ConcurrencyLimiter]]:
         """The scopes and their limiters."""
         return iter(self._limiters.items())
+
+    def with_model_ids(self) -> Iterator[tuple[str, ConcurrencyLimiter]]:
+        """The limiters, each with the id of its model; several scopes may have the same model."""
+        return ((self._model_ids[scope], limiter) for scope, limiter in self._limiters.items())
 
     def _new_limiter(self) -> ConcurrencyLimiter:
         limiter = ConcurrencyLimiter(

@@ -10,13 +10,7 @@ from prometheus_client import Counter, Gauge, Histogram
 from socratic_bench.domain.money import NANODOLLARS_PER_DOLLAR
 from socratic_bench.domain.response import Usage
 from socratic_bench.hosting.metrics import Metrics
-
-MODELS: Final = 200
-"""Models that have series of their own. A model's id is anybody's text: more of them could take any
-amount of memory, here and in Prometheus."""
-
-OTHER: Final = "other"
-"""The name that all further models share."""
+from socratic_runner.metrics.model_names import ModelNames
 
 _SECONDS: Final = (0.1, 0.25, 0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300, 600)
 
@@ -24,9 +18,9 @@ _SECONDS: Final = (0.1, 0.25, 0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300, 600)
 class CallMetrics:
     """Counts calls to models, and what they took."""
 
-    def __init__(self, metrics: Metrics) -> None:
+    def __init__(self, metrics: Metrics, model_names: ModelNames) -> None:
         registry = metrics.registry
-        self._named: set[str] = set()
+        self._name = model_names.name
         calls = Counter(
             "socratic_calls",
             "Calls that ended, by what came of them: ok, or the class of the failure",
@@ -91,10 +85,3 @@ class CallMetrics:
         self._calls(model, outcome).inc()
         self._seconds(model).observe(seconds)
         return model
-
-    def _name(self, model_id: str) -> str:
-        # D-097: a submitter names models, so the number of series needs a bound.
-        if model_id not in self._named and len(self._named) >= MODELS:
-            return OTHER
-        self._named.add(model_id)
-        return model_id

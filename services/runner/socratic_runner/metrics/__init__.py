@@ -1,0 +1,1 @@
+"""The metrics of the runner, as Prometheus reads them."""

@@ -1,0 +1,26 @@
+"""The store's answers to claims of leases, read when Prometheus asks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from socratic_bench.hosting.metrics import Metrics
+from socratic_bench.hosting.scraped_metrics import add_counter
+from socratic_bench.ports.stores.leases import LeaseAnswer
+
+
+def add_lease_metrics(metrics: Metrics, answers: Mapping[LeaseAnswer, int]) -> None:
+    """Add the answers as they were counted, those that never came too."""
+
+    def read() -> Iterator[tuple[Sequence[str], float]]:
+        for answer in LeaseAnswer:
+            yield [answer.name.lower()], answers.get(answer, 0)
+
+    add_counter(
+        metrics,
+        "socratic_lease_answers",
+        "Answers of the store to claims of leases: granted, held by another runner, answered "
+        "already, over_budget, stopped",
+        ["answer"],
+        read,
+    )
