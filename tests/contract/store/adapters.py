@@ -10,6 +10,8 @@ from datetime import datetime
 from functools import partial
 from typing import Protocol
 
+from socratic_bench.adapters.memory.store.state import StoreState
+from socratic_bench.adapters.memory.store.store import MemoryStore
 from socratic_bench.adapters.sql.store import SqlStore
 from socratic_bench.ports.stores.store import Store
 from tests.servers import postgresql
@@ -31,6 +33,11 @@ class StoreAdapter:
 
 
 @asynccontextmanager
+async def _memory() -> AsyncIterator[Database]:
+    yield partial(MemoryStore, StoreState())
+
+
+@asynccontextmanager
 async def _sqlite_file() -> AsyncIterator[Database]:
     with tempfile.TemporaryDirectory() as folder:
         yield partial(SqlStore.from_url, f"sqlite:///{folder}/benchmark.db")
@@ -42,6 +49,7 @@ async def _postgresql_database() -> AsyncIterator[Database]:
         yield partial(SqlStore.from_url, url)
 
 
+MEMORY = StoreAdapter("memory", _memory)
 SQLITE = StoreAdapter("sqlite", _sqlite_file)
 POSTGRESQL = StoreAdapter("postgresql", _postgresql_database)
 

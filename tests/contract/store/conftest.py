@@ -8,10 +8,18 @@ from functools import partial
 import pytest
 
 from socratic_bench.ports.stores.store import Store
-from tests.contract.store.adapters import POSTGRESQL, SQLITE, Database, StoreAdapter, opened
+from tests.contract.store.adapters import (
+    MEMORY,
+    POSTGRESQL,
+    SQLITE,
+    Database,
+    StoreAdapter,
+    opened,
+)
 from tests.contract.store.facts import StoppedClock
 
 ADAPTERS = [
+    pytest.param(MEMORY, id=MEMORY.name),
     pytest.param(SQLITE, id=SQLITE.name),
     pytest.param(POSTGRESQL, id=POSTGRESQL.name, marks=pytest.mark.connected),
 ]
@@ -31,7 +39,7 @@ async def database(adapter: StoreAdapter) -> AsyncIterator[Database]:
 
 @pytest.fixture
 def clock() -> StoppedClock:
-    """What both stores judge time by."""
+    """What all stores of a test judge time by."""
     return StoppedClock()
 
 

@@ -78,6 +78,13 @@ async def test_registering_again_brings_prices_limits_and_names_up_to_date(store
     assert stored == await store.experiment(experiment.experiment_id)
 
 
+async def test_a_caller_that_changes_its_plan_changes_nothing_stored(store: Store) -> None:
+    given = an_experiment()
+    stored = await store.register(given)
+    given.manifest.models[0].options["latency_ms"] = 7
+    assert await store.experiment(stored.experiment_id) == stored == an_experiment()
+
+
 async def test_the_name_and_the_notes_given_last_are_kept(store: Store) -> None:
     def named(**changes: str) -> Experiment:
         plain = an_experiment()

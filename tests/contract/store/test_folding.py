@@ -246,3 +246,19 @@ async def test_a_run_that_failed_twice_failed_once_where_it_came_furthest(
     assert contents(await store.cells()) == facts.cells
     assert [failure.turn for failure in await failures_in(store, EXPERIMENT_ID)] == [3]
     assert sum(cell.runs_ended for cell in await store.cells()) == 1
+
+
+async def test_a_caller_that_changes_what_it_gave_or_got_changes_nothing_stored(
+    store: Store,
+) -> None:
+    given, stored = a_score(RUN), a_score(RUN)
+    folded = await store.fold([given], [])
+    [row] = await _score_rows(store)
+    [cell] = await store.cells()
+    for scored in (given, row):
+        assert scored.vectors is not None
+        scored.vectors["verbosity"] = 0.0
+    for each in (*folded, cell):
+        each.add_failure()
+    assert await _score_rows(store) == [stored]
+    assert contents(await store.cells()) == Facts((stored,)).cells

@@ -60,8 +60,9 @@ class Experiments(Protocol):
         """Store an experiment if it is new; returns it as stored.
 
         Of one that is there already, the store brings up to date what is not part of its identity
-        (prices, limits, display names, deadline, budget); the rest, its times included, stays; one
-        that is submitted stays so. Raises ExperimentStopped where no call may begin.
+        (prices, limits, display names, deadline, budget); the rest, its times included, stays; so
+        do a name and notes that are not given again; one that is submitted stays so. Raises
+        ExperimentStopped where no call may begin.
 
         The experiment and its budget are atomic. The store may add the conversations that it asks
         in further transactions, before the method returns: repeating an interrupted call adds those

@@ -1,0 +1,118 @@
+"""The role `Aggregates` of the store in memory."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+from copy import deepcopy
+from itertools import chain
+from typing import Final
+
+from socratic_bench.adapters.memory.store.folding import Fold
+from socratic_bench.adapters.memory.store.role import MemoryRole
+from socratic_bench.adapters.memory.store.state import RunKey, StoreState
+from socratic_bench.domain.cell import Cell
+from socratic_bench.domain.run import RunFailure
+from socratic_bench.domain.score import ScoredResponse
+from socratic_bench.ports.stores.aggregates import FailureCount
+from socratic_bench.ports.stores.responses import TurnKey
+
+PAGE: Final = 500
+"""How many scores or failures come at a time."""
+
+
+class MemoryAggregates(MemoryRole):
+    """Folds scores and failures into cells, and reads all three."""
+
+    async def fold(
+        self, scores: Sequence[ScoredResponse], failures: Sequence[RunFailure]
+    ) -> Sequence[Cell]:
+        async with self._state_alone() as state:
+            fold = Fold(state)
+            for scored in scores:
+                fold.add_score(scored)
+            for failure in failures:
+                fold.add_failure(failure)
+            return deepcopy(fold.cells())
+
+    async def cells(self, experiment_ids: Collection[str] | None = None) -> Sequence[Cell]:
+        async with self._state_alone() as state:
+            ids = state.facts.keys() if experiment_ids is None else set(experiment_ids)
+            cells = chain.from_iterable(state.facts_of(id_).cells.values() for id_ in ids)
+            found = [cell for cell in cells if cell.responses]
+            return deepcopy(sorted(found, key=lambda cell: cell.key))
+
+    async def score_rows(self, experiment_id: str) -> AsyncIterator[Sequence[ScoredResponse]]:
+        """In pages, each read in a step of its own, so that a slow reader holds nothing up."""
+        async with self._state_alone() as state:
+            keys = sorted(state.facts_of(experiment_id).scores)
+        for start in range(0, len(keys), PAGE):
+            async with self._state_alone() as state:
+                scores = state.facts_of(experiment_id).scores
+                page = [scores[key] for key in keys[start : start + PAGE] if key in scores]
+                copies = [scored.model_copy(deep=True) for scored in page]
+            yield copies
+
+    async def failure_rows(self, experiment_id: str) -> AsyncIterator[Sequence[RunFailure]]:
+        """In pages, as `score_rows` has them."""
+        async with self._state_alone() as state:
+            keys = sorted(state.facts_of(experiment_id).failures)
+        for start in range(0, len(keys), PAGE):
+            async with self._state_alone() as state:
+                failures = state.facts_of(experiment_id).failures
+                page = [failures[key] for key in keys[start : start + PAGE] if key in failures]
+                copies = [stored.failure.model_copy(deep=True) for stored in page]
+            yield copies
+
+    async def done_runs(self, experiment_id: str, run_ids: Collection[str]) -> set[str]:
+        async with self._state_alone() as state:
+            return {run_id for run_id in run_ids if _is_done(state, experiment_id, run_id)}
+
+    async def ended_runs(self, experiment_id: str) -> Mapping[str, int]:
+        runs: Counter[str] = Counter()
+        async with self._state_alone() as state:
+            profile = state.profile_of(experiment_id)
+            for key, cell in state.facts_of(experiment_id).cells.items():
+                if key.profile == profile:
+                    runs[key.model_id] += cell.runs_ended
+        return +runs
+
+    async def failed_runs(self, experiment_id: str, run_ids: Collection[str]) -> set[str]:
+        async with self._state_alone() as state:
+            failed = {run_id for run_id, _ in state.facts_of(experiment_id).failures}
+        return failed.intersection(run_ids)
+
+    async def failure_kinds(self, experiment_id: str) -> Sequence[FailureCount]:
+        of_kinds: dict[tuple[str, str], list[RunFailure]] = {}
+        async with self._state_alone() as state:
+            own_profile = state.profile_of(experiment_id)
+            failures = state.facts_of(experiment_id).failures
+            for run_id, profile in sorted(failures):
+                failure = failures[RunKey(run_id, profile)].failure
+                if profile == own_profile and not _is_answered(state, run_id):
+                    of_kinds.setdefault((failure.run.model_id, failure.kind), []).append(failure)
+        counts = [
+            FailureCount(model_id, kind, len(failed), failed[-1].message)
+            for (model_id, kind), failed in of_kinds.items()
+        ]
+        return sorted(counts, key=lambda each: (each.model_id, -each.runs, each.kind))
+
+    async def revision(self) -> str:
+        async with self._state_alone() as state:
+            return str(state.revision)
+
+
+def _is_answered(state: StoreState, run_id: str) -> bool:
+    """Whether the response of a run's last turn is stored."""
+    return any(response.last_turn for response in state.responses.get(run_id, {}).values())
+
+
+def _is_done(state: StoreState, experiment_id: str, run_id: str) -> bool:
+    profile = state.profile_of(experiment_id)
+    if profile is None:
+        return False
+    facts, run = state.facts_of(experiment_id), RunKey(run_id, profile)
+    if run not in facts.ended and run not in facts.failures:
+        return False
+    turns = (TurnKey(run_id, turn) for turn in state.responses.get(run_id, {}))
+    return all(state.is_scored(experiment_id, turn) for turn in turns)

@@ -1,0 +1,76 @@
+"""Folding one fact into its cell, and taking back a failure that a response overrules."""
+
+from __future__ import annotations
+
+from socratic_bench.adapters.memory.store.state import (
+    Facts,
+    RunKey,
+    ScoreKey,
+    StoredFailure,
+    StoreState,
+)
+from socratic_bench.domain.cell import Cell, CellKey, key_of_failure, key_of_score
+from socratic_bench.domain.run import RunFailure
+from socratic_bench.domain.score import ScoredResponse
+
+
+class Fold:
+    """One call of `Aggregates.fold`: collects the cells that its facts touch."""
+
+    def __init__(self, state: StoreState) -> None:
+        self._state = state
+        self._touched: dict[CellKey, Cell] = {}
+
+    def cells(self) -> list[Cell]:
+        """The cells that were touched, in the order of their keys, without the empty ones."""
+        cells = (self._touched[key] for key in sorted(self._touched))
+        return [cell for cell in cells if cell.responses]
+
+    def add_score(self, scored: ScoredResponse) -> None:
+        """Store a score and fold it in, if it is new; its run did not fail if it ended with it."""
+        if self._state.is_deleted(scored.run.experiment_id):
+            return
+        facts = self._state.facts_to_change(scored.run.experiment_id)
+        cell = self._touch(facts, key_of_score(scored), scored.run.dimension)
+        key = ScoreKey(scored.run.run_id, scored.turn, scored.profile)
+        if key not in facts.scores:
+            facts.scores[key] = scored.model_copy(deep=True)
+            cell.add_score(scored)
+            self._state.revision += 1
+        if scored.last_turn:
+            run = RunKey(scored.run.run_id, scored.profile)
+            facts.ended.add(run)
+            self._withdraw(facts, run)
+
+    def add_failure(self, failure: RunFailure) -> None:
+        """Store a failure that is new, or further on than the one stored of its run."""
+        if self._state.is_deleted(failure.run.experiment_id):
+            return
+        facts = self._state.facts_to_change(failure.run.experiment_id)
+        cell = self._touch(facts, key_of_failure(failure), failure.run.dimension)
+        run = RunKey(failure.run.run_id, failure.profile)
+        stored = facts.failures.get(run)
+        if stored is not None and stored.failure.turn >= failure.turn:
+            return
+        self._withdraw(facts, run)
+        counted = run not in facts.ended
+        facts.failures[run] = StoredFailure(failure.model_copy(deep=True), counted)
+        if counted:
+            cell.add_failure()
+            self._state.revision += 1
+
+    def _withdraw(self, facts: Facts, run: RunKey) -> None:
+        """Take a stored failure out of its cell, if it counts."""
+        if (stored := facts.failures.get(run)) is None:
+            return
+        failure = stored.failure
+        cell = self._touch(facts, key_of_failure(failure), failure.run.dimension)
+        if stored.counted:
+            stored.counted = False
+            cell.withdraw_failure()
+            self._state.revision += 1
+
+    def _touch(self, facts: Facts, key: CellKey, dimension: str) -> Cell:
+        cell = facts.cells.setdefault(key, Cell(key, dimension))
+        self._touched[key] = cell
+        return cell

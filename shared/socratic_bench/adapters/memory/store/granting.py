@@ -1,0 +1,66 @@
+"""Granting one lease: who may take a turn, and whether the budget has room for its call."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import NamedTuple
+
+from socratic_bench.adapters.memory.store.ledger import commit
+from socratic_bench.adapters.memory.store.state import Owner, StoreState, TurnCalls
+from socratic_bench.ports.stores.leases import DEAD_AFTER_SECONDS, Claim, LeaseAnswer
+from socratic_bench.ports.stores.responses import TurnKey
+
+
+class Claimant(NamedTuple):
+    """Who wants leases, and when."""
+
+    owner: str
+    now: datetime
+
+
+def is_alive(owner: Owner, now: datetime) -> bool:
+    return not owner.gone and owner.seen_at >= now - timedelta(seconds=DEAD_AFTER_SECONDS)
+
+
+def is_dead(state: StoreState, name: str, now: datetime) -> bool:
+    """Whether an owner is known to be dead: one that never wrote a heartbeat is not judged."""
+    owner = state.owners.get(name)
+    return owner is not None and not is_alive(owner, now)
+
+
+def grant(state: StoreState, claim: Claim, claimant: Claimant) -> LeaseAnswer:
+    """Lease a turn to the claimant if nothing forbids it.
+
+    Raises StoreRefused for a reservation that is too large to count, and changes nothing then.
+    """
+    lease, turn = claim.lease, TurnKey(claim.lease.run_id, claim.lease.turn)
+    experiment = state.experiments.get(lease.experiment_id)
+    if experiment is not None and not experiment.state.calls_may_begin:
+        return LeaseAnswer.STOPPED
+    if state.response(turn) is not None:
+        return LeaseAnswer.ANSWERED
+    calls = state.facts_of(lease.experiment_id).calls.get(turn) or TurnCalls()
+    if calls.lease_id:
+        if (calls.owner, calls.lease_id) == (claimant.owner, lease.lease_id):
+            return LeaseAnswer.GRANTED
+        if not _may_take_over(state, calls, claimant):
+            return LeaseAnswer.HELD
+    account = state.accounts.get(lease.experiment_id)
+    left = None if account is None else account.left
+    if claim.reserve and left is not None and claim.reserve > left:
+        return LeaseAnswer.OVER_BUDGET
+    commit(state, lease.experiment_id, claim.reserve)
+    if calls.lease_id:
+        calls.lapsed[calls.lease_id] = calls.reserved
+    calls.calls += 1
+    calls.owner = claimant.owner
+    calls.leased_until = claimant.now + timedelta(seconds=claim.seconds)
+    calls.reserved, calls.lease_id = claim.reserve, lease.lease_id
+    state.facts_to_change(lease.experiment_id).calls[turn] = calls
+    return LeaseAnswer.GRANTED
+
+
+def _may_take_over(state: StoreState, calls: TurnCalls, claimant: Claimant) -> bool:
+    """Whether the open lease of a turn is the claimant's, over, or of a dead owner."""
+    is_over = calls.leased_until is None or calls.leased_until < claimant.now
+    return calls.owner == claimant.owner or is_over or is_dead(state, calls.owner, claimant.now)

@@ -1,0 +1,226 @@
+"""What the stores of one process share: the facts of every role, as plain objects.
+
+A method of a store changes them between two awaits, so that no other method sees half of a change.
+Callers never hold these objects: stores take copies in and give copies out.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import NamedTuple
+
+from socratic_bench.domain.cell import Cell, CellKey
+from socratic_bench.domain.experiment_state import ExperimentState
+from socratic_bench.domain.manifest import Experiment, Manifest
+from socratic_bench.domain.pause import Pause
+from socratic_bench.domain.response import Response
+from socratic_bench.domain.run import RunFailure
+from socratic_bench.domain.score import ScoredResponse
+from socratic_bench.domain.trouble import Trouble
+from socratic_bench.ports.stores.leases import ModelInHand
+from socratic_bench.ports.stores.responses import RecordedFailure, TurnKey
+
+
+class ScoreKey(NamedTuple):
+    """What a score of an experiment is stored by."""
+
+    run_id: str
+    turn: int
+    profile: str
+
+
+class RunKey(NamedTuple):
+    """A run under a profile: what ends once, and what a failure is stored by."""
+
+    run_id: str
+    profile: str
+
+
+@dataclass(slots=True)
+class StoredExperiment:
+    """An experiment, or the tombstone of one."""
+
+    experiment_id: str
+    manifest: Manifest | None
+    """None: the experiment is deleted."""
+
+    occasion: str | None
+    profile: str
+    planned_runs: int
+    created_at: datetime
+    completed_at: datetime | None
+    state: ExperimentState
+    submitted: bool
+    planned_at: datetime | None = None
+
+    def experiment(self) -> Experiment | None:
+        """A copy for the caller; None for a deleted experiment."""
+        if self.manifest is None:
+            return None
+        return Experiment(
+            experiment_id=self.experiment_id,
+            manifest=self.manifest.model_copy(deep=True),
+            occasion=self.occasion,
+            created_at=self.created_at,
+            completed_at=self.completed_at,
+            state=self.state,
+            submitted=self.submitted,
+        )
+
+
+@dataclass(slots=True)
+class Account:
+    """The budget of an experiment and what is committed of it, in nanodollars."""
+
+    budget: int | None = None
+    committed: int = 0
+    exhausted: bool = False
+
+    @property
+    def left(self) -> int | None:
+        """What is left of the budget: None without one, negative where it was lowered."""
+        return None if self.budget is None else self.budget - self.committed
+
+
+@dataclass(slots=True)
+class TurnCalls:
+    """How often the model of a turn was called, and the leases of those calls."""
+
+    calls: int = 0
+    owner: str = ""
+    leased_until: datetime | None = None
+    """None: no lease is open."""
+
+    reserved: int = 0
+    lease_id: str = ""
+    lapsed: dict[str, int] = field(default_factory=dict)
+    """What the leases reserved that were taken over, by their ids."""
+
+    def reserved_under(self, lease_id: str) -> int | None:
+        """What a lease of this turn reserved; None where it is over."""
+        if not lease_id:
+            return None
+        return self.reserved if lease_id == self.lease_id else self.lapsed.get(lease_id)
+
+    def end(self, lease_id: str) -> None:
+        """End a lease that is not over."""
+        if lease_id == self.lease_id:
+            self.lease_id, self.leased_until, self.reserved = "", None, 0
+        else:
+            del self.lapsed[lease_id]
+
+
+@dataclass(slots=True)
+class Owner:
+    """Who takes leases, as its last heartbeat told."""
+
+    seen_at: datetime
+    gone: bool = False
+    in_hand: frozenset[ModelInHand] = frozenset()
+    troubles: tuple[Trouble, ...] = ()
+
+
+@dataclass(slots=True)
+class Share:
+    """What an owner has of a limit, and has a use for."""
+
+    parts: int
+    wants: int
+    held_until: datetime
+
+
+@dataclass(slots=True)
+class StoredFailure:
+    """A failure that was folded."""
+
+    failure: RunFailure
+    counted: bool
+    """Whether the failure is in its cell: it is not where the run ended with a response."""
+
+
+@dataclass(slots=True)
+class Facts:
+    """What is stored of one experiment, registered or not."""
+
+    conversations: dict[str, datetime] = field(default_factory=dict)
+    """When the experiment that asks them was created, by the keys of the conversations."""
+
+    scores: dict[ScoreKey, ScoredResponse] = field(default_factory=dict)
+    failures: dict[RunKey, StoredFailure] = field(default_factory=dict)
+    cells: dict[CellKey, Cell] = field(default_factory=dict)
+    recorded: dict[str, RecordedFailure] = field(default_factory=dict)
+    """The failures as runners recorded them, by run."""
+
+    calls: dict[TurnKey, TurnCalls] = field(default_factory=dict)
+    """Each turn that was leased or answered."""
+
+    ended: set[RunKey] = field(default_factory=set)
+    """The runs with a score in their last turn."""
+
+    @property
+    def rows(self) -> int:
+        """How many facts there are: 0 once nothing is left to delete."""
+        tables = (
+            self.conversations,
+            self.scores,
+            self.failures,
+            self.cells,
+            self.recorded,
+            self.calls,
+        )
+        return sum(len(table) for table in tables)
+
+
+@dataclass(slots=True)
+class StoreState:
+    """Everything that is stored. Stores that are made with the same state share it."""
+
+    experiments: dict[str, StoredExperiment] = field(default_factory=dict)
+    accounts: dict[str, Account] = field(default_factory=dict)
+    facts: dict[str, Facts] = field(default_factory=dict)
+    responses: dict[str, dict[int, Response]] = field(default_factory=dict)
+    """By run and turn."""
+
+    owners: dict[str, Owner] = field(default_factory=dict)
+    shares: defaultdict[str, dict[str, Share]] = field(default_factory=lambda: defaultdict(dict))
+    """By the name of the limit and the owner."""
+
+    pauses: dict[str, Pause] = field(default_factory=dict)
+    revision: int = 0
+    """Grows with each change of an experiment or a cell."""
+
+    def facts_of(self, experiment_id: str) -> Facts:
+        """The facts of an experiment, to read: those of an unknown one are kept nowhere."""
+        return self.facts.get(experiment_id) or Facts()
+
+    def facts_to_change(self, experiment_id: str) -> Facts:
+        return self.facts.setdefault(experiment_id, Facts())
+
+    def is_deleted(self, experiment_id: str) -> bool:
+        stored = self.experiments.get(experiment_id)
+        return stored is not None and stored.state is ExperimentState.DELETED
+
+    def profile_of(self, experiment_id: str) -> str | None:
+        """The profile of an experiment; None for one that is not registered."""
+        stored = self.experiments.get(experiment_id)
+        return None if stored is None else stored.profile
+
+    def response(self, turn: TurnKey) -> Response | None:
+        return self.responses.get(turn.run_id, {}).get(turn.turn)
+
+    def is_scored(self, experiment_id: str, turn: TurnKey) -> bool:
+        """Whether a turn has a score under the profile of its experiment."""
+        profile = self.profile_of(experiment_id)
+        return (
+            profile is not None and ScoreKey(*turn, profile) in self.facts_of(experiment_id).scores
+        )
+
+    def unscored(self, experiment_id: str) -> Iterator[Response]:
+        """The responses of an experiment without a score under its profile."""
+        for turn in self.facts_of(experiment_id).calls:
+            response = self.response(turn)
+            if response is not None and not self.is_scored(experiment_id, turn):
+                yield response

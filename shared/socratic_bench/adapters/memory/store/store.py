@@ -1,0 +1,32 @@
+"""The store in the memory of the process."""
+
+from __future__ import annotations
+
+from socratic_bench.adapters.memory.store.aggregates import MemoryAggregates
+from socratic_bench.adapters.memory.store.experiments import MemoryExperiments
+from socratic_bench.adapters.memory.store.leases import MemoryLeases
+from socratic_bench.adapters.memory.store.limits import MemorySharedLimits
+from socratic_bench.adapters.memory.store.responses import MemoryResponses
+from socratic_bench.ports.stores.store import Store
+
+
+class MemoryStore(
+    MemoryExperiments, MemoryResponses, MemoryLeases, MemorySharedLimits, MemoryAggregates, Store
+):
+    """A Store whose facts end with the process.
+
+    Stores that are made with one `StoreState` share it, within one event loop. A method reads and
+    changes all its items in one step.
+    """
+
+    async def prepare(self) -> None:
+        async with self._state_alone():
+            """An empty state needs no schema."""
+
+    async def ping(self) -> None:
+        async with self._state_alone():
+            """A store that is open answers."""
+
+    async def close(self) -> None:
+        self._closed = True
+        await self._idle.wait()
