@@ -68,6 +68,7 @@ check: $(VENV)/.test ## Format, lint, types and import boundaries, and nothing e
 	@$(BIN)/ruff check .
 	@$(BIN)/mypy $(PACKAGES:%=-p %)
 	@MYPYPATH=examples/profile:examples/provider $(BIN)/mypy -p socratic_example_profile -p socratic_example_provider
+	@$(BIN)/mypy examples/notebook.py
 	@$(BIN)/lint-imports
 
 bench: $(VENV)/.test ## Run the benchmarks and print their figures

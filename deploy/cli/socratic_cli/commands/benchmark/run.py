@@ -5,35 +5,34 @@ from __future__ import annotations
 import asyncio
 import json
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 import click
 from click.core import ParameterSource
 
 from socratic_bench.adapters.system.clock import SystemClock
-from socratic_bench.domain.experiment_state import ExperimentState, stopped_sentence
-from socratic_bench.domain.manifest import TutorModel
+from socratic_bench.domain.experiment_state import stopped_sentence
 from socratic_bench.domain.trouble import Trouble
-from socratic_bench.errors import ExperimentStopped, StoreError
+from socratic_bench.errors import StoreError
 from socratic_bench.planning.config import BenchmarkConfig, read_config
-from socratic_bench.ports.models import ModelClient
 from socratic_bench.ports.stores.aggregates import FailureCount
 from socratic_bench.providers.endpoints import Endpoints
-from socratic_bench.reporting.comparison import ModelComparison, model_comparison
-from socratic_bench.reporting.costs import SpendingFigures
-from socratic_bench.reporting.failures import why_unscored
+from socratic_bench.reporting.comparison import ModelComparison
 from socratic_bench.reporting.formats import dollars
 from socratic_cli.commands.benchmark.check import show_check
 from socratic_cli.commands.results.leaderboard import show_comparison
 from socratic_cli.display.progress import ProgressDisplay
 from socratic_cli.display.terminal import counted, excerpt, how_far, say, standard_output
 from socratic_cli.display.wait_notice import WaitNotice
-from socratic_cli.embedded import Benchmark, BenchmarkResult
+from socratic_cli.execution.benchmark_run import (
+    Outcome,
+    client_opener,
+    opened_benchmark,
+    outcome_of,
+)
 from socratic_cli.execution.interrupts import stopped_by_interrupt
 from socratic_cli.execution.prospect import Prospect, fresh_option, look_into
-from socratic_cli.execution.store_lock import store_lock
 from socratic_cli.key_approval import own_endpoints, with_approved_keys
 from socratic_cli.model_catalogue import RegisteredModels
 from socratic_cli.options.store import (
@@ -47,8 +46,6 @@ from socratic_cli.tables.estimate import (
     estimate_table,
     prospect_sentence,
 )
-from socratic_runner.clients import OpenClient
-from socratic_runner.models.registry import open_client
 from socratic_runner.troubles import Troubles
 
 _FROM_ENVIRONMENT = ParameterSource.ENVIRONMENT
@@ -101,7 +98,7 @@ def run(
         return
     if only_check:
         endpoints = with_approved_keys(own_endpoints(), benchmark_config)
-        opened = _opener(benchmark_config, endpoints)
+        opened = client_opener(benchmark_config, endpoints)
         outcome = show_check(benchmark_config, opened, as_json=as_json)
     else:
         if click.get_current_context().get_parameter_source("store_url") is _FROM_ENVIRONMENT:
@@ -154,42 +151,14 @@ def execute(
     Raises UnlistedEndpoint where a key is to be sent to an address that nobody has agreed to.
     """
     endpoints = with_approved_keys(own_endpoints(), config)
-    with store_lock(database_file(store_url)):
-        done = asyncio.run(
-            _execute(config, endpoints, store_url, retry_failed=retry_failed, fresh=fresh)
-        )
+    done = asyncio.run(
+        _execute(config, endpoints, store_url, retry_failed=retry_failed, fresh=fresh)
+    )
     if as_json:
         click.echo(json.dumps(_as_json(done)))
     elif not done.result.stopped:
         show_comparison(done.comparison, done.reasons, output="table", detail=False)
     return _report(done, store_url)
-
-
-def _opener(config: BenchmarkConfig, endpoints: Endpoints) -> OpenClient:
-    """Opens the clients of a configuration's models."""
-
-    def opened(model: TutorModel) -> ModelClient:
-        return open_client(
-            model,
-            base_folder=config.base_folder,
-            endpoints=endpoints,
-            key_variable=config.key_variables.get(model.id),
-        )
-
-    return opened
-
-
-class _Done(NamedTuple):
-    """What came of a benchmark."""
-
-    result: BenchmarkResult
-    prospect: Prospect
-    comparison: ModelComparison
-    reasons: Mapping[str, str]
-    """Why models have no score."""
-
-    failures: Sequence[FailureCount]
-    spending: SpendingFigures
 
 
 async def _execute(
@@ -199,45 +168,24 @@ async def _execute(
     *,
     retry_failed: bool,
     fresh: bool,
-) -> _Done:
-    clock = SystemClock()
-    experiment = config.experiment(clock.now(), submitted=False)
-
+) -> Outcome:
     async def present() -> Sequence[Trouble]:
         return troubles.present()
 
-    async with prepared_store(store_url) as store:
-        prospect = await look_into(
-            store, experiment, fresh=fresh, adopt=True, retry_failed=retry_failed
-        )
+    async with opened_benchmark(
+        config, endpoints, store_url, retry_failed=retry_failed, fresh=fresh
+    ) as (benchmark, prospect):
         say(prospect_sentence(prospect))
-        display = ProgressDisplay(experiment, store, present)
+        display = ProgressDisplay(benchmark.experiment, benchmark.store, present)
         troubles, notice = Troubles(tell=display.tell), WaitNotice()
-        with display:
-            benchmark = Benchmark(
-                experiment=experiment,
-                store=store,
-                open_client=_opener(config, endpoints),
-                clock=clock,
-                on_progress=display.update,
-                on_wait=notice.update,
-                retry_failed=retry_failed,
-                alone=database_file(store_url) is not None,  # whoever holds its lock is
-                troubles=troubles,
-            )
-            with stopped_by_interrupt(benchmark, notice):
-                result = await benchmark.execute()
-        if result.state is ExperimentState.DELETED:
-            raise ExperimentStopped(stopped_sentence(experiment.experiment_id, result.state))
-        comparison = await model_comparison(store, experiment.experiment_id)
-        reasons = await why_unscored(store, comparison)
-        failures = await store.failure_kinds(experiment.experiment_id)
-        spending = await store.spending(experiment.experiment_id)
-        figures = SpendingFigures.of(spending, has_prices=config.manifest.has_prices)
-        return _Done(result, prospect, comparison, reasons, failures, figures)
+        benchmark.on_progress, benchmark.on_wait = display.update, notice.update
+        benchmark.troubles = troubles
+        with display, stopped_by_interrupt(benchmark, notice):
+            result = await benchmark.execute()
+        return await outcome_of(benchmark, prospect, result)
 
 
-def _as_json(done: _Done) -> dict[str, object]:
+def _as_json(done: Outcome) -> dict[str, object]:
     result, prospect = done.result, done.prospect
     comparison, spending = done.comparison, done.spending
     return {
@@ -254,7 +202,7 @@ def _as_json(done: _Done) -> dict[str, object]:
     }
 
 
-def _report(done: _Done, store_url: str) -> int:
+def _report(done: Outcome, store_url: str) -> int:
     """Say on standard error what a person should know; returns the exit code."""
     result, comparison, spending = done.result, done.comparison, done.spending
     progress = result.progress
