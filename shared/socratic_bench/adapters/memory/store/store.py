@@ -20,12 +20,12 @@ class MemoryStore(
     """
 
     async def prepare(self) -> None:
-        async with self._state_alone():
-            """An empty state needs no schema."""
+        """Nothing to bring up to date: the state has no schema."""
+        await self.ping()
 
     async def ping(self) -> None:
         async with self._state_alone():
-            """A store that is open answers."""
+            pass
 
     async def close(self) -> None:
         self._closed = True
