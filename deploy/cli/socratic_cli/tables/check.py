@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from rich.console import Group, RenderableType
-from rich.table import Table
 from rich.text import Text
 
 from socratic_bench.domain.response import Response, Usage
@@ -16,7 +15,8 @@ from socratic_bench.errors import ModelCallFailed
 from socratic_bench.reporting.costs import usd
 from socratic_bench.reporting.formats import MISSING, dollars
 from socratic_bench.scoring.statuses import Status
-from socratic_cli.display.terminal import excerpt
+from socratic_cli.display.terminal import excerpt, name_of
+from socratic_cli.tables.fitting import Column, FittingTable
 from socratic_judge.handlers import judge
 from socratic_runner.checking import Checked
 from socratic_runner.failure_classes import MAY_BE_BILLED
@@ -80,14 +80,18 @@ def _row(checked: Checked) -> Row:
 
 def check_table(rows: Sequence[Row]) -> RenderableType:
     """A row a model, why some of them fail, and what all that cost."""
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column("model", overflow="fold")
-    table.add_column("result", overflow="fold")
-    for name in ("latency", "tokens in", "tokens out", "cost"):
-        table.add_column(name, justify="right", no_wrap=True)
-    table.add_column("version served", overflow="fold")
-    for row in rows:
-        table.add_row(*_cells(row))
+    kinds = any(row.simulated for row in rows)
+    columns = (
+        Column("model", "left", is_name=True),
+        *([Column("kind", "left", drop=3)] if kinds else []),
+        Column("result", "left"),
+        Column("latency", drop=4),
+        Column("tokens in", drop=1),
+        Column("tokens out", drop=1),
+        Column("cost", drop=3),
+        Column("version served", "left", drop=2, is_name=True),
+    )
+    table = FittingTable(columns, [_cells(row, kinds=kinds) for row in rows], "see --json")
     problems = [
         Text(excerpt(about(row.checked.model.id, row.problem), SENTENCE))
         for row in rows
@@ -96,21 +100,19 @@ def check_table(rows: Sequence[Row]) -> RenderableType:
     return Group(table, *([Text(), *problems] if problems else []), Text(), Text(_total(rows)))
 
 
-def _cells(row: Row) -> tuple[Text | str, ...]:
-    name = Text(excerpt(row.checked.model.id))
-    if row.simulated:
-        name.append("  reference", style="dim italic")
+def _cells(row: Row, *, kinds: bool) -> tuple[Text | str, ...]:
     result = Text(excerpt(row.result), style="green" if row.problem is None else "bold red")
     usage = Usage() if row.response is None else row.response.usage
     version = None if row.response is None else row.response.model_version
     return (
-        name,
+        name_of(row.checked.model.id),
+        *([Text("reference" if row.simulated else "", style="dim italic")] if kinds else []),
         result,
         f"{row.latency_ms:,} ms",
         _tokens(usage.input_tokens),
         _tokens(usage.output_tokens),
         MISSING if row.cost is None else dollars(usd(row.cost)),
-        excerpt(version or MISSING),
+        name_of(version or MISSING),
     )
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from rich.console import Group, RenderableType
-from rich.table import Table
 from rich.text import Text
 
 from socratic_bench.domain.manifest import TutorModel
@@ -13,8 +12,9 @@ from socratic_bench.planning.estimate import Estimate, ModelEstimate, Range
 from socratic_bench.providers.registry import WITHOUT_CHARGE
 from socratic_bench.reporting.costs import usd
 from socratic_bench.reporting.formats import MISSING, dollars
-from socratic_cli.display.terminal import excerpt
+from socratic_cli.display.terminal import excerpt, name_of
 from socratic_cli.execution.prospect import Prospect
+from socratic_cli.tables.fitting import Column, FittingTable
 
 MODELS_NAMED = 5
 """Models without a price that are named; the rest are counted."""
@@ -27,22 +27,31 @@ _WHAT_FIGURES_MEAN = (
 
 def estimate_table(estimate: Estimate) -> RenderableType:
     """A row a model, the total, and what it means for the budget."""
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column("model", overflow="fold")
-    for name in ("runs", "calls", "tokens in", "tokens out", "likely cost", "cost at most"):
-        table.add_column(name, justify="right", no_wrap=True)
-    for each in estimate.models:
-        table.add_row(_name(each.model), *_figures(each))
+    kinds = any(each.model.is_reference for each in estimate.models)
+    columns = (
+        Column("model", "left", is_name=True),
+        *([Column("kind", "left", drop=4)] if kinds else []),
+        Column("runs", drop=2),
+        Column("calls", drop=3),
+        Column("tokens in", drop=1),
+        Column("tokens out", drop=1),
+        Column("likely cost"),
+        Column("cost at most"),
+    )
+    rows: list[list[str | Text]] = [
+        [*_names(each.model, kinds=kinds), *_figures(each)] for each in estimate.models
+    ]
     if len(estimate.models) > 1:
-        table.add_row("total", *_total_figures(estimate), style="bold")
+        total = ("total", *([""] if kinds else []), *_total_figures(estimate))
+        rows.append([Text(each, style="bold") for each in total])
+    table = FittingTable(columns, rows, "see --json")
     return Group(table, *(Text(line, style="dim") for line in _legend(estimate)))
 
 
-def _name(model: TutorModel) -> Text:
-    name = Text(excerpt(model.display_name))
-    if model.is_reference:
-        name.append("  reference", style="dim italic")
-    return name
+def _names(model: TutorModel, *, kinds: bool) -> list[str | Text]:
+    """The name, with the kind where the table has a column of it."""
+    kind = Text("reference" if model.is_reference else "", style="dim italic")
+    return [name_of(model.display_name), *([kind] if kinds else [])]
 
 
 def _figures(each: ModelEstimate) -> tuple[str, ...]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from rich.cells import cell_len
+from rich.console import Console, ConsoleOptions, RenderResult
 from rich.table import Table
 from rich.text import Text
 
@@ -17,6 +18,9 @@ GAP: Final = 2
 
 NAME_WIDTH: Final = 14
 """Names are shortened to so much before a column is left out."""
+
+FOLDED_WIDTH: Final = 24
+"""Sentences are folded to so much before a column is left out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +34,16 @@ class Column:
 
     is_name: bool = False
     """Whether its texts may be shortened in the middle."""
+
+    folds: bool = False
+    """Whether its texts may go on in the next line."""
+
+    @property
+    def least(self) -> int | None:
+        """The width to which its texts may be brought; None: they keep theirs."""
+        if self.folds:
+            return FOLDED_WIDTH
+        return NAME_WIDTH if self.is_name else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +61,23 @@ class FittedTable:
         return [f"Too narrow for {', '.join(self.left_out)}: {remedy}."]
 
 
+@dataclass(frozen=True, slots=True)
+class FittingTable:
+    """Rows that take the width of the terminal when they are printed."""
+
+    columns: Sequence[Column]
+    rows: Sequence[Sequence[str | Text]]
+    remedy: str
+    """How to see the columns for which the terminal is too narrow."""
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        """The table, and a line that names the columns left out."""
+        fitted = fitted_table(self.columns, self.rows, width=options.max_width)
+        yield fitted.table
+        for line in fitted.note(self.remedy):
+            yield Text(line, style="dim")
+
+
 def fitted_table(
     columns: Sequence[Column], rows: Iterable[Sequence[str | Text]], *, width: int
 ) -> FittedTable:
@@ -62,9 +93,16 @@ def fitted_table(
     for place in kept:
         column = columns[place]
         heading = shortened(column.heading, widths[place])
-        table.add_column(heading, justify=column.align, no_wrap=True, min_width=widths[place])
+        table.add_column(
+            heading,
+            justify=column.align,
+            no_wrap=not column.folds,
+            overflow="fold",
+            min_width=widths[place],
+            max_width=widths[place],
+        )
     for row in texts:
-        table.add_row(*(_shortened(row[place], widths[place]) for place in kept))
+        table.add_row(*(_cell(columns[place], row[place], widths[place]) for place in kept))
     left_out = (each.heading for place, each in enumerate(columns) if place not in kept)
     return FittedTable(table, tuple(left_out))
 
@@ -72,7 +110,7 @@ def fitted_table(
 def _kept(columns: Sequence[Column], wanted: Sequence[int], width: int) -> list[int]:
     """The places of the columns that fit when names are as short as they may be."""
     least = [
-        min(NAME_WIDTH, wide) if column.is_name else wide
+        wide if column.least is None else min(column.least, wide)
         for column, wide in zip(columns, wanted, strict=True)
     ]
     kept = list(range(len(columns)))
@@ -87,9 +125,9 @@ def _kept(columns: Sequence[Column], wanted: Sequence[int], width: int) -> list[
 def _widths(
     columns: Sequence[Column], wanted: Sequence[int], kept: Sequence[int], width: int
 ) -> dict[int, int]:
-    """The width of each column: the widest name is shortened first."""
+    """The width of each column: the widest name or sentence gives way first."""
     widths = {place: wanted[place] for place in kept}
-    names = [place for place in kept if columns[place].is_name]
+    names = [place for place in kept if columns[place].least is not None]
     over = sum(widths.values()) + GAP * (len(kept) - 1) - width
     while over > 0 and names:
         widest = max(names, key=widths.__getitem__)
@@ -100,5 +138,9 @@ def _widths(
     return widths
 
 
-def _shortened(text: Text, width: int) -> Text:
-    return text if text.cell_len <= width else Text(shortened(text.plain, width), text.style)
+def _cell(column: Column, text: Text, width: int) -> Text:
+    return (
+        text
+        if column.folds or text.cell_len <= width
+        else Text(shortened(text.plain, width), text.style)
+    )

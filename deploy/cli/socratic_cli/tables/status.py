@@ -12,7 +12,8 @@ from socratic_bench.reporting.costs import SpendingFigures
 from socratic_bench.reporting.experiment_status import ExperimentStatus, ModelProgress, State
 from socratic_bench.reporting.formats import MISSING, cost, dollars, moment
 from socratic_bench.reporting.pending import PendingRun, WaitsFor
-from socratic_cli.display.terminal import excerpt
+from socratic_cli.display.terminal import excerpt, name_of
+from socratic_cli.tables.fitting import Column, FittingTable
 
 SENTENCE = 400
 """Characters of a sentence about a failure."""
@@ -22,6 +23,8 @@ NOTES = 2_000
 
 LISTED = 20
 """Lines about failures."""
+
+_REMEDY = "see --json"
 
 _STYLES = {
     State.COMPLETE: "green",
@@ -33,32 +36,41 @@ _STYLES = {
 }
 
 
-def experiments_table(statuses: Iterable[ExperimentStatus]) -> Table:
+def experiments_table(statuses: Iterable[ExperimentStatus]) -> FittingTable:
     """A row an experiment; a column of names where any has one."""
     statuses = tuple(statuses)
-    named = ["name"] if any(status.name for status in statuses) else []
-    columns = ("experiment", *named, "created", "occasion")
-    table = _table(*columns, counts=("planned", "done", "failed"))
-    table.add_column("state", no_wrap=True)
-    for status in statuses:
-        table.add_row(
+    named = any(status.name for status in statuses)
+    columns = (
+        Column("experiment", "left", is_name=True),
+        *([Column("name", "left", drop=4, is_name=True)] if named else []),
+        Column("created", "left", drop=2),
+        Column("occasion", "left", drop=1, is_name=True),
+        Column("planned", drop=3),
+        Column("done"),
+        Column("failed"),
+        Column("state", "left"),
+    )
+    rows: list[tuple[str | Text, ...]] = [
+        (
             status.experiment_id,
-            *([excerpt(status.name or "")] if named else []),
+            *([name_of(status.name or "")] if named else []),
             moment(status.created_at),
-            excerpt(status.occasion or ""),
+            name_of(status.occasion or ""),
             str(status.planned),
             str(status.done),
             str(status.failed),
             _state(status),
         )
-    return table
+        for status in statuses
+    ]
+    return FittingTable(columns, rows, _REMEDY)
 
 
 def status_table(status: ExperimentStatus) -> Table:
     """What there is to say of one experiment as a whole, a line each."""
     table = Table(box=None, pad_edge=False, show_header=False)
     table.add_column(style="bold", no_wrap=True)
-    table.add_column()
+    table.add_column(overflow="fold")
     for name, value in (
         ("experiment", status.experiment_id),
         ("name", excerpt(status.name or "")),
@@ -89,32 +101,41 @@ def _spent(spending: SpendingFigures) -> str:
     return f"{dollars(spent)}{cap}{besides}"
 
 
-def models_table(models: Sequence[ModelProgress]) -> Table:
+def models_table(models: Sequence[ModelProgress]) -> FittingTable:
     """A row a model; costs and reasons of failure where there are any."""
-    table = _table("model", counts=("planned", "done", "failed"))
     costs = any(model.total_cost_usd is not None for model in models)
-    if costs:
-        table.add_column("cost", justify="right", no_wrap=True)
+    simulated = any(map(_is_simulated, models))
     failures = any(model.failures for model in models)
-    if failures:
-        table.add_column("failed for")
-    for model in models:
-        table.add_row(
-            _name(model),
+    columns = (
+        Column("model", "left", is_name=True),
+        *([Column("kind", "left", drop=1)] if simulated else []),
+        Column("planned", drop=2),
+        Column("done"),
+        Column("failed"),
+        *([Column("cost", drop=1)] if costs else []),
+        *([Column("failed for", "left", folds=True)] if failures else []),
+    )
+    rows: list[tuple[str | Text, ...]] = [
+        (
+            name_of(model.model_id),
+            *([Text(_kind(model), style="dim italic")] if simulated else []),
             str(model.planned),
             str(model.done),
             str(model.failed),
             *([cost(model.total_cost_usd, model.cost_known)] if costs else []),
             *([_reasons(model.failures)] if failures else []),
         )
-    return table
+        for model in models
+    ]
+    return FittingTable(columns, rows, _REMEDY)
 
 
-def _name(model: ModelProgress) -> Text:
-    name = Text(excerpt(model.model_id))
-    if model.total_cost_usd is not None and model.kind == "reference":
-        name.append("  simulated cost", style="dim italic")
-    return name
+def _is_simulated(model: ModelProgress) -> bool:
+    return model.total_cost_usd is not None and model.kind == "reference"
+
+
+def _kind(model: ModelProgress) -> str:
+    return "simulated cost" if _is_simulated(model) else ""
 
 
 def _reasons(failures: Mapping[str, int]) -> str:
@@ -141,30 +162,33 @@ def _listed(heading: str, lines: Sequence[str]) -> list[Text]:
     return [Text(), Text(heading, style="bold"), *map(Text, lines)] if lines else []
 
 
-def pending_table(runs: Iterable[PendingRun]) -> Table:
+def pending_table(runs: Iterable[PendingRun]) -> FittingTable:
     """A row a run that is not done."""
-    table = _table("model", "scenario", counts=("repeat",))
-    table.add_column("run", no_wrap=True)
-    table.add_column("waits for", no_wrap=True)
-    for run in runs:
-        turn = f" {run.turns_answered + 1} of {run.turns}" if run.turns > 1 else ""
-        table.add_row(
-            excerpt(run.model_id),
-            excerpt(run.scenario_id),
+    columns = (
+        Column("model", "left", is_name=True),
+        Column("scenario", "left", is_name=True),
+        Column("repeat", drop=2),
+        Column("run", "left", drop=1, is_name=True),
+        Column("waits for", "left"),
+    )
+    rows: list[tuple[str | Text, ...]] = [
+        (
+            name_of(run.model_id),
+            name_of(run.scenario_id),
             str(run.repeat),
             run.run_id,
-            f"{run.waits_for}{turn if run.waits_for == WaitsFor.RESPONSE else ''}",
+            f"{run.waits_for}{_turn(run)}",
         )
-    return table
+        for run in runs
+    ]
+    return FittingTable(columns, rows, _REMEDY)
 
 
-def _table(*names: str, counts: Iterable[str]) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for name in names:
-        table.add_column(name, no_wrap=name == "experiment", overflow="fold")
-    for count in counts:
-        table.add_column(count, justify="right")
-    return table
+def _turn(run: PendingRun) -> str:
+    """Which turn of a dialogue is to be answered."""
+    if run.turns == 1 or run.waits_for != WaitsFor.RESPONSE:
+        return ""
+    return f" {run.turns_answered + 1} of {run.turns}"
 
 
 def _state(status: ExperimentStatus) -> Text:

@@ -6,22 +6,19 @@ import asyncio
 import base64
 import json
 import sys
-from collections.abc import AsyncIterator, Callable, Collection, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, TypeVar
 
 import click
-from rich.table import Table
-from rich.text import Text
 
 from socratic_bench.consuming.queues import BROADCASTS, WORK_QUEUES
 from socratic_bench.ports.broker import Broker, DeadLetter
-from socratic_cli.display.terminal import excerpt, say, standard_output
+from socratic_cli.display.terminal import say, standard_output
 from socratic_cli.options.broker import broker_option, opened_broker
+from socratic_cli.tables.dead_letters import dead_letters_table
 
 QUEUES = tuple(queue.name for queue in WORK_QUEUES)
-REASON_SHOWN = 300
-"""Characters of a reason in a table; `--json` has all of it."""
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -63,7 +60,7 @@ def list_(queue: str | None, broker_url: str | None, limit: int, as_json: bool) 
         for letter in letters:
             click.echo(json.dumps(_as_json(letter)))
     elif letters:
-        standard_output().print(_table(letters))
+        standard_output().print(dead_letters_table(letters))
     for name, dead in found.items():
         if len(dead) > limit:
             say(f"{name}: more than {limit} dead letters, of which the oldest {limit} are listed.")
@@ -158,25 +155,6 @@ async def _purge(broker_url: str | None, queue: str) -> tuple[Sequence[str], int
 
 def _counted(letters: int) -> str:
     return "1 dead letter" if letters == 1 else f"{letters} dead letters"
-
-
-def _table(letters: Iterable[DeadLetter]) -> Table:
-    """What stands in a message was written by anybody: it is shown as text, on one line each."""
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for heading in ("queue", "message id", "group"):
-        table.add_column(heading, overflow="fold")
-    table.add_column("attempts", justify="right")
-    table.add_column("reason", overflow="fold")
-    for letter in letters:
-        message = letter.message
-        table.add_row(
-            letter.queue,
-            Text(excerpt(message.id, 120)),
-            Text(excerpt(message.group, 80)),
-            str(letter.attempts),
-            Text(excerpt(letter.reason, REASON_SHOWN)),
-        )
-    return table
 
 
 def _as_json(letter: DeadLetter) -> dict[str, object]:
