@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 import aio_pika
 
-from socratic_bench.adapters.rabbitmq import topology
+from socratic_bench.adapters.rabbitmq.declaring import topology
 from socratic_bench.consuming.queues import (
     CURATOR_RESPONSE_SCORED,
     CURATOR_RUN_FAILED,

@@ -10,9 +10,9 @@ import pytest
 from yarl import URL
 
 from socratic_bench.adapters.rabbitmq import listener as listening
-from socratic_bench.adapters.rabbitmq import topology, watch
 from socratic_bench.adapters.rabbitmq.broker import RabbitMQBroker
-from socratic_bench.adapters.rabbitmq.reconnecting import connect
+from socratic_bench.adapters.rabbitmq.connecting.reconnecting import connect
+from socratic_bench.adapters.rabbitmq.declaring import topology, watch
 from socratic_bench.ports.broker import Consumer, WorkQueue
 from tests.contract.broker.traffic import Traffic, ids, message, new_queue
 from tests.integration.rabbitmq.conftest import stranger

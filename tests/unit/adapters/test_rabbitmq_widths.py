@@ -1,6 +1,6 @@
 """What the consumer keeps of each queue's width."""
 
-from socratic_bench.adapters.rabbitmq.widths import Widths
+from socratic_bench.adapters.rabbitmq.consuming.widths import Widths
 
 
 def test_a_queue_that_is_consumed_no_more_leaves_nothing_behind():

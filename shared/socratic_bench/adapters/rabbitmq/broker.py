@@ -12,17 +12,26 @@ from typing import Final
 
 from aio_pika.abc import AbstractChannel
 
-from socratic_bench.adapters.rabbitmq import health, inspection, topology
-from socratic_bench.adapters.rabbitmq.consumer import HOLD_SECONDS, RabbitMQConsumer
+from socratic_bench.adapters.rabbitmq import inspection
+from socratic_bench.adapters.rabbitmq.connecting import health
+from socratic_bench.adapters.rabbitmq.connecting.reconnecting import (
+    ReconnectingConnection,
+    namespace_of,
+)
+from socratic_bench.adapters.rabbitmq.consuming.consumer import HOLD_SECONDS, RabbitMQConsumer
 from socratic_bench.adapters.rabbitmq.dead_letters import DeadLetters
-from socratic_bench.adapters.rabbitmq.declaring import Declared, declare_events, declare_queue
-from socratic_bench.adapters.rabbitmq.group_queues import GroupQueues
+from socratic_bench.adapters.rabbitmq.declaring import topology
+from socratic_bench.adapters.rabbitmq.declaring.declared import (
+    Declared,
+    declare_events,
+    declare_queue,
+)
+from socratic_bench.adapters.rabbitmq.declaring.group_queues import GroupQueues
+from socratic_bench.adapters.rabbitmq.declaring.watch import Watch
 from socratic_bench.adapters.rabbitmq.listener import RabbitMQListener
-from socratic_bench.adapters.rabbitmq.publisher import Outgoing, Publisher
-from socratic_bench.adapters.rabbitmq.reconnecting import ReconnectingConnection, namespace_of
-from socratic_bench.adapters.rabbitmq.routing import Routing
-from socratic_bench.adapters.rabbitmq.watch import Watch
-from socratic_bench.adapters.rabbitmq.wire import batches, to_amqp
+from socratic_bench.adapters.rabbitmq.publishing.publisher import Outgoing, Publisher
+from socratic_bench.adapters.rabbitmq.publishing.routing import Routing
+from socratic_bench.adapters.rabbitmq.publishing.wire import batches, to_amqp
 from socratic_bench.errors import BrokerClosed, BrokerError, UnroutableMessage
 from socratic_bench.events.message import Message
 from socratic_bench.ports.broker import DeadLetter, WorkQueue

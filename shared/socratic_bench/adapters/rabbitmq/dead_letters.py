@@ -9,11 +9,11 @@ from typing import Final
 
 from aio_pika.abc import AbstractChannel, AbstractIncomingMessage
 
-from socratic_bench.adapters.rabbitmq import topology
-from socratic_bench.adapters.rabbitmq.reconnecting import ReconnectingConnection
-from socratic_bench.adapters.rabbitmq.routing import Routing
-from socratic_bench.adapters.rabbitmq.settling import acknowledge
-from socratic_bench.adapters.rabbitmq.wire import attempts_before, from_amqp, reason_of
+from socratic_bench.adapters.rabbitmq.connecting.reconnecting import ReconnectingConnection
+from socratic_bench.adapters.rabbitmq.consuming.settling import acknowledge
+from socratic_bench.adapters.rabbitmq.declaring import topology
+from socratic_bench.adapters.rabbitmq.publishing.routing import Routing
+from socratic_bench.adapters.rabbitmq.publishing.wire import attempts_before, from_amqp, reason_of
 from socratic_bench.ports.broker import DeadLetter, WorkQueue
 
 BACK_SECONDS: Final = 10.0

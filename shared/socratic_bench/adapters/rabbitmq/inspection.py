@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from socratic_bench.adapters.rabbitmq import health, topology
-from socratic_bench.adapters.rabbitmq.reconnecting import ReconnectingConnection
+from socratic_bench.adapters.rabbitmq.connecting import health
+from socratic_bench.adapters.rabbitmq.connecting.reconnecting import ReconnectingConnection
+from socratic_bench.adapters.rabbitmq.declaring import topology
 from socratic_bench.ports.broker import WorkQueue
 
 

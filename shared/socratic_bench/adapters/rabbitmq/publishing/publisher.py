@@ -10,8 +10,11 @@ from aio_pika import Message as AmqpMessage
 from aio_pika.abc import AbstractChannel
 from aio_pika.exceptions import ChannelNotFoundEntity, PublishError
 
-from socratic_bench.adapters.rabbitmq.connection_errors import is_connection_error
-from socratic_bench.adapters.rabbitmq.reconnecting import ReconnectingConnection, close_channel
+from socratic_bench.adapters.rabbitmq.connecting.errors import is_connection_error
+from socratic_bench.adapters.rabbitmq.connecting.reconnecting import (
+    ReconnectingConnection,
+    close_channel,
+)
 from socratic_bench.errors import BrokerUnavailable, UnroutableMessage
 
 PUBLISH_SECONDS: Final = 30.0

@@ -12,9 +12,9 @@ from aio_pika import ExchangeType
 from aio_pika.abc import AbstractChannel, AbstractConnection, AbstractExchange
 from aio_pika.exceptions import ChannelPreconditionFailed
 
-from socratic_bench.adapters.rabbitmq import topology
-from socratic_bench.adapters.rabbitmq.health import seen
-from socratic_bench.adapters.rabbitmq.reconnecting import SETTLE_SECONDS
+from socratic_bench.adapters.rabbitmq.connecting.health import seen
+from socratic_bench.adapters.rabbitmq.connecting.reconnecting import SETTLE_SECONDS
+from socratic_bench.adapters.rabbitmq.declaring import topology
 from socratic_bench.errors import BrokerError
 from socratic_bench.ports.broker import WorkQueue
 

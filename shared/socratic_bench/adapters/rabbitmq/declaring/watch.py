@@ -10,10 +10,11 @@ import structlog
 from aio_pika.abc import AbstractChannel
 from aio_pika.exceptions import ChannelNotFoundEntity
 
-from socratic_bench.adapters.rabbitmq import health, topology
-from socratic_bench.adapters.rabbitmq.consumer import RabbitMQConsumer
-from socratic_bench.adapters.rabbitmq.declaring import Declared
-from socratic_bench.adapters.rabbitmq.reconnecting import ReconnectingConnection
+from socratic_bench.adapters.rabbitmq.connecting import health
+from socratic_bench.adapters.rabbitmq.connecting.reconnecting import ReconnectingConnection
+from socratic_bench.adapters.rabbitmq.consuming.consumer import RabbitMQConsumer
+from socratic_bench.adapters.rabbitmq.declaring import topology
+from socratic_bench.adapters.rabbitmq.declaring.declared import Declared
 from socratic_bench.concurrency.cancellation import cancelled
 from socratic_bench.errors import BrokerClosed, BrokerError
 

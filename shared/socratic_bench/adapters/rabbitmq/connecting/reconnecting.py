@@ -12,7 +12,7 @@ from aio_pika import Connection
 from aio_pika.abc import AbstractChannel, AbstractConnection
 from yarl import URL
 
-from socratic_bench.adapters.rabbitmq.connection_errors import (
+from socratic_bench.adapters.rabbitmq.connecting.errors import (
     ignoring_connection_errors,
     is_connection_error,
 )

@@ -16,11 +16,14 @@ from typing import Final, NamedTuple
 from aio_pika.abc import AbstractChannel, AbstractConnection
 from aio_pika.exceptions import ChannelNotFoundEntity
 
-from socratic_bench.adapters.rabbitmq.connection_errors import (
+from socratic_bench.adapters.rabbitmq.connecting.errors import (
     ignoring_connection_errors,
     is_connection_error,
 )
-from socratic_bench.adapters.rabbitmq.reconnecting import CLOSE_SECONDS, ReconnectingConnection
+from socratic_bench.adapters.rabbitmq.connecting.reconnecting import (
+    CLOSE_SECONDS,
+    ReconnectingConnection,
+)
 
 LOOK_SECONDS: Final = 0.2
 """Seconds between two checks whether a queue still has consumers."""

@@ -15,17 +15,18 @@ from collections.abc import Mapping
 import structlog
 from aio_pika.abc import AbstractChannel, AbstractIncomingMessage
 
-from socratic_bench.adapters.rabbitmq import health, topology
-from socratic_bench.adapters.rabbitmq.connection_errors import ignoring_connection_errors
-from socratic_bench.adapters.rabbitmq.health import Seen
-from socratic_bench.adapters.rabbitmq.reconnecting import (
+from socratic_bench.adapters.rabbitmq.connecting import health
+from socratic_bench.adapters.rabbitmq.connecting.errors import ignoring_connection_errors
+from socratic_bench.adapters.rabbitmq.connecting.health import Seen
+from socratic_bench.adapters.rabbitmq.connecting.reconnecting import (
     SETTLE_SECONDS,
     ReconnectingConnection,
     lost_event,
 )
-from socratic_bench.adapters.rabbitmq.routing import Routing
-from socratic_bench.adapters.rabbitmq.settling import acknowledge
-from socratic_bench.adapters.rabbitmq.wire import attempts_before, due_of, from_amqp
+from socratic_bench.adapters.rabbitmq.consuming.settling import acknowledge
+from socratic_bench.adapters.rabbitmq.declaring import topology
+from socratic_bench.adapters.rabbitmq.publishing.routing import Routing
+from socratic_bench.adapters.rabbitmq.publishing.wire import attempts_before, due_of, from_amqp
 from socratic_bench.concurrency.cancellation import cancelled, finish_despite_cancel
 from socratic_bench.errors import BrokerClosed, BrokerError, BrokerUnavailable
 from socratic_bench.ports.broker import WorkQueue

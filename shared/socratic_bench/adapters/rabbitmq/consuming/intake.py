@@ -13,19 +13,22 @@ import structlog
 from aio_pika.abc import AbstractChannel, AbstractIncomingMessage
 from pamqp.commands import Basic
 
-from socratic_bench.adapters.rabbitmq.group_queues import GroupQueues
-from socratic_bench.adapters.rabbitmq.health import Seen
-from socratic_bench.adapters.rabbitmq.reconnecting import ReconnectingConnection, closed_event
-from socratic_bench.adapters.rabbitmq.routing import Routing
-from socratic_bench.adapters.rabbitmq.settling import acknowledge, finish, move
-from socratic_bench.adapters.rabbitmq.sources import Sources
-from socratic_bench.adapters.rabbitmq.unacked import Batch, Part, UnackedMessages
-from socratic_bench.adapters.rabbitmq.widths import (
+from socratic_bench.adapters.rabbitmq.connecting.health import Seen
+from socratic_bench.adapters.rabbitmq.connecting.reconnecting import (
+    ReconnectingConnection,
+    closed_event,
+)
+from socratic_bench.adapters.rabbitmq.consuming.settling import acknowledge, finish, move
+from socratic_bench.adapters.rabbitmq.consuming.sources import Sources
+from socratic_bench.adapters.rabbitmq.consuming.unacked import Batch, Part, UnackedMessages
+from socratic_bench.adapters.rabbitmq.consuming.widths import (
     Widths,
     batches_ahead,
     batches_ahead_of_a_group,
 )
-from socratic_bench.adapters.rabbitmq.wire import (
+from socratic_bench.adapters.rabbitmq.declaring.group_queues import GroupQueues
+from socratic_bench.adapters.rabbitmq.publishing.routing import Routing
+from socratic_bench.adapters.rabbitmq.publishing.wire import (
     attempts_before,
     deaths_of,
     from_amqp,

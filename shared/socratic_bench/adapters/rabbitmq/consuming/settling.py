@@ -9,8 +9,8 @@ from typing import Final
 
 from aio_pika.abc import AbstractIncomingMessage
 
-from socratic_bench.adapters.rabbitmq.connection_errors import is_connection_error
-from socratic_bench.adapters.rabbitmq.unacked import Batch, UnackedMessages
+from socratic_bench.adapters.rabbitmq.connecting.errors import is_connection_error
+from socratic_bench.adapters.rabbitmq.consuming.unacked import Batch, UnackedMessages
 from socratic_bench.errors import BrokerError, DeliveryLost
 
 SETTLE_SECONDS: Final = 15.0

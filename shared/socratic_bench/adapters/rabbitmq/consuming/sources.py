@@ -9,10 +9,11 @@ from typing import Final
 
 import structlog
 
-from socratic_bench.adapters.rabbitmq import health, topology
-from socratic_bench.adapters.rabbitmq.group_queues import GroupQueues
-from socratic_bench.adapters.rabbitmq.health import Seen
-from socratic_bench.adapters.rabbitmq.reconnecting import ReconnectingConnection
+from socratic_bench.adapters.rabbitmq.connecting import health
+from socratic_bench.adapters.rabbitmq.connecting.health import Seen
+from socratic_bench.adapters.rabbitmq.connecting.reconnecting import ReconnectingConnection
+from socratic_bench.adapters.rabbitmq.declaring import topology
+from socratic_bench.adapters.rabbitmq.declaring.group_queues import GroupQueues
 from socratic_bench.errors import BrokerClosed, BrokerError
 from socratic_bench.ports.broker import WorkQueue
 

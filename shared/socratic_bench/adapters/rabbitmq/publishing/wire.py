@@ -15,7 +15,7 @@ from aio_pika import DeliveryMode
 from aio_pika import Message as AmqpMessage
 from aio_pika.abc import AbstractIncomingMessage
 
-from socratic_bench.adapters.rabbitmq.topology import GROUP_HEADER
+from socratic_bench.adapters.rabbitmq.declaring.topology import GROUP_HEADER
 from socratic_bench.events.message import Message
 
 SINGLE: Final = "application/cloudevents+json"

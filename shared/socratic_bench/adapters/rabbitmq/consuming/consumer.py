@@ -6,14 +6,14 @@ import asyncio
 from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
-from socratic_bench.adapters.rabbitmq.delayed import DelayedMessages
-from socratic_bench.adapters.rabbitmq.group_queues import GroupQueues
-from socratic_bench.adapters.rabbitmq.health import Seen
-from socratic_bench.adapters.rabbitmq.intake import Intake
-from socratic_bench.adapters.rabbitmq.reconnecting import ReconnectingConnection
-from socratic_bench.adapters.rabbitmq.routing import Routing
-from socratic_bench.adapters.rabbitmq.settling import finish
-from socratic_bench.adapters.rabbitmq.unacked import Part, UnackedMessages
+from socratic_bench.adapters.rabbitmq.connecting.health import Seen
+from socratic_bench.adapters.rabbitmq.connecting.reconnecting import ReconnectingConnection
+from socratic_bench.adapters.rabbitmq.consuming.delayed import DelayedMessages
+from socratic_bench.adapters.rabbitmq.consuming.intake import Intake
+from socratic_bench.adapters.rabbitmq.consuming.settling import finish
+from socratic_bench.adapters.rabbitmq.consuming.unacked import Part, UnackedMessages
+from socratic_bench.adapters.rabbitmq.declaring.group_queues import GroupQueues
+from socratic_bench.adapters.rabbitmq.publishing.routing import Routing
 from socratic_bench.errors import (
     BrokerClosed,
     BrokerError,

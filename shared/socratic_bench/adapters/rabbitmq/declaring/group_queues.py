@@ -10,8 +10,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Collection
 
-from socratic_bench.adapters.rabbitmq.declaring import declare_group_queue
-from socratic_bench.adapters.rabbitmq.reconnecting import ReconnectingConnection
+from socratic_bench.adapters.rabbitmq.connecting.reconnecting import ReconnectingConnection
+from socratic_bench.adapters.rabbitmq.declaring.declared import declare_group_queue
 from socratic_bench.ports.broker import WorkQueue
 
 

@@ -6,10 +6,10 @@ import time
 from collections.abc import Iterable, Sequence
 from itertools import chain
 
-from socratic_bench.adapters.rabbitmq import topology
-from socratic_bench.adapters.rabbitmq.group_queues import GroupQueues
-from socratic_bench.adapters.rabbitmq.publisher import Outgoing, Publisher
-from socratic_bench.adapters.rabbitmq.wire import batches, to_amqp
+from socratic_bench.adapters.rabbitmq.declaring import topology
+from socratic_bench.adapters.rabbitmq.declaring.group_queues import GroupQueues
+from socratic_bench.adapters.rabbitmq.publishing.publisher import Outgoing, Publisher
+from socratic_bench.adapters.rabbitmq.publishing.wire import batches, to_amqp
 from socratic_bench.events.message import Message
 from socratic_bench.ports.broker import WorkQueue
 

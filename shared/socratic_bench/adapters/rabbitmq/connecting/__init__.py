@@ -1,0 +1,1 @@
+"""The connection to the server: reconnecting, its errors, and queues without a leader."""

@@ -1,0 +1,1 @@
+"""One consumer: what it receives, holds, hands out and settles."""

@@ -1,0 +1,1 @@
+"""The names of queues and exchanges, their declaration, and the watch over them."""

@@ -1,0 +1,1 @@
+"""Publishing with confirms: the wire format and the routes."""
