@@ -26,7 +26,7 @@ GOLDEN = Path(__file__).parents[1] / "golden" / "events" / "v1"
 
 PRODUCERS = {
     "run.requested": "`submit` and `run`; the curator's reconciler, for runs that got lost",
-    "response.recorded": "the runner; `submit`, for responses of another experiment; the "
+    "response.recorded": "the runner; `submit` and `run`, for stored conversations; the "
     "curator's reconciler, for stored responses without a score",
     "response.scored": "the judge",
     "run.failed": "the runner; the curator's reconciler, for stored failures",
