@@ -5,6 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from socratic_bench import score
+from socratic_bench.scoring.profile import Profile
+
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "docs" / "how-to"
 HOW_TOS = sorted(path for path in FOLDER.glob("*.md") if path.name != "README.md")
@@ -47,3 +50,15 @@ def test_every_bullet_of_the_files_begins_with_a_path(how_to):
 def test_the_list_of_how_tos_names_each_one():
     listed = re.findall(r"\]\(([\w-]+\.md)\)", (FOLDER / "README.md").read_text())
     assert sorted(listed) == [path.name for path in HOW_TOS]
+
+
+def test_the_profile_that_weighs_a_dimension_does_as_its_how_to_says():
+    text = (FOLDER / "weight-a-dimension.md").read_text()
+    [snippet] = re.findall(r"^```python\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+    names: dict[str, type[Profile]] = {}
+    exec(snippet, names)
+    profile = names["AskingV1"]()
+    told = "You should rest."  # verbosity 1 (no tokens counted), the others 0
+    weighed = score(told, output_tokens=0, dimension="ethical", profile=profile)
+    plain = score(told, output_tokens=0, dimension="student", profile=profile)
+    assert (weighed.overall, plain.overall) == (1 / 4, 1 / 3)
