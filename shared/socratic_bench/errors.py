@@ -12,7 +12,8 @@
     │   ├── MissingExtra        an optional dependency that is not installed
     │   ├── BrokenPlugin        an installed plug-in that cannot be used
     │   ├── BrokenProfile       a profile whose figures are no scores
-    │   └── UnknownExperiment   an experiment the store does not have
+    │   ├── UnknownExperiment   an experiment the store does not have
+    │   └── AmbiguousExperiment a text that could mean several experiments
     ├── ModelCallFailed         a provider did not give a response
     │   └── ModelUnusable       nor will it give any other until somebody acts
     ├── StoreError              the store did not do what was asked
@@ -87,6 +88,10 @@ class UnknownProvider(InvalidInput):
 
 class UnknownExperiment(InvalidInput):
     """An experiment the store does not have."""
+
+
+class AmbiguousExperiment(InvalidInput):
+    """A text could mean several experiments; the message names them."""
 
 
 class MissingCredential(InvalidInput):

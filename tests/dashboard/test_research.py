@@ -404,7 +404,7 @@ async def test_experiments_are_chosen_and_a_mixed_table_says_so(store: SqlStore,
 async def test_an_experiment_that_is_not_there_is_said(visit: Visit):
     page = await visit("/?experiment=exp-nowhere", quiet=False)
 
-    await page.get_by_text("there is no 'exp-nowhere'").wait_for()
+    await page.get_by_text("there is no experiment 'exp-nowhere'").wait_for()
 
 
 async def test_the_table_is_downloaded_as_csv_with_unrounded_figures(

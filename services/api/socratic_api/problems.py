@@ -13,7 +13,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from socratic_api.security_headers import HEADERS
-from socratic_bench.errors import InvalidInput, StoreError, UnknownExperiment
+from socratic_bench.errors import AmbiguousExperiment, InvalidInput, StoreError, UnknownExperiment
 
 MEDIA_TYPE = "application/problem+json"
 RETRY_SECONDS = "1"
@@ -54,6 +54,8 @@ async def on_http_error(request: Request, error: Exception) -> Response:
 
 async def on_invalid_input(_request: Request, error: Exception) -> Response:
     """What a client got wrong, in the error's own words."""
+    if isinstance(error, AmbiguousExperiment):
+        return problem(400, str(error))
     return problem(404 if isinstance(error, UnknownExperiment) else 422, str(error))
 
 

@@ -179,7 +179,7 @@ async def model_comparison(store: Store, experiment: str | None = None) -> Model
     """The leaderboard of each model's newest experiment, of one experiment, or of `all`.
 
     A table has one profile: that of the newest experiment in it; experiments under others are left
-    out, and `note` says so. Raises UnknownExperiment for an id the store does not have.
+    out, and `note` says so. Raises UnknownExperiment, AmbiguousExperiment.
     """
     return await asyncio.to_thread(_compare, await select(store, experiment))
 

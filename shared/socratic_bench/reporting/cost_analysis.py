@@ -71,8 +71,7 @@ class CostAnalysis(BaseModel):
 async def cost_analysis(store: Store, experiment: str | None = None) -> CostAnalysis:
     """What each model's newest experiment cost, one experiment, or `all`.
 
-    Selects what `model_comparison` does. Raises UnknownExperiment for an id the store does not
-    have.
+    Selects what `model_comparison` does. Raises UnknownExperiment, AmbiguousExperiment.
     """
     board = await asyncio.to_thread((await select(store, experiment)).leaderboard)
     paid, responses = Tally(), 0

@@ -10,11 +10,9 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict
 
 from socratic_bench.domain.cell import Cell, Tally
-from socratic_bench.domain.experiment_state import ExperimentState
 from socratic_bench.domain.manifest import Experiment, TutorModel
 from socratic_bench.domain.outline import ExperimentOutline
 from socratic_bench.domain.trouble import Trouble
-from socratic_bench.errors import UnknownExperiment
 from socratic_bench.ports.stores.experiments import Progress
 from socratic_bench.ports.stores.leases import Spending
 from socratic_bench.ports.stores.store import Store
@@ -22,9 +20,6 @@ from socratic_bench.reporting.comparison import ExperimentSummary
 from socratic_bench.reporting.costs import SpendingFigures, known_share, total_usd
 from socratic_bench.reporting.failures import ModelFailures, model_failures
 from socratic_bench.scoring.statuses import Status
-
-NAMED = 5
-"""Experiments that are named where a shortened id could mean any of them."""
 
 
 class State(StrEnum):
@@ -183,29 +178,3 @@ async def model_troubles(store: Store, experiment: Experiment) -> tuple[Trouble,
         if told is None or told.attempt < trouble.attempt:
             troubles[trouble.model_id] = trouble
     return tuple(troubles[model.id] for model in experiment.manifest.models if model.id in troubles)
-
-
-async def find_experiment(store: Store, experiment_id: str) -> Experiment:
-    """The experiment of this id, or of the only id that begins with it.
-
-    Raises UnknownExperiment where there is none, or none any more, or where it could be several.
-    """
-    if found := await store.experiment(experiment_id):
-        return found
-    meant = [
-        each.experiment_id
-        for each in await store.outlines()
-        if experiment_id and each.experiment_id.startswith(experiment_id)
-    ]
-    if len(meant) == 1 and (found := await store.experiment(meant[0])):
-        return found
-    if not meant and ExperimentState.DELETED in (await store.states([experiment_id])).values():
-        raise UnknownExperiment(f"experiment {experiment_id} was deleted")
-    if not meant:
-        raise UnknownExperiment(f"there is no experiment {experiment_id!r} in this store")
-    named = ", ".join(meant[:NAMED])
-    more = ", …" if len(meant) > NAMED else ""
-    raise UnknownExperiment(
-        f"{experiment_id!r} could be {len(meant)} experiments: {named}{more}; "
-        "write more of the one you mean"
-    )

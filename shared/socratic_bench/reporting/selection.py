@@ -15,13 +15,14 @@ from socratic_bench.domain.leaderboard import (
 )
 from socratic_bench.domain.manifest import Experiment
 from socratic_bench.domain.outline import ExperimentOutline
-from socratic_bench.errors import UnknownExperiment
+from socratic_bench.errors import AmbiguousExperiment, UnknownExperiment
 from socratic_bench.ports.stores.store import Store
+from socratic_bench.reporting.experiment_choice import find_experiment
 from socratic_bench.scoring.profile import CANONICAL
 from socratic_bench.scoring.profiles import known_vectors
 
 EVERY = "all"
-"""Selects every experiment at once instead of one by its id."""
+"""Selects every experiment at once instead of one."""
 
 MOST_TOGETHER: Final = 500
 """Experiments in one table at most."""
@@ -60,10 +61,10 @@ class Selection:
 
 
 async def select(store: Store, experiment: str | None) -> Selection:
-    """Each model's newest experiment, one experiment by its id, or `all`.
+    """Each model's newest experiment, one experiment as `find_experiment` finds it, or `all`.
 
     A table has one profile: that of the newest experiment in it. There are bounds to how many
-    experiments it has. Raises UnknownExperiment for an id the store does not have.
+    experiments it has. Raises UnknownExperiment, AmbiguousExperiment.
     """
     candidates = await _candidates(store, experiment)
     profile = candidates[0].profile if candidates else CANONICAL
@@ -87,13 +88,10 @@ async def select(store: Store, experiment: str | None) -> Selection:
 async def _candidates(store: Store, experiment: str | None) -> Sequence[ExperimentOutline]:
     if experiment is None or experiment == EVERY:
         return await store.outlines()
-    found = await store.experiment(experiment)
-    if found is None:
-        raise UnknownExperiment(
-            f"experiment: there is no {experiment!r} in this store; "
-            f"name one that it has, or {EVERY!r}"
-        )
-    return [ExperimentOutline.of(found)]
+    try:
+        return [ExperimentOutline.of(await find_experiment(store, experiment))]
+    except (UnknownExperiment, AmbiguousExperiment) as error:
+        raise type(error)(f"experiment: {error}") from None
 
 
 def _newest(experiments: Iterable[ExperimentOutline]) -> list[ExperimentOutline]:

@@ -49,6 +49,24 @@ async def test_an_unknown_experiment_is_404_and_named(client: httpx.AsyncClient)
     assert "exp-nowhere" in answer.json()["detail"]
 
 
+@pytest.mark.parametrize("address", [ADDRESS, "/api/cost-analysis"])
+async def test_an_experiment_is_found_by_its_occasion_and_an_ambiguous_text_is_400(
+    client: httpx.AsyncClient, store: SqlStore, address: str
+):
+    weeks = [experiment(tutors(1), occasion=occasion) for occasion in ("week 1", "week 2")]
+    for week in weeks:
+        await seed(store, week)
+
+    one = (await client.get(address, params={"experiment": "week 2"})).raise_for_status().json()
+    several = await client.get(address, params={"experiment": "exp-"})
+
+    [model] = one["models"]
+    assert model["experiment_ids"] == [weeks[1].experiment_id]
+    assert several.status_code == 400
+    assert several.headers["content-type"] == "application/problem+json"
+    assert all(week.experiment_id in several.json()["detail"] for week in weeks)
+
+
 async def test_an_overlong_experiment_id_is_refused(client: httpx.AsyncClient):
     answer = await client.get(ADDRESS, params={"experiment": "x" * 201})
 

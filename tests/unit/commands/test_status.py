@@ -316,7 +316,29 @@ def test_an_unknown_experiment_is_one_sentence_and_exit_code_2(prompt, command):
     registered(prompt, an_experiment())
     done = prompt.run(command, "exp-nowhere")
     assert (done.code, done.out) == (2, "")
-    assert done.err == "Error: there is no experiment 'exp-nowhere' in this store\n"
+    assert done.err.startswith("Error: there is no experiment 'exp-nowhere' in this store: write ")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [["status"], ["watch"], ["pause"], ["delete", "--yes"], ["leaderboard", "--experiment"]],
+)
+def test_a_text_that_could_mean_several_experiments_lists_them_with_exit_code_2(prompt, words):
+    weeks = [an_experiment(occasion=f"week {week}") for week in range(2)]
+    for week in weeks:
+        registered(prompt, week)
+    done = prompt.run(*words, "exp-")
+    assert (done.code, done.out) == (2, "")
+    assert "'exp-' could be 2 experiments: exp-" in done.err
+    assert all(week.experiment_id in done.err for week in weeks)
+
+
+def test_the_leaderboard_finds_an_experiment_by_its_occasion(prompt):
+    weeks = [an_experiment(occasion=f"week {week}") for week in range(2)]
+    for week in weeks:
+        registered(prompt, week)
+    done = prompt.run("leaderboard", "--experiment", "week 1", "--format", "json")
+    assert [each["occasion"] for each in done.json["experiments"]] == ["week 1"]
 
 
 def test_without_a_store_nothing_is_made(prompt):

@@ -1,4 +1,4 @@
-"""How far an experiment is, what it cost, when it is late, and which one a shortened id means."""
+"""How far an experiment is, what it cost, and when it is late."""
 
 from __future__ import annotations
 
@@ -11,14 +11,12 @@ from socratic_bench.domain.experiment_state import ExperimentState
 from socratic_bench.domain.manifest import Experiment
 from socratic_bench.domain.money import Price
 from socratic_bench.domain.outline import ExperimentOutline
-from socratic_bench.errors import UnknownExperiment
 from socratic_bench.ports.stores.experiments import Progress
 from socratic_bench.ports.stores.leases import Spending
 from socratic_bench.reporting.costs import SpendingFigures
 from socratic_bench.reporting.experiment_status import (
     ExperimentStatus,
     State,
-    find_experiment,
     model_progress,
 )
 from tests.contract.store.facts import (
@@ -178,27 +176,3 @@ async def test_each_failed_run_counts_under_what_it_failed_for_at_last(store):
     assert [each.failures for each in models] == [{"auth": 2, "timeout": 1}, {"overloaded": 1}]
     assert [list(each.failures) for each in models] == [["auth", "timeout"], ["overloaded"]]
     assert [each.failed for each in models] == [3, 1]
-
-
-async def test_an_id_may_be_shortened_as_long_as_only_one_begins_like_that(store):
-    weeks = [an_experiment(occasion=f"week {week}") for week in range(7)]
-    for week in weeks:
-        await store.register(week)
-    wanted = weeks[0]
-    shortest = next(
-        prefix
-        for prefix in (wanted.experiment_id[:end] for end in range(1, 21))
-        if sum(each.experiment_id.startswith(prefix) for each in weeks) == 1
-    )
-
-    assert await find_experiment(store, wanted.experiment_id) == wanted
-    assert await find_experiment(store, shortest) == wanted
-    with pytest.raises(UnknownExperiment, match=r"'exp-' could be 7 experiments: .*, …; write"):
-        await find_experiment(store, "exp-")
-
-
-@pytest.mark.parametrize("wrong", ["exp-nowhere", "", "%"])
-async def test_an_id_that_none_begins_with_is_an_error(store, wrong):
-    await store.register(PLANNED)
-    with pytest.raises(UnknownExperiment, match="there is no experiment"):
-        await find_experiment(store, wrong)

@@ -14,12 +14,13 @@ _ID_LIMIT = 200
 
 EXPERIMENT: Final = QueryParameter(
     "experiment",
-    "The id of one experiment, or `all` for every one together; "
-    "without it, each model's newest experiment.",
+    "The id of one experiment, or the start of the id, an occasion or a name that only one has; "
+    "`all` for every one together; without it, each model's newest experiment.",
     {"type": "string", "maxLength": _ID_LIMIT},
 )
 
 PROBLEMS: Final[Mapping[int, str]] = {
+    400: "Several experiments could be meant; the detail names them",
     404: "There is no such experiment",
     422: "The experiment's id is too long, or none at all",
     503: "The store does not answer",
@@ -28,7 +29,7 @@ PROBLEMS: Final[Mapping[int, str]] = {
 
 
 def chosen_experiment(request: Request) -> str | None:
-    """The id that was asked for, or `all`; None where nothing was. Raises InvalidInput."""
+    """The text that was asked for, or `all`; None where nothing was. Raises InvalidInput."""
     experiment = request.query_params.get("experiment") or None
     if experiment is not None and len(experiment) > _ID_LIMIT:
         raise InvalidInput(f"experiment: longer than {_ID_LIMIT} characters; no id is")

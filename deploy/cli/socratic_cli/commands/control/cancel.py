@@ -17,7 +17,9 @@ from socratic_cli.options.store import store_option
 def cancel(experiment: str, store_url: str) -> None:
     """Cancel an experiment: it goes no further, and its results stay.
 
-    ID may be shortened. Calls in flight finish, and what they bring is stored, scored and shown.
+    ID may be its start, an occasion or a name.
+
+    Calls in flight finish, and what they bring is stored, scored and shown.
     `socratic-bench resume ID` takes it up again all the same.
     """
     found, state = asyncio.run(change(experiment, store_url, ExperimentState.CANCELLED))

@@ -13,7 +13,7 @@ from socratic_bench.domain.experiment_state import ExperimentState
 from socratic_bench.domain.manifest import Experiment
 from socratic_bench.errors import BrokerError, StoreUnavailable
 from socratic_bench.ports.stores.store import Store
-from socratic_bench.reporting.experiment_status import find_experiment
+from socratic_bench.reporting.experiment_choice import find_experiment
 from socratic_cli.display.terminal import say
 from socratic_cli.options.broker import broker_option, opened_broker
 from socratic_cli.options.store import prepared_store, store_option
@@ -27,7 +27,9 @@ from socratic_cli.options.store import prepared_store, store_option
 def delete(experiment: str, store_url: str, broker_url: str | None, yes: bool) -> None:
     """Delete an experiment with everything that it brought, for good.
 
-    ID may be shortened. No call of it begins any more, and what calls in flight bring is not kept.
+    ID may be its start, an occasion or a name.
+
+    No call of it begins any more, and what calls in flight bring is not kept.
     Requests that wait in the queue of a model are removed with it where a broker is named and no
     other experiment needs the model. Cut off, the same command goes on.
     """

@@ -17,7 +17,9 @@ from socratic_cli.options.store import store_option
 def pause(experiment: str, store_url: str) -> None:
     """Pause an experiment: no call of it begins until it is resumed.
 
-    ID may be shortened. Calls in flight finish, and what they bring is stored, scored and shown.
+    ID may be its start, an occasion or a name.
+
+    Calls in flight finish, and what they bring is stored, scored and shown.
     """
     found, state = asyncio.run(change(experiment, store_url, ExperimentState.PAUSED))
     if state is not ExperimentState.PAUSED:

@@ -18,7 +18,9 @@ from socratic_cli.options.store import store_option
 def resume(experiment: str, store_url: str) -> None:
     """Let an experiment go on that was paused or cancelled.
 
-    ID may be shortened. Services request by themselves, within seconds, what is not done. An
+    ID may be its start, an occasion or a name.
+
+    Services request by themselves, within seconds, what is not done. An
     experiment that only `run` began goes on when `run` is typed again.
     """
     found, state = asyncio.run(change(experiment, store_url, ExperimentState.RESUMED))

@@ -6,7 +6,7 @@ import click
 
 from socratic_bench.domain.experiment_state import ExperimentState, stopped_sentence
 from socratic_bench.domain.manifest import Experiment
-from socratic_bench.reporting.experiment_status import find_experiment
+from socratic_bench.reporting.experiment_choice import find_experiment
 from socratic_cli.display.terminal import say
 from socratic_cli.options.store import prepared_store
 
@@ -14,7 +14,7 @@ from socratic_cli.options.store import prepared_store
 async def change(
     experiment_id: str, store_url: str, to: ExperimentState
 ) -> tuple[Experiment, ExperimentState]:
-    """Change the state of an experiment, whose id may be shortened; returns the one it has now."""
+    """Change the state of the experiment that is meant; returns the one it has now."""
     async with prepared_store(store_url, must_exist=True) as store:
         experiment = await find_experiment(store, experiment_id)
         return experiment, await store.change_state(experiment.experiment_id, to)

@@ -18,13 +18,13 @@ from socratic_bench.domain.trouble import Trouble
 from socratic_bench.errors import BrokerError
 from socratic_bench.ports.clock import Clock
 from socratic_bench.ports.stores.store import Store
+from socratic_bench.reporting.experiment_choice import find_experiment
 from socratic_bench.reporting.experiment_status import (
     ExperimentStatus,
     ModelProgress,
     State,
     experiment_status,
     experiment_statuses,
-    find_experiment,
     model_progress,
     model_troubles,
 )
@@ -64,9 +64,10 @@ def status(
 ) -> None:
     """Show how far experiments are, and what is not done.
 
-    Without an ID all are listed. An ID may be shortened, as long as only one begins like that. Past
-    its deadline, or out of budget, the runs that are not done are named, and the exit code is 1.
-    Dead letters are told of where a broker is named.
+    Without an ID all are listed. An ID may be its start, an occasion or a name.
+
+    Past its deadline, or out of budget, the runs that are not done are named, and the exit code is
+    1. Dead letters are told of where a broker is named.
     """
     if experiment is not None:
         outcome = asyncio.run(_one(experiment, store_url, as_json=as_json, pending=pending))

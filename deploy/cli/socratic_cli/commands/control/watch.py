@@ -26,9 +26,9 @@ from socratic_bench.ports.clock import Clock
 from socratic_bench.ports.stores.experiments import Progress
 from socratic_bench.ports.stores.store import Store
 from socratic_bench.reporting.comparison import model_comparison
+from socratic_bench.reporting.experiment_choice import find_experiment
 from socratic_bench.reporting.experiment_status import (
     experiment_status,
-    find_experiment,
     model_progress,
 )
 from socratic_bench.reporting.failures import why_unscored
@@ -57,7 +57,9 @@ STOP_SECONDS = 10.0
 def watch(experiment: str, store_url: str, broker_url: str | None, as_json: bool) -> None:
     """Follow an experiment to its end, and show the leaderboard.
 
-    ID may be shortened. Without a broker the store is looked at every second. At the deadline, or
+    ID may be its start, an occasion or a name.
+
+    Without a broker the store is looked at every second. At the deadline, or
     when the budget does not suffice for what is left, it names what is not done and ends with exit
     code 1, as it does for one that was cancelled or deleted; one that is paused is waited for.
     Ctrl-C ends the watching, not the experiment.

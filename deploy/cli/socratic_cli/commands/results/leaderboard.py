@@ -28,7 +28,8 @@ from socratic_cli.tables.leaderboard import comparison_table
 @click.option(
     "--experiment",
     metavar="ID",
-    help="One experiment, or `all`. Without it: each model's newest experiment.",
+    help="One experiment (an ID, its start, an occasion or a name), or `all`. Without it: each "
+    "model's newest experiment.",
 )
 def leaderboard(store_url: str, output: str, detail: bool, experiment: str | None) -> None:
     """Show the models, best first, with intervals and coverage."""

@@ -1,0 +1,45 @@
+"""Which experiment a person means who writes an id, the start of one, an occasion or a name."""
+
+from __future__ import annotations
+
+from socratic_bench.domain.experiment_state import ExperimentState
+from socratic_bench.domain.manifest import Experiment
+from socratic_bench.domain.outline import ExperimentOutline
+from socratic_bench.errors import AmbiguousExperiment, UnknownExperiment
+from socratic_bench.ports.stores.store import Store
+from socratic_bench.reporting.formats import moment
+
+NAMED = 5
+"""Experiments that are named where a text could mean any of them."""
+
+
+async def find_experiment(store: Store, wanted: str) -> Experiment:
+    """The experiment of this id, or the only one whose id begins so, or of this occasion or name.
+
+    A whole id always means its experiment. Raises UnknownExperiment where there is none, or none
+    any more, AmbiguousExperiment where it could be several.
+    """
+    if found := await store.experiment(wanted):
+        return found
+    meant = [each for each in await store.outlines() if _is_called(each, wanted)]
+    if len(meant) > 1:
+        named = ", ".join(
+            f"{each.experiment_id} ({moment(each.created_at)})" for each in meant[:NAMED]
+        )
+        more = ", …" if len(meant) > NAMED else ""
+        raise AmbiguousExperiment(
+            f"{wanted!r} could be {len(meant)} experiments: {named}{more}; write the id of one"
+        )
+    if meant and (found := await store.experiment(meant[0].experiment_id)):
+        return found
+    if ExperimentState.DELETED in (await store.states([wanted])).values():
+        raise UnknownExperiment(f"experiment {wanted} was deleted")
+    raise UnknownExperiment(
+        f"there is no experiment {wanted!r} in this store: "
+        "write its id, the start of the id, its occasion or its name"
+    )
+
+
+def _is_called(experiment: ExperimentOutline, text: str) -> bool:
+    begins = text and experiment.experiment_id.startswith(text)
+    return bool(begins) or text in {experiment.occasion, experiment.name}
