@@ -24,6 +24,7 @@ class Install(Protocol):
 CACHES: tuple[Callable[..., object], ...] = (
     plugins.found,
     providers._installed,
+    providers._known,
     clients._installed,
     scenario_packs.load_pack,
 )

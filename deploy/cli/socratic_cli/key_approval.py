@@ -11,6 +11,7 @@ import os
 import stat
 import sys
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -24,6 +25,8 @@ from socratic_bench.providers.endpoints import AWS, SETTING, Endpoints
 from socratic_bench.providers.registry import destination
 from socratic_bench.service_settings import load_settings
 from socratic_cli.display.terminal import say
+from socratic_cli.model_catalogue import CheckAccess
+from socratic_runner.models.registry import check_access
 from socratic_runner.settings import RunnerSettings
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
@@ -41,6 +44,28 @@ def key_of(model: TutorModel, key_variable: str | None) -> str | None:
     """The name of the key that a configuration wants to be sent; None: none, or the usual one."""
     where = destination(model)
     return AWS if where is not None and where.signed else key_variable
+
+
+def access_check(endpoints: Endpoints) -> CheckAccess:
+    """The check of whether this process, with these `endpoints`, could call a model.
+
+    It lets a key for another address pass: `with_approved_keys` asks about that once all else is
+    right.
+    """
+    return partial(_check_access, endpoints)
+
+
+def _check_access(
+    endpoints: Endpoints, model: TutorModel, base_folder: Path | None, key_variable: str | None
+) -> None:
+    where, key_name = destination(model), key_of(model, key_variable)
+    asked = [] if where is None or key_name is None else [(key_name, where.origin)]
+    check_access(
+        model,
+        base_folder=base_folder,
+        endpoints=endpoints.allowing(asked),
+        key_variable=key_variable,
+    )
 
 
 def with_approved_keys(endpoints: Endpoints, config: BenchmarkConfig) -> Endpoints:

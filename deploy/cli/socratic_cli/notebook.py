@@ -17,7 +17,7 @@ from socratic_bench.ports.stores.experiments import Progress
 from socratic_cli.embedded import Benchmark, BenchmarkResult
 from socratic_cli.execution.benchmark_run import opened_benchmark, outcome_of
 from socratic_cli.execution.run_result import RunResult, result_of
-from socratic_cli.key_approval import own_endpoints, with_approved_keys
+from socratic_cli.key_approval import access_check, own_endpoints, with_approved_keys
 from socratic_cli.model_catalogue import RegisteredModels
 from socratic_cli.options.store import DEFAULT_STORE
 
@@ -51,7 +51,7 @@ async def run(
     once everything in flight is stored.
     """
     endpoints = own_endpoints()
-    read = _read(config, RegisteredModels(endpoints))
+    read = _read(config, RegisteredModels(access_check(endpoints)))
     for unused in read.unused:
         warnings.warn(str(unused), stacklevel=2)
     endpoints = with_approved_keys(endpoints, read)

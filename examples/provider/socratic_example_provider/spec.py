@@ -27,4 +27,4 @@ def _check(model: TutorModel, _: Path | None) -> None:
     read_options(model, EchoOptions)
 
 
-ECHO: Final = ProviderSpec(EchoOptions, _check)
+ECHO: Final = ProviderSpec(EchoOptions, _check, free=True)

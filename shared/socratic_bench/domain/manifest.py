@@ -105,17 +105,6 @@ class TutorModel(BaseModel):
     def display_name(self) -> str:
         return self.name or self.id
 
-    @property
-    def is_reference(self) -> bool:
-        """Whether this is a built-in archetype and no real model."""
-        return self.provider == "reference"
-
-    @property
-    def simulated_latency_ms(self) -> int:
-        """The latency a reference tutor pretends to have; 0 for every real model."""
-        latency = self.options.get("latency_ms", 0) if self.is_reference else 0
-        return latency if isinstance(latency, int) else 0
-
     def identity(self) -> dict[str, Any]:
         """What decides about this model's responses: not its price, limits or display name."""
         prompt = {} if self.system_prompt is None else {"system_prompt": self.system_prompt}

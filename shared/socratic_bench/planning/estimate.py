@@ -14,6 +14,7 @@ from socratic_bench.domain.call_cost import (
 from socratic_bench.domain.manifest import Manifest, TutorModel
 from socratic_bench.domain.money import nanodollars
 from socratic_bench.domain.scenario import Scenario
+from socratic_bench.providers.registry import is_reference
 
 LIKELY_OUTPUT_TOKENS: Final = 165
 """Tokens of a likely answer: the mean, at four characters a token, of 215 answers that 24 models
@@ -82,7 +83,7 @@ class Estimate:
     def unpriced(self) -> tuple[TutorModel, ...]:
         """The real models without a price: what they cost is unknown."""
         return tuple(
-            each.model for each in self.models if each.cost is None and not each.model.is_reference
+            each.model for each in self.models if each.cost is None and not is_reference(each.model)
         )
 
     @property

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -35,11 +36,29 @@ def _destination(preset: Preset, model: TutorModel) -> Destination:
     return Destination(url, own=own, usual_key=preset.key_variable if own else None)
 
 
-def _spec(options: type[HttpOptions], preset: Preset) -> ProviderSpec:
-    return ProviderSpec(options, partial(_check, options, preset), partial(_destination, preset))
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenAISpec(ProviderSpec):
+    """A provider that speaks OpenAI's chat completions, by the runner's client for that."""
+
+    preset: Preset
+    """What sets it apart from the others."""
 
 
-HTTP_PROVIDERS: Final = {
-    "anthropic": _spec(AnthropicOptions, ANTHROPIC),
-    **{name: _spec(OpenAIOptions, preset) for name, preset in PRESETS.items()},
+def openai_spec(preset: Preset) -> OpenAISpec:
+    """The spec of a service that speaks OpenAI's chat completions."""
+    return OpenAISpec(
+        options=OpenAIOptions,
+        check=partial(_check, OpenAIOptions, preset),
+        destination=partial(_destination, preset),
+        preset=preset,
+    )
+
+
+HTTP_PROVIDERS: Final[dict[str, ProviderSpec]] = {
+    "anthropic": ProviderSpec(
+        AnthropicOptions,
+        partial(_check, AnthropicOptions, ANTHROPIC),
+        partial(_destination, ANTHROPIC),
+    ),
+    **{name: openai_spec(preset) for name, preset in PRESETS.items()},
 }

@@ -44,5 +44,16 @@ def _check_local(model: TutorModel, _: Path | None) -> None:
     read_options(model, LocalOptions)
 
 
-REFERENCE: Final = ProviderSpec(ReferenceOptions, _check_reference)
-LOCAL: Final = ProviderSpec(LocalOptions, _check_local)
+def _simulated_latency_ms(model: TutorModel) -> int:
+    latency = model.options.get("latency_ms", 0)
+    return latency if isinstance(latency, int) else 0
+
+
+REFERENCE: Final = ProviderSpec(
+    ReferenceOptions,
+    _check_reference,
+    free=True,
+    reference=True,
+    simulated_latency_ms=_simulated_latency_ms,
+)
+LOCAL: Final = ProviderSpec(LocalOptions, _check_local, free=True)

@@ -90,4 +90,4 @@ def _check(model: TutorModel, base_folder: Path | None) -> None:
     open_recording(model, base_folder).close()
 
 
-REPLAY: Final = ProviderSpec(ReplayOptions, _check, fingerprint=fingerprint)
+REPLAY: Final = ProviderSpec(ReplayOptions, _check, fingerprint=fingerprint, free=True)

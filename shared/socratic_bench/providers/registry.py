@@ -32,9 +32,6 @@ _BUILT_IN: Final[dict[str, ProviderSpec]] = {
     **HTTP_PROVIDERS,
 }
 
-WITHOUT_CHARGE: Final = frozenset({"local", "reference", "replay"})
-"""The providers that answer from this machine: no call to them can cost money."""
-
 
 def provider_names() -> tuple[str, ...]:
     """The names of all providers in alphabetical order; none of another distribution is loaded."""
@@ -90,12 +87,37 @@ def destination(model: TutorModel) -> Destination | None:
 
 def account_scope(model: TutorModel) -> str:
     """What the limits of an account are about: the model, where it is, and by which key."""
-    try:
-        where = destination(model)
-    except (UnknownProvider, BrokenPlugin):
-        return model.id
+    spec = _known(model.provider)
+    where = None if spec is None else spec.destination(model)
     scope = model.id if where is None else f"{model.id} at {where.url}"
     return scope if model.endpoint is None else f"{scope} as {model.endpoint}"
+
+
+def is_reference(model: TutorModel) -> bool:
+    """Whether this is an archetype and no real model; False where the provider is not installed."""
+    spec = _known(model.provider)
+    return spec is not None and spec.reference
+
+
+def is_free(model: TutorModel) -> bool:
+    """Whether no call to `model` can cost money; False where the provider is not installed."""
+    spec = _known(model.provider)
+    return spec is not None and spec.free
+
+
+def simulated_latency_ms(model: TutorModel) -> int:
+    """The latency that `model` pretends to have; 0 where the provider is not installed."""
+    spec = _known(model.provider)
+    return 0 if spec is None else spec.simulated_latency_ms(model)
+
+
+@cache
+def _known(name: str) -> ProviderSpec | None:
+    """The provider called `name`; None where a stored plan names one that cannot be loaded here."""
+    try:
+        return _BUILT_IN.get(name) or _installed(name)
+    except BrokenPlugin:
+        return None
 
 
 @cache

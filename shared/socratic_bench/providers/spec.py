@@ -38,6 +38,10 @@ def _no_file(_model: TutorModel, _base_folder: Path | None) -> str | None:
     return None
 
 
+def _no_latency(_model: TutorModel) -> int:
+    return 0
+
+
 def _no_address(_model: TutorModel) -> Destination | None:
     return None
 
@@ -58,3 +62,17 @@ class ProviderSpec:
 
     fingerprint: Callable[[TutorModel, Path | None], str | None] = _no_file
     """A hash of the files that decide about the responses; None where there are none."""
+
+    free: bool = False
+    """Whether its models answer from this machine, so that no call to them can cost money."""
+
+    reference: bool = False
+    """Whether its models are archetypes to compare with, and no real models."""
+
+    simulated_latency_ms: Callable[[TutorModel], int] = _no_latency
+    """The latency that a model pretends to have, in milliseconds; 0 for every real model."""
+
+    @property
+    def reads_files(self) -> bool:
+        """Whether responses depend on files of the machine that calls its models."""
+        return self.fingerprint is not _no_file

@@ -20,6 +20,7 @@ from socratic_bench.domain.money import NANODOLLARS_PER_DOLLAR
 from socratic_bench.domain.outline import ExperimentOutline
 from socratic_bench.domain.statistics import Estimate
 from socratic_bench.ports.stores.store import Store
+from socratic_bench.providers.registry import is_reference, simulated_latency_ms
 from socratic_bench.reporting.costs import known_share, total, total_usd
 from socratic_bench.reporting.selection import Selection, select
 from socratic_bench.scoring.profile import OVERALL
@@ -230,7 +231,7 @@ def _ranks(rows: Iterable[ModelRow]) -> list[int | None]:
     """The rank of each row, which are best first."""
     rows = list(rows)
     scored = [row for row in rows if row.standing.overall.mean is not None]
-    real = [row.model.id for row in scored if not row.model.is_reference]
+    real = [row.model.id for row in scored if not is_reference(row.model)]
     ranks = {id_: rank for rank, id_ in enumerate(real or [row.model.id for row in scored], 1)}
     return [ranks.get(row.model.id) for row in rows]
 
@@ -240,9 +241,9 @@ def _model_figures(row: ModelRow, rank: int | None, board: Leaderboard) -> Model
     return ModelFigures(
         model_id=model.id,
         model_name=model.display_name,
-        kind="reference" if model.is_reference else "model",
+        kind="reference" if is_reference(model) else "model",
         rank=rank,
-        simulated_latency_ms=model.simulated_latency_ms,
+        simulated_latency_ms=simulated_latency_ms(model),
         total_runs=standing.runs,
         planned_runs=row.planned_runs,
         overall_score=standing.overall.mean,

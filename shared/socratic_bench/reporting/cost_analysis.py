@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict
 from socratic_bench.domain.cell import Tally
 from socratic_bench.domain.leaderboard import ModelRow
 from socratic_bench.ports.stores.store import Store
+from socratic_bench.providers.registry import is_reference
 from socratic_bench.reporting.costs import known_share, total, total_usd
 from socratic_bench.reporting.selection import select
 
@@ -76,7 +77,7 @@ async def cost_analysis(store: Store, experiment: str | None = None) -> CostAnal
     board = await asyncio.to_thread((await select(store, experiment)).leaderboard)
     paid, responses = Tally(), 0
     for row in board.rows:
-        if not row.model.is_reference:
+        if not is_reference(row.model):
             paid.merge(row.consumption.cost_nanodollars)
             responses += row.standing.responses
     return CostAnalysis(
@@ -99,7 +100,7 @@ def _model_cost(row: ModelRow) -> ModelCost:
     return ModelCost(
         model_id=model.id,
         model_name=model.display_name,
-        kind="reference" if model.is_reference else "model",
+        kind="reference" if is_reference(model) else "model",
         total_cost_usd=paid,
         cost_known=known_share(cost, standing.responses),
         cost_per_run_usd=_per(paid, standing.runs),

@@ -16,6 +16,7 @@ from socratic_bench.domain.trouble import Trouble
 from socratic_bench.ports.stores.experiments import Progress
 from socratic_bench.ports.stores.leases import Spending
 from socratic_bench.ports.stores.store import Store
+from socratic_bench.providers.registry import is_reference
 from socratic_bench.reporting.comparison import ExperimentSummary
 from socratic_bench.reporting.costs import SpendingFigures, known_share, total_usd
 from socratic_bench.reporting.failures import ModelFailures, model_failures
@@ -154,7 +155,7 @@ def _model_progress(
     return ModelProgress(
         model_id=model.id,
         model_name=model.display_name,
-        kind="reference" if model.is_reference else "model",
+        kind="reference" if is_reference(model) else "model",
         planned=planned,
         done=sum(cell.runs_ended for cell in cells),
         failed=sum(cell.statuses.get(Status.ERROR, 0) for cell in cells),

@@ -39,6 +39,7 @@ def run(folder: Path, plan: str, env: dict[str, str], *options: str):
 def test_the_command_asks_the_installed_provider_the_installed_pack(installed, tmp_path):
     done = run(tmp_path, PLAN, installed)
     assert done.returncode == 0, done.stderr
+    assert "all answered by this machine: they cost nothing" in done.stderr
     result = json.loads(done.stdout)
     (row,) = result["leaderboard"]["models"]
     assert (result["done"], result["failed"], result["model_calls"]) == (4, 0, 6)

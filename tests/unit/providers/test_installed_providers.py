@@ -6,12 +6,16 @@ import sys
 import pytest
 
 from socratic_bench.domain.manifest import TutorModel
-from socratic_bench.errors import BrokenPlugin, InvalidInput, UnknownProvider
+from socratic_bench.errors import BrokenPlugin, InvalidInput, MissingCredential, UnknownProvider
 from socratic_bench.providers.registry import (
     account_scope,
     check_model,
     destination,
+    is_free,
+    is_reference,
     provider_names,
+    simulated_latency_ms,
+    spec_of,
 )
 from socratic_runner.models.registry import check_access, open_client
 
@@ -84,6 +88,58 @@ def test_a_distribution_cannot_replace_a_built_in_provider(install):
     check_model(model)
     check_access(model)
     assert provider_names().count("reference") == 1
+
+
+OPENAI = """
+from socratic_bench.providers.http_providers import openai_spec
+from socratic_bench.providers.presets import Preset
+
+SPEC = openai_spec(Preset("https://llm.example.org/v1", "EXAMPLE_KEY"))
+"""
+
+
+async def test_a_service_of_openais_format_needs_a_preset_alone(install, monkeypatch):
+    monkeypatch.setenv("EXAMPLE_KEY", "a-key")
+    client = "socratic_runner.models.openai_compatible"
+    install("spec_dist", SPECS, "echo", "openai_like:SPEC", {"openai_like.py": OPENAI})
+    install("client_dist", CLIENTS, "echo", client, {})
+    await open_client(MODEL).close()
+    monkeypatch.delenv("EXAMPLE_KEY")
+    with pytest.raises(MissingCredential, match="EXAMPLE_KEY"):
+        check_access(MODEL)
+
+
+FACTS = SPEC.replace(
+    "and None)",
+    "and None, free=True, reference=True, simulated_latency_ms=lambda model: 7)",
+)
+
+
+def test_what_the_spec_says_of_its_models_is_known_wherever_they_are_shown(install):
+    assert (is_free(MODEL), is_reference(MODEL), simulated_latency_ms(MODEL)) == (False, False, 0)
+    install("spec_dist", SPECS, "echo", "echo_spec:SPEC", {"echo_spec.py": FACTS})
+    assert (is_free(MODEL), is_reference(MODEL), simulated_latency_ms(MODEL)) == (True, True, 7)
+
+
+def test_stored_models_of_a_broken_provider_can_still_be_shown(install):
+    install("spec_dist", SPECS, "echo", "absent:SPEC", {})
+    assert (is_free(MODEL), is_reference(MODEL), simulated_latency_ms(MODEL)) == (False, False, 0)
+
+
+@pytest.mark.parametrize(
+    ("model_id", "facts"),
+    [
+        ("reference/socratic", (True, True, 20, False)),
+        ("local/smollm2", (True, False, 0, False)),
+        ("replay/file.jsonl", (True, False, 0, True)),
+        ("ollama/llama3", (False, False, 0, False)),
+        ("bedrock/amazon.nova-lite-v1:0", (False, False, 0, False)),
+    ],
+)
+def test_the_facts_of_built_in_providers(model_id, facts):
+    model = TutorModel(id=model_id, options={"latency_ms": 20})
+    found = (is_free(model), is_reference(model), simulated_latency_ms(model))
+    assert (*found, spec_of(model).reads_files) == facts
 
 
 WITHOUT_METADATA = """

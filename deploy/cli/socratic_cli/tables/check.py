@@ -12,6 +12,7 @@ from rich.text import Text
 from socratic_bench.domain.response import Response, Usage
 from socratic_bench.domain.trouble import about, one_line
 from socratic_bench.errors import ModelCallFailed
+from socratic_bench.providers.registry import is_reference
 from socratic_bench.reporting.costs import usd
 from socratic_bench.reporting.formats import MISSING, dollars
 from socratic_bench.scoring.statuses import Status
@@ -48,7 +49,7 @@ class Row:
     @property
     def simulated(self) -> bool:
         """Whether what it cost is not real."""
-        return self.checked.model.is_reference
+        return is_reference(self.checked.model)
 
     @property
     def response(self) -> Response | None:

@@ -9,7 +9,7 @@ from rich.text import Text
 
 from socratic_bench.domain.manifest import TutorModel
 from socratic_bench.planning.estimate import Estimate, ModelEstimate, Range
-from socratic_bench.providers.registry import WITHOUT_CHARGE
+from socratic_bench.providers.registry import is_free, is_reference
 from socratic_bench.reporting.costs import usd
 from socratic_bench.reporting.formats import MISSING, dollars
 from socratic_cli.display.terminal import excerpt, name_of
@@ -27,7 +27,7 @@ _WHAT_FIGURES_MEAN = (
 
 def estimate_table(estimate: Estimate) -> RenderableType:
     """A row a model, the total, and what it means for the budget."""
-    kinds = any(each.model.is_reference for each in estimate.models)
+    kinds = any(is_reference(each.model) for each in estimate.models)
     columns = (
         Column("model", "left", is_name=True),
         *([Column("kind", "left", drop=4)] if kinds else []),
@@ -50,7 +50,7 @@ def estimate_table(estimate: Estimate) -> RenderableType:
 
 def _names(model: TutorModel, *, kinds: bool) -> list[str | Text]:
     """The name, with the kind where the table has a column of it."""
-    kind = Text("reference" if model.is_reference else "", style="dim italic")
+    kind = Text("reference" if is_reference(model) else "", style="dim italic")
     return [name_of(model.display_name), *([kind] if kinds else [])]
 
 
@@ -90,7 +90,7 @@ def _total_costs(estimate: Estimate) -> tuple[str, str]:
 
 def _legend(estimate: Estimate) -> list[str]:
     lines = ["", _WHAT_FIGURES_MEAN]
-    if any(each.model.is_reference for each in estimate.models):
+    if any(is_reference(each.model) for each in estimate.models):
         lines.append("reference: a built-in archetype, not a real model; its price is simulated.")
     if estimate.unpriced:
         lines.append(_on_unpriced(estimate.unpriced, estimate.cost))
@@ -148,9 +148,9 @@ def _paid_then(nanodollars: int) -> str:
 def _price_of_new(estimate: Estimate) -> str:
     calls = "1 call" if estimate.calls == 1 else f"{estimate.calls:,} calls"
     to_ask = [each for each in estimate.models if each.calls]
-    if all(each.model.is_reference for each in to_ask):
+    if all(is_reference(each.model) for each in to_ask):
         return f" ({calls}, of built-in tutors: they cost nothing)"
-    if all(each.model.provider in WITHOUT_CHARGE for each in to_ask):
+    if all(is_free(each.model) for each in to_ask):
         return f" ({calls}, all answered by this machine: they cost nothing)"
     if estimate.cost is None:
         return f" ({calls}, at an unknown price)"
@@ -172,7 +172,7 @@ def estimate_as_json(prospect: Prospect) -> dict[str, Any]:
             {
                 "model_id": each.model.id,
                 "model_name": each.model.display_name,
-                "kind": "reference" if each.model.is_reference else "model",
+                "kind": "reference" if is_reference(each.model) else "model",
                 "runs": each.runs,
                 "calls": each.calls,
                 **_json_figures(each.input_tokens, each.output_tokens, each.cost),

@@ -7,13 +7,15 @@ model's base_url; `openai-compatible/NAME` goes to its base_url, which it has to
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 from socratic_bench.domain.manifest import TutorModel
 from socratic_bench.ports.models import ModelClient, Question
 from socratic_bench.providers.http_options import OpenAIOptions
+from socratic_bench.providers.http_providers import OpenAISpec
 from socratic_bench.providers.options import read_options
-from socratic_bench.providers.presets import PRESETS, Preset
+from socratic_bench.providers.presets import Preset
+from socratic_bench.providers.registry import spec_of
 from socratic_runner.models.access import Access
 from socratic_runner.models.chat import chat, system_message
 from socratic_runner.models.http.client import Wire, open_connection, require_key
@@ -29,10 +31,11 @@ def check_access(model: TutorModel, access: Access) -> None:
 def open_client(model: TutorModel, access: Access) -> ModelClient:
     """A client for `model`; it connects when it is first asked."""
     options = read_options(model, OpenAIOptions)
+    preset = cast("OpenAISpec", spec_of(model)).preset
     wire = Wire(
         path="/chat/completions",
         headers=_headers,
-        body=partial(_body, options.name_at_service(model), PRESETS[model.provider], options),
+        body=partial(_body, options.name_at_service(model), preset, options),
         reading=OpenAIReading,
         streamed=options.stream,
     )

@@ -10,14 +10,14 @@ from socratic_bench.errors import InvalidInput
 from socratic_bench.planning.config import BenchmarkConfig, read_config
 from socratic_cli.commands.benchmark.run import execute
 from socratic_cli.display.terminal import say
-from socratic_cli.key_approval import own_endpoints
+from socratic_cli.key_approval import access_check, own_endpoints
 from socratic_cli.model_catalogue import RegisteredModels
 from socratic_cli.options.store import store_option
 
 
 def _config(name: str) -> BenchmarkConfig:
     with resources.as_file(resources.files("socratic_cli.configs") / name) as path:
-        return read_config(path, RegisteredModels(own_endpoints()))
+        return read_config(path, RegisteredModels(access_check(own_endpoints())))
 
 
 @click.command()

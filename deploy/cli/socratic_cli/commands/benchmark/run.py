@@ -33,7 +33,7 @@ from socratic_cli.execution.benchmark_run import (
 )
 from socratic_cli.execution.interrupts import stopped_by_interrupt
 from socratic_cli.execution.prospect import Prospect, fresh_option, look_into
-from socratic_cli.key_approval import own_endpoints, with_approved_keys
+from socratic_cli.key_approval import access_check, own_endpoints, with_approved_keys
 from socratic_cli.model_catalogue import RegisteredModels
 from socratic_cli.options.store import (
     database_file,
@@ -89,7 +89,7 @@ def run(
     """
     if only_check and only_estimate:
         raise click.UsageError("--estimate calls nobody, --check does: take one of them")
-    models = RegisteredModels(None if only_estimate else own_endpoints())
+    models = RegisteredModels(None if only_estimate else access_check(own_endpoints()))
     benchmark_config = read_config(config, models)
     for unused in benchmark_config.unused:
         say(f"Note: {unused}")

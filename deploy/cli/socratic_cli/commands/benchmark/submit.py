@@ -22,6 +22,7 @@ from socratic_bench.events.run_requested import RunRequested
 from socratic_bench.planning.config import BenchmarkConfig, read_config
 from socratic_bench.planning.plan import PlanCounts, publish_plan
 from socratic_bench.ports.broker import Broker
+from socratic_bench.providers.registry import spec_of
 from socratic_bench.reporting.formats import moment
 from socratic_cli.commands.benchmark.endpoints_to_list import endpoints_to_list
 from socratic_cli.display.terminal import say, standard_error
@@ -81,7 +82,7 @@ def _notes(config: BenchmarkConfig, store_url: str) -> list[str]:
             f"{store_url} is a file: this works only if all services run on this machine "
             "and use the same file"
         )
-    if any(model.provider == "replay" for model in config.manifest.models):
+    if any(spec_of(model).reads_files for model in config.manifest.models):
         notes.append(
             "recordings are not sent along: the runner reads them from its own folder, which "
             "SOCRATIC_RUNNER_FOLDER names"
