@@ -51,18 +51,39 @@ def shown_address(store_url: str) -> str:
 
 @asynccontextmanager
 async def prepared_store(store_url: str, *, must_exist: bool = False) -> AsyncIterator[Store]:
-    """The store at an address, ready for use, and closed in the end.
+    """The store at an address, its schema brought up to date, and closed in the end.
 
     With `must_exist`, raises InvalidSettings where there is no database file yet.
     """
-    file = database_file(store_url)
-    if must_exist and file is not None and not file.exists():
-        raise InvalidSettings(
-            f"there are no results at {file}: run a benchmark first, or name its store with --store"
-        )
+    if must_exist:
+        _require_file(store_url)
     store = open_store(store_url)
     try:
         await store.prepare()
         yield store
     finally:
         await store.close()
+
+
+@asynccontextmanager
+async def readable_store(store_url: str) -> AsyncIterator[Store]:
+    """The store at an address for a command that only reads: its schema stays as it is.
+
+    Raises InvalidSettings where there is no database file, StoreBroken where this version cannot
+    read the schema.
+    """
+    _require_file(store_url)
+    store = open_store(store_url)
+    try:
+        await store.check_readable()
+        yield store
+    finally:
+        await store.close()
+
+
+def _require_file(store_url: str) -> None:
+    file = database_file(store_url)
+    if file is not None and not file.exists():
+        raise InvalidSettings(
+            f"there are no results at {file}: run a benchmark first, or name its store with --store"
+        )

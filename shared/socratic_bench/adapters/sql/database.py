@@ -11,7 +11,12 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from socratic_bench.adapters.sql.backend import Backend
 from socratic_bench.adapters.sql.dialect import Dialect
-from socratic_bench.adapters.sql.migrations.upgrade import upgrade
+from socratic_bench.adapters.sql.migrations.reading import (
+    OLDEST_READER,
+    REVISION,
+    refuse_unreadable,
+)
+from socratic_bench.adapters.sql.migrations.upgrade import HEAD, upgrade
 from socratic_bench.adapters.sql.transactions import (
     WAIT_SECONDS,
     Connections,
@@ -19,7 +24,7 @@ from socratic_bench.adapters.sql.transactions import (
 )
 from socratic_bench.concurrency.cancellation import finish_despite_cancel
 from socratic_bench.concurrency.deadlines import wait_at_most
-from socratic_bench.errors import StoreError
+from socratic_bench.errors import StoreBroken, StoreError
 
 
 class Database:
@@ -52,6 +57,26 @@ class Database:
         """
         with self._in_use_by_one():
             await finish_despite_cancel(asyncio.to_thread(self._prepare))
+
+    async def check_readable(self) -> None:
+        """Make sure that this version can read the schema as it is. Raises StoreBroken if not."""
+        async with self.read() as transaction:
+            rows = await transaction.execute(REVISION)
+        if not rows:
+            raise StoreBroken(f"{self.name}: nothing was ever stored here")
+        revision = str(rows[0][0])
+        if revision != HEAD:
+            oldest = await self._oldest_reader() if revision > HEAD else None
+            refuse_unreadable(self.name, revision, oldest)
+
+    async def _oldest_reader(self) -> str | None:
+        """The oldest version that may use the database; None where it does not say."""
+        try:
+            async with self.read() as transaction:
+                rows = await transaction.execute(OLDEST_READER)
+        except StoreBroken:
+            return None  # there is no such table
+        return str(rows[0][0]) if rows else None
 
     @asynccontextmanager
     async def write(self) -> AsyncIterator[Transaction]:

@@ -37,6 +37,9 @@ class SqlStore(SqlExperiments, SqlResponses, SqlLeases, SqlSharedLimits, SqlAggr
     async def prepare(self) -> None:
         await self._database.prepare()
 
+    async def check_readable(self) -> None:
+        await self._database.check_readable()
+
     async def ping(self) -> None:
         async with self._database.read() as transaction:
             await transaction.execute(_ONE)

@@ -32,6 +32,14 @@ class Store(Experiments, Responses, Leases, SharedLimits, Aggregates, Protocol):
         """Bring the schema up to date, once however many processes do it at the same time."""
         ...
 
+    async def check_readable(self) -> None:
+        """Make sure that this version can read what is stored, and change nothing.
+
+        Whoever only reads calls it in place of `prepare`. Raises StoreBroken where the schema is
+        too old or too new for this version, or nothing was ever stored.
+        """
+        ...
+
     async def ping(self) -> None:
         """Ask the store for an answer of no size. Raises StoreUnavailable where none comes."""
         ...

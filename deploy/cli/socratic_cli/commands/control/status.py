@@ -31,7 +31,7 @@ from socratic_bench.reporting.experiment_status import (
 from socratic_bench.reporting.pending import PendingRun, WaitsFor, pending_runs
 from socratic_cli.display.terminal import say, standard_output
 from socratic_cli.options.broker import broker_option, opened_broker
-from socratic_cli.options.store import prepared_store, store_option
+from socratic_cli.options.store import readable_store, store_option
 from socratic_cli.tables.status import (
     experiments_table,
     failure_lines,
@@ -104,12 +104,12 @@ async def _tell_of_dead_letters(broker_url: str | None) -> None:
 
 async def _every(store_url: str) -> Sequence[ExperimentStatus]:
     now = SystemClock().now()
-    async with prepared_store(store_url, must_exist=True) as store:
+    async with readable_store(store_url) as store:
         return await experiment_statuses(store, await store.outlines(), now)
 
 
 async def _one(experiment_id: str, store_url: str, *, as_json: bool, pending: bool) -> int:
-    async with prepared_store(store_url, must_exist=True) as store:
+    async with readable_store(store_url) as store:
         experiment = await find_experiment(store, experiment_id)
         return await show_status(
             store, experiment, SystemClock(), as_json=as_json, name_pending=pending

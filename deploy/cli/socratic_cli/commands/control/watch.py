@@ -37,7 +37,7 @@ from socratic_cli.commands.results.leaderboard import show_comparison
 from socratic_cli.display.progress import ProgressDisplay
 from socratic_cli.display.terminal import how_far, say
 from socratic_cli.options.broker import broker_option, opened_broker
-from socratic_cli.options.store import prepared_store, shown_address, store_option
+from socratic_cli.options.store import readable_store, shown_address, store_option
 
 LONGEST_PAUSE = 1.0
 """Seconds between two looks at the store where nothing is heard: an announcement may be missed."""
@@ -95,7 +95,7 @@ async def _watch(
     experiment_id: str, store_url: str, broker_url: str | None, *, as_json: bool
 ) -> int:
     clock = SystemClock()
-    async with prepared_store(store_url, must_exist=True) as store:
+    async with readable_store(store_url) as store:
         experiment = await find_experiment(store, experiment_id)
         say(f"Watching {experiment.experiment_id} (Ctrl-C: it goes on unwatched)")
         async with _announcements(experiment, broker_url) as heard:

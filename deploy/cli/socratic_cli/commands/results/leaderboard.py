@@ -11,7 +11,7 @@ from socratic_bench.reporting.comparison import ModelComparison, model_compariso
 from socratic_bench.reporting.failures import why_unscored
 from socratic_bench.reporting.leaderboard_csv import comparison_csv
 from socratic_cli.display.terminal import say, standard_output
-from socratic_cli.options.store import prepared_store, store_option
+from socratic_cli.options.store import readable_store, store_option
 from socratic_cli.tables.leaderboard import comparison_table
 
 
@@ -40,7 +40,7 @@ def leaderboard(store_url: str, output: str, detail: bool, experiment: str | Non
 async def _load(
     store_url: str, experiment: str | None
 ) -> tuple[ModelComparison, Mapping[str, str]]:
-    async with prepared_store(store_url, must_exist=True) as store:
+    async with readable_store(store_url) as store:
         comparison = await model_comparison(store, experiment)
         return comparison, await why_unscored(store, comparison)
 

@@ -7,7 +7,12 @@ import asyncio
 import click
 
 from socratic_api.entrypoints.container import serve as serve_api
-from socratic_cli.options.store import prepared_store, store_option
+from socratic_cli.options.store import (
+    database_file,
+    prepared_store,
+    readable_store,
+    store_option,
+)
 
 
 @click.command()
@@ -28,5 +33,7 @@ async def _serve(store_url: str, host: str, port: int) -> None:
         shown = address.replace("//0.0.0.0:", "//127.0.0.1:").replace("//[::]:", "//[::1]:")
         click.echo(f"Dashboard: {shown}/   API: {shown}/openapi.json   (Ctrl-C stops)", err=True)
 
-    async with prepared_store(store_url) as store:
+    file = database_file(store_url)
+    is_new = file is not None and not file.exists()
+    async with prepared_store(store_url) if is_new else readable_store(store_url) as store:
         await serve_api(store, host=host, port=port, on_ready=ready)

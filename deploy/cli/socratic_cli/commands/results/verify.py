@@ -8,7 +8,7 @@ import click
 
 from socratic_bench.reporting.verification import Difference
 from socratic_bench.reporting.verification import verify as verify_experiment
-from socratic_cli.options.store import prepared_store, store_option
+from socratic_cli.options.store import readable_store, store_option
 
 SHOWN = 20
 """Differences printed in full."""
@@ -34,7 +34,7 @@ def verify(store_url: str) -> None:
 
 async def _verify(store_url: str) -> tuple[int, int, list[Difference]]:
     differences: list[Difference] = []
-    async with prepared_store(store_url, must_exist=True) as store:
+    async with readable_store(store_url) as store:
         experiments = await store.outlines()
         for experiment in experiments:
             differences += await verify_experiment(store, experiment.experiment_id)

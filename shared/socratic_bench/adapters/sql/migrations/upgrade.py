@@ -62,12 +62,17 @@ def _migrate(connection: Connection, database: str) -> None:
             if _may_be_read(connection):
                 log.info("the schema is newer", database=database, schema=revision, known=HEAD)
                 return
-            raise StoreBroken(
-                f"{database}: its schema ({revision}) is newer than this version of Socratic "
-                f"Bench, which knows {HEAD}; upgrade Socratic Bench, or use another store"
-            ) from None
+            raise newer_schema(database, revision) from None
     command.upgrade(config, HEAD)
     _say_who_may_read(connection)
+
+
+def newer_schema(database: str, revision: str) -> StoreBroken:
+    """The error for a schema that only newer versions can use."""
+    return StoreBroken(
+        f"{database}: its schema ({revision}) is newer than this version of Socratic "
+        f"Bench, which knows {HEAD}; upgrade Socratic Bench, or use another store"
+    )
 
 
 def _may_be_read(connection: Connection) -> bool:

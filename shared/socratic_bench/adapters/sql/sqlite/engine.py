@@ -6,6 +6,7 @@ read until then could be stale. The engine begins them itself, a writer's with t
 
 from __future__ import annotations
 
+import os
 import sqlite3
 import time
 from collections.abc import Callable
@@ -13,7 +14,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import URL, Connection, Engine, create_engine, event
+from sqlalchemy import URL, Connection, Engine, NullPool, create_engine, event
 
 from socratic_bench.adapters.sql.sqlite.sessions import ThreadedEngine
 
@@ -32,8 +33,36 @@ def writing_engine(path: Path) -> ThreadedEngine:
 
 
 def reading_engine(path: Path) -> ThreadedEngine:
-    """An engine whose connections see what is committed, and wait for no writer."""
-    return ThreadedEngine(_engine(path, READERS, "BEGIN", "PRAGMA query_only = ON"), READERS)
+    """An engine whose connections see what is committed, wait for no writer, and make no file."""
+    engine = _engine(
+        path,
+        READERS,
+        "BEGIN",
+        "PRAGMA query_only = ON",
+        # Whether a writer is at work is asked anew for each transaction where SQLite cannot tell.
+        keep_open=not _is_in_read_only_folder(path),
+    )
+
+    def name_file(_dialect: object, _record: object, args: list[Any], options: Any) -> None:
+        args[0] = f"{path.as_uri()}?{_reading_mode(path)}"
+        options["uri"] = True
+
+    event.listen(engine, "do_connect", name_file)
+    return ThreadedEngine(engine, READERS)
+
+
+def _reading_mode(path: Path) -> str:
+    """How SQLite opens a file to read it.
+
+    A reader of a write-ahead log takes part in its locks, which are in a file beside it. Where the
+    folder takes no file and there is no log, nobody writes: the file is read without locks.
+    """
+    has_log = path.with_name(f"{path.name}-wal").exists()
+    return "immutable=1" if _is_in_read_only_folder(path) and not has_log else "mode=rw"
+
+
+def _is_in_read_only_folder(path: Path) -> bool:
+    return path.exists() and not os.access(path.parent, os.W_OK)
 
 
 def migrate(path: Path, work: Callable[[Connection], None]) -> None:
@@ -80,11 +109,13 @@ def _writing(path: Path) -> Engine:
     )
 
 
-def _engine(path: Path, connections: int, begin: str, *pragmas: str) -> Engine:
+def _engine(
+    path: Path, connections: int, begin: str, *pragmas: str, keep_open: bool = True
+) -> Engine:
+    pool: dict[str, Any] = {"pool_size": connections, "max_overflow": 0}
     engine = create_engine(
         URL.create("sqlite", database=str(path)),
-        pool_size=connections,
-        max_overflow=0,
+        **(pool if keep_open else {"poolclass": NullPool}),
         # A transaction is committed or rolled back before its connection is returned.
         pool_reset_on_return=None,
         # They are what models and students said: nothing for an error message.

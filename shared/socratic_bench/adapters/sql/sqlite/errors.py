@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import os
 import sqlite3
 from pathlib import Path
 
@@ -65,10 +66,16 @@ def _explain_sqlite(error: sqlite3.Error, path: Path) -> StoreError:
         )
     if path.is_dir():
         return StoreBroken(f"{path}: this is a folder; name a file in it")
+    is_missing = code == sqlite3.SQLITE_CANTOPEN and _could_be_made(path)
+    if is_missing or "no such table" in str(error):
+        return StoreBroken(f"{path}: nothing was ever stored here ({error})")
     if code in _NOT_WRITABLE:
         return StoreNotWritable(f"{path}: {_NOT_WRITABLE[code]} (SQLite says: {error}, {name})")
     if code in _BROKEN:
         return StoreBroken(f"{path}: {_BROKEN[code]} (SQLite says: {error}, {name})")
-    if "no such table" in str(error):
-        return StoreBroken(f"{path}: nothing was ever stored here ({error})")
     return StoreError(f"{path}: SQLite says: {error} ({name})")
+
+
+def _could_be_made(path: Path) -> bool:
+    """Whether a reader has missed the file, in a folder that would take one."""
+    return not path.exists() and path.parent.is_dir() and os.access(path.parent, os.W_OK)
