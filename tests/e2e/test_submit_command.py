@@ -72,8 +72,10 @@ async def test_what_is_submitted_is_carried_out_by_the_services_and_watched_to_i
 
     assert watched.returncode == 0, watched.stderr
     first, second = watched.stdout.splitlines()[1:3]
-    assert (first.split()[1], first.split()[-1]) == ("reference/socratic", "45/45")
-    assert (second.split()[1], second.split()[-1]) == ("reference/lecturer", "45/45")
+    assert first.split()[1] == "reference/socratic"
+    assert "45/45" in first.split()
+    assert second.split()[1] == "reference/lecturer"
+    assert "45/45" in second.split()
     done = the_only_status(terminal)
     assert (done["state"], done["done"], done["failed"]) == ("complete", 90, 0)
     assert terminal.run("verify").returncode == 0
