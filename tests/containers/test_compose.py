@@ -6,6 +6,7 @@ CI=true too: not every machine that runs CI can start a container.
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 import secrets
@@ -19,14 +20,17 @@ from pathlib import Path
 import pytest
 
 import socratic_bench
+from socratic_bench.addresses import open_store
 from tests.containers.base_images import provide_base_images
 from tests.containers.engine import engine
 from tests.e2e.command import Terminal
+from tests.e2e.quiet_run import cells_of, cells_of_a_quiet_run
 from tests.servers.discovery import NotHere
 
 ROOT = Path(__file__).parents[2]
 COMPOSE = ("docker", "compose", "--file", "deploy/compose/compose.yaml")
 SERVICES = {"runner", "judge", "curator", "api"}
+ARCHETYPES = ("socratic", "lecturer", "hedger", "drifter", "faulty")
 CONFIG = """
 models:
   - reference/socratic
@@ -149,6 +153,28 @@ def test_a_submitted_benchmark_is_carried_out_and_shown(stack, terminal):
         ("reference/socratic", 30),
         ("reference/lecturer", 30),
     ]
+
+
+def test_25_models_in_containers_have_the_cells_of_an_embedded_run(stack, terminal, tmp_path):
+    labels = [f"reference/{archetype}@{n}" for archetype in ARCHETYPES for n in range(1, 6)]
+    config = json.dumps({"models": labels, "repeats": 3})
+    experiment_id = submitted(terminal, config)
+    watched = terminal.run("watch", experiment_id, "--json")
+    # reference/faulty fails some of its runs: they are done all the same.
+    assert json.loads(watched.stdout)["done"] == 25 * 45, watched.stderr
+
+    async def cells():
+        store = open_store(stack.addresses()["SOCRATIC_STORE_URL"])
+        try:
+            experiment = await store.experiment(experiment_id)
+            assert experiment is not None
+            return experiment, await cells_of(store, experiment_id)
+        finally:
+            await store.close()
+
+    experiment, in_containers = asyncio.run(cells())
+    assert in_containers
+    assert in_containers == asyncio.run(cells_of_a_quiet_run(experiment, tmp_path))
 
 
 @pytest.mark.parametrize(
