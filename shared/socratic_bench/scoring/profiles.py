@@ -75,4 +75,9 @@ def _made(plugin: Plugin) -> Profile:
     vectors = profile.vectors
     if not vectors or len(set(vectors)) < len(vectors) or TAKEN & set(vectors):
         raise plugin.broken(f"needs vectors of different names, none of {', '.join(sorted(TAKEN))}")
+    for dimension, weights in profile.weights.by_dimension.items():
+        if unknown := sorted(set(weights) - set(vectors)):
+            raise plugin.broken(f"weighs {', '.join(unknown)} in {dimension!r}: no vector of it")
+        if min(weights.values(), default=0) < 0 or not any(weights.values()):
+            raise plugin.broken(f"needs a positive weight in {dimension!r}, and no negative one")
     return profile

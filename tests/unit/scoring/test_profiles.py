@@ -8,10 +8,11 @@ from socratic_bench import score, score_all
 from socratic_bench.domain.cell import Cell, CellKey
 from socratic_bench.domain.response import Response
 from socratic_bench.domain.score import ScoredResponse
-from socratic_bench.errors import BrokenProfile
+from socratic_bench.errors import BrokenPlugin, BrokenProfile
 from socratic_bench.scoring.evidence import Evidence
 from socratic_bench.scoring.exchange import EarlierTurn
 from socratic_bench.scoring.profile import Weights
+from socratic_bench.scoring.profiles import profile_named
 from tests.unit.events.examples import RUN
 
 
@@ -147,3 +148,33 @@ def test_what_is_no_text_is_refused_with_what_to_pass(wrong):
 def test_a_single_text_is_no_list():
     with pytest.raises(TypeError, match="score takes a single one"):
         score_all("Why?")
+
+
+@pytest.mark.parametrize(
+    ("weights", "said"),
+    [
+        ({"brevty": 1.0}, "weighs brevty in 'ethical': no vector of it"),
+        ({"verbosity": 0.0}, "needs a positive weight in 'ethical'"),
+        ({"verbosity": 1.0, "exploratory": -1.0}, "and no negative one"),
+    ],
+)
+def test_an_installed_profile_with_useless_weights_is_refused(install, weights, said):
+    code = f"""
+from socratic_bench.scoring.profile import Weights
+from socratic_bench.scoring.socratic_v1.profile import SocraticV1
+
+class Mine(SocraticV1):
+    name = "mine"
+
+def make():
+    return Mine(Weights({{"ethical": {weights!r}}}))
+"""
+    install(
+        "mine-dist",
+        "socratic_bench.profiles",
+        "mine",
+        "mine_profile:make",
+        {"mine_profile.py": code},
+    )
+    with pytest.raises(BrokenPlugin, match=said):
+        profile_named("mine")
