@@ -1,4 +1,4 @@
-"""One question to one model: whatever comes of it is a reply or a failure with a class."""
+"""One call to one model: its outcome is a reply or a classified failure."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from socratic_runner.clients import Tutor
 log = structlog.get_logger(__name__)
 
 MOST_OVER_ESTIMATE = 10
-"""A reply that costs so many times what its call can cost at most was miscounted."""
+"""The factor by which a reply may exceed its call's maximal cost before its count is wrong."""
 
 
 async def ask(
     tutor: Tutor, question: Question, most: int, observer: CallObserver
 ) -> Reply | ModelCallFailed:
-    """What came of one call, which may cost `most` nanodollars; raises nothing of its own."""
+    """Return the outcome of one call that may cost `most` nanodollars; never raises by itself."""
     now = asyncio.get_running_loop().time
     begun_at = now()
     limit: asyncio.Timeout | None = None
@@ -59,7 +59,7 @@ def _late(tutor: Tutor) -> ModelCallFailed:
 
 
 def _failure(error: Exception, question: Question) -> ModelCallFailed:
-    """What a client raised, as a failure with a class."""
+    """Classify an error that a client raised."""
     if isinstance(error, ModelCallFailed):
         return error
     if isinstance(error, UnicodeEncodeError):
@@ -76,7 +76,7 @@ def _failure(error: Exception, question: Question) -> ModelCallFailed:
 
 
 def _checked(reply: Reply, tutor: Tutor, most: int) -> Reply | ModelCallFailed:
-    """The reply, unless its text is none or its token counts cannot be true."""
+    """Return the reply; classify it as malformed if its text or its token counts are impossible."""
     for text in (reply.text, reply.stop_reason, reply.model_version):
         (text or "").encode()
     cost = tutor.cost_nanodollars(reply.usage) if most else None
@@ -88,7 +88,7 @@ def _checked(reply: Reply, tutor: Tutor, most: int) -> Reply | ModelCallFailed:
 
 
 def _about(question: Question) -> dict[str, str | int]:
-    """What a log line about this call is found by."""
+    """The fields by which one finds log lines about this call."""
     run = question.run
     return {
         "run_id": run.run_id,

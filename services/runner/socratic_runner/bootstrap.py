@@ -1,4 +1,4 @@
-"""Where the runner's parts meet."""
+"""Wires the runner's parts together."""
 
 from __future__ import annotations
 
@@ -56,9 +56,9 @@ async def runner_worker(
     troubles: Troubles | None = None,
     watch: Watch | None = None,
 ) -> AsyncIterator[Worker]:
-    """The worker that carries out runs with `runner_dispatcher`, which says what is not here.
+    """Make the worker that carries out runs; `runner_dispatcher` explains the other parameters.
 
-    `groups` says which models' queues to consume, where a broker cannot list them.
+    `groups` lists the models whose queues to consume, for brokers that cannot list them.
     """
     intake = Intake(
         batch=settings.runner_in_flight_per_model,
@@ -97,12 +97,12 @@ async def runner_dispatcher(
     troubles: Troubles | None = None,
     watch: Watch | None = None,
 ) -> AsyncIterator[BatchDispatcher]:
-    """The dispatcher that carries out runs, with the model clients it opens.
+    """Make the dispatcher that carries out runs, with its model clients.
 
-    `owner` names this runner in leases and is unique for this process. One that is `alone` has the
-    store to itself, and with it the limits of its models; others share those through the store.
-    `troubles` is where to look which models fail; without it the log tells of them.
-    `watch` gets the limiters and the lease book at the start.
+    `owner` names this runner in leases and is unique for this process. A runner that is `alone` has
+    the store and the limits of its models to itself; others share limits through the store.
+    `troubles` collects failing models; without it the log reports them. `watch` receives the
+    limiters and the lease book at the start.
     """
     back_off = BackOff(settings.runner_first_delay, 2 * settings.runner_longest_delay)
     limiters = ConcurrencyLimiters(
@@ -167,7 +167,7 @@ def _new_retries(settings: RunnerSettings) -> Callable[[], Retries]:
 
 
 def _busy_silence(settings: RunnerSettings) -> float:
-    """Seconds that a run's tries take at a provider that is busy all the time, or BUSY_SILENCE."""
+    """Seconds that a run's tries take at a busy provider, at least BUSY_SILENCE."""
     tries = range(settings.runner_patient_attempts - 1)
     first, longest = settings.runner_first_delay, settings.runner_longest_delay
     return max(BUSY_SILENCE, sum(min(longest, first * 2.0 ** min(each, 30)) for each in tries))
@@ -177,7 +177,7 @@ def _busy_silence(settings: RunnerSettings) -> float:
 async def _shared(
     shared: SharedLimits, owner: str, limiters: ConcurrencyLimiters, *, alone: bool
 ) -> AsyncIterator[None]:
-    """Shares limits and pauses of models with other runners, where there may be any."""
+    """Share limits and pauses of models with other runners, unless this one is alone."""
     if alone:
         yield
         return

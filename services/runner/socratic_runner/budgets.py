@@ -1,4 +1,4 @@
-"""Whether a call that does not fit into its experiment's budget now may fit later."""
+"""Tells whether a call that exceeds its experiment's budget now may fit later."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from socratic_runner.last_uses import LastUses
 log = structlog.get_logger(__name__)
 
 FRESH = 0.25
-"""Seconds for which a look at what was spent serves everybody who asks."""
+"""Seconds for which one query of the spending serves all callers."""
 
 
 @dataclass(slots=True)
 class _Experiment:
-    """What is known of the spending of one."""
+    """The known spending of one experiment."""
 
     looking: asyncio.Lock = field(default_factory=asyncio.Lock)
     spending: Spending | None = None
@@ -27,7 +27,7 @@ class _Experiment:
 
 
 class Budgets:
-    """Tells calls that wait for money from those that no money will come for."""
+    """Tells calls that may get money later from calls that will not."""
 
     def __init__(self, leases: Leases) -> None:
         self._leases = leases
@@ -35,10 +35,10 @@ class Budgets:
         self._uses = LastUses[str]()
 
     async def room_may_come(self, experiment_id: str, reserve: int) -> bool:
-        """Whether a call that may cost `reserve` nanodollars may fit into the budget later.
+        """Tell whether a call that may cost `reserve` nanodollars may fit into the budget later.
 
-        Money comes back when calls in flight turn out to cost less than they may. Where none is in
-        flight none comes: the budget is then marked as exhausted.
+        Calls in flight return money if they cost less than they reserved. Without calls in flight
+        no money returns: the budget is then marked as exhausted.
         """
         if self._uses.look_is_due:
             for idle in self._uses.take_idle():
@@ -46,7 +46,7 @@ class Budgets:
         self._uses.note(experiment_id)
         experiment = self._experiments[experiment_id]
         async with experiment.looking:
-            # What was spent stays spent, so a look that is a moment old is as good as a new one.
+            # Spending only grows, so a query of a moment ago is as good as a new one.
             now = asyncio.get_running_loop().time()
             spending = experiment.spending
             if spending is None or now - experiment.seen_at > FRESH:

@@ -1,4 +1,4 @@
-"""What the runner says about calls to models to whoever counts them."""
+"""The port through which the runner reports model calls to metrics."""
 
 from __future__ import annotations
 
@@ -8,24 +8,24 @@ from socratic_bench.domain.response import Usage
 
 
 class CallObserver(Protocol):
-    """Told of every call that ended, and of models that fail. Must return at once."""
+    """Hears of every ended call and of failing models. Its methods must return at once."""
 
     def replied(
         self, model_id: str, seconds: float, usage: Usage, cost_nanodollars: int | None
     ) -> None:
-        """A call ended with a reply."""
+        """Note a call that ended with a reply."""
         ...
 
     def failed(self, model_id: str, seconds: float, kind: str) -> None:
-        """A call ended without a reply; `kind` is the class of its failure."""
+        """Note a call that ended without a reply; `kind` is the class of its failure."""
         ...
 
     def troubled(self, model_id: str, kind: str) -> None:
-        """A model of an experiment fails, with `kind` the class of its latest failure."""
+        """Note a failing model of an experiment; `kind` is the class of its latest failure."""
         ...
 
     def untroubled(self, model_id: str, kind: str) -> None:
-        """What was said by `troubled` holds no longer."""
+        """Note that a model reported by `troubled` replies again, or is out of hand."""
         ...
 
 

@@ -1,7 +1,7 @@
-"""Asking each model once, before a benchmark does: the way of a call, without a store.
+"""Calls each model once before a benchmark, on the path of a run's calls, without a store.
 
 Like a run, a check gets a permit from the model's limiter, keeps the deadline of a call, and uses
-the same client. It takes no lease, stores nothing, and tries nothing again.
+the same client. It takes no lease, stores nothing, and retries nothing.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from socratic_runner.settings import RunnerSettings
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """What came of asking one model."""
+    """The outcome of the check of one model."""
 
     model: TutorModel
     result: Response | ModelCallFailed

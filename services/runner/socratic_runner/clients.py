@@ -1,4 +1,4 @@
-"""The models a runner speaks to: one client each, opened when first needed."""
+"""The models that a runner calls: one client each, opened on first use."""
 
 from __future__ import annotations
 
@@ -23,25 +23,25 @@ from socratic_runner.limits.limiters import ConcurrencyLimiters
 log = structlog.get_logger(__name__)
 
 CLOSE_SECONDS: Final = 5.0
-"""How long the clients may take to close once nobody waits for it any more."""
+"""Seconds that closing the clients may take after the runner was cancelled."""
 
 OpenClient = Callable[[TutorModel], ModelClient]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Tutor:
-    """A model of an experiment, with its client and what its calls have to pass."""
+    """A model of an experiment, with its client, limiter and breaker."""
 
     model: TutorModel
     client: ModelClient
     limiter: ConcurrencyLimiter
-    """Shared with every other experiment that calls the same model."""
+    """Shared by all experiments that call the same model."""
 
     breaker: Breaker
 
     @property
     def refusal(self) -> ModelCallFailed | None:
-        """What a run would fail with that came now, without being called; None: it may come."""
+        """The failure of every new run of a stopped model; None while the model may be called."""
         longest = self.model.limits.run_timeout_seconds
         return self.breaker.refusal or self.limiter.refusal(longest)
 
@@ -51,7 +51,7 @@ class Tutor:
         return self.model.limits.timeout_seconds
 
     def cost_nanodollars(self, usage: Usage) -> int | None:
-        """What a call cost; None where its price or its tokens are unknown."""
+        """The cost of a call; None if its price or its tokens are unknown."""
         price, output_tokens = self.model.price, usage.output_tokens
         if price is None or output_tokens is None or usage.input_tokens is None:
             return None
@@ -59,7 +59,7 @@ class Tutor:
 
 
 class TutorPool:
-    """Opens one client per model of an experiment, and closes it once it is idle or not needed."""
+    """Opens one client per model of an experiment, and closes it when it is idle."""
 
     def __init__(
         self,
@@ -68,7 +68,7 @@ class TutorPool:
         *,
         busy_silence: float = BUSY_SILENCE,
     ) -> None:
-        """`busy_silence` is for how long a model may be busy all the time until it is stopped."""
+        """A model that only answers "busy" for `busy_silence` seconds is stopped."""
         self._open_client = open_client
         self._busy_silence = busy_silence
         self._limiters = limiters
@@ -77,16 +77,16 @@ class TutorPool:
         self._closing: set[asyncio.Task[None]] = set()
 
     def tutor(self, experiment: Experiment, model_id: str) -> Tutor:
-        """The tutor for a model of an experiment, with the price and the limits it has now.
+        """Return the tutor for a model of an experiment, with its present price and limits.
 
-        Raises InvalidInput if the model cannot be spoken to, saying why.
+        Raises InvalidInput with the reason if the model cannot be called.
         """
         key = ModelInHand(experiment.experiment_id, model_id)
         self._uses.note(key)
         model = experiment.manifest.models_by_id[model_id]
         tutor = self._tutors.get(key)
         if tutor is None or tutor.model is not model:
-            # What decides about responses is the same throughout an experiment.
+            # Everything that decides about responses stays the same within an experiment.
             client = tutor.client if tutor else self._open_client(model)
             breaker = tutor.breaker if tutor else Breaker(model.id, busy_silence=self._busy_silence)
             limiter = self._limiters.limiter_for(model, client.concurrency)
@@ -94,9 +94,9 @@ class TutorPool:
         return tutor
 
     def close_idle(self, in_use: Callable[[], Collection[ModelInHand]]) -> None:
-        """Now and then, begin to close the clients that nobody has used for long.
+        """Begin, now and then, to close clients that were idle for long.
 
-        Those of the models `in_use` are kept.
+        Clients of the models `in_use` stay open.
         """
         if not self._uses.look_is_due:
             return
@@ -107,7 +107,7 @@ class TutorPool:
                 closing.add_done_callback(self._closing.discard)
 
     async def close(self) -> None:
-        """Close every client, even where one cannot be closed, or the caller is cancelled."""
+        """Close every client, even if closing one fails or the caller is cancelled."""
         clients = [tutor.client for tutor in self._tutors.values()]
         self._tutors = {}
         await finish_despite_cancel(

@@ -1,4 +1,4 @@
-"""A run under way: what is asked next, what was answered, and what keeps it from going on."""
+"""A run under way: its next question, its replies, and the reason why it stopped."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from socratic_runner.clients import Tutor
 @dataclass(frozen=True, slots=True)
 class TurnHeldElsewhere:
     """Another runner holds the lease of a turn, or a newer one has stored a response that this
-    version cannot read; that runner will publish what follows.
+    version cannot read; that runner will publish the rest of the run.
     """
 
     reason: str
@@ -34,7 +34,7 @@ class TurnPutOff:
 
 @dataclass(frozen=True, slots=True)
 class OutOfBudget:
-    """The rest of the experiment's budget does not suffice for the call."""
+    """The rest of the experiment's budget is too small for the call."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class Stopped:
 
 @dataclass(frozen=True, slots=True)
 class NoRoomYet:
-    """Calls in flight have reserved the rest of the budget, and may cost less in the end."""
+    """Calls in flight have reserved the rest of the budget, and may return some of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,16 +72,16 @@ class Conversation:
     """When this runner made its first call, by the loop's clock."""
 
     attempts: int = 0
-    """Calls it made for the turn that is next."""
+    """The number of calls for the next turn."""
 
     failure: ModelCallFailed | None = None
-    """How a call for the turn that is next failed, if nobody has decided yet what follows."""
+    """The failure of a call for the next turn, until its consequence is decided."""
 
     last_failure: ModelCallFailed | None = None
-    """How the last call for the turn that is next failed."""
+    """The failure of the last call for the next turn."""
 
     ended_by: Ending | None = None
-    """What keeps it from going on."""
+    """The reason why the run stopped, if it did."""
 
     @property
     def manifest(self) -> Manifest:
@@ -106,7 +106,7 @@ class Conversation:
             self.called_at = now
 
     def take_failure(self) -> ModelCallFailed | None:
-        """The failure that somebody has to decide about."""
+        """The failure whose consequence is to be decided."""
         failure, self.failure = self.failure, None
         return failure
 
@@ -117,7 +117,7 @@ class Conversation:
         self.last_failure = None
 
     def question(self) -> Question:
-        """What its model is asked next."""
+        """The next question to the model."""
         run, manifest = self.run, self.experiment.manifest
         messages = manifest.scenarios_by_id[run.scenario_id].student_messages
         turn = len(self.responses) + 1
@@ -141,7 +141,7 @@ class Conversation:
         )
 
     def response(self, question: Question, reply: Reply, tutor: Tutor, now: datetime) -> Response:
-        """What is recorded of a reply."""
+        """The response to record for a reply."""
         usage = reply.usage
         turns = self.manifest.scenarios_by_id[self.run.scenario_id].turns
         return Response(

@@ -1,8 +1,8 @@
-"""One run, from its first question to its last stored response: the way of a call, top to bottom.
+"""One run, from its first question to its last stored response: the path of a call, top to bottom.
 
-The runner asks for a turn as often as that is of use. Each call gets a permit from its model's
-limiter and a lease that reserves what the call may cost. The store records the reply or failure, in
-the transaction that settles the lease, before anything else happens to it.
+The runner calls the model for a turn until it replies or retries are useless. Each call gets a
+permit from its model's limiter and a lease that reserves its maximal cost. The store records the
+reply or failure, in the transaction that settles the lease, before it is used further.
 """
 
 from __future__ import annotations
@@ -47,21 +47,21 @@ from socratic_runner.troubles import Troubles
 log = structlog.get_logger(__name__)
 
 LEASE_ID_BYTES: Final = 8
-"""Of chance, in the id of a lease: it is compared with others of the same turn only."""
+"""Random bytes in the id of a lease: ids are compared within one turn only."""
 
 BUDGET_PAUSE: Final = 0.5
-"""Seconds until a call that the budget has no room for is tried again."""
+"""Seconds before a call that exceeded the budget tries again."""
 
 HELD_PAUSE: Final = 2.0
 """Seconds between two looks at a turn that another runner holds."""
 
 HELD_LOOKS: Final = 9
-"""So many looks, and a runner that died meanwhile is known to be dead."""
+"""After so many looks, the store knows whether the other runner has died."""
 
 NotCalled = (
     TurnHeldElsewhere | TurnPutOff | OutOfBudget | Stopped | NoRoomYet | ModelCallFailed | Response
 )
-"""Why no call was made: a response may be stored already."""
+"""The reason why no call was made: a response may be stored already."""
 
 
 class Lease(NamedTuple):
@@ -69,10 +69,10 @@ class Lease(NamedTuple):
 
     key: LeaseKey
     reserve: int
-    """Nanodollars that the call may cost at most."""
+    """The maximal cost of the call, in nanodollars."""
 
     taken_at: float
-    """When the store had granted it, by the loop's clock."""
+    """When the store granted it, on the loop's clock."""
 
 
 class PreparedCall(NamedTuple):
@@ -84,7 +84,7 @@ class PreparedCall(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ConversationRunner:
-    """Carries out runs, each by itself."""
+    """Carries out runs, one conversation at a time each."""
 
     leases: LeaseBook
     stored: Responses
@@ -92,17 +92,17 @@ class ConversationRunner:
     budgets: Budgets
     clock: Clock
     new_retries: Callable[[], Retries]
-    """How often, and when, the calls for one turn are tried again."""
+    """How often, and when, the runner retries the calls for one turn."""
 
     lease_margin: float
     """Seconds that a lease lasts longer than the deadline of its call."""
 
     draining: asyncio.Event
-    """Once set, calls in flight are finished and no other is begun."""
+    """Once set, calls in flight finish and no further call begins."""
 
     observer: CallObserver
     troubles: Troubles = field(default_factory=Troubles)
-    """Told of every failed attempt, and of replies."""
+    """Hears of every failed attempt, and of replies."""
 
     async def run(
         self, tutor: Tutor, conversation: Conversation, on_turn: Callable[[], None]
@@ -122,7 +122,7 @@ class ConversationRunner:
     async def _answer(
         self, tutor: Tutor, conversation: Conversation, question: Question
     ) -> Response | Ending:
-        """The stored response of a turn; failed calls are made again as long as that is of use."""
+        """Return the stored response of a turn; repeat failed calls while that can help."""
         retries = self.new_retries()
         looks = 0
         result: Response | NotCalled | None = conversation.take_failure()
@@ -205,7 +205,7 @@ class ConversationRunner:
     async def _acquire_permit(
         self, ticket: Ticket, lease: Lease, tutor: Tutor, conversation: Conversation
     ) -> PreparedCall | NotCalled | None:
-        """Wait for the permit for as long as the lease may wait; None after that."""
+        """Wait for the permit while the lease is fresh; None afterwards."""
         left = conversation.time_left(tutor, _now())
         kept = self.lease_margin / 4 - (_now() - lease.taken_at)
         try:
@@ -222,7 +222,7 @@ class ConversationRunner:
         return tutor.breaker.admit() or PreparedCall(lease, permit)
 
     async def _take(self, tutor: Tutor, question: Question) -> Lease | NotCalled:
-        """A lease for a call, or why there is none. A cancellation gives it back."""
+        """Take a lease for a call; returns the reason if it is refused. A cancellation ends it."""
         if self.draining.is_set():
             return _put_off()
         claim = self.claim(tutor, question)
@@ -236,7 +236,7 @@ class ConversationRunner:
         return await self._not_leased(answer, claim)
 
     def claim(self, tutor: Tutor, question: Question) -> Claim:
-        """A request for the lease of a call, under a new id."""
+        """Make a request for the lease of a call, under a new id."""
         run, price = question.run, tutor.model.price
         reserve = most_a_call_costs(price, question.texts, question.parameters.max_tokens)
         key = LeaseKey(
@@ -245,7 +245,7 @@ class ConversationRunner:
         return Claim(key, tutor.deadline + self.lease_margin, reserve)
 
     async def _not_leased(self, answer: LeaseAnswer, claim: Claim) -> NotCalled:
-        """Why there is no lease."""
+        """Translate a refused lease into the reason that stops the run."""
         if answer is LeaseAnswer.ANSWERED:
             stored = await self.stored.responses([claim.lease.run_id])
             for response in stored.get(claim.lease.run_id, ()):
@@ -253,7 +253,7 @@ class ConversationRunner:
                     return response
             return TurnHeldElsewhere("this version cannot read the stored response of this turn")
         if answer is LeaseAnswer.STOPPED:
-            # Where the answer to an earlier claim was lost, the lease may be held.
+            # The store may hold this lease if its answer to an earlier claim got lost.
             await self._give_back(claim.lease)
             return Stopped()
         if answer is LeaseAnswer.OVER_BUDGET:
@@ -270,7 +270,7 @@ class ConversationRunner:
         lease: Lease,
         result: Reply | ModelCallFailed,
     ) -> Response | ModelCallFailed:
-        """Store what came of a call, and end its lease."""
+        """Store the outcome of a call, and end its lease."""
         if isinstance(result, ModelCallFailed):
             # D-072: a call that may have been billed keeps its reservation as spent.
             await self.leases.end_calls([CallEnd(lease.key, result.kind in MAY_BE_BILLED)])
@@ -284,18 +284,18 @@ class ConversationRunner:
     async def _give_back(self, lease: LeaseKey) -> None:
         """Give back a lease under which no call was made.
 
-        To the end: this process may lease the same turn again right away.
+        A cancellation waits for this: the process may lease the same turn again right away.
         """
         try:
             await finish_despite_cancel(self.leases.give_back([lease]), patience=CANCEL_PATIENCE)
         except SocraticBenchError as error:
-            # The lease ends with this process; what it reserved stays committed.
+            # The lease ends with this process; its reservation stays committed.
             log.warning("lease not given back", run_id=lease.run_id, reason=str(error))
 
     def _next_delay(
         self, tutor: Tutor, conversation: Conversation, retries: Retries, failure: ModelCallFailed
     ) -> float | None:
-        """Seconds until another try; None where that is of no use, or after the run's deadline."""
+        """Seconds until another try; None if a try is useless or past the run's deadline."""
         delay = retries.next_delay(failure)
         if delay is None:
             return None
@@ -304,7 +304,7 @@ class ConversationRunner:
         return None if left is not None and delay > left else delay
 
     async def _wait(self, seconds: float) -> None:
-        """Wait so long, or until the runner drains."""
+        """Wait for so many seconds, or until the runner drains."""
         await wait_at_most(seconds, self.draining)
 
 

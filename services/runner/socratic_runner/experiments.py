@@ -1,4 +1,4 @@
-"""The experiments whose runs come in, as the store has them."""
+"""The experiments of requested runs, as the store has them."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ from socratic_runner.last_uses import LastUses
 log = structlog.get_logger(__name__)
 
 FRESH = 30.0
-"""Seconds until an experiment is read again: its prices and limits may have been changed."""
+"""Seconds before the runner reads an experiment again: its prices and limits may have changed."""
 
 
 OPEN_FOR = 1.0
-"""Seconds for which an experiment is taken to be open. One that has been stopped meanwhile is found
-out when a lease is claimed."""
+"""Seconds for which the runner takes an experiment to be open. A claim of a lease reveals a stop
+in between."""
 
 
 @dataclass(frozen=True, slots=True)
 class NotUnderstood:
-    """An experiment that this version cannot carry out as it is meant; a newer one can."""
+    """An experiment that only a newer version can carry out faithfully."""
 
     reason: str
 
 
 class Experiments:
-    """Reads experiments from the store, and keeps them as long as runs of them come in."""
+    """Reads experiments from the store, and keeps them while their runs come in."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -40,12 +40,12 @@ class Experiments:
         self._reading = asyncio.Lock()
         self._uses = LastUses[str]()
         self._open: dict[str, float] = {}
-        """Until when each is taken to be open."""
+        """Until when the runner takes each experiment to be open."""
 
     async def stopped(self, experiment_ids: Collection[str]) -> set[str]:
-        """Those of these experiments that are paused, cancelled or deleted now.
+        """Return the experiments among these that are paused, cancelled or deleted now.
 
-        That one is stopped is never remembered: requests may come since it was resumed.
+        The runner never caches a stop: new requests may follow a resume.
         """
         now = asyncio.get_running_loop().time()
         asked = [id_ for id_ in experiment_ids if self._open.get(id_, now) <= now]
@@ -60,14 +60,14 @@ class Experiments:
     async def named(
         self, experiment_ids: Collection[str]
     ) -> Mapping[str, Experiment | NotUnderstood]:
-        """Those of these experiments that are in the store."""
+        """Return the experiments among these that the store has."""
         if self._uses.look_is_due:
             for experiment_id in self._uses.take_idle():
                 self._known.pop(experiment_id, None)
         for experiment_id in experiment_ids:
             self._uses.note(experiment_id)
             if not self._is_fresh(experiment_id):
-                # Many batches begin at once, and what one of them reads serves the others.
+                # Many batches begin at once, and one query serves them all.
                 async with self._reading:
                     if not self._is_fresh(experiment_id):
                         await self._refresh(experiment_id)
@@ -78,7 +78,7 @@ class Experiments:
         return known is not None and asyncio.get_running_loop().time() <= known[1] + FRESH
 
     async def _refresh(self, experiment_id: str) -> None:
-        """Read an experiment. One that has not changed stays the object that it was."""
+        """Read an experiment; an unchanged one stays the same object."""
         now = asyncio.get_running_loop().time()
         experiment = await self._read(experiment_id)
         if experiment is None:

@@ -1,4 +1,4 @@
-"""What follows from a failed call, by the class of its failure."""
+"""The consequences of a failed call, by the class of its failure."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Final
 from socratic_bench.errors import FailureKind
 
 BUSY: Final = frozenset({FailureKind.RATE_LIMITED, FailureKind.OVERLOADED, FailureKind.UNREACHABLE})
-"""The provider has no time for anybody: no fault of this call. It is tried again with patience."""
+"""The provider is busy, through no fault of this call. The runner retries with patience."""
 
 PASSING: Final = BUSY | {
     FailureKind.TIMEOUT,
@@ -15,7 +15,7 @@ PASSING: Final = BUSY | {
     FailureKind.MALFORMED_REPLY,
     FailureKind.UNKNOWN,
 }
-"""Another try may help."""
+"""A retry may help."""
 
 MAY_BE_BILLED: Final = frozenset(
     {
@@ -25,7 +25,7 @@ MAY_BE_BILLED: Final = frozenset(
         FailureKind.UNKNOWN,
     }
 )
-"""The model may have written something that has to be paid for. The others cost nothing."""
+"""The provider may bill output of the call. Failures of other classes cost nothing."""
 
 UNUSABLE: Final = frozenset({FailureKind.AUTH, FailureKind.BAD_REQUEST, FailureKind.NOT_FOUND})
-"""From a provider over the network: every other call to the model would fail in the same way."""
+"""Over the network, every other call to the model would fail in the same way."""

@@ -1,4 +1,4 @@
-"""What the runner does with requested runs."""
+"""Handles requested runs: carries them out and publishes their results."""
 
 from __future__ import annotations
 
@@ -46,12 +46,12 @@ from socratic_runner.troubles import model_of
 SOURCE: Final = "socratic-runner"
 
 MESSAGE_LENGTH: Final = 1_000
-"""Characters of a provider's message that are kept with a failure."""
+"""The most characters of a provider's message that a failure keeps."""
 
 STORING_SECONDS: Final = 10.0
 
 NEWER_SECONDS: Final = 60.0
-"""Seconds until a run that only a newer version can carry out is delivered again."""
+"""Seconds before the broker redelivers a run that only a newer version can carry out."""
 
 Put = Callable[[Sequence[Outcome]], None]
 
@@ -64,10 +64,10 @@ class RunInHand:
     tutor: Tutor
     conversation: Conversation
     published: int = 0
-    """How many of its responses were published since it was taken in hand."""
+    """How many of its responses this runner has published."""
 
     on_end: asyncio.Event | None = None
-    """Set at its end, if another request of the run waits for that."""
+    """Set at its end if another request of the run waits for it."""
 
     @property
     def model(self) -> ModelInHand:
@@ -76,19 +76,19 @@ class RunInHand:
 
 @dataclass(slots=True)
 class _Divided:
-    """A batch of requests, by what is to be done about them."""
+    """A batch of requests, sorted by their treatment."""
 
     settled: list[Outcome] = field(default_factory=list)
     due: list[RunInHand] = field(default_factory=list)
     joins: list[tuple[Work[RunRequested], RunInHand]] = field(default_factory=list)
-    """Requests of runs that are in hand already."""
+    """Requests of runs that this runner carries out already."""
 
     ended: list[tuple[Work[RunRequested], Conversation]] = field(default_factory=list)
-    """Runs whose model cannot be called at all."""
+    """Runs whose model cannot be called."""
 
     @property
     def models(self) -> set[ModelInHand]:
-        """The models of the runs that are in hand now."""
+        """The models of the runs in hand."""
         return {
             *(each.model for each in self.due),
             *(model_of(conversation.run) for _, conversation in self.ended),
@@ -96,14 +96,14 @@ class _Divided:
 
     @property
     def open(self) -> int:
-        """How many of them have no outcome yet."""
+        """How many requests have no outcome yet."""
         return len(self.due) + len(self.joins) + len(self.ended)
 
 
 class RunRequestedHandler:
-    """Handles `run.requested`: asks the models, stores what comes of it, publishes that.
+    """Handles `run.requested`: calls the models, stores their replies, publishes them.
 
-    Runs are settled as soon as they are done: a slow model holds up only its own.
+    Each run settles as soon as it is done: a slow model delays only its own runs.
     """
 
     def __init__(
@@ -117,7 +117,7 @@ class RunRequestedHandler:
         *,
         busy_delay: float,
     ) -> None:
-        """`busy_delay` is for how many seconds a run that another runner has is put back."""
+        """A run that another runner holds comes back after `busy_delay` seconds."""
         self._store = store
         self._experiments = experiments
         self._tutors = tutors
@@ -131,7 +131,7 @@ class RunRequestedHandler:
     async def __call__(
         self, batch: Sequence[Work[RunRequested]]
     ) -> AsyncGenerator[Sequence[Outcome], None]:
-        """Carry out a batch of runs; yields outcomes as they come."""
+        """Carry out a batch of runs; yields outcomes as soon as they are known."""
         self._tutors.close_idle(lambda: {run.model for run in self._in_hand.values()})
         divided = await self._divide(batch)
         with self._leases.in_hand(divided.models):
@@ -155,12 +155,12 @@ class RunRequestedHandler:
                     self._let_go(run)
 
     def longest(self) -> float:
-        """Seconds that the calls in hand may take, and storing what comes of them."""
+        """Seconds that the calls in hand, and storing their replies, may take."""
         deadlines = (run.tutor.deadline for run in self._in_hand.values())
         return max(deadlines, default=0.0) + STORING_SECONDS
 
     async def _divide(self, batch: Sequence[Work[RunRequested]]) -> _Divided:
-        """The runs to carry out, and what can be said of the others already."""
+        """Sort requests: runs to carry out, and outcomes of the others."""
         stopped = await self._experiments.stopped(
             {work.event.data.run.experiment_id for work in batch}
         )
@@ -219,7 +219,7 @@ class RunRequestedHandler:
             divided.due.append(run)
 
     def _begin(self, divided: _Divided, put: Put) -> list[asyncio.Task[None]]:
-        """Carry out a tutor's runs together if it answers at once, else each alone."""
+        """Carry out the runs of an instant tutor together, and those of others one by one."""
         together: defaultdict[Tutor, list[RunInHand]] = defaultdict(list)
         tasks = [
             *(asyncio.create_task(self._join(*each, put)) for each in divided.joins),
@@ -237,7 +237,7 @@ class RunRequestedHandler:
         return tasks
 
     async def _carry_out(self, run: RunInHand, put: Put) -> None:
-        """Carry out one run; puts exactly one final outcome."""
+        """Carry out one run; put exactly one final outcome."""
 
         def on_turn() -> None:
             if run.conversation.open:
@@ -252,7 +252,7 @@ class RunRequestedHandler:
             self._let_go(run)
 
     async def _carry_out_together(self, tutor: Tutor, runs: Sequence[RunInHand], put: Put) -> None:
-        """Take turns together while the tutor replies; what is left is carried out run by run."""
+        """Take turns of many runs together while the tutor replies; carry out the rest singly."""
         going_on, left = list(runs), list[RunInHand]()
         try:
             while going_on:
@@ -269,10 +269,10 @@ class RunRequestedHandler:
         await asyncio.gather(*(self._carry_out(each, put) for each in left))
 
     async def _join(self, work: Work[RunRequested], in_hand: RunInHand, put: Put) -> None:
-        """Settle a second request of a run as the first is settled.
+        """Settle a second request of a run like the first.
 
-        A failure of the first does not answer a request to try the run again. Where the first was
-        stopped, the second may have been made since the experiment was resumed.
+        A failure of the first does not answer a request to retry the run. If the first was stopped,
+        the second may follow a resume of the experiment.
         """
         if self._in_hand.get(in_hand.conversation.run.run_id) is in_hand:
             in_hand.on_end = in_hand.on_end or asyncio.Event()
@@ -287,7 +287,7 @@ class RunRequestedHandler:
             await self._end(work, in_hand.conversation, put)
 
     async def _end(self, work: Work[RunRequested], conversation: Conversation, put: Put) -> None:
-        """Settle a request of a run that is over."""
+        """Settle a request of a run that has ended."""
         try:
             put([await self._final(work, conversation)])
         except Exception as error:  # noqa: BLE001 - the others of the batch go on
@@ -305,7 +305,7 @@ class RunRequestedHandler:
                 run.on_end.set()
 
     def _fresh(self, run: RunInHand) -> tuple[ResponseRecorded, ...]:
-        """The responses of a run that were not published since it was taken in hand."""
+        """Return the responses of a run that this runner has not published yet."""
         fresh = run.conversation.responses[run.published :]
         run.published = len(run.conversation.responses)
         return tuple(_recorded(response, run.work.event.id) for response in fresh)
@@ -313,7 +313,7 @@ class RunRequestedHandler:
     async def _final(
         self, work: Work[RunRequested], conversation: Conversation, published: int = 0
     ) -> Outcome:
-        """What is to be said of a run that ended; a failure is stored before."""
+        """Return the outcome of a run that ended; its failure is stored first."""
         responses = conversation.responses[published:]
         match conversation.ended_by:
             case TurnFailed() as ending:
@@ -347,12 +347,12 @@ class RunRequestedHandler:
 
 
 def _retry_of(work: Work[RunRequested]) -> int:
-    """How often the run was tried before, as its request says."""
+    """Return how often the run was tried before, according to its request."""
     return work.event.data.retry or 0
 
 
 def _in_a_row(responses: Sequence[Response]) -> list[Response]:
-    """The responses up to the first turn that this version cannot read."""
+    """Return the responses before the first turn that this version cannot read."""
     return [each for turn, each in enumerate(responses, start=1) if each.turn == turn]
 
 
@@ -369,7 +369,7 @@ def _failure(conversation: Conversation, ending: TurnFailed, retry: int) -> Reco
 
 
 def not_callable(error: InvalidInput) -> ModelCallFailed:
-    """The failure of a model that cannot be called at all."""
+    """Return the failure of a model that cannot be called."""
     no_key = isinstance(error, MissingCredential)
     kind = FailureKind.AUTH if no_key else FailureKind.BAD_REQUEST
     return ModelCallFailed(kind, str(error), retryable=False)

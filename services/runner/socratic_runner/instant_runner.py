@@ -1,7 +1,7 @@
 """Runs of tutors that answer at once, such as the reference tutors: many in one transaction.
 
-A call takes no time there, so that the store is all that costs any. Whatever is not simply a reply
-(a turn that is held, a budget without room, a failed call) is left to the conversation runner.
+Their calls take no time, so the store is the only cost. The conversation runner handles every case
+but a plain reply: a turn that another runner holds, an exhausted budget, a failed call.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class InstantRunner:
     async def take_turn(
         self, tutor: Tutor, conversations: Sequence[Conversation]
     ) -> list[Conversation]:
-        """One turn of each; returns those whose response is stored."""
+        """Take one turn of each run; returns the runs whose response is stored."""
         if self.runner.draining.is_set():
             return []
         questions = [each.question() for each in conversations]

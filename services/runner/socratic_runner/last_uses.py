@@ -1,4 +1,4 @@
-"""When things that are kept were last of use, so that those that are not any more can be let go."""
+"""Remembers the last use of cached things, so that idle ones can be dropped."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from collections.abc import Collection, Hashable
 from typing import Final, Generic, TypeVar
 
 IDLE_SECONDS: Final = 600.0
-"""What nobody has used for so long is let go: an experiment that goes on opens it anew."""
+"""Seconds without use after which a thing is idle: an experiment that goes on opens it anew."""
 
 BETWEEN_LOOKS: Final = 60.0
-"""Seconds between two looks for that."""
+"""Seconds between two searches for idle things."""
 
 Key = TypeVar("Key", bound=Hashable)
 
@@ -23,16 +23,16 @@ class LastUses(Generic[Key]):
         self._next_look = 0.0
 
     def note(self, key: Key) -> None:
-        """A key is being used."""
+        """Note a use of a key."""
         self._at[key] = _now()
 
     @property
     def look_is_due(self) -> bool:
-        """Whether it is long enough since `take_idle` was called."""
+        """Tell whether another search for idle keys is due."""
         return _now() >= self._next_look
 
     def take_idle(self, in_use: Collection[Key] = ()) -> list[Key]:
-        """The keys that nobody has used for long, those `in_use` left out. They are forgotten."""
+        """Remove and return the idle keys, except those `in_use`."""
         now = _now()
         self._next_look = now + BETWEEN_LOOKS
         self._at |= dict.fromkeys(in_use, now)

@@ -1,4 +1,4 @@
-"""The leases of one runner: asked of the store in groups, for as long as the store needs."""
+"""The leases of one runner: it requests them in groups, and waits for an unavailable store."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ from socratic_runner.troubles import Troubles
 log = structlog.get_logger(__name__)
 
 GROUPED_WRITES: Final = 500
-"""How many requests, of one lease or response or of a batch of them, a transaction serves."""
+"""The most requests that one transaction serves; a request may hold a batch of leases."""
 
 PAUSE: Final = 0.02
-"""Seconds from one transaction to the next, unless it was large: nothing beside a call to a model;
-with 100 calls of 200 ms under way it saves a quarter of the processor time."""
+"""Seconds between two transactions, unless the first was large: negligible beside a model call;
+with 100 calls of 200 ms in flight it saves a quarter of the processor time."""
 
 LARGE: Final = 50
 """How many leases or responses make a transaction large."""
@@ -52,17 +52,17 @@ BEAT_SECONDS: Final = 3.0
 """Seconds between two heartbeats."""
 
 CERTAIN_SECONDS: Final = DEAD_AFTER_SECONDS - BEAT_SECONDS
-"""For so long after a heartbeat it is certain that the store takes this owner for alive."""
+"""Seconds after a heartbeat during which the store certainly counts this owner as alive."""
 
 STOPPED_SECONDS: Final = 3_600.0
-"""For how long it is remembered that a claim was refused as stopped: no lease waits for so long to
-be used."""
+"""Seconds for which the runner remembers a claim that was refused as stopped: every unused lease is
+younger."""
 
 CANCEL_PATIENCE: Final = 5.0
-"""Seconds that a cancelled task waits for the store, to know which leases to give back."""
+"""Seconds that a cancelled task waits for the store's answer, to know the leases to give back."""
 
 LEAVE_SECONDS: Final = 3.0
-"""How long the store may take to note that this runner is gone."""
+"""Seconds that the store has to note the end of this runner."""
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -70,18 +70,18 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """A response to be stored, and the lease under which its call was made."""
+    """A response to store, and the lease of its call."""
 
     response: Response
     lease_id: str | None
-    """None for a lease that reserved nothing: it needs no settling."""
+    """None for a lease that reserved nothing and needs no settlement."""
 
 
 class LeaseBook:
     """Takes, ends and settles the leases of one owner, and keeps the owner alive.
 
-    Whatever it asks of the store has an id and may be asked again, so it is: until the store
-    answers, or nothing is to wait any more. A reply that was paid for is let go only then.
+    Every request to the store has an id and is idempotent, so the runner repeats it until the store
+    answers, or until it stops waiting. Only then does it give up a paid reply.
     """
 
     def __init__(
@@ -92,8 +92,8 @@ class LeaseBook:
         draining: asyncio.Event,
         troubles: Troubles | None = None,
     ) -> None:
-        """`owner` is unique for this process. No lease is waited for once `draining` is set. The
-        heartbeats carry `troubles`.
+        """`owner` is unique for this process. Once `draining` is set, claims of leases no longer
+        wait for the store. Heartbeats carry `troubles`.
         """
         self._store = store
         self.owner = owner
@@ -110,7 +110,7 @@ class LeaseBook:
         self._beating = asyncio.Lock()
         self._beaten_at = float("-inf")
         self._stopped_at: dict[str, float] = {}
-        """When a claim was last refused since its experiment is stopped, by experiment."""
+        """When the store last refused a claim of a stopped experiment, by experiment."""
         self._take = _grouped(partial(self._patiently, self._take_now, draining))
         self._give_back = _grouped(partial(self._patiently, self._give_back_now, self._closing))
         self._end = _grouped(partial(self._patiently, self._end_now, self._closing))
@@ -122,7 +122,7 @@ class LeaseBook:
     async def open(self, *, alone: bool) -> AsyncIterator[None]:
         """Keep the owner alive while the context is open, and free its leases at the end.
 
-        A runner that is `alone` has the store to itself: leases that others left are free.
+        A runner that is `alone` has the store to itself: it frees the leases that others left.
         """
         if alone:
             await self._store.leave_others(self.owner)
@@ -140,7 +140,7 @@ class LeaseBook:
 
     @contextmanager
     def in_hand(self, models: Iterable[ModelInHand]) -> Iterator[None]:
-        """Have runs of these models in hand while the context is open."""
+        """Note that runs of these models are in hand while the context is open."""
         models = Counter(models)
         self._in_hand += models
         try:
@@ -151,19 +151,19 @@ class LeaseBook:
 
     @property
     def certain(self) -> bool:
-        """Whether leases that were taken are certainly still this owner's.
+        """Tell whether this owner certainly still holds its leases.
 
-        They may not be after this process was frozen, or the store unavailable, for long.
+        It may have lost them if the process was frozen, or the store unavailable, for long.
         """
         return _now() - self._beaten_at < CERTAIN_SECONDS
 
     def stopped_since(self, taken_at: float, lease: LeaseKey) -> bool:
-        """Whether a claim of its experiment was refused as stopped since this lease was taken."""
+        """Tell whether the store refused a claim of the same experiment as stopped since then."""
         stopped_at = self._stopped_at.get(lease.experiment_id)
         return stopped_at is not None and stopped_at >= taken_at
 
     async def take(self, claims: Sequence[Claim]) -> Sequence[LeaseAnswer]:
-        """What `Leases.take_leases` says; a cancellation awaits its end for a while.
+        """Call `Leases.take_leases`; a cancellation waits for the answer for a while.
 
         Raises StoreUnavailable once the runner drains.
         """
@@ -172,7 +172,7 @@ class LeaseBook:
         return await finish_despite_cancel(self._take.begin(claims), patience=CANCEL_PATIENCE)
 
     async def give_back(self, leases: Sequence[LeaseKey]) -> None:
-        """End leases under which no call was begun."""
+        """End leases whose calls never began."""
         await self._give_back(leases)
 
     async def end_calls(self, ends: Sequence[CallEnd]) -> None:
@@ -180,7 +180,7 @@ class LeaseBook:
         await self._end(ends)
 
     async def record(self, responses: Sequence[Recorded]) -> Sequence[Response]:
-        """Store responses; returns what is stored for their turns, since the first write wins."""
+        """Store responses; returns the stored ones of their turns, since the first write wins."""
         return await self._record(responses)
 
     async def record_failures(self, failures: Sequence[RecordedFailure]) -> None:
@@ -196,9 +196,9 @@ class LeaseBook:
                         await self._beat()
 
     async def _beat(self) -> None:
-        """Say that this runner is alive, unless another task just did.
+        """Send a heartbeat, unless another task just did.
 
-        A lease is worth nothing if the store may take its owner for dead.
+        A lease is worthless once the store may count its owner as dead.
         """
         asked_at = _now()
         async with self._beating:
@@ -258,9 +258,9 @@ class LeaseBook:
         until: asyncio.Event,
         items: Sequence[Item],
     ) -> Result:
-        """Ask the store again and again until it answers, or once more after `until` is set.
+        """Repeat a request until the store answers, or once more after `until` is set.
 
-        Raises StoreRefused, and what the store raised last.
+        Raises StoreRefused, and the store's last error.
         """
         attempt = 0
         news = WaitNews()
@@ -297,7 +297,7 @@ def _grouped(
 def joined(
     execute: Callable[[Sequence[Item]], Awaitable[Sequence[Result]]],
 ) -> Callable[[Sequence[Sequence[Item]]], Awaitable[Sequence[Sequence[Result]]]]:
-    """`execute` for several requests at once, of several items each."""
+    """Call `execute` once for several requests of several items each."""
 
     async def execute_all(requests: Sequence[Sequence[Item]]) -> Sequence[Sequence[Result]]:
         results = iter(await execute([item for request in requests for item in request]))

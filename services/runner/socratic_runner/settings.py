@@ -11,13 +11,13 @@ class RunnerSettings(ServiceSettings):
     """How the runner carries out runs."""
 
     runner_in_flight: int = Field(default=5_000, ge=1, le=100_000)
-    """Runs in hand at a time, at most."""
+    """The most runs in hand at a time."""
 
     runner_in_flight_per_model: int = Field(default=250, ge=1, le=100_000)
-    """Of one model, at most, so that a slow one does not fill the runner."""
+    """The most runs of one model in hand, so that a slow model cannot fill the runner."""
 
     runner_attempts: int = Field(default=4, ge=1, le=100)
-    """Calls for one turn, at most, before its run has failed."""
+    """The most calls for one turn before its run fails."""
 
     runner_patient_attempts: int = Field(default=12, ge=1, le=1000)
     """The same for calls that failed since the provider was busy or could not be reached: they

@@ -1,4 +1,4 @@
-"""Which models of a runner fail: from a failed attempt until a reply, told at once and once."""
+"""The failing models of a runner, from a failed attempt until a reply; each is reported once."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from socratic_runner.call_observing import CallObserver, UnobservedCalls
 log = structlog.get_logger(__name__)
 
 MOST_SHOWN: Final = 250
-"""Troubles that are shown at a time, at most: each heartbeat carries them."""
+"""The most troubles shown at a time: each heartbeat carries them."""
 
 Tell = Callable[[Trouble], None]
 
@@ -39,7 +39,7 @@ def tell_the_log(trouble: Trouble) -> None:
 
 
 class Troubles:
-    """The troubles of the models that a runner has in hand, the latest failure of each."""
+    """The troubles of the models in a runner's hand: the latest failure of each."""
 
     def __init__(
         self,
@@ -47,8 +47,8 @@ class Troubles:
         tell: Tell = tell_the_log,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`tell` hears of a model once until it replies. `clock` gives seconds that never go
-        back.
+        """`tell` hears of each failing model once, until it replies. `clock` returns monotonic
+        seconds.
         """
         self._observer = observer or UnobservedCalls()
         self._tell = tell
@@ -65,7 +65,7 @@ class Troubles:
         attempts: int,
         next_in_seconds: float | None,
     ) -> None:
-        """An attempt failed; the next one of this run comes then, or never."""
+        """Note a failed attempt; the run's next one comes at the given time, or never."""
         model = model_of(run)
         trouble = Trouble(
             experiment_id=run.experiment_id,
@@ -83,12 +83,12 @@ class Troubles:
             self._tell(trouble)
 
     def replied(self, run: Run) -> None:
-        """The model replied: its trouble is over."""
+        """Note a reply of the model: its trouble is over."""
         if self._present and self._remove(model_of(run)):
             self._news.over(run.experiment_id, run.model_id)
 
     def let_go(self, models: Iterable[ModelInHand]) -> None:
-        """No run of these models is in hand any more: nobody can say whether they would reply."""
+        """Forget models without runs in hand: their present state is unknown."""
         if self._present:
             for model in models:
                 self._remove(model)
@@ -100,7 +100,7 @@ class Troubles:
         return [_at(now, trouble, failed_at) for trouble, failed_at in latest]
 
     def _remove(self, model: ModelInHand) -> bool:
-        """Whether there was a trouble of this model."""
+        """Forget a model; tells whether it had a trouble."""
         trouble, _ = self._present.pop(model, (None, 0.0))
         if trouble is not None:
             self._observer.untroubled(model.model_id, trouble.kind)
@@ -108,7 +108,7 @@ class Troubles:
 
 
 def model_of(run: Run) -> ModelInHand:
-    """The model of its experiment that a run asks."""
+    """Return the model of a run, within its experiment."""
     return ModelInHand(run.experiment_id, run.model_id)
 
 

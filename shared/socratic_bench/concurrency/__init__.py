@@ -1,4 +1,4 @@
 """Tools for tasks of one event loop: deadlines, cancellation, waiting lines, group commit, retries.
 
-They know no store and no broker.
+They depend on no store and no broker.
 """

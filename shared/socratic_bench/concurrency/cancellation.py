@@ -1,4 +1,4 @@
-"""Work that a cancellation may not tear apart."""
+"""Work that a cancellation must not interrupt halfway."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from contextlib import suppress
 from typing import Final, TypeVar
 
 CANCEL_AGAIN_SECONDS: Final = 10.0
-"""After which a task that goes on although it was cancelled is cancelled again. To end in good
-order takes less."""
+"""Seconds after which a task that ignored its cancellation is cancelled again. An orderly end takes
+less."""
 
 Result = TypeVar("Result")
 
@@ -17,10 +17,10 @@ Result = TypeVar("Result")
 async def finish_despite_cancel(
     work: Awaitable[Result], *, patience: float | None = None
 ) -> Result:
-    """The result of `work`, of which a cancellation has to await the end, for `patience` seconds.
+    """Await `work`; on cancellation let it finish first, for at most `patience` seconds.
 
-    Some work cannot be left alone in the middle: a statement whose thread or server goes on with
-    it would take its connection along, perhaps with the lock it was just about to get.
+    Some work cannot be abandoned halfway: an abandoned statement goes on in its thread or server,
+    and keeps its connection, perhaps with a lock that it is about to get.
     """
     task = asyncio.ensure_future(work)
     try:
@@ -36,8 +36,8 @@ async def finish_despite_cancel(
 async def cancelled(task: asyncio.Task[None]) -> None:
     """Cancel a task, and wait for its end.
 
-    A cancellation may get lost in a driver: one that comes while a channel is being closed, say,
-    ends there as the error that closed it.
+    A driver may lose a cancellation: one that arrives while a channel closes, for example, turns
+    into the error that closed the channel.
     """
     while not task.done():
         task.cancel()
@@ -45,7 +45,7 @@ async def cancelled(task: asyncio.Task[None]) -> None:
 
 
 async def _end_of(task: asyncio.Future[Result], patience: float | None) -> None:
-    """Wait for the end of a task whatever comes, but no longer than that."""
+    """Wait for the end of a task, through cancellations, for at most `seconds`."""
     loop = asyncio.get_running_loop()
     deadline = None if patience is None else loop.time() + patience
     while not task.done():

@@ -1,8 +1,8 @@
-"""Deadlines that hold, whatever is waited for.
+"""Deadlines that hold for any awaited work.
 
-A driver may not be left alone with a statement or a connection it is at work on, so that cancelling
-what waits for it can take as long as the driver has patience. Whoever asked goes on in time all the
-same; what was asked is cancelled, and comes to its end by itself.
+A driver must not be abandoned in the middle of a statement, so cancelling work that awaits it can
+take as long as the driver itself. The caller continues in time all the same; the work is cancelled,
+and ends in the background.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from typing import Any, Final, TypeVar
 Result = TypeVar("Result")
 
 _ending: Final[set[asyncio.Task[Any]]] = set()
-"""Work nobody waits for any more; asyncio keeps no reference to it. The event loop waits for it in
-the end."""
+"""Cancelled work that ends in the background; asyncio keeps no reference to it. The event loop
+waits for it at shutdown."""
 
 
 async def within(seconds: float, work: Awaitable[Result]) -> Result:
-    """The result of `work`. Raises TimeoutError after `seconds`."""
+    """Return the result of `work`. Raises TimeoutError after `seconds`."""
     task = asyncio.create_task(_run(work))
     try:
         await asyncio.wait([task], timeout=seconds)
@@ -31,7 +31,7 @@ async def within(seconds: float, work: Awaitable[Result]) -> Result:
 
 
 async def wait_at_most(seconds: float | None, event: asyncio.Event) -> bool:
-    """Wait for `event`, for at most `seconds`, or for ever; returns whether it is set."""
+    """Wait for `event`, for at most `seconds` or without a deadline; tells whether it is set."""
     try:
         async with asyncio.timeout(seconds):
             return await event.wait()
@@ -40,7 +40,7 @@ async def wait_at_most(seconds: float | None, event: asyncio.Event) -> bool:
 
 
 async def unless_stopped(work: Coroutine[Any, Any, None], stop: asyncio.Event) -> bool:
-    """Do `work` unless `stop` is set first; whether it was done."""
+    """Await `work` unless `stop` is set first; tells whether the work was done."""
     doing, stopping = asyncio.create_task(work), asyncio.create_task(stop.wait())
     try:
         await asyncio.wait({doing, stopping}, return_when=asyncio.FIRST_COMPLETED)
@@ -63,7 +63,7 @@ def cancel_in_background(task: asyncio.Task[Any]) -> None:
 def _ended(task: asyncio.Task[Any]) -> None:
     _ending.discard(task)
     if not task.cancelled():
-        # Looked at, so that nobody is told of an error in what nobody wants any more.
+        # Retrieved, so that asyncio does not log an error of abandoned work.
         task.exception()
 
 

@@ -1,8 +1,8 @@
 """Group commit: many tasks each commit one item, and one execution at a time commits them all.
 
-While a batch is being executed the next one gathers, so that batches are as large as the load
-makes them and a lone item waits for nothing. Where a batch costs about the same whatever its size,
-a pause after small ones has more gather.
+The next batch gathers while one executes, so the load decides the size of batches, and a lone item
+does not wait. If a batch costs about the same for any size, a pause after small batches lets more
+items gather.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ Result = TypeVar("Result")
 
 
 class GroupCommit(Generic[Item, Result]):
-    """`result = await commit(item)`: in batches of at most `max_batch`, one after the other.
+    """`result = await commit(item)`: executes items in batches of at most `max_batch`, in turn.
 
-    The next batch begins `pause` seconds after the one before, unless that weighed `enough`, by the
-    sum of what `weigh` says of its items; the first begins at once, and so does the last.
+    A batch begins `pause` seconds after the one before, unless the items of that one weighed
+    `enough` by `weigh`; the first and the last batch begin at once.
 
-    `execute` takes the items of a batch and returns as many results, in the same order. A batch for
-    which it raises is executed again item by item, so that a bad item fails alone; StoreUnavailable
-    goes to every caller of the batch at once. The next batch is executed all the same.
+    `execute` takes the items of a batch and returns as many results, in the same order. If it
+    raises, each item is executed again alone, so that a bad item fails alone; StoreUnavailable goes
+    to every caller of the batch at once. The next batch executes in any case.
 
-    It works while its context is open. When the context ends, what is pending is still executed;
-    when it ends by an exception, it is not, and its callers get GroupCommitClosed.
+    Callers commit while the context is open. Pending items still execute when the context ends; if
+    an exception ends it, their callers get GroupCommitClosed instead.
     """
 
     def __init__(
@@ -55,15 +55,15 @@ class GroupCommit(Generic[Item, Result]):
         self._is_open = False
 
     async def __call__(self, item: Item) -> Result:
-        """The result for `item`, once the batch it belongs to was executed.
+        """Return the result for `item` once its batch was executed.
 
-        A caller that is cancelled before that batch begins takes its item back; one that is
-        cancelled later does not. Raises what `execute` raised, or GroupCommitClosed.
+        A cancellation before the batch begins withdraws the item; a later one does not. Raises the
+        error of `execute`, or GroupCommitClosed.
         """
         return await self.begin(item)
 
     def begin(self, item: Item) -> asyncio.Future[Result]:
-        """The result that `item` will have; cancelled in time, it takes the item back."""
+        """Return a future of the result; cancelling it in time withdraws the item."""
         if not self._is_open:
             raise GroupCommitClosed(
                 "nothing can be committed outside the context of the group commit; "

@@ -1,7 +1,7 @@
 """When to try again: exponential back-off with full jitter, under a ceiling in count and time.
 
 Full jitter (Brooker 2015, "Exponential Backoff and Jitter"): a delay drawn evenly from 0 to the
-exponential bound spreads retries best. What a provider asks for is never undercut.
+exponential bound spreads retries best. A provider's own delay is never undercut.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
-    """How often and how long after one another to try."""
+    """How often to try, and how long to wait between tries."""
 
     attempts: int = 5
     """Tries in all, the first included."""
@@ -25,16 +25,16 @@ class RetryPolicy:
     """Seconds: no drawn delay is longer."""
 
     draw: Callable[[], float] = random.random
-    """Evenly from 0 to 1."""
+    """Returns a random number, evenly from 0 to 1."""
 
     def exhausted(self, attempt: int) -> bool:
-        """Whether the `attempt`-th try (from 1) was the last."""
+        """Tell whether the `attempt`-th try (from 1) was the last."""
         return attempt >= self.attempts
 
     def delay(self, attempt: int, at_least: float | None = None) -> float:
-        """Seconds to wait after the `attempt`-th try (from 1) failed.
+        """Return the seconds to wait after the `attempt`-th try (from 1) failed.
 
-        `at_least` is what the other side asked for; it is never undercut.
+        The delay is never shorter than `at_least`, the wait that the other side asked for.
         """
         bound = min(self.longest_delay, self.first_delay * 2.0 ** min(attempt - 1, 30))
         drawn = bound * self.draw()

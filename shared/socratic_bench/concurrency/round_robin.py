@@ -11,10 +11,10 @@ Waiting = TypeVar("Waiting")
 
 
 class RoundRobin(Generic[Waiting]):
-    """The groups that a consumer may take from now, in turn.
+    """The groups that a consumer may take messages from now, in turn.
 
     A group is in the ring exactly while it has messages and this consumer holds fewer than
-    `per_group` of it, so that no step ever looks at a group it cannot take from.
+    `per_group` of them, so every step finds a message.
     """
 
     __slots__ = ("_in_hand", "_per_group", "_ring", "receivers")
@@ -29,17 +29,17 @@ class RoundRobin(Generic[Waiting]):
         return len(self._ring)
 
     def offer(self, name: str, group: deque[Waiting]) -> None:
-        """A group has messages: let it have turns, unless this consumer holds enough of it."""
+        """Add a group that has messages, unless this consumer holds enough of them."""
         if self._per_group is None or self._in_hand[name] < self._per_group:
             self._ring[name] = group
             self.receivers.wake_one()
 
     def withdraw(self, name: str) -> None:
-        """A group has no more messages."""
+        """Remove a group that has no more messages."""
         self._ring.pop(name, None)
 
     def take(self) -> tuple[str, deque[Waiting], Waiting]:
-        """The first message of the group whose turn it is; that group is last in turn now."""
+        """Take the first message of the group whose turn it is; the group goes to the end."""
         name, group = self._ring.popitem(last=False)
         waiting = group.popleft()
         if self._per_group is not None:
@@ -49,7 +49,7 @@ class RoundRobin(Generic[Waiting]):
         return name, group, waiting
 
     def settled(self, name: str, group: deque[Waiting] | None) -> None:
-        """One message of a group is no longer in hand; `group` is what waits of it, if any does."""
+        """Note that a message of a group left the hand; `group` holds its waiting ones, if any."""
         if self._per_group is None:
             return
         self._in_hand[name] -= 1

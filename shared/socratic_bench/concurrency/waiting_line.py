@@ -1,4 +1,4 @@
-"""Tasks that wait for a change, woken in the order in which they came."""
+"""Tasks that wait for a change, woken in the order of their arrival."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class WaitingLine:
         return len(self._places)
 
     async def wait(self) -> None:
-        """Wait until woken. What one waits for may be gone again by then: look again."""
+        """Wait until woken. The awaited change may be undone by then: check again."""
         place: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._places[place] = None
         try:
@@ -39,6 +39,6 @@ class WaitingLine:
                 return
 
     def wake_all(self) -> None:
-        """Wake everybody in line."""
+        """Wake all tasks in line."""
         while self._places:
             self.wake_one()

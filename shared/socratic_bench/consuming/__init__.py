@@ -1,5 +1,5 @@
-"""What every way of consuming shares: decode, handle, publish, settle.
+"""The steps that every consumer shares: decode, handle, publish, settle.
 
-A container's consumer loop and a Lambda's entry point differ in where messages come from and how
-they are settled; everything between is here, and handlers cannot tell which of them called.
+A container's consumer loop and a Lambda's entry point receive and settle messages in different
+ways; the steps between are here, and a handler cannot tell which of the two called it.
 """

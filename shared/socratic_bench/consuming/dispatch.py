@@ -1,7 +1,7 @@
 """From raw deliveries to settlements: decode, handle, publish, and only then settle.
 
-A crash at any point is repaired by redelivery: what was stored is found again under its key, what
-was published is published again under the same id, and whoever consumes it counts it once.
+Redelivery repairs a crash at any point: the handler finds stored results under their keys, it
+publishes events again under the same ids, and their consumers count each id once.
 """
 
 from __future__ import annotations
@@ -48,17 +48,17 @@ REASON_LENGTH: Final = 500
 """Characters of a reason that travel with a dead letter."""
 
 PATIENCE: Final = 840.0
-"""Seconds that work is kept in hand, at most, while the store is unavailable. Brokers want what
-they handed out settled within a quarter of an hour."""
+"""The longest time in seconds that work waits in hand for an unavailable store. Brokers want their
+deliveries settled within a quarter of an hour."""
 
 REDELIVERY_DELAY: Final = 60.0
-"""Seconds until work that was given back because the store is unavailable comes again."""
+"""Delay in seconds before the broker redelivers work that an unavailable store sent back."""
 
 FATAL: Final = (StoreBroken, BrokerClosed)
-"""Nothing goes on until somebody acts."""
+"""Errors after which work stops until an operator acts."""
 
 UNAVAILABLE: Final = (StoreUnavailable, BrokerError)
-"""The work is good, and what it needs is unavailable for now."""
+"""Errors of good work whose store or broker is unavailable for now."""
 
 Put = Callable[[Ready], None]
 OnDecoded = Callable[[Iterable[datetime]], None]
@@ -66,7 +66,7 @@ OnDecoded = Callable[[Iterable[datetime]], None]
 
 @dataclass(slots=True)
 class _Waiting:
-    """Work, in hand, that waits for a store that is unavailable."""
+    """Work in hand that waits for an unavailable store."""
 
     deliveries: dict[Work[Event], Delivery] = field(default_factory=dict)
     error: Exception = field(default_factory=StoreUnavailable)
@@ -89,8 +89,8 @@ class Dispatcher:
         patience: float = PATIENCE,
         waits: Waits | None = None,
     ) -> None:
-        """`patience` is for how many seconds work waits in hand for an unavailable store; `waits`
-        knows what the handler itself waits for.
+        """Work waits in hand for an unavailable store for at most `patience` seconds; `waits`
+        holds the errors that the handler itself waits out.
         """
         self._handler = handler
         self._event_type = event_type
@@ -109,12 +109,12 @@ class Dispatcher:
         put: Put,
         on_decoded: OnDecoded = lambda _times: None,
     ) -> None:
-        """Handle deliveries; puts what is ready to be published and settled as soon as it is.
+        """Handle deliveries; calls `put` with events and settlements as soon as they are ready.
 
-        Calls `on_decoded` with the times at which the events happened, once they are known.
-        Every delivery is settled exactly once. Work that needs an unavailable store waits here and
-        is handled again. Raises StoreBroken or BrokerClosed, with the rest unsettled, when
-        nothing can go on until somebody acts. What it raises may be in an ExceptionGroup.
+        Calls `on_decoded` with the times of the events once they are decoded. Settles every
+        delivery exactly once. Work that needs an unavailable store waits here, then the handler
+        gets it again. Raises StoreBroken or BrokerClosed, perhaps in an ExceptionGroup, with the
+        rest unsettled, if work has to stop until an operator acts.
         """
         unsettled, undecodable = self._decode(deliveries)
         on_decoded(work.event.time for work in unsettled)
@@ -140,7 +140,7 @@ class Dispatcher:
                     return
 
     async def _wait(self, waiting: _Waiting, tries: int, give_up: float) -> bool:
-        """Wait until it is time for another try; False if there is to be none."""
+        """Wait until the next try is due; False if no further try follows."""
         delay = self.retry_policy.delay(tries)
         log.log(
             waiting.news.level(waiting.error),
@@ -180,7 +180,7 @@ class Dispatcher:
     async def _handle(
         self, unsettled: dict[Work[Event], Delivery], waiting: _Waiting, put: Put
     ) -> None:
-        """Put what the handler finished; what has to wait is added to `waiting`."""
+        """Put the handler's outcomes; add work that has to wait to `waiting`."""
         try:
             await self._run_handler(unsettled, waiting, put)
         except FATAL:
@@ -192,7 +192,7 @@ class Dispatcher:
             if len(unsettled) == 1:
                 put(Ready((), [self._after_bug(*one, error) for one in unsettled.items()]))
                 return
-            # One of them is the culprit: alone, it takes no other along nor keeps it waiting.
+            # One of them broke the handler: alone, it neither fails nor delays the others.
             async with asyncio.TaskGroup() as alone:
                 for work, delivery in unsettled.items():
                     alone.create_task(self._handle({work: delivery}, waiting, put))
@@ -200,7 +200,7 @@ class Dispatcher:
     async def _run_handler(
         self, unsettled: dict[Work[Event], Delivery], waiting: _Waiting, put: Put
     ) -> None:
-        """Put what the handler finished; what stays in `unsettled` it did not finish."""
+        """Put the handler's outcomes; unfinished work stays in `unsettled`."""
         async with aclosing(self._handler(list(unsettled))) as batches:
             async for outcomes in batches:
                 messages = [to_message(event) for each in outcomes for event in _events_of(each)]
@@ -235,7 +235,7 @@ class Dispatcher:
                 return DeadLetterIt(delivery, reason)
 
     def _after_bug(self, work: Work[Event], delivery: Delivery, error: Exception) -> Settlement:
-        """A bug is given a few tries; what the store refuses, none."""
+        """Retry after a bug a few times; never retry work that the store refuses."""
         log.error("handler failed", exc_info=error, **_about(work))
         if isinstance(error, StoreRefused) or self.retry_policy.exhausted(work.attempt):
             return DeadLetterIt(delivery, _reason(error))
@@ -256,7 +256,7 @@ def _reason(error: Exception) -> str:
 
 
 def _about(work: Work[Event]) -> dict[str, str]:
-    """What a log line about this work is found by. What work queues carry is about runs."""
+    """The fields by which one finds log lines about this work: its event and its run."""
     event = work.event
     return {
         "event_id": event.id,

@@ -1,4 +1,4 @@
-"""What a worker says about its work to whoever counts it."""
+"""The port through which a worker reports its work to metrics."""
 
 from __future__ import annotations
 
@@ -8,23 +8,23 @@ from datetime import datetime
 from typing import Literal, Protocol
 
 SettledAs = Literal["handled", "retried", "rejected", "returned"]
-"""What became of messages. Returned ones were left unsettled, or were not in hand any more: they
-are delivered again, to this worker or another."""
+"""How messages left a worker. Returned messages were left unsettled or lost: the broker delivers
+them again, to this worker or another."""
 
 
 class Observer(Protocol):
-    """Told of every message a worker takes, and of what became of it. Must return at once."""
+    """Hears of every message that a worker takes and settles. Its methods must return at once."""
 
     def holding(self, queue: str, times: Iterable[datetime]) -> AbstractContextManager[None]:
-        """While the context is open a batch is in hand whose events happened at these times."""
+        """Hold a batch whose events happened at these times while the context is open."""
         ...
 
     def taken(self, queue: str, messages: int) -> None:
-        """Messages of a queue are in hand now."""
+        """Note messages of a queue that the worker took in hand."""
         ...
 
     def settled(self, queue: str, outcome: SettledAs, messages: int, seconds: float) -> None:
-        """Messages of a queue are not in hand any more, `seconds` after they were taken."""
+        """Note messages that left the worker `seconds` after it took them."""
         ...
 
 

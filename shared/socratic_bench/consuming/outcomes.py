@@ -1,4 +1,4 @@
-"""What a handler says about the work it was given."""
+"""The outcomes that a handler reports for its work."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ E_co = TypeVar("E_co", bound=Event, covariant=True)
 
 @dataclass(slots=True, eq=False)
 class Work(Generic[E_co]):
-    """One decoded event to be handled. Two deliveries of one event are two pieces of work."""
+    """One decoded event to handle. Two deliveries of one event are two pieces of work."""
 
     event: E_co
     attempt: int
-    """1, and one more for every failure that counted."""
+    """1 plus the number of counted failures."""
 
 
 class Handled(NamedTuple):
@@ -29,7 +29,7 @@ class Handled(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Postponed:
-    """Not now: deliver it again after a while. Does not count as an attempt."""
+    """Deliver the work again after a while, without counting an attempt."""
 
     work: Work[Event]
     after: float
@@ -40,7 +40,7 @@ class Postponed:
 
 @dataclass(frozen=True, slots=True)
 class Rejected:
-    """Never: no redelivery can help."""
+    """Dead-letter the work: a redelivery cannot help."""
 
     work: Work[Event]
     reason: str
@@ -50,8 +50,8 @@ class Rejected:
 class Failed:
     """The handler broke on this work.
 
-    It waits in hand where the store or the broker is unavailable. Otherwise it counts as an
-    attempt, and is handled again as the retry policy says, then rejected.
+    If the store or the broker is unavailable, the work waits in hand. Otherwise the failure counts
+    as an attempt; the retry policy decides about further ones, then the work is rejected.
     """
 
     work: Work[Event]
@@ -60,7 +60,7 @@ class Failed:
 
 @dataclass(frozen=True, slots=True)
 class Emit:
-    """Publish these now; the work they come from goes on."""
+    """Publish these events now; their work continues."""
 
     publish: tuple[Event, ...]
 
@@ -68,7 +68,7 @@ class Emit:
 Outcome = Handled | Postponed | Rejected | Failed | Emit
 
 Handler = Callable[[Sequence[Work[E_co]]], AsyncGenerator[Sequence[Outcome], None]]
-"""A batch of work in, outcomes out, in any order, as many at a time as are ready.
+"""Takes a batch of work and yields outcomes, in any order, several at a time.
 
 Every piece of work gets exactly one of Handled, Postponed, Rejected and Failed. The caller may
 cancel a handler at any point; the handler then cleans up after itself.

@@ -1,4 +1,4 @@
-"""Publishing what handlers have ready, for however long that takes, and settling it then."""
+"""Publishes the events of handlers, without a deadline, and then settles their deliveries."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Publish = Callable[[Sequence[Message]], Awaitable[None]]
 
 
 class Ready(NamedTuple):
-    """Messages to be published, and what may be settled once they are."""
+    """Messages to publish, and the settlements that depend on them."""
 
     messages: Sequence[Message]
     settlements: Sequence[Settlement]
@@ -29,8 +29,7 @@ class Ready(NamedTuple):
 class Publication:
     """Publishes for one batch of deliveries, in a task beside its handler.
 
-    A broker that is unavailable keeps settlements waiting, and never the handler: calls that it
-    has under way go on.
+    An unavailable broker delays settlements, never the handler: its calls in flight continue.
     """
 
     def __init__(
@@ -49,7 +48,7 @@ class Publication:
         self._ended = False
 
     def put(self, ready: Ready) -> None:
-        """Publish this, and settle it then."""
+        """Queue messages for publication, and their settlements for afterwards."""
         self._ready.append(ready)
         self._changed.set()
 
@@ -85,7 +84,7 @@ class Publication:
                 error = await self._try(messages)
 
     async def _try(self, messages: Sequence[Message]) -> BrokerError | None:
-        """Publish once; returns why the broker did not do it."""
+        """Publish once; returns the broker's error, if any."""
         if not messages:
             return None
         try:

@@ -32,7 +32,7 @@ WORK_QUEUES: Final = (
     CURATOR_RESPONSE_SCORED,
     CURATOR_RUN_FAILED,
 )
-"""All of them. Every service declares all, so that nothing is published to nowhere."""
+"""All work queues. Every service declares all of them, so that each event has a queue."""
 
 BROADCASTS: Final = (aggregate_updated.TYPE, experiment_completed.TYPE)
-"""Types that go to whoever listens, and to nobody where nobody does."""
+"""Event types that the broker broadcasts to listeners; without a listener they are dropped."""

@@ -1,4 +1,4 @@
-"""A suspect in a consumer's hand: alone there, until it is settled or has ended nobody for long."""
+"""Seclusion of a suspect: a consumer handles it alone until it is settled or proves harmless."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from math import inf
 
 
 class Seclusion:
-    """Knows what may be handed out beside what is in hand. Does no input or output."""
+    """Decides which messages a consumer may hand out beside those in hand. Does no I/O."""
 
     __slots__ = ("_alone", "_cleared", "until")
 
@@ -14,20 +14,20 @@ class Seclusion:
         self._alone: int | None = None
         self._cleared: set[int] = set()
         self.until = inf
-        """When the suspect that is alone need not be so any more; `inf` for never, or for none."""
+        """When the seclusion of the suspect ends; `inf` for never, or without a suspect."""
 
     def begin(self, receipt: int, until: float) -> None:
-        """A suspect is handed out, and is alone until then, unless it is settled before."""
+        """Note that a suspect is handed out; it stays alone until `until` or its settlement."""
         self._alone, self.until = receipt, until
 
     def settled(self, receipt: int) -> None:
-        """A delivery, a suspect or not, is in hand no more."""
+        """Note that a delivery, suspect or not, left the consumer's hand."""
         self._cleared.discard(receipt)
         if receipt == self._alone:
             self._alone, self.until = None, inf
 
     def clear(self, now: float) -> bool:
-        """Let others come beside the suspect that was alone for long enough, if there is one."""
+        """End the seclusion of a suspect whose time is over; tells whether one ended."""
         if self._alone is None or now < self.until:
             return False
         self._cleared.add(self._alone)
@@ -35,15 +35,15 @@ class Seclusion:
         return True
 
     def forget_all(self) -> None:
-        """Nothing is in hand any more."""
+        """Forget all deliveries in hand."""
         self._alone, self.until = None, inf
         self._cleared.clear()
 
     @property
     def admits_others(self) -> bool:
-        """Whether what is no suspect may be handed out now."""
+        """Tell whether an ordinary message may be handed out now."""
         return self._alone is None
 
     def admits_suspect(self, in_hand: int) -> bool:
-        """Whether a suspect may be handed out while so much is in hand."""
+        """Tell whether a suspect may be handed out beside so many deliveries in hand."""
         return in_hand == len(self._cleared)

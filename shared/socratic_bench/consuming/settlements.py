@@ -1,4 +1,4 @@
-"""What is to become of a delivery."""
+"""The settlements of a delivery: ack, retry, dead letter."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from socratic_bench.ports.broker import Delivery
 
 
 class Ack(NamedTuple):
-    """Done: never deliver it again."""
+    """The delivery is done; the broker forgets it."""
 
     delivery: Delivery
 
@@ -22,12 +22,12 @@ class RetryLater:
     delay: float
     reason: str
     counted: bool = True
-    """Whether this was an attempt, of which a message has a few."""
+    """Whether this counts as one of the message's attempts."""
 
 
 @dataclass(frozen=True, slots=True)
 class DeadLetterIt:
-    """No redelivery can help."""
+    """The delivery becomes a dead letter: a redelivery cannot help."""
 
     delivery: Delivery
     reason: str

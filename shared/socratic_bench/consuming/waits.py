@@ -1,4 +1,4 @@
-"""What a worker waits for: a store or a broker that is unavailable."""
+"""The waits of a worker: for an unavailable store or broker."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ from socratic_bench.errors import StoreNotWritable
 
 WORK_WAITS: Final = "work waits"
 STORE_IS_WAITED_FOR: Final = "the store is waited for"
-"""What is logged where something waits; a command tells it otherwise."""
+"""The log events of a wait; a command shows waits in its own words."""
 
 
 class Waits:
-    """What the work of one worker waits for at the moment."""
+    """The errors that the work of one worker waits out at the moment."""
 
     def __init__(self) -> None:
         self._errors: dict[object, Exception] = {}
 
     @property
     def error(self) -> Exception | None:
-        """The gravest trouble for which something waits; None while nothing waits."""
+        """The gravest error that some work waits out; None while no work waits."""
         return gravest(self._errors.values())
 
     @contextmanager
     def waiting(self) -> Iterator[Callable[[Exception | None], None]]:
-        """Yields what to call with each error for which something waits, and with None once it
-        goes on; it does so at the latest when the context is closed.
+        """Yield a function to call with each error that work waits out, and with None once the work
+        continues; the end of the context calls it with None too.
         """
         key = object()
 
@@ -44,14 +44,14 @@ class Waits:
 
 
 def gravest(errors: Iterable[Exception]) -> Exception | None:
-    """The first that somebody may have to act on, or else the first; None if there is none."""
+    """The first error that may need an operator, or else the first; None without errors."""
     return min(errors, key=lambda error: not isinstance(error, StoreNotWritable), default=None)
 
 
 class WaitNews:
-    """How loudly each failed try is told while one thing is waited for.
+    """Chooses the log level of each failed try during one wait.
 
-    Once that it is waited for, once that somebody may have to act, and else in a whisper.
+    It logs the begin of the wait once, the need of an operator once, and all else at debug level.
     """
 
     def __init__(self) -> None:

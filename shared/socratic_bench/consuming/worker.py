@@ -28,36 +28,36 @@ log = structlog.get_logger(__name__)
 
 
 GROUPS_SECONDS: Final = 1.0
-"""Seconds between two looks at which groups there are."""
+"""Seconds between two queries for the groups of a queue."""
 
 FindGroups = Callable[[], Awaitable[Collection[str]]]
 
 
 @dataclass(frozen=True, slots=True)
 class Intake:
-    """How much a worker takes at a time."""
+    """How many deliveries a worker takes."""
 
     batch: int = 500
-    """Deliveries handed to the handler at once, at most."""
+    """The most deliveries in one batch."""
 
     batches: int = 1
-    """Batches in hand at the same time, at most."""
+    """The most batches in hand at the same time."""
 
     prefetch: int = 1_000
-    """Deliveries in hand in all, at most."""
+    """The most deliveries in hand."""
 
     # D-140: a pause in proportion to the last batch made model calls dearer.
     pause: float = 0.05
-    """Seconds from one batch to the next unless it was full: what comes meanwhile makes the next
-    one bigger, and a batch costs about the same whatever its size. The first never waits, and none
-    waits after a suspect, which comes on its own."""
+    """Seconds from a batch that was not full to the next one. Messages that arrive meanwhile
+    enlarge the next batch, and a batch costs about the same for any size. The first batch never
+    waits, and none waits after a suspect, which comes alone."""
 
     prefetch_per_group: int | None = None
-    """Of one group (model), at most; None: as many as of all."""
+    """The most deliveries of one group (model) in hand; None means as many as of all."""
 
 
 class Worker:
-    """Consumes one queue until it is told to drain, or something breaks for good."""
+    """Consumes one queue until it drains, or an error ends it for good."""
 
     def __init__(
         self,
@@ -69,7 +69,7 @@ class Worker:
         groups: FindGroups | None = None,
         observer: Observer | None = None,
     ) -> None:
-        """`groups` says which groups the queue has, where a broker cannot list them."""
+        """`groups` lists the groups of the queue for brokers that cannot list them."""
         self._broker = broker
         self._queue = queue
         self._dispatcher = dispatcher
@@ -81,7 +81,7 @@ class Worker:
 
     @property
     def queue(self) -> str:
-        """The name of the queue it consumes."""
+        """The name of the worker's queue."""
         return self._queue.name
 
     @property
@@ -90,20 +90,20 @@ class Worker:
         return self._dispatcher.waits_for
 
     def longest(self) -> float:
-        """Seconds that its handler may still need for what it has in hand."""
+        """Seconds that the handler may still need for the deliveries in hand."""
         return self._dispatcher.longest()
 
     def drain(self) -> None:
-        """Take no more; `run` returns once what is in hand is settled."""
+        """Take no more deliveries; `run` returns once those in hand are settled."""
         self._draining = True
         self._dispatcher.drain()
         if self._consumer is not None:
             self._consumer.drain()
 
     async def run(self) -> None:
-        """Consume. Cancelled, it gives back what is in hand.
+        """Consume. A cancelled worker returns the deliveries in hand to the queue.
 
-        Raises an ExceptionGroup of what broke for good.
+        Raises an ExceptionGroup of the errors that ended it for good.
         """
         intake = self._intake
         async with self._broker.consume(
@@ -132,7 +132,7 @@ class Worker:
 
     @asynccontextmanager
     async def _serving_groups(self, consumer: Consumer) -> AsyncIterator[None]:
-        """Tell the consumer which groups there are while the context is open."""
+        """Keep the consumer informed of the queue's groups while the context is open."""
         if self._groups is None:
             yield
             return
@@ -153,7 +153,7 @@ class Worker:
 
 
 class _Batch:
-    """Deliveries that were taken together, on their way to being settled."""
+    """Deliveries of one batch, until all are settled."""
 
     def __init__(self, consumer: Consumer, queue: str, observer: Observer, size: int) -> None:
         self._consumer = consumer
@@ -165,7 +165,7 @@ class _Batch:
         observer.taken(queue, size)
 
     def decoded(self, times: Iterable[datetime]) -> None:
-        """Its events are known, and happened at these times."""
+        """Note the times at which the decoded events happened."""
         self._held.enter_context(self._observer.holding(self._queue, times))
 
     async def settle(self, settlements: Sequence[Settlement]) -> None:
@@ -200,7 +200,7 @@ class _Batch:
         except BrokerClosed:
             raise
         except BrokerError as error:
-            # The broker delivers it again, and to handle it twice has the effect of once.
+            # The broker redelivers the message; handling it twice has the effect of once.
             log.info("not settled", queue=self._queue, messages=messages, reason=str(error))
             outcome = "returned"
         self._leave_hand(outcome, messages)
