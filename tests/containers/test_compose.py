@@ -221,6 +221,8 @@ def test_a_service_has_no_rights_and_writes_nothing_but_its_tmp(stack, service):
 
 def test_told_to_stop_every_service_ends_well_and_the_data_is_kept(stack, terminal):
     stack.up("JUDGES=2")
+    before_it_stops = Terminal(terminal.folder, stack.addresses())
+    assert_all_was_counted_once(before_it_stops, submitted(before_it_stops, CONFIG), runs=60)
     leaderboard = ("leaderboard", "--format", "json", "--experiment", "all")
     before = Terminal(terminal.folder, stack.addresses()).run(*leaderboard).stdout
     assert json.loads(before)["models"]

@@ -160,7 +160,9 @@ async def test_one_is_stopped_and_resumed_and_the_other_is_untouched(
         assert f"socratic-bench resume {mine}" in refused.stderr
         await model.let_go()
         await completed(store, other)
-        assert await settled(broker, store, mine) == calls
+        done = await settled(broker, store, mine)
+        # A lease that was granted and not used by then was given back.
+        assert done == (await store.calls(mine)).calls <= calls
         assert len(model.asked) == asked
         assert "goes on" in (await typed(terminal, "resume", mine)).stderr
         await completed(store, mine, 2 * RUNS)
