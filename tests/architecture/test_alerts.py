@@ -11,9 +11,14 @@ import yaml
 
 from socratic_api.experiment_metrics import ExperimentMetrics
 from socratic_bench.consuming.queues import WORK_QUEUES
-from socratic_bench.domain.manifest import TutorModel
-from socratic_bench.hosting.http_metrics import HttpMetrics
-from socratic_bench.hosting.metrics import DepthMetrics, MessageMetrics, Metrics, ReadyMetrics
+from socratic_bench.domain.experiment.manifest import TutorModel
+from socratic_bench.hosting.metrics.http_metrics import HttpMetrics
+from socratic_bench.hosting.metrics.process_metrics import (
+    DepthMetrics,
+    MessageMetrics,
+    Metrics,
+    ReadyMetrics,
+)
 from socratic_curator.reconciler_metrics import add_reconciler_metrics
 from socratic_runner.limits.limiters import ConcurrencyLimiters
 from socratic_runner.metrics.calls import CallMetrics

@@ -107,7 +107,7 @@ def listening_port(service: str) -> str:
 
 def probed(test: list[str]) -> tuple[str, int | None, str]:
     *command, url = test
-    assert command == ["python", "-m", "socratic_bench.hosting.probe"]
+    assert command == ["python", "-m", "socratic_bench.hosting.http.probe"]
     parts = urlsplit(url)
     return parts.hostname or "", parts.port, parts.path
 
@@ -245,7 +245,7 @@ class NotInTheImage:
 
 sys.meta_path.insert(0, NotInTheImage())
 importlib.import_module(f"socratic_{service}.entrypoints.container")
-importlib.import_module("socratic_bench.hosting.probe")
+importlib.import_module("socratic_bench.hosting.http.probe")
 addresses = importlib.import_module("socratic_bench.addresses")
 addresses.open_broker("amqp://somebody:secret@127.0.0.1:5672/")
 if has_store:

@@ -14,7 +14,14 @@ import pytest
 ROOT = Path(__file__).parents[2]
 LIBRARIES = ("aiobotocore", "aiohttp", "anthropic", "botocore", "openai", "xllamacpp")
 OURS = "socratic_runner.models."
-PROVIDERS = ("anthropic", "bedrock", "local", "openai_compatible", "reference", "replay")
+PROVIDERS = (
+    "anthropic.messages",
+    "aws.bedrock",
+    "local.smollm2",
+    "openai.chat_completions",
+    "reference",
+    "replay",
+)
 ENVIRONMENT = {
     "AWS_ACCESS_KEY_ID": "AKIAIOSFODNN7EXAMPLE",
     "AWS_SECRET_ACCESS_KEY": "wJalrXUtnFEMI",
@@ -25,11 +32,11 @@ ENVIRONMENT = {
 
 OPENING = """
 import asyncio, json, sys
-from socratic_bench.domain.manifest import TutorModel
+from socratic_bench.domain.experiment.manifest import TutorModel
 from socratic_bench.providers.registry import check_model
 from socratic_runner.models.registry import open_client
 
-from socratic_bench.providers.endpoints import ANYWHERE
+from socratic_bench.providers.endpoints.endpoint import ANYWHERE
 
 async def main():
     for model_id in sys.argv[1:]:
@@ -42,9 +49,9 @@ print(json.dumps(list(sys.modules)))
 """
 ASKING = """
 import asyncio, json, sys
-from socratic_bench.domain.manifest import TutorModel
+from socratic_bench.domain.experiment.manifest import TutorModel
 from socratic_bench.errors import ModelCallFailed
-from socratic_bench.providers.endpoints import ANYWHERE
+from socratic_bench.providers.endpoints.endpoint import ANYWHERE
 from socratic_runner.models.registry import open_client
 from tests.contract.models.questions import a_question
 
@@ -67,9 +74,9 @@ import sys
 for library in sys.argv[2:]:
     sys.modules[library] = None  # as if it were not installed
 
-from socratic_bench.domain.manifest import TutorModel
+from socratic_bench.domain.experiment.manifest import TutorModel
 from socratic_bench.errors import MissingExtra
-from socratic_bench.providers.endpoints import ANYWHERE
+from socratic_bench.providers.endpoints.endpoint import ANYWHERE
 from socratic_bench.providers.registry import check_model
 from socratic_runner.models.registry import check_access, open_client
 
@@ -109,10 +116,10 @@ def loaded(script: str, *arguments: str) -> tuple[set[str], set[str]]:
 @pytest.mark.parametrize(
     ("model_id", "provider"),
     [
-        ("bedrock/amazon.nova-lite-v1:0", "bedrock"),
-        ("openai/gpt-5", "openai_compatible"),
-        ("ollama/llama3", "openai_compatible"),
-        ("anthropic/claude-sonnet-5", "anthropic"),
+        ("bedrock/amazon.nova-lite-v1:0", "aws.bedrock"),
+        ("openai/gpt-5", "openai.chat_completions"),
+        ("ollama/llama3", "openai.chat_completions"),
+        ("anthropic/claude-sonnet-5", "anthropic.messages"),
         ("reference/socratic", "reference"),
     ],
 )
@@ -151,7 +158,7 @@ def test_starting_loads_no_providers_library(module: str):
     script = f"import json, sys, {module}\nprint(json.dumps(list(sys.modules)))"
     libraries, ours = loaded(script)
     assert not libraries
-    assert not ours - {"local"}
+    assert not ours - {"local.smollm2"}
 
 
 @pytest.mark.parametrize(

@@ -25,9 +25,9 @@ from pathlib import Path
 import aiohttp
 
 from socratic_bench.adapters.sql.store import SqlStore
-from socratic_bench.domain.manifest import Experiment
+from socratic_bench.domain.experiment.manifest import Experiment
 from socratic_bench.ports.stores.store import Store
-from socratic_bench.providers.endpoints import ANYWHERE
+from socratic_bench.providers.endpoints.endpoint import ANYWHERE
 from socratic_cli.embedded import Benchmark
 from socratic_runner.models.registry import open_client
 from tests.benchmarks.many_endpoints import IN_FLIGHT, MODELS, endpoints, experiment

@@ -26,9 +26,9 @@ from typing import NamedTuple
 
 from socratic_bench.adapters.sql.store import SqlStore
 from socratic_bench.adapters.system.clock import SystemClock
-from socratic_bench.domain.manifest import Experiment, Limits, Manifest, TutorModel
+from socratic_bench.domain.experiment.manifest import Experiment, Limits, Manifest, TutorModel
 from socratic_bench.domain.scenario import Scenario
-from socratic_bench.providers.endpoints import ANYWHERE
+from socratic_bench.providers.endpoints.endpoint import ANYWHERE
 from socratic_cli.embedded import Benchmark
 from socratic_runner.models.registry import open_client
 

@@ -11,7 +11,7 @@ from socratic_bench.adapters.rabbitmq.broker import RabbitMQBroker
 from socratic_bench.adapters.sql.store import SqlStore
 from socratic_bench.adapters.system.clock import SystemClock
 from socratic_bench.consuming.queues import BROADCASTS, WORK_QUEUES
-from socratic_bench.domain.manifest import Experiment, Manifest, TutorModel
+from socratic_bench.domain.experiment.manifest import Experiment, Manifest, TutorModel
 from socratic_bench.events.message import to_message
 from socratic_bench.planning.plan import publish_plan
 from socratic_bench.planning.scenario_packs import load_pack

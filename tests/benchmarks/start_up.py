@@ -53,9 +53,9 @@ report(passed(), passed())
 _RUNNER = f"""{_BEGIN}
 import asyncio
 import socratic_runner.entrypoints.container
-from socratic_bench.domain.manifest import TutorModel
+from socratic_bench.domain.experiment.manifest import TutorModel
 from socratic_bench.errors import ModelCallFailed
-from socratic_bench.providers.endpoints import ANYWHERE
+from socratic_bench.providers.endpoints.endpoint import ANYWHERE
 from socratic_runner.models.registry import open_client
 
 async def main():

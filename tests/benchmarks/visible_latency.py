@@ -19,7 +19,7 @@ from statistics import quantiles
 from socratic_bench.adapters.rabbitmq.broker import RabbitMQBroker
 from socratic_bench.adapters.sql.store import SqlStore
 from socratic_bench.adapters.system.clock import SystemClock
-from socratic_bench.domain.manifest import Experiment
+from socratic_bench.domain.experiment.manifest import Experiment
 from socratic_bench.events.message import to_message
 from socratic_bench.events.run_requested import RunRequested
 from tests.benchmarks.running_services import PATIENCE, experiment_of, services

@@ -14,7 +14,7 @@ from socratic_bench.consuming.queues import (
     JUDGE_RESPONSE_RECORDED,
     RUNNER_RUN_REQUESTED,
 )
-from socratic_bench.domain.manifest import Experiment
+from socratic_bench.domain.experiment.manifest import Experiment
 from socratic_bench.domain.response import Response
 from socratic_bench.domain.run import Run
 from socratic_bench.events.codec import encode

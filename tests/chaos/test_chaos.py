@@ -22,7 +22,7 @@ from socratic_bench.consuming.queues import (
     RUNNER_RUN_REQUESTED,
     WORK_QUEUES,
 )
-from socratic_bench.domain.manifest import Experiment, Limits, Manifest, TutorModel
+from socratic_bench.domain.experiment.manifest import Experiment, Limits, Manifest, TutorModel
 from socratic_bench.errors import BrokerUnavailable, StoreUnavailable
 from socratic_bench.events.codec import Event
 from socratic_bench.events.message import to_message

@@ -17,7 +17,7 @@ from socratic_bench.adapters.rabbitmq.broker import RabbitMQBroker
 from socratic_bench.adapters.sql.store import SqlStore
 from socratic_bench.adapters.system.clock import SystemClock
 from socratic_bench.consuming.queues import BROADCASTS, WORK_QUEUES
-from socratic_bench.domain.manifest import Experiment, Limits, Manifest, TutorModel
+from socratic_bench.domain.experiment.manifest import Experiment, Limits, Manifest, TutorModel
 from socratic_bench.events.codec import Event
 from socratic_bench.events.message import to_message
 from socratic_bench.planning.plan import publish_plan

@@ -18,8 +18,8 @@ from socratic_bench.adapters.rabbitmq.broker import RabbitMQBroker
 from socratic_bench.adapters.sql.store import SqlStore
 from socratic_bench.adapters.system.clock import SystemClock
 from socratic_bench.consuming.queues import BROADCASTS, WORK_QUEUES
-from socratic_bench.domain.manifest import Experiment, Limits
-from socratic_bench.planning.config import read_config
+from socratic_bench.domain.experiment.manifest import Experiment, Limits
+from socratic_bench.planning.config_file.config import read_config
 from socratic_bench.ports.broker import Broker
 from socratic_bench.ports.stores.store import Store
 from socratic_bench.reporting.verification import verify

@@ -6,8 +6,8 @@ import random
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
+from socratic_bench.domain.experiment.manifest import Experiment, Manifest, TutorModel
 from socratic_bench.domain.identifiers import run_id
-from socratic_bench.domain.manifest import Experiment, Manifest, TutorModel
 from socratic_bench.domain.response import Usage
 from socratic_bench.domain.run import Run, RunFailure
 from socratic_bench.domain.scenario import DIMENSIONS, Scenario

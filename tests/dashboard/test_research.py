@@ -13,7 +13,7 @@ import httpx
 import pytest
 
 from socratic_bench.adapters.sql.store import SqlStore
-from socratic_bench.domain.manifest import Experiment, Manifest, TutorModel
+from socratic_bench.domain.experiment.manifest import Experiment, Manifest, TutorModel
 from tests.contract.store.facts import a_score
 from tests.dashboard.conftest import DESKTOP, PHONE, Visit
 from tests.dashboard.seeding import MONDAY, SCENARIOS, experiment, seed, tutors

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from socratic_bench.addresses import open_broker
 from socratic_bench.consuming.queues import BROADCASTS, WORK_QUEUES
-from socratic_bench.domain.manifest import Experiment
+from socratic_bench.domain.experiment.manifest import Experiment
 from socratic_bench.errors import StoreUnavailable
 from socratic_bench.ports.stores.store import Store
 from socratic_bench.reporting.verification import verify

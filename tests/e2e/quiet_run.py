@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from socratic_bench.adapters.sql.store import SqlStore
-from socratic_bench.domain.manifest import Experiment
+from socratic_bench.domain.experiment.manifest import Experiment
 from socratic_bench.ports.stores.store import Store
 from socratic_cli.embedded import Benchmark
 from socratic_runner.models.registry import open_client

@@ -12,8 +12,8 @@ from urllib.request import Request, urlopen
 
 import pytest
 
+from socratic_bench.domain.experiment.manifest import Experiment, Manifest
 from socratic_bench.domain.identifiers import sampling_seed
-from socratic_bench.domain.manifest import Experiment, Manifest
 from socratic_bench.domain.response import Response
 from tests import evidence
 from tests.e2e.command import Terminal

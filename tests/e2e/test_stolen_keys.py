@@ -20,7 +20,7 @@ import pytest
 
 from socratic_bench.addresses import open_broker, open_store
 from socratic_bench.consuming.queues import BROADCASTS, WORK_QUEUES
-from socratic_bench.domain.manifest import Experiment, Manifest, TutorModel
+from socratic_bench.domain.experiment.manifest import Experiment, Manifest, TutorModel
 from socratic_bench.domain.scenario import Scenario
 from socratic_bench.events.message import to_message
 from socratic_bench.events.run_requested import RunRequested

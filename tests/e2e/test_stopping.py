@@ -7,7 +7,7 @@ import pytest
 
 from socratic_bench.addresses import open_broker, open_store
 from socratic_bench.consuming.queues import BROADCASTS, RUNNER_RUN_REQUESTED, WORK_QUEUES
-from socratic_bench.domain.experiment_state import ExperimentState
+from socratic_bench.domain.experiment.state import ExperimentState
 from socratic_bench.ports.stores.leases import CallCount
 from socratic_bench.reporting.verification import verify
 from tests.contract.store.facts import contents

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from socratic_bench.addresses import open_store
-from socratic_bench.domain.cell import Cell
+from socratic_bench.domain.aggregates.cell import Cell
 from socratic_bench.ports.stores.store import Store
 from tests.e2e.command import Terminal
 from tests.e2e.experiments import completed, dead_letters, submitted

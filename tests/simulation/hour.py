@@ -17,7 +17,7 @@ from socratic_bench.adapters.memory.consumer import MemoryConsumer
 from socratic_bench.adapters.sql.store import SqlStore
 from socratic_bench.consuming.queues import BROADCASTS, RUNNER_RUN_REQUESTED, WORK_QUEUES
 from socratic_bench.consuming.worker import Worker
-from socratic_bench.domain.manifest import Experiment
+from socratic_bench.domain.experiment.manifest import Experiment
 from socratic_bench.events.codec import Event
 from socratic_bench.events.message import Message, to_message
 from socratic_bench.hosting.running_models import RunningModels

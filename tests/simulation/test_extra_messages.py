@@ -5,7 +5,7 @@ from decimal import Decimal
 
 import pytest
 
-from socratic_bench.domain.manifest import Experiment, Limits, Manifest, TutorModel
+from socratic_bench.domain.experiment.manifest import Experiment, Limits, Manifest, TutorModel
 from socratic_bench.domain.money import Price
 from socratic_bench.domain.scenario import Scenario
 from socratic_bench.errors import FailureKind, ModelCallFailed

@@ -19,8 +19,8 @@ from socratic_bench.concurrency.retry_policy import RetryPolicy
 from socratic_bench.consuming.queues import BROADCASTS, WORK_QUEUES
 from socratic_bench.consuming.waits import Waits, gravest
 from socratic_bench.consuming.worker import Worker
-from socratic_bench.domain.experiment_state import ExperimentState
-from socratic_bench.domain.manifest import Experiment
+from socratic_bench.domain.experiment.manifest import Experiment
+from socratic_bench.domain.experiment.state import ExperimentState
 from socratic_bench.errors import StoreNotWritable, StoreUnavailable
 from socratic_bench.events.codec import Event
 from socratic_bench.events.message import to_message

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from socratic_bench.domain.manifest import TutorModel
+from socratic_bench.domain.experiment.manifest import TutorModel
 from socratic_bench.domain.response import Usage
 from socratic_bench.ports.models import ModelClient, Question, Reply
 from socratic_bench.providers.options import read_options

@@ -7,7 +7,7 @@ from typing import Annotated, Final
 
 from pydantic import Field
 
-from socratic_bench.domain.manifest import TutorModel
+from socratic_bench.domain.experiment.manifest import TutorModel
 from socratic_bench.providers.options import Options, known_name, read_options, refuse_address
 from socratic_bench.providers.spec import ProviderSpec
 

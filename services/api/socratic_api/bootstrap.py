@@ -8,10 +8,11 @@ from contextlib import asynccontextmanager
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 
-from socratic_api.access import Access, CheckAccess
-from socratic_api.problems import HANDLERS
-from socratic_api.quick_answers import QuickAnswers
-from socratic_api.ready_bytes import ReadyBytes
+from socratic_api.answers.quick_answers import QuickAnswers
+from socratic_api.answers.ready_bytes import ReadyBytes
+from socratic_api.http.access import Access, CheckAccess
+from socratic_api.http.problems import HANDLERS
+from socratic_api.http.security_headers import SecurityHeaders
 from socratic_api.routes import (
     cost_analysis,
     dashboard,
@@ -23,12 +24,11 @@ from socratic_api.routes import (
 )
 from socratic_api.routes.openapi import with_openapi
 from socratic_api.scoring import ScoringTurns
-from socratic_api.security_headers import SecurityHeaders
 from socratic_api.settings import ApiSettings
 from socratic_bench.adapters.system.clock import SystemClock
-from socratic_bench.hosting.http_metrics import CountRequests, HttpMetrics
-from socratic_bench.hosting.metrics import Metrics
-from socratic_bench.hosting.readiness import Readiness
+from socratic_bench.hosting.http.readiness import Readiness
+from socratic_bench.hosting.metrics.http_metrics import CountRequests, HttpMetrics
+from socratic_bench.hosting.metrics.process_metrics import Metrics
 from socratic_bench.ports.clock import Clock
 from socratic_bench.ports.stores.store import Store
 

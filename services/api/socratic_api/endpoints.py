@@ -11,7 +11,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from socratic_api.ready_bytes import ReadyBody
+from socratic_api.answers.ready_bytes import ReadyBody
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from prometheus_client import Gauge
 
 from socratic_bench.concurrency.deadlines import within
 from socratic_bench.errors import StoreError
-from socratic_bench.hosting.metrics import Metrics, looking
+from socratic_bench.hosting.metrics.process_metrics import Metrics, looking
 from socratic_bench.ports.stores.experiments import ExperimentCounts, Experiments
 
 INTERVAL: Final = 15.0

@@ -9,10 +9,10 @@ from typing import Any, Literal
 from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
+from socratic_api.answers.ready_bytes import JSON
 from socratic_api.endpoints import Endpoint
-from socratic_api.problems import MEDIA_TYPE as PROBLEM_JSON
-from socratic_api.problems import Problem
-from socratic_api.ready_bytes import JSON
+from socratic_api.http.problems import MEDIA_TYPE as PROBLEM_JSON
+from socratic_api.http.problems import Problem
 from socratic_bench.version import __version__
 
 Model = type[BaseModel]

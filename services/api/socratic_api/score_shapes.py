@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, RootModel, SkipValidation
 
-from socratic_api.problems import Problem
+from socratic_api.http.problems import Problem
 from socratic_bench.scoring.profile import CANONICAL
 from socratic_bench.scoring.score import MOST_TOKENS
 from socratic_bench.scoring.statuses import Status

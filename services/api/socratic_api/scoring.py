@@ -20,7 +20,7 @@ from pydantic import ValidationError
 from pydantic_core import from_json, to_json
 from starlette.exceptions import HTTPException
 
-from socratic_api.problems import RETRY_SECONDS, Problem
+from socratic_api.http.problems import RETRY_SECONDS, Problem
 from socratic_api.score_shapes import ScoreBatch, ScoreRequest
 from socratic_bench.errors import BrokenPlugin, BrokenProfile, InvalidInput, UnknownProfile
 from socratic_bench.scoring.evidence import Evidence, Span

@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator, Sequence
 from datetime import datetime
 
 from socratic_bench.consuming.outcomes import Handled, Outcome, Work
-from socratic_bench.domain.cell import Cell
+from socratic_bench.domain.aggregates.cell import Cell
 from socratic_bench.events.aggregate_updated import AggregateUpdated, AggregateUpdatedData
 from socratic_bench.events.codec import Event
 from socratic_bench.events.experiment_completed import ExperimentCompleted, ExperimentCompletedData

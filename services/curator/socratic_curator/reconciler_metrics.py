@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import get_args
 
-from socratic_bench.hosting.metrics import Metrics
-from socratic_bench.hosting.scraped_metrics import add_counter
+from socratic_bench.hosting.metrics.process_metrics import Metrics
+from socratic_bench.hosting.metrics.scraped_metrics import add_counter
 from socratic_bench.planning.reconciler import SentAgain
 
 

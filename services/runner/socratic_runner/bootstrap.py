@@ -20,19 +20,19 @@ from socratic_bench.ports.broker import Broker
 from socratic_bench.ports.clock import Clock
 from socratic_bench.ports.stores.limits import SharedLimits
 from socratic_bench.ports.stores.store import Store
-from socratic_runner.budgets import Budgets
-from socratic_runner.call_observing import CallObserver, UnobservedCalls
 from socratic_runner.clients import OpenClient, TutorPool
-from socratic_runner.conversation_runner import ConversationRunner
+from socratic_runner.conversations.budgets import Budgets
+from socratic_runner.conversations.call_observing import CallObserver, UnobservedCalls
+from socratic_runner.conversations.conversation_runner import ConversationRunner
+from socratic_runner.conversations.leases import LeaseBook
 from socratic_runner.experiments import Experiments
 from socratic_runner.handler import RunRequestedHandler
-from socratic_runner.leases import LeaseBook
 from socratic_runner.limits.account import AccountShares
-from socratic_runner.limits.breaker import BUSY_SILENCE
 from socratic_runner.limits.limiters import ConcurrencyLimiters
-from socratic_runner.limits.pausing import BackOff
+from socratic_runner.limits.pauses.breaker import BUSY_SILENCE
+from socratic_runner.limits.pauses.pausing import BackOff
+from socratic_runner.limits.pauses.shared_pauses import SharedPauses
 from socratic_runner.limits.retries import Retries
-from socratic_runner.limits.shared_pauses import SharedPauses
 from socratic_runner.settings import RunnerSettings
 from socratic_runner.troubles import Troubles
 

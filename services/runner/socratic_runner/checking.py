@@ -12,16 +12,16 @@ from dataclasses import dataclass
 from itertools import islice
 
 from socratic_bench.domain.call_cost import most_a_call_costs, tokens_at_most
-from socratic_bench.domain.manifest import Experiment, TutorModel
+from socratic_bench.domain.experiment.manifest import Experiment, TutorModel
 from socratic_bench.domain.response import Response
 from socratic_bench.domain.run import Run
 from socratic_bench.errors import InvalidInput, ModelCallFailed
 from socratic_bench.ports.clock import Clock
 from socratic_bench.ports.models import Reply
-from socratic_runner.asking import ask
-from socratic_runner.call_observing import UnobservedCalls
 from socratic_runner.clients import OpenClient, TutorPool
-from socratic_runner.conversation import Conversation
+from socratic_runner.conversations.asking import ask
+from socratic_runner.conversations.call_observing import UnobservedCalls
+from socratic_runner.conversations.conversation import Conversation
 from socratic_runner.handler import not_callable
 from socratic_runner.limits.limiters import ConcurrencyLimiters
 from socratic_runner.settings import RunnerSettings

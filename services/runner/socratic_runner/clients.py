@@ -10,15 +10,15 @@ from typing import Final
 import structlog
 
 from socratic_bench.concurrency.cancellation import finish_despite_cancel
-from socratic_bench.domain.manifest import Experiment, TutorModel
+from socratic_bench.domain.experiment.manifest import Experiment, TutorModel
 from socratic_bench.domain.response import Usage
 from socratic_bench.errors import ModelCallFailed
 from socratic_bench.ports.models import ModelClient
 from socratic_bench.ports.stores.leases import ModelInHand
 from socratic_runner.last_uses import LastUses
-from socratic_runner.limits.breaker import BUSY_SILENCE, Breaker
 from socratic_runner.limits.concurrency_limiter import ConcurrencyLimiter
 from socratic_runner.limits.limiters import ConcurrencyLimiters
+from socratic_runner.limits.pauses.breaker import BUSY_SILENCE, Breaker
 
 log = structlog.get_logger(__name__)
 

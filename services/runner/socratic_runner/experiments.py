@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import structlog
 
-from socratic_bench.domain.manifest import Experiment
+from socratic_bench.domain.experiment.manifest import Experiment
 from socratic_bench.errors import StoreUnreadable
 from socratic_bench.ports.stores.store import Store
 from socratic_runner.last_uses import LastUses

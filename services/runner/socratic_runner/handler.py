@@ -17,7 +17,7 @@ from socratic_bench.consuming.outcomes import (
     Rejected,
     Work,
 )
-from socratic_bench.domain.manifest import Experiment
+from socratic_bench.domain.experiment.manifest import Experiment
 from socratic_bench.domain.response import Response
 from socratic_bench.domain.run import RunFailure
 from socratic_bench.errors import FailureKind, InvalidInput, MissingCredential, ModelCallFailed
@@ -29,7 +29,7 @@ from socratic_bench.ports.stores.leases import ModelInHand
 from socratic_bench.ports.stores.responses import RecordedFailure
 from socratic_bench.ports.stores.store import Store
 from socratic_runner.clients import Tutor, TutorPool
-from socratic_runner.conversation import (
+from socratic_runner.conversations.conversation import (
     Conversation,
     OutOfBudget,
     Stopped,
@@ -37,10 +37,10 @@ from socratic_runner.conversation import (
     TurnHeldElsewhere,
     TurnPutOff,
 )
-from socratic_runner.conversation_runner import ConversationRunner
+from socratic_runner.conversations.conversation_runner import ConversationRunner
+from socratic_runner.conversations.instant_runner import InstantRunner
+from socratic_runner.conversations.leases import LeaseBook
 from socratic_runner.experiments import Experiments, NotUnderstood
-from socratic_runner.instant_runner import InstantRunner
-from socratic_runner.leases import LeaseBook
 from socratic_runner.troubles import model_of
 
 SOURCE: Final = "socratic-runner"

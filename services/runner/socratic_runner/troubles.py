@@ -13,7 +13,7 @@ from socratic_bench.domain.trouble import Trouble, one_line
 from socratic_bench.errors import ModelCallFailed
 from socratic_bench.ports.stores.leases import ModelInHand
 from socratic_bench.reporting.trouble_news import TroubleNews
-from socratic_runner.call_observing import CallObserver, UnobservedCalls
+from socratic_runner.conversations.call_observing import CallObserver, UnobservedCalls
 
 log = structlog.get_logger(__name__)
 

@@ -16,11 +16,16 @@ from socratic_bench.consuming.queues import CURATOR_RUN_FAILED
 from socratic_bench.consuming.worker import Worker
 from socratic_bench.errors import StoreUnavailable
 from socratic_bench.hosting.failures import naming
-from socratic_bench.hosting.health import health_app
-from socratic_bench.hosting.metrics import DepthMetrics, MessageMetrics, Metrics, ReadyMetrics
+from socratic_bench.hosting.http.health import health_app
+from socratic_bench.hosting.http.readiness import Check, Readiness
+from socratic_bench.hosting.http.server import serving
+from socratic_bench.hosting.metrics.process_metrics import (
+    DepthMetrics,
+    MessageMetrics,
+    Metrics,
+    ReadyMetrics,
+)
 from socratic_bench.hosting.queue_problems import QueueProblems
-from socratic_bench.hosting.readiness import Check, Readiness
-from socratic_bench.hosting.server import serving
 from socratic_bench.hosting.starting import reach_all
 from socratic_bench.ports.broker import Broker
 from socratic_bench.ports.stores.store import Store

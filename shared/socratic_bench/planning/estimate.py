@@ -11,7 +11,7 @@ from socratic_bench.domain.call_cost import (
     at_most_nanodollars,
     input_tokens_at_most,
 )
-from socratic_bench.domain.manifest import Manifest, TutorModel
+from socratic_bench.domain.experiment.manifest import Manifest, TutorModel
 from socratic_bench.domain.money import nanodollars
 from socratic_bench.domain.scenario import Scenario
 from socratic_bench.providers.registry import is_reference

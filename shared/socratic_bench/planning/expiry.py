@@ -9,7 +9,7 @@ from typing import Final
 
 import structlog
 
-from socratic_bench.domain.experiment_state import ExperimentState
+from socratic_bench.domain.experiment.state import ExperimentState
 from socratic_bench.ports.clock import Clock
 from socratic_bench.ports.stores.experiments import Experiments
 

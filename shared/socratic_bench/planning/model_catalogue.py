@@ -6,7 +6,7 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import Protocol
 
-from socratic_bench.domain.manifest import TutorModel
+from socratic_bench.domain.experiment.manifest import TutorModel
 
 
 class ModelCatalogue(Protocol):

@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from socratic_bench.concurrency.retry_policy import RetryPolicy
 from socratic_bench.consuming.waits import Waits
-from socratic_bench.domain.manifest import Experiment
+from socratic_bench.domain.experiment.manifest import Experiment
 from socratic_bench.domain.run import Run, batches
 from socratic_bench.errors import StoreUnavailable
 from socratic_bench.events.codec import Event

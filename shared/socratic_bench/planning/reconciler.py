@@ -31,8 +31,8 @@ from socratic_bench.consuming.queues import (
     JUDGE_RESPONSE_RECORDED,
     RUNNER_RUN_REQUESTED,
 )
-from socratic_bench.domain.experiment_state import ExperimentState
-from socratic_bench.domain.manifest import Experiment
+from socratic_bench.domain.experiment.manifest import Experiment
+from socratic_bench.domain.experiment.state import ExperimentState
 from socratic_bench.domain.run import batches
 from socratic_bench.errors import BrokerError, ExperimentStopped, StoreError, StoreUnreadable
 from socratic_bench.events.codec import Event

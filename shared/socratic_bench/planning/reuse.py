@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Final
 
+from socratic_bench.domain.experiment.manifest import Experiment
 from socratic_bench.domain.identifiers import run_id
-from socratic_bench.domain.manifest import Experiment
 from socratic_bench.domain.response import Response
 from socratic_bench.domain.run import Run, batches
 from socratic_bench.ports.stores.store import Store

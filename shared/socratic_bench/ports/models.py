@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
-from socratic_bench.domain.manifest import Parameters
+from socratic_bench.domain.experiment.manifest import Parameters
 from socratic_bench.domain.response import Usage
 from socratic_bench.domain.run import Run
 from socratic_bench.scoring.exchange import EarlierTurn

@@ -8,9 +8,9 @@ from typing import Final, Literal
 
 from pydantic import Field, JsonValue
 
-from socratic_bench.domain.manifest import TutorModel
+from socratic_bench.domain.experiment.manifest import TutorModel
 from socratic_bench.errors import InvalidInput
-from socratic_bench.providers.base_urls import base_url, origin
+from socratic_bench.providers.endpoints.base_urls import base_url, origin
 from socratic_bench.providers.options import Options, read_options
 from socratic_bench.providers.spec import Destination, ProviderSpec
 

@@ -7,9 +7,9 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from socratic_bench.domain.manifest import TutorModel
+from socratic_bench.domain.experiment.manifest import TutorModel
 from socratic_bench.errors import InvalidInput
-from socratic_bench.providers.base_urls import base_url, origin
+from socratic_bench.providers.endpoints.base_urls import base_url, origin
 from socratic_bench.providers.http_options import AnthropicOptions, HttpOptions, OpenAIOptions
 from socratic_bench.providers.key_variables import KEY_OPTION
 from socratic_bench.providers.options import read_options

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from socratic_bench.domain.manifest import TutorModel
+from socratic_bench.domain.experiment.manifest import TutorModel
 from socratic_bench.errors import InvalidInput
 
 KEY_OPTION: Final = "api_key_env"

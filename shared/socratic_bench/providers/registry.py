@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
-from socratic_bench.domain.manifest import TutorModel
+from socratic_bench.domain.experiment.manifest import TutorModel
 from socratic_bench.errors import BrokenPlugin, InvalidInput, UnknownProvider
 from socratic_bench.plugins import found
 from socratic_bench.providers.bedrock import BEDROCK

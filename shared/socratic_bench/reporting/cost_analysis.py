@@ -7,12 +7,12 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from socratic_bench.domain.cell import Tally
-from socratic_bench.domain.leaderboard import ModelRow
+from socratic_bench.domain.aggregates.cell import Tally
+from socratic_bench.domain.aggregates.leaderboard import ModelRow
 from socratic_bench.ports.stores.store import Store
 from socratic_bench.providers.registry import is_reference
 from socratic_bench.reporting.costs import known_share, total, total_usd
-from socratic_bench.reporting.selection import select
+from socratic_bench.reporting.leaderboard.selection import select
 
 
 class ModelCost(BaseModel):

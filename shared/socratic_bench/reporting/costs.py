@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import BaseModel, ConfigDict
 
-from socratic_bench.domain.cell import Tally
+from socratic_bench.domain.aggregates.cell import Tally
 from socratic_bench.domain.money import NANODOLLARS_PER_DOLLAR
 from socratic_bench.ports.stores.leases import Spending
 

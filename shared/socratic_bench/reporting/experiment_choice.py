@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from socratic_bench.domain.experiment_state import ExperimentState
-from socratic_bench.domain.manifest import Experiment
-from socratic_bench.domain.outline import ExperimentOutline
+from socratic_bench.domain.experiment.manifest import Experiment
+from socratic_bench.domain.experiment.outline import ExperimentOutline
+from socratic_bench.domain.experiment.state import ExperimentState
 from socratic_bench.errors import AmbiguousExperiment, UnknownExperiment
 from socratic_bench.ports.stores.store import Store
 from socratic_bench.reporting.formats import moment

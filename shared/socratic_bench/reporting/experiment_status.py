@@ -9,17 +9,17 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from socratic_bench.domain.cell import Cell, Tally
-from socratic_bench.domain.manifest import Experiment, TutorModel
-from socratic_bench.domain.outline import ExperimentOutline
+from socratic_bench.domain.aggregates.cell import Cell, Tally
+from socratic_bench.domain.experiment.manifest import Experiment, TutorModel
+from socratic_bench.domain.experiment.outline import ExperimentOutline
 from socratic_bench.domain.trouble import Trouble
 from socratic_bench.ports.stores.experiments import Progress
 from socratic_bench.ports.stores.leases import Spending
 from socratic_bench.ports.stores.store import Store
 from socratic_bench.providers.registry import is_reference
-from socratic_bench.reporting.comparison import ExperimentSummary
 from socratic_bench.reporting.costs import SpendingFigures, known_share, total_usd
 from socratic_bench.reporting.failures import ModelFailures, model_failures
+from socratic_bench.reporting.leaderboard.comparison import ExperimentSummary
 from socratic_bench.scoring.statuses import Status
 
 

@@ -8,7 +8,7 @@ from itertools import islice
 
 from pydantic import BaseModel, ConfigDict
 
-from socratic_bench.domain.manifest import Experiment
+from socratic_bench.domain.experiment.manifest import Experiment
 from socratic_bench.domain.run import Run
 from socratic_bench.ports.stores.store import Store
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from socratic_bench.domain.cell import Cell, CellKey, fold
+from socratic_bench.domain.aggregates.cell import Cell, CellKey, fold
 from socratic_bench.errors import StoreUnavailable, UnknownExperiment
 from socratic_bench.ports.stores.store import Store
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from socratic_bench.domain.manifest import TutorModel
+from socratic_bench.domain.experiment.manifest import TutorModel
 from socratic_bench.ports.models import ModelClient, Question
 from socratic_runner.models.archetypes.faulty import GOOD, behaviour_at
 from socratic_runner.models.registry import open_client

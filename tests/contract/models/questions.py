@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from socratic_bench.domain.experiment.manifest import DEFAULT_SYSTEM_PROMPT, Parameters
 from socratic_bench.domain.identifiers import run_id, sampling_seed
-from socratic_bench.domain.manifest import DEFAULT_SYSTEM_PROMPT, Parameters
 from socratic_bench.domain.run import Run
 from socratic_bench.domain.scenario import Scenario
 from socratic_bench.planning.scenario_packs import load_pack

@@ -14,11 +14,11 @@ from pathlib import Path
 import psutil
 import pytest
 
-from socratic_bench.domain.manifest import Parameters, TutorModel
+from socratic_bench.domain.experiment.manifest import Parameters, TutorModel
 from socratic_bench.errors import FailureKind, ModelCallFailed
 from socratic_bench.ports.models import ModelClient
 from socratic_bench.scoring.statuses import Status
-from socratic_runner.models import llama
+from socratic_runner.models.local import llama
 from socratic_runner.models.registry import open_client
 from tests.contract.models.adapters import LOCAL
 from tests.contract.models.questions import a_question, pack_questions
@@ -135,7 +135,7 @@ def test_loading_and_asking_print_nothing():
     script = (
         "import asyncio\n"
         "from tests.contract.models.questions import a_question\n"
-        "from socratic_bench.domain.manifest import TutorModel\n"
+        "from socratic_bench.domain.experiment.manifest import TutorModel\n"
         "from socratic_runner.models.registry import open_client\n"
         "async def main():\n"
         "    client = open_client(TutorModel(id='local/smollm2', options={'max_tokens': 2}))\n"

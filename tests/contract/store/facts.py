@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 
-from socratic_bench.domain.cell import Cell, CellKey, fold
+from socratic_bench.domain.aggregates.cell import Cell, CellKey, fold
+from socratic_bench.domain.experiment.manifest import Experiment, Manifest, TutorModel
 from socratic_bench.domain.identifiers import run_id
-from socratic_bench.domain.manifest import Experiment, Manifest, TutorModel
 from socratic_bench.domain.response import Response, Usage
 from socratic_bench.domain.run import Run, RunFailure
 from socratic_bench.domain.scenario import DIMENSIONS, Scenario

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from socratic_bench.domain.manifest import Experiment
+from socratic_bench.domain.experiment.manifest import Experiment
 from socratic_bench.domain.run import Run
 from socratic_bench.errors import StoreBroken, StoreError, StoreRefused, StoreUnavailable
 from socratic_bench.ports.stores.leases import CallCount, CallEnd, LeaseAnswer, Spending

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 
-from socratic_bench.domain.manifest import Experiment
+from socratic_bench.domain.experiment.manifest import Experiment
 from socratic_bench.ports.stores.leases import CallEnd, Claim, LeaseAnswer, Spending
 from socratic_bench.ports.stores.store import Store
 from tests.contract.store.facts import a_response, an_experiment, claim_of

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from socratic_bench.domain.cell import fold
-from socratic_bench.domain.manifest import Experiment
+from socratic_bench.domain.aggregates.cell import fold
+from socratic_bench.domain.experiment.manifest import Experiment
 from socratic_bench.errors import StoreError
 from socratic_bench.ports.stores.store import Store
 from tests.contract.store.adapters import Database, opened

@@ -9,9 +9,9 @@ from decimal import Decimal
 
 import pytest
 
-from socratic_bench.domain.manifest import Experiment, Limits
+from socratic_bench.domain.experiment.manifest import Experiment, Limits
+from socratic_bench.domain.experiment.outline import ExperimentOutline
 from socratic_bench.domain.money import Price
-from socratic_bench.domain.outline import ExperimentOutline
 from socratic_bench.errors import StoreError
 from socratic_bench.ports.stores.experiments import ExperimentCounts, Progress
 from socratic_bench.ports.stores.store import Store

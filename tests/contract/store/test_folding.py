@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from socratic_bench.domain.cell import key_of_failure, key_of_score
+from socratic_bench.domain.aggregates.cell import key_of_failure, key_of_score
 from socratic_bench.domain.score import ScoredResponse
 from socratic_bench.ports.stores.store import Store
 from socratic_bench.scoring.statuses import Status

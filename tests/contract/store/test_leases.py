@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from socratic_bench.domain.manifest import Experiment
+from socratic_bench.domain.experiment.manifest import Experiment
 from socratic_bench.domain.run import Run
 from socratic_bench.ports.stores.leases import CallCount, CallEnd, Claim, LeaseAnswer
 from socratic_bench.ports.stores.store import Store

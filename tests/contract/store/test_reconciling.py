@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from socratic_bench.domain.manifest import Experiment
+from socratic_bench.domain.experiment.manifest import Experiment
 from socratic_bench.domain.run import RunFailure
 from socratic_bench.ports.stores.experiments import RunningExperiment
 from socratic_bench.ports.stores.responses import RecordedFailure

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from socratic_bench.domain.experiment_state import LEFT_FOR, ExperimentState
-from socratic_bench.domain.manifest import Experiment
+from socratic_bench.domain.experiment.manifest import Experiment
+from socratic_bench.domain.experiment.state import LEFT_FOR, ExperimentState
 from socratic_bench.domain.run import Run
 from socratic_bench.errors import ExperimentStopped, StoreError
 from socratic_bench.ports.stores.experiments import ExperimentCounts, Progress

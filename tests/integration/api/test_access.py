@@ -10,8 +10,8 @@ from typing import Any
 import httpx
 import pytest
 
-from socratic_api.access import is_loopback, require_keys
 from socratic_api.bootstrap import build_app
+from socratic_api.http.access import is_loopback, require_keys
 from socratic_api.settings import ApiSettings
 from socratic_bench.adapters.sql.store import SqlStore
 from socratic_bench.errors import InvalidSettings

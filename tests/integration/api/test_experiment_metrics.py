@@ -9,8 +9,8 @@ import pytest
 from socratic_api import experiment_metrics
 from socratic_api.experiment_metrics import ExperimentMetrics
 from socratic_bench.adapters.sql.store import SqlStore
-from socratic_bench.domain.experiment_state import ExperimentState
-from socratic_bench.hosting.metrics import Metrics
+from socratic_bench.domain.experiment.state import ExperimentState
+from socratic_bench.hosting.metrics.process_metrics import Metrics
 from tests.contract.store.facts import MONDAY, a_failure, an_experiment
 from tests.waiting import until
 

@@ -6,7 +6,7 @@ import httpx
 import pytest
 
 from socratic_bench.adapters.sql.store import SqlStore
-from socratic_bench.domain.experiment_state import ExperimentState
+from socratic_bench.domain.experiment.state import ExperimentState
 from tests.contract.store.facts import a_score, an_experiment
 from tests.waiting import until
 

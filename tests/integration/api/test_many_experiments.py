@@ -9,9 +9,9 @@ import pytest
 
 from socratic_bench.adapters.sql.store import SqlStore
 from socratic_bench.adapters.sql.transactions import Transaction
-from socratic_bench.domain.manifest import Manifest
-from socratic_bench.reporting import selection
-from socratic_bench.reporting.comparison import model_comparison
+from socratic_bench.domain.experiment.manifest import Manifest
+from socratic_bench.reporting.leaderboard import selection
+from socratic_bench.reporting.leaderboard.comparison import model_comparison
 from tests.contract.store.facts import MINUTE, MONDAY, a_failure, an_experiment
 from tests.dashboard.seeding import experiment, seed, tutors
 

@@ -8,8 +8,8 @@ import httpx
 import pytest
 
 from socratic_bench.adapters.sql.store import SqlStore
-from socratic_bench.reporting.comparison import model_comparison
-from socratic_bench.reporting.leaderboard_csv import comparison_csv
+from socratic_bench.reporting.leaderboard.comparison import model_comparison
+from socratic_bench.reporting.leaderboard.csv_text import comparison_csv
 from tests.dashboard.seeding import MONDAY, experiment, seed, tutors
 
 ADDRESS = "/api/model-comparison"

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from socratic_api.ready_bytes import ReadyBytes
+from socratic_api.answers.ready_bytes import ReadyBytes
 from tests.waiting import waiting_for
 
 

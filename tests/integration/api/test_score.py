@@ -10,8 +10,8 @@ import httpx
 import pytest
 
 from socratic_api import scoring
-from socratic_api.bodies import BODY_LIMIT
 from socratic_api.bootstrap import build_app
+from socratic_api.http.bodies import BODY_LIMIT
 from socratic_api.scoring import SPANS_SHOWN
 from socratic_api.settings import ApiSettings
 from socratic_bench.adapters.sql.store import SqlStore

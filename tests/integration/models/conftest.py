@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from socratic_bench.domain.manifest import Limits, TutorModel
+from socratic_bench.domain.experiment.manifest import Limits, TutorModel
 from socratic_bench.errors import ModelCallFailed
 from socratic_bench.ports.models import ModelClient, Question
-from socratic_bench.providers.base_urls import origin
-from socratic_bench.providers.endpoints import ANYWHERE
+from socratic_bench.providers.endpoints.base_urls import origin
+from socratic_bench.providers.endpoints.endpoint import ANYWHERE
 from socratic_runner.models.registry import open_client
 from tests.contract.models.questions import a_question
 

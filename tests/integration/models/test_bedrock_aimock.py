@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from socratic_bench.domain.manifest import Limits
+from socratic_bench.domain.experiment.manifest import Limits
 from socratic_bench.errors import FailureKind
 from socratic_bench.scoring.statuses import Status
 from tests.contract.models.questions import a_question

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from socratic_bench.domain.manifest import Limits
+from socratic_bench.domain.experiment.manifest import Limits
 from socratic_bench.errors import FailureKind, ModelCallFailed
 from socratic_bench.scoring.statuses import Status
-from socratic_runner.models import bedrock
+from socratic_runner.models.aws import bedrock
 from tests.contract.models.questions import a_question
 from tests.integration.models.bedrock_wire import (
     SECRETS,

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from structlog.testing import capture_logs
 
-from socratic_bench.domain.manifest import TutorModel
+from socratic_bench.domain.experiment.manifest import TutorModel
 from socratic_bench.errors import (
     FailureKind,
     MissingCredential,
@@ -17,8 +17,8 @@ from socratic_bench.errors import (
     ModelUnusable,
     UnlistedEndpoint,
 )
-from socratic_bench.providers.base_urls import origin
-from socratic_bench.providers.endpoints import ANYWHERE, Endpoint, Endpoints
+from socratic_bench.providers.endpoints.base_urls import origin
+from socratic_bench.providers.endpoints.endpoint import ANYWHERE, Endpoint, Endpoints
 from socratic_runner.models.registry import open_client
 from tests.contract.models.questions import a_question
 from tests.integration.models.bedrock_wire import (

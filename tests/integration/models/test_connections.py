@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from socratic_bench.domain.manifest import Limits
+from socratic_bench.domain.experiment.manifest import Limits
 from socratic_bench.errors import FailureKind, ModelCallFailed, ModelUnusable
 from socratic_bench.scoring.statuses import Status
 from socratic_runner.models.http import connection

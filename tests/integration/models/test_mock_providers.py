@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from socratic_bench.domain.manifest import Limits
+from socratic_bench.domain.experiment.manifest import Limits
 from socratic_bench.errors import FailureKind, ModelUnusable
 from socratic_bench.scoring.statuses import Status
 from tests.contract.models.questions import a_question

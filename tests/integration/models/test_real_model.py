@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from socratic_bench.domain.manifest import Parameters
+from socratic_bench.domain.experiment.manifest import Parameters
 from socratic_bench.errors import FailureKind
 from socratic_bench.ports.models import ModelClient, Question
 from socratic_bench.scoring.statuses import Status

@@ -13,7 +13,7 @@ from urllib.parse import quote
 import pytest
 import structlog
 
-from socratic_bench.domain.manifest import Limits
+from socratic_bench.domain.experiment.manifest import Limits
 from socratic_bench.errors import FailureKind, ModelCallFailed, ModelUnusable
 from tests.contract.models.questions import a_question
 from tests.integration.models.conftest import OpenModel

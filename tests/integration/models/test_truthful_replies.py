@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from socratic_bench.domain.manifest import Limits
+from socratic_bench.domain.experiment.manifest import Limits
 from socratic_bench.errors import FailureKind, ModelUnusable
 from socratic_bench.ports.models import Reply
 from socratic_bench.scoring.statuses import UNFINISHED, Status

@@ -15,7 +15,7 @@ from socratic_bench.adapters.sql.backend import backend_for
 from socratic_bench.adapters.sql.database import Database
 from socratic_bench.adapters.sql.records import record_of
 from socratic_bench.adapters.sql.store import SqlStore
-from socratic_bench.domain.cell import Cell, key_of_score
+from socratic_bench.domain.aggregates.cell import Cell, key_of_score
 from socratic_bench.domain.run import Run
 from socratic_bench.ports.stores.leases import CallCount, LeaseAnswer, Spending
 from tests.contract.store.adapters import opened

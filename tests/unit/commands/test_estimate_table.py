@@ -6,7 +6,7 @@ from decimal import Decimal
 import pytest
 from rich.console import Console
 
-from socratic_bench.domain.manifest import Experiment, Manifest, TutorModel
+from socratic_bench.domain.experiment.manifest import Experiment, Manifest, TutorModel
 from socratic_bench.domain.money import Price
 from socratic_bench.planning.estimate import estimate
 from socratic_cli.execution.prospect import Prospect

@@ -13,12 +13,12 @@ from rich.cells import cell_len
 from rich.console import Console
 
 from socratic_bench.adapters.sql.store import SqlStore
-from socratic_bench.domain.manifest import TutorModel
+from socratic_bench.domain.experiment.manifest import TutorModel
 from socratic_bench.domain.money import Price
-from socratic_bench.reporting.comparison import model_comparison
 from socratic_bench.reporting.failures import why_unscored
 from socratic_bench.reporting.formats import share
-from socratic_bench.reporting.leaderboard_csv import comparison_csv
+from socratic_bench.reporting.leaderboard.comparison import model_comparison
+from socratic_bench.reporting.leaderboard.csv_text import comparison_csv
 from socratic_cli.tables.leaderboard import comparison_table
 from tests.contract.store.facts import a_failure, a_score
 from tests.dashboard.seeding import experiment, seed, tutors

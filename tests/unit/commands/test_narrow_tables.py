@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 from rich.console import Console
 
-from socratic_bench.domain.manifest import Manifest, TutorModel
+from socratic_bench.domain.experiment.manifest import Manifest, TutorModel
 from socratic_bench.domain.money import Price
 from socratic_bench.errors import FailureKind, ModelCallFailed
 from socratic_bench.events.message import Message

@@ -6,7 +6,7 @@ from decimal import Decimal
 
 import pytest
 
-from socratic_bench.domain.manifest import TutorModel
+from socratic_bench.domain.experiment.manifest import TutorModel
 from socratic_bench.domain.money import Price
 from socratic_bench.domain.trouble import Trouble
 from socratic_bench.errors import BrokerUnavailable

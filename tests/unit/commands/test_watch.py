@@ -9,7 +9,7 @@ from decimal import Decimal
 import pytest
 
 from socratic_bench.consuming.queues import BROADCASTS
-from socratic_bench.domain.cell import fold
+from socratic_bench.domain.aggregates.cell import fold
 from socratic_bench.domain.money import Price
 from socratic_bench.errors import BrokerUnavailable, StoreUnavailable
 from socratic_bench.events.aggregate_updated import AggregateUpdated, AggregateUpdatedData

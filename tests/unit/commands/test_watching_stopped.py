@@ -7,7 +7,7 @@ import pytest
 
 from socratic_bench.adapters.sql.store import SqlStore
 from socratic_bench.adapters.system.clock import SystemClock
-from socratic_bench.domain.experiment_state import ExperimentState
+from socratic_bench.domain.experiment.state import ExperimentState
 from socratic_cli.commands.control import watch as watching
 from socratic_cli.commands.control.watch import follow
 from tests.contract.store.facts import a_score, an_experiment

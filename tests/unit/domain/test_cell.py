@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from socratic_bench.domain.cell import (
+from socratic_bench.domain.aggregates.cell import (
     MILLIONTHS,
     Cell,
     CellKey,

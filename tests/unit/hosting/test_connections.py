@@ -20,7 +20,7 @@ from socratic_bench.hosting.connections import (
     Owes,
     most_connections,
 )
-from socratic_bench.hosting.server import serving
+from socratic_bench.hosting.http.server import serving
 from tests.waiting import until, waiting_for
 
 NEVER = 3600.0

@@ -7,10 +7,10 @@ import sys
 
 import pytest
 
-from socratic_bench.hosting.health import health_app
-from socratic_bench.hosting.metrics import Metrics
-from socratic_bench.hosting.readiness import Readiness
-from socratic_bench.hosting.server import serving
+from socratic_bench.hosting.http.health import health_app
+from socratic_bench.hosting.http.readiness import Readiness
+from socratic_bench.hosting.http.server import serving
+from socratic_bench.hosting.metrics.process_metrics import Metrics
 from tests.waiting import waiting_for
 
 
@@ -18,7 +18,7 @@ async def probe(*arguments, **environment):
     process = await asyncio.create_subprocess_exec(
         sys.executable,
         "-m",
-        "socratic_bench.hosting.probe",
+        "socratic_bench.hosting.http.probe",
         *arguments,
         env={**os.environ, **environment},
         stderr=asyncio.subprocess.PIPE,
@@ -54,12 +54,12 @@ async def test_it_tells_ready_from_not_ready_from_not_there():
 async def test_wrong_use_is_2_and_says_what_is_right(arguments):
     code, said = await probe(*arguments, SOCRATIC_HEALTH_PORT="")
     assert code == 2
-    assert "usage: python -m socratic_bench.hosting.probe" in said
+    assert "usage: python -m socratic_bench.hosting.http.probe" in said
 
 
 def test_it_imports_nothing_that_takes_long():
     code = (
-        "import sys, socratic_bench.hosting.probe; "
+        "import sys, socratic_bench.hosting.http.probe; "
         "print([m for m in ('asyncio', 'http.client', 'ssl', 'pydantic', 'uvicorn')"
         " if m in sys.modules])"
     )

@@ -6,7 +6,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from socratic_bench.errors import BrokerUnavailable, StoreBroken, StoreUnavailable
-from socratic_bench.hosting.readiness import Readiness
+from socratic_bench.hosting.http.readiness import Readiness
 
 
 async def answers():

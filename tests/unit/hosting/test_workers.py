@@ -265,7 +265,7 @@ async def test_a_worker_that_breaks_for_good_ends_the_process(broker, store, log
 
 
 async def test_metrics_tell_what_was_done_and_what_waits(broker, store, log, monkeypatch):
-    monkeypatch.setattr("socratic_bench.hosting.metrics.DEPTH_INTERVAL", 0.01)
+    monkeypatch.setattr("socratic_bench.hosting.metrics.process_metrics.DEPTH_INTERVAL", 0.01)
     done = asyncio.Event()
 
     async def handler(batch):

@@ -5,9 +5,9 @@ from __future__ import annotations
 import hashlib
 from pathlib import Path
 
-from socratic_bench.domain.manifest import TutorModel
+from socratic_bench.domain.experiment.manifest import TutorModel
 from socratic_bench.errors import InvalidConfig, InvalidInput, UnknownProvider
-from socratic_bench.planning.config import BenchmarkConfig, parse_config
+from socratic_bench.planning.config_file.config import BenchmarkConfig, parse_config
 
 
 class FewProviders:

@@ -15,7 +15,7 @@ from socratic_bench.domain.call_cost import (
     most_a_call_costs,
     tokens_at_most,
 )
-from socratic_bench.domain.manifest import Manifest, Parameters, TutorModel
+from socratic_bench.domain.experiment.manifest import Manifest, Parameters, TutorModel
 from socratic_bench.domain.money import Price
 from socratic_bench.domain.scenario import Scenario
 from socratic_bench.planning.estimate import LIKELY_OUTPUT_TOKENS, Range, estimate

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from socratic_bench.domain.manifest import Manifest
+from socratic_bench.domain.experiment.manifest import Manifest
 from tests.unit.planning.catalogue import config_of, mistakes_of
 
 CONFIGS = Path(__file__).parents[3] / "deploy" / "cli" / "socratic_cli" / "configs"

@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from socratic_bench.domain.manifest import Limits, Manifest, Parameters, TutorModel
+from socratic_bench.domain.experiment.manifest import Limits, Manifest, Parameters, TutorModel
 from socratic_bench.domain.money import Price
 from socratic_bench.domain.scenario import Scenario
 from socratic_bench.errors import InvalidConfig
-from socratic_bench.planning import validation
-from socratic_bench.planning.config import read_config
+from socratic_bench.planning.config_file import validation
+from socratic_bench.planning.config_file.config import read_config
 from tests.unit.planning.catalogue import FewProviders, config_of, mistakes_of
 
 MODELS = "models: [reference/socratic]\n"

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import pytest
 
 from socratic_bench.concurrency.retry_policy import RetryPolicy
-from socratic_bench.domain.manifest import Experiment, Manifest, TutorModel
+from socratic_bench.domain.experiment.manifest import Experiment, Manifest, TutorModel
 from socratic_bench.domain.response import Response
 from socratic_bench.domain.scenario import Scenario
 from socratic_bench.errors import BrokerClosed, StoreUnavailable

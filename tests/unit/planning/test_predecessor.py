@@ -5,7 +5,7 @@ from decimal import Decimal
 
 import pytest
 
-from socratic_bench.domain.manifest import Manifest, Parameters, TutorModel
+from socratic_bench.domain.experiment.manifest import Manifest, Parameters, TutorModel
 from socratic_bench.domain.money import Price
 from socratic_bench.domain.scenario import Scenario
 from socratic_bench.planning.scenario_packs import load_pack

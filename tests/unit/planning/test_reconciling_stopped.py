@@ -6,7 +6,7 @@ import pytest
 
 from socratic_bench.adapters.sql.store import SqlStore
 from socratic_bench.consuming.queues import RUNNER_RUN_REQUESTED
-from socratic_bench.domain.experiment_state import ExperimentState
+from socratic_bench.domain.experiment.state import ExperimentState
 from socratic_bench.planning import expiry
 from socratic_bench.planning.reconciler import QUIET_SECONDS, Reconciler
 from tests.contract.store.facts import MONDAY, a_score, an_experiment

@@ -8,7 +8,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from socratic_bench.adapters.sql.store import SqlStore
-from socratic_bench.domain.manifest import Experiment, Limits, Manifest, Parameters, TutorModel
+from socratic_bench.domain.experiment.manifest import (
+    Experiment,
+    Limits,
+    Manifest,
+    Parameters,
+    TutorModel,
+)
 from socratic_bench.domain.money import Price
 from socratic_bench.domain.scenario import Scenario
 from socratic_bench.planning.reuse import MAX_AGE, Reuse, look_ahead

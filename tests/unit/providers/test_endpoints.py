@@ -4,9 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from socratic_bench.domain.manifest import TutorModel
+from socratic_bench.domain.experiment.manifest import TutorModel
 from socratic_bench.errors import InvalidInput, UnlistedEndpoint
-from socratic_bench.providers.endpoints import ANYWHERE, AWS, Endpoint, Endpoints, KeySource
+from socratic_bench.providers.endpoints.endpoint import (
+    ANYWHERE,
+    AWS,
+    Endpoint,
+    Endpoints,
+    KeySource,
+)
 from socratic_bench.providers.registry import destination
 
 THERE = "https://llm.example.org"

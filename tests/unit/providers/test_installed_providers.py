@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from socratic_bench.domain.manifest import TutorModel
+from socratic_bench.domain.experiment.manifest import TutorModel
 from socratic_bench.errors import BrokenPlugin, InvalidInput, MissingCredential, UnknownProvider
 from socratic_bench.providers.registry import (
     account_scope,
@@ -100,7 +100,7 @@ SPEC = openai_spec(Preset("https://llm.example.org/v1", "EXAMPLE_KEY"))
 
 async def test_a_service_of_openais_format_needs_a_preset_alone(install, monkeypatch):
     monkeypatch.setenv("EXAMPLE_KEY", "a-key")
-    client = "socratic_runner.models.openai_compatible"
+    client = "socratic_runner.models.openai.chat_completions"
     install("spec_dist", SPECS, "echo", "openai_like:SPEC", {"openai_like.py": OPENAI})
     install("client_dist", CLIENTS, "echo", client, {})
     await open_client(MODEL).close()
@@ -144,10 +144,10 @@ def test_the_facts_of_built_in_providers(model_id, facts):
 
 WITHOUT_METADATA = """
 import sys
-from socratic_bench.domain.manifest import TutorModel
+from socratic_bench.domain.experiment.manifest import TutorModel
 from socratic_bench.planning.scenario_packs import load_pack
 from socratic_bench.plugins import found
-from socratic_bench.providers.endpoints import ANYWHERE
+from socratic_bench.providers.endpoints.endpoint import ANYWHERE
 from socratic_runner.models.registry import open_client
 
 load_pack()

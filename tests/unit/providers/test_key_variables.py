@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from socratic_bench.errors import InvalidConfig
-from socratic_bench.planning.config import BenchmarkConfig, parse_config
+from socratic_bench.planning.config_file.config import BenchmarkConfig, parse_config
 from socratic_cli.model_catalogue import RegisteredModels
 
 

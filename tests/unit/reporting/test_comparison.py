@@ -7,10 +7,10 @@ from datetime import timedelta
 import pytest
 
 from socratic_bench.adapters.sql.store import SqlStore
-from socratic_bench.domain.manifest import Experiment, Manifest, TutorModel
+from socratic_bench.domain.experiment.manifest import Experiment, Manifest, TutorModel
 from socratic_bench.domain.score import ScoredResponse
 from socratic_bench.errors import UnknownExperiment
-from socratic_bench.reporting.comparison import model_comparison
+from socratic_bench.reporting.leaderboard.comparison import model_comparison
 from socratic_bench.scoring.statuses import Status
 from tests.contract.store.facts import a_failure, a_score
 from tests.dashboard.seeding import MONDAY, SCENARIOS, experiment, seed, tutors

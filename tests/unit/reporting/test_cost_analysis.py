@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 
 from socratic_bench.adapters.sql.store import SqlStore
-from socratic_bench.domain.manifest import TutorModel
+from socratic_bench.domain.experiment.manifest import TutorModel
 from socratic_bench.errors import UnknownExperiment
 from socratic_bench.reporting.cost_analysis import cost_analysis
 from tests.contract.store.facts import a_failure, a_score, an_unscored

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from socratic_bench.adapters.sql.store import SqlStore
-from socratic_bench.domain.experiment_state import ExperimentState
-from socratic_bench.domain.manifest import Experiment
+from socratic_bench.domain.experiment.manifest import Experiment
+from socratic_bench.domain.experiment.state import ExperimentState
 from socratic_bench.errors import AmbiguousExperiment, UnknownExperiment
 from socratic_bench.reporting.experiment_choice import find_experiment
 from tests.contract.store.facts import an_experiment

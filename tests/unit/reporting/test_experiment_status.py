@@ -7,10 +7,10 @@ from decimal import Decimal
 
 import pytest
 
-from socratic_bench.domain.experiment_state import ExperimentState
-from socratic_bench.domain.manifest import Experiment
+from socratic_bench.domain.experiment.manifest import Experiment
+from socratic_bench.domain.experiment.outline import ExperimentOutline
+from socratic_bench.domain.experiment.state import ExperimentState
 from socratic_bench.domain.money import Price
-from socratic_bench.domain.outline import ExperimentOutline
 from socratic_bench.ports.stores.experiments import Progress
 from socratic_bench.ports.stores.leases import Spending
 from socratic_bench.reporting.costs import SpendingFigures

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from socratic_bench import score, score_all
-from socratic_bench.domain.cell import Cell, CellKey
+from socratic_bench.domain.aggregates.cell import Cell, CellKey
 from socratic_bench.domain.response import Response
 from socratic_bench.domain.score import ScoredResponse
 from socratic_bench.errors import BrokenPlugin, BrokenProfile

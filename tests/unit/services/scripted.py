@@ -13,7 +13,7 @@ from socratic_bench.concurrency.retry_policy import RetryPolicy
 from socratic_bench.consuming.outcomes import Emit, Work
 from socratic_bench.consuming.queues import BROADCASTS, RUNNER_RUN_REQUESTED, WORK_QUEUES
 from socratic_bench.consuming.waits import Waits
-from socratic_bench.domain.manifest import Experiment, Limits, Manifest, TutorModel
+from socratic_bench.domain.experiment.manifest import Experiment, Limits, Manifest, TutorModel
 from socratic_bench.domain.money import Price
 from socratic_bench.domain.response import Usage
 from socratic_bench.domain.scenario import Scenario
@@ -24,13 +24,13 @@ from socratic_bench.events.run_requested import RunRequested
 from socratic_bench.ports.models import Reply
 from socratic_bench.scoring.statuses import Status
 from socratic_runner.bootstrap import runner_worker
-from socratic_runner.budgets import Budgets
-from socratic_runner.call_observing import UnobservedCalls
 from socratic_runner.clients import TutorPool
-from socratic_runner.conversation_runner import ConversationRunner
+from socratic_runner.conversations.budgets import Budgets
+from socratic_runner.conversations.call_observing import UnobservedCalls
+from socratic_runner.conversations.conversation_runner import ConversationRunner
+from socratic_runner.conversations.leases import LeaseBook
 from socratic_runner.experiments import Experiments
 from socratic_runner.handler import RunRequestedHandler
-from socratic_runner.leases import LeaseBook
 from socratic_runner.limits.limiters import ConcurrencyLimiters
 from socratic_runner.limits.retries import Retries
 from socratic_runner.settings import RunnerSettings

@@ -9,7 +9,7 @@ import pytest
 from socratic_bench.adapters.sql.store import SqlStore
 from socratic_bench.domain.response import Usage
 from socratic_bench.errors import FailureKind, ModelCallFailed
-from socratic_bench.hosting.metrics import Metrics
+from socratic_bench.hosting.metrics.process_metrics import Metrics
 from socratic_runner.metrics.calls import CallMetrics
 from socratic_runner.metrics.model_names import MODELS, OTHER, ModelNames
 from tests.unit.services.scripted import EXPERIMENT, ONE, THREE, ScriptedTutor, carry_out, reply

@@ -5,7 +5,7 @@ import pytest
 from socratic_bench.adapters.sql.store import SqlStore
 from socratic_bench.adapters.system.clock import SystemClock
 from socratic_bench.consuming.settlements import Ack
-from socratic_bench.domain.manifest import Experiment, Manifest, TutorModel
+from socratic_bench.domain.experiment.manifest import Experiment, Manifest, TutorModel
 from socratic_bench.domain.scenario import Scenario
 from socratic_bench.events.codec import decode
 from socratic_bench.events.message import Message, to_message

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from socratic_bench.adapters.sql.store import SqlStore
-from socratic_bench.domain.manifest import Experiment
+from socratic_bench.domain.experiment.manifest import Experiment
 from socratic_runner import experiments
 from socratic_runner.experiments import Experiments
 from tests.contract.store.facts import an_experiment

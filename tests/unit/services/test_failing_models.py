@@ -6,7 +6,7 @@ from collections import Counter
 import pytest
 
 from socratic_bench.adapters.sql.store import SqlStore
-from socratic_bench.domain.manifest import Experiment, Limits, Manifest, TutorModel
+from socratic_bench.domain.experiment.manifest import Experiment, Limits, Manifest, TutorModel
 from socratic_bench.errors import (
     FailureKind,
     MissingCredential,
@@ -16,7 +16,7 @@ from socratic_bench.errors import (
 )
 from socratic_bench.events.run_failed import RunFailed
 from socratic_runner import bootstrap
-from socratic_runner.limits import breaker
+from socratic_runner.limits.pauses import breaker
 from tests.unit.events.examples import TIME
 from tests.unit.services.scripted import MODEL, SCENARIOS, SETTINGS, ScriptedTutor, carry_out, reply
 

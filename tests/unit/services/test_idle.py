@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from socratic_bench.adapters.sql.store import SqlStore
-from socratic_bench.domain.manifest import Experiment
+from socratic_bench.domain.experiment.manifest import Experiment
 from socratic_bench.ports.models import Reply
 from socratic_runner import last_uses
-from socratic_runner.budgets import Budgets
 from socratic_runner.clients import TutorPool
+from socratic_runner.conversations.budgets import Budgets
 from socratic_runner.experiments import Experiments
 from socratic_runner.limits.limiters import ConcurrencyLimiters
 from tests.contract.store.facts import an_experiment

@@ -13,8 +13,8 @@ from socratic_bench.errors import (
     StoreUnavailable,
 )
 from socratic_bench.ports.stores.leases import Claim, LeaseAnswer, LeaseKey, ModelInHand
-from socratic_runner import leases as lease_book
-from socratic_runner.leases import LeaseBook, Recorded
+from socratic_runner.conversations import leases as lease_book
+from socratic_runner.conversations.leases import LeaseBook, Recorded
 from tests.waiting import waiting_for
 
 CLAIM = Claim(LeaseKey("exp", "run", 1, "lease"), 30.0)

@@ -12,7 +12,7 @@ from structlog.testing import capture_logs
 
 from socratic_bench.adapters.sql.store import SqlStore
 from socratic_bench.consuming.outcomes import Handled, Postponed
-from socratic_runner import conversation_runner
+from socratic_runner.conversations import conversation_runner
 from socratic_runner.handler import NEWER_SECONDS
 from tests.unit.services.scripted import (
     EXPERIMENT,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from socratic_bench.hosting.metrics import Metrics
+from socratic_bench.hosting.metrics.process_metrics import Metrics
 from socratic_bench.planning.reconciler import SentAgain
 from socratic_curator.reconciler_metrics import add_reconciler_metrics
 

@@ -8,16 +8,16 @@ import structlog
 
 from socratic_bench.adapters.sql.store import SqlStore
 from socratic_bench.consuming.outcomes import Handled, Postponed
-from socratic_bench.domain.manifest import Experiment, Limits, Manifest, TutorModel
+from socratic_bench.domain.experiment.manifest import Experiment, Limits, Manifest, TutorModel
 from socratic_bench.domain.response import Usage
 from socratic_bench.errors import FailureKind, InvalidInput, ModelCallFailed, StoreUnavailable
 from socratic_bench.events.response_recorded import ResponseRecorded
 from socratic_bench.events.run_failed import RunFailed
 from socratic_bench.ports.stores.leases import Claim, LeaseAnswer, LeaseKey
 from socratic_bench.scoring.statuses import Status
-from socratic_runner import conversation_runner
 from socratic_runner.clients import TutorPool
-from socratic_runner.conversation import Conversation, TurnFailed, TurnPutOff
+from socratic_runner.conversations import conversation_runner
+from socratic_runner.conversations.conversation import Conversation, TurnFailed, TurnPutOff
 from socratic_runner.limits.limiters import ConcurrencyLimiters
 from tests.unit.events.examples import TIME
 from tests.unit.services.scripted import (

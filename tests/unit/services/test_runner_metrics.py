@@ -3,9 +3,9 @@
 import asyncio
 
 from socratic_bench.adapters.sql.store import SqlStore
-from socratic_bench.domain.manifest import Limits, TutorModel
+from socratic_bench.domain.experiment.manifest import Limits, TutorModel
 from socratic_bench.errors import FailureKind, ModelCallFailed
-from socratic_bench.hosting.metrics import Metrics
+from socratic_bench.hosting.metrics.process_metrics import Metrics
 from socratic_bench.ports.stores.leases import LeaseAnswer
 from socratic_runner.limits.limiters import ConcurrencyLimiters
 from socratic_runner.metrics.leases import add_lease_metrics

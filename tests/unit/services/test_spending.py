@@ -7,7 +7,13 @@ from decimal import Decimal
 import pytest
 
 from socratic_bench.adapters.sql.store import SqlStore
-from socratic_bench.domain.manifest import Experiment, Limits, Manifest, Parameters, TutorModel
+from socratic_bench.domain.experiment.manifest import (
+    Experiment,
+    Limits,
+    Manifest,
+    Parameters,
+    TutorModel,
+)
 from socratic_bench.domain.money import Price, nanodollars
 from socratic_bench.domain.response import Usage
 from socratic_bench.domain.scenario import Scenario

@@ -6,7 +6,7 @@ import pytest
 
 from socratic_bench.adapters.sql.store import SqlStore
 from socratic_bench.consuming.outcomes import Handled, Postponed
-from socratic_bench.domain.experiment_state import ExperimentState
+from socratic_bench.domain.experiment.state import ExperimentState
 from tests.unit.services.scripted import (
     EXPERIMENT,
     MODEL,

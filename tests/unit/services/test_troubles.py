@@ -9,9 +9,9 @@ import structlog
 
 from socratic_bench.adapters.sql.store import SqlStore
 from socratic_bench.errors import FailureKind, InvalidInput, ModelCallFailed, ModelUnusable
-from socratic_bench.hosting.metrics import Metrics
+from socratic_bench.hosting.metrics.process_metrics import Metrics
 from socratic_bench.ports.stores.leases import ModelInHand
-from socratic_runner import leases as lease_book
+from socratic_runner.conversations import leases as lease_book
 from socratic_runner.metrics.calls import CallMetrics
 from socratic_runner.metrics.model_names import ModelNames
 from socratic_runner.troubles import MOST_SHOWN, Troubles

@@ -14,8 +14,8 @@ from typing import Final, Self
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn
 from rich.progress import TimeElapsedColumn as Elapsed
 
-from socratic_bench.domain.cell import Tally
-from socratic_bench.domain.manifest import Experiment
+from socratic_bench.domain.aggregates.cell import Tally
+from socratic_bench.domain.experiment.manifest import Experiment
 from socratic_bench.domain.trouble import Trouble
 from socratic_bench.ports.stores.experiments import Progress as ExperimentProgress
 from socratic_bench.ports.stores.store import Store

@@ -10,16 +10,16 @@ from contextlib import asynccontextmanager
 from typing import NamedTuple
 
 from socratic_bench.adapters.system.clock import SystemClock
-from socratic_bench.domain.experiment_state import ExperimentState, stopped_sentence
-from socratic_bench.domain.manifest import TutorModel
+from socratic_bench.domain.experiment.manifest import TutorModel
+from socratic_bench.domain.experiment.state import ExperimentState, stopped_sentence
 from socratic_bench.errors import ExperimentStopped
-from socratic_bench.planning.config import BenchmarkConfig
+from socratic_bench.planning.config_file.config import BenchmarkConfig
 from socratic_bench.ports.models import ModelClient
 from socratic_bench.ports.stores.aggregates import FailureCount
-from socratic_bench.providers.endpoints import Endpoints
-from socratic_bench.reporting.comparison import ModelComparison, model_comparison
+from socratic_bench.providers.endpoints.endpoint import Endpoints
 from socratic_bench.reporting.costs import SpendingFigures
 from socratic_bench.reporting.failures import why_unscored
+from socratic_bench.reporting.leaderboard.comparison import ModelComparison, model_comparison
 from socratic_cli.embedded import Benchmark, BenchmarkResult
 from socratic_cli.execution.prospect import Prospect, look_into
 from socratic_cli.execution.store_lock import store_lock

@@ -8,8 +8,8 @@ from typing import Any, TypeVar
 
 import click
 
-from socratic_bench.domain.experiment_state import stopped_sentence
-from socratic_bench.domain.manifest import Experiment
+from socratic_bench.domain.experiment.manifest import Experiment
+from socratic_bench.domain.experiment.state import stopped_sentence
 from socratic_bench.errors import ExperimentStopped
 from socratic_bench.planning.estimate import Estimate, estimate
 from socratic_bench.planning.reuse import Outlook, Reuse, look_ahead

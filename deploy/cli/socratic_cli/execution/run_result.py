@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
-from socratic_bench.domain.manifest import Experiment
+from socratic_bench.domain.experiment.manifest import Experiment
 from socratic_bench.domain.money import NANODOLLARS_PER_DOLLAR
 from socratic_bench.domain.response import Response
 from socratic_bench.domain.run import Run, RunFailure, batches
@@ -16,7 +16,7 @@ from socratic_bench.extras import require_package
 from socratic_bench.ports.broker import DeadLetter
 from socratic_bench.ports.stores.experiments import Progress
 from socratic_bench.ports.stores.store import Store
-from socratic_bench.reporting.comparison import ModelComparison
+from socratic_bench.reporting.leaderboard.comparison import ModelComparison
 from socratic_cli.execution.benchmark_run import Outcome
 
 RUNS_TOGETHER = 500

@@ -20,7 +20,7 @@ from socratic_cli.display.terminal import excerpt, name_of
 from socratic_cli.tables.fitting import Column, FittingTable
 from socratic_judge.handlers import judge
 from socratic_runner.checking import Checked
-from socratic_runner.failure_classes import MAY_BE_BILLED
+from socratic_runner.conversations.failure_classes import MAY_BE_BILLED
 
 SENTENCE = 400
 """Characters of a sentence about a model."""

@@ -7,7 +7,7 @@ from typing import Any
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from socratic_bench.domain.manifest import TutorModel
+from socratic_bench.domain.experiment.manifest import TutorModel
 from socratic_bench.planning.estimate import Estimate, ModelEstimate, Range
 from socratic_bench.providers.registry import is_free, is_reference
 from socratic_bench.reporting.costs import usd

@@ -9,12 +9,16 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from socratic_bench.reporting.comparison import DimensionFigures, ModelComparison, ModelFigures
 from socratic_bench.reporting.formats import MISSING, figure, interval, is_partial, moment, share
-from socratic_bench.reporting.leaderboard_columns import (
+from socratic_bench.reporting.leaderboard.columns import (
     Column,
     Drop,
     leaderboard_columns,
+)
+from socratic_bench.reporting.leaderboard.comparison import (
+    DimensionFigures,
+    ModelComparison,
+    ModelFigures,
 )
 from socratic_bench.scoring.profile import OVERALL
 from socratic_cli.display.terminal import excerpt, name_of

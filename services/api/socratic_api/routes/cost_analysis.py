@@ -8,8 +8,8 @@ from pydantic_core import to_json
 from starlette.requests import Request
 from starlette.responses import Response
 
+from socratic_api.answers.ready_bytes import ReadyBytes, ready_response
 from socratic_api.endpoints import Endpoint
-from socratic_api.ready_bytes import ReadyBytes, ready_response
 from socratic_api.routes.experiment_choice import EXPERIMENT, PROBLEMS, chosen_experiment
 from socratic_bench.ports.stores.store import Store
 from socratic_bench.reporting.cost_analysis import CostAnalysis, cost_analysis

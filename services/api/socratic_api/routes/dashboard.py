@@ -9,8 +9,8 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
+from socratic_api.answers.ready_bytes import ReadyBody, make_ready, ready_response
 from socratic_api.endpoints import Endpoint
-from socratic_api.ready_bytes import ReadyBody, make_ready, ready_response
 
 _HTML = "text/html; charset=utf-8"
 _MEDIA_TYPES = {

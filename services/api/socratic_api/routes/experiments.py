@@ -10,8 +10,8 @@ from pydantic_core import to_json
 from starlette.requests import Request
 from starlette.responses import Response
 
+from socratic_api.answers.ready_bytes import ReadyBytes, ready_response
 from socratic_api.endpoints import Endpoint, QueryParameter
-from socratic_api.ready_bytes import ReadyBytes, ready_response
 from socratic_bench.errors import InvalidInput
 from socratic_bench.ports.clock import Clock
 from socratic_bench.ports.stores.store import Store

@@ -10,11 +10,11 @@ from pydantic_core import to_json
 from starlette.requests import Request
 from starlette.responses import Response
 
+from socratic_api.answers.ready_bytes import JSON
 from socratic_api.endpoints import Endpoint
-from socratic_api.problems import RETRY_SECONDS, problem
-from socratic_api.ready_bytes import JSON
-from socratic_bench.hosting.metrics import CONTENT_TYPE, Metrics
-from socratic_bench.hosting.readiness import Readiness
+from socratic_api.http.problems import RETRY_SECONDS, problem
+from socratic_bench.hosting.http.readiness import Readiness
+from socratic_bench.hosting.metrics.process_metrics import CONTENT_TYPE, Metrics
 
 
 class Health(BaseModel):

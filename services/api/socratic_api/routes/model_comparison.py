@@ -9,13 +9,13 @@ from pydantic_core import to_json
 from starlette.requests import Request
 from starlette.responses import Response
 
+from socratic_api.answers.ready_bytes import ReadyBytes, ready_response
 from socratic_api.endpoints import Endpoint, QueryParameter
-from socratic_api.ready_bytes import ReadyBytes, ready_response
 from socratic_api.routes.experiment_choice import EXPERIMENT, PROBLEMS, chosen_experiment
 from socratic_bench.errors import InvalidInput
 from socratic_bench.ports.stores.store import Store
-from socratic_bench.reporting.comparison import ModelComparison, model_comparison
-from socratic_bench.reporting.leaderboard_csv import comparison_csv
+from socratic_bench.reporting.leaderboard.comparison import ModelComparison, model_comparison
+from socratic_bench.reporting.leaderboard.csv_text import comparison_csv
 
 KEY = "model-comparison "
 """What the leaderboard is called among what is ready; the experiment's id follows, if any."""

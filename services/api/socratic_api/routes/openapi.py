@@ -10,9 +10,9 @@ from pydantic_core import to_json
 from starlette.requests import Request
 from starlette.responses import Response
 
+from socratic_api.answers.ready_bytes import JSON, make_ready, ready_response
 from socratic_api.endpoints import Endpoint
 from socratic_api.openapi import openapi_document
-from socratic_api.ready_bytes import JSON, make_ready, ready_response
 
 
 class OpenApiDocument(RootModel[dict[str, Any]]):

@@ -11,8 +11,8 @@ from pydantic_core import to_json
 from starlette.requests import Request
 from starlette.responses import Response
 
+from socratic_api.answers.ready_bytes import JSON, ReadyBody, make_ready, ready_response
 from socratic_api.endpoints import Endpoint
-from socratic_api.ready_bytes import JSON, ReadyBody, make_ready, ready_response
 from socratic_bench.errors import InvalidInput
 from socratic_bench.scoring.evidence import Mark
 from socratic_bench.scoring.profile import CANONICAL, Profile, VectorDescription

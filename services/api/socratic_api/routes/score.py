@@ -8,9 +8,15 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
 
-from socratic_api.bodies import BODY_LIMIT, is_at_most, read_body, refuse_too_large, require_json
+from socratic_api.answers.ready_bytes import JSON
 from socratic_api.endpoints import Endpoint
-from socratic_api.ready_bytes import JSON
+from socratic_api.http.bodies import (
+    BODY_LIMIT,
+    is_at_most,
+    read_body,
+    refuse_too_large,
+    require_json,
+)
 from socratic_api.score_shapes import ScoreOrBatch, ScoreOrBatchAnswer
 from socratic_api.scoring import (
     SMALL_BODY,

@@ -10,7 +10,7 @@ from datetime import timedelta
 from socratic_bench.adapters.system.clock import SystemClock
 from socratic_bench.consuming.observing import Observer
 from socratic_bench.consuming.worker import Worker
-from socratic_bench.hosting.metrics import Metrics
+from socratic_bench.hosting.metrics.process_metrics import Metrics
 from socratic_bench.hosting.owners import new_owner
 from socratic_bench.hosting.process import run_process
 from socratic_bench.hosting.starting import opened_broker, opened_store

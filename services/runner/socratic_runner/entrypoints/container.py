@@ -10,16 +10,16 @@ from functools import partial
 from socratic_bench.adapters.system.clock import SystemClock
 from socratic_bench.consuming.observing import Observer
 from socratic_bench.consuming.worker import Worker
-from socratic_bench.hosting.metrics import Metrics
+from socratic_bench.hosting.metrics.process_metrics import Metrics
 from socratic_bench.hosting.owners import new_owner
 from socratic_bench.hosting.process import run_process
 from socratic_bench.hosting.running_models import RunningModels
 from socratic_bench.hosting.starting import opened_broker, opened_store
 from socratic_bench.hosting.workers import host_workers
-from socratic_bench.providers.endpoint_list import read_endpoints
-from socratic_bench.providers.endpoints import Endpoints
+from socratic_bench.providers.endpoints.endpoint import Endpoints
+from socratic_bench.providers.endpoints.endpoint_list import read_endpoints
 from socratic_runner.bootstrap import runner_worker
-from socratic_runner.leases import LeaseBook
+from socratic_runner.conversations.leases import LeaseBook
 from socratic_runner.limits.limiters import ConcurrencyLimiters
 from socratic_runner.metrics.calls import CallMetrics
 from socratic_runner.metrics.leases import add_lease_metrics

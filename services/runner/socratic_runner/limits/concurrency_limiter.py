@@ -15,11 +15,11 @@ from socratic_bench.domain.pause import PauseNews
 from socratic_bench.errors import FailureKind, ModelCallFailed
 from socratic_bench.ports.models import Reply
 from socratic_bench.ports.stores.limits import PauseAnswer
-from socratic_runner.failure_classes import BUSY, MAY_BE_BILLED
+from socratic_runner.conversations.failure_classes import BUSY, MAY_BE_BILLED
 from socratic_runner.limits.adaptive_limit import AdaptiveLimit
 from socratic_runner.limits.ceilings import Ceilings, SharedCeilings
 from socratic_runner.limits.latency import latency_of
-from socratic_runner.limits.pausing import USUAL, BackOff, Pausing
+from socratic_runner.limits.pauses.pausing import USUAL, BackOff, Pausing
 from socratic_runner.limits.ticket import Permit, Ticket, Waiter, closed, permit_of
 
 _PUSH_BACK: Final = BUSY | {FailureKind.TIMEOUT}

@@ -5,10 +5,10 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 
-from socratic_bench.domain.manifest import TutorModel
+from socratic_bench.domain.experiment.manifest import TutorModel
 from socratic_bench.providers.registry import account_scope
 from socratic_runner.limits.concurrency_limiter import ConcurrencyLimiter
-from socratic_runner.limits.pausing import USUAL, BackOff
+from socratic_runner.limits.pauses.pausing import USUAL, BackOff
 
 
 class ConcurrencyLimiters:

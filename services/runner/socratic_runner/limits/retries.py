@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from socratic_bench.concurrency.retry_policy import RetryPolicy
 from socratic_bench.errors import ModelCallFailed
-from socratic_runner.failure_classes import BUSY
+from socratic_runner.conversations.failure_classes import BUSY
 
 
 class Retries:

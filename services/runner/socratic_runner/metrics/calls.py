@@ -9,7 +9,7 @@ from prometheus_client import Counter, Gauge, Histogram
 
 from socratic_bench.domain.money import NANODOLLARS_PER_DOLLAR
 from socratic_bench.domain.response import Usage
-from socratic_bench.hosting.metrics import Metrics
+from socratic_bench.hosting.metrics.process_metrics import Metrics
 from socratic_runner.metrics.model_names import ModelNames
 
 _SECONDS: Final = (0.1, 0.25, 0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300, 600)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from socratic_bench.hosting.metrics import Metrics
-from socratic_bench.hosting.scraped_metrics import add_counter
+from socratic_bench.hosting.metrics.process_metrics import Metrics
+from socratic_bench.hosting.metrics.scraped_metrics import add_counter
 from socratic_bench.ports.stores.leases import LeaseAnswer
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 
-from socratic_bench.hosting.metrics import Metrics
-from socratic_bench.hosting.scraped_metrics import Read, add_gauge
+from socratic_bench.hosting.metrics.process_metrics import Metrics
+from socratic_bench.hosting.metrics.scraped_metrics import Read, add_gauge
 from socratic_runner.limits.concurrency_limiter import ConcurrencyLimiter
 from socratic_runner.limits.limiters import ConcurrencyLimiters
 from socratic_runner.metrics.model_names import ModelNames

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from socratic_bench.providers.endpoints import KeySource
+from socratic_bench.providers.endpoints.endpoint import KeySource
 from socratic_bench.providers.spec import Destination
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import socket
 from typing import Any
 
-from socratic_bench.providers.refused_addresses import REFUSED, is_refused
+from socratic_bench.providers.endpoints.refused_addresses import REFUSED, is_refused
 
 
 class RefusedAddress(OSError):

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from functools import lru_cache, partial
 from typing import Final, Protocol
 
-from socratic_bench.domain.manifest import TutorModel
+from socratic_bench.domain.experiment.manifest import TutorModel
 from socratic_bench.domain.response import Usage
 from socratic_bench.ports.models import ModelClient, Question, Reply
 from socratic_bench.providers.in_process import ReferenceOptions

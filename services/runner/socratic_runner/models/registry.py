@@ -11,23 +11,23 @@ from importlib import import_module
 from pathlib import Path
 from typing import Final, Protocol, cast, runtime_checkable
 
-from socratic_bench.domain.manifest import TutorModel
+from socratic_bench.domain.experiment.manifest import TutorModel
 from socratic_bench.errors import UnknownProvider
 from socratic_bench.plugins import found
 from socratic_bench.ports.models import ModelClient
-from socratic_bench.providers.endpoints import Endpoints
+from socratic_bench.providers.endpoints.endpoint import Endpoints
 from socratic_bench.providers.presets import PRESETS
 from socratic_bench.providers.registry import check_model, destination
 from socratic_runner.models.access import Access
 
 GROUP: Final = "socratic_runner.clients"
 
-_OPENAI_COMPATIBLE = "socratic_runner.models.openai_compatible"
+_OPENAI_COMPATIBLE = "socratic_runner.models.openai.chat_completions"
 
 _BUILT_IN: Final = {
-    "anthropic": "socratic_runner.models.anthropic",
-    "bedrock": "socratic_runner.models.bedrock",
-    "local": "socratic_runner.models.local",
+    "anthropic": "socratic_runner.models.anthropic.messages",
+    "bedrock": "socratic_runner.models.aws.bedrock",
+    "local": "socratic_runner.models.local.smollm2",
     "reference": "socratic_runner.models.reference",
     "replay": "socratic_runner.models.replay",
     **dict.fromkeys(PRESETS, _OPENAI_COMPATIBLE),

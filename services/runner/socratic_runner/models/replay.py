@@ -21,7 +21,7 @@ from typing import Annotated, Any, Final, TypeAlias
 import structlog
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from socratic_bench.domain.manifest import TutorModel
+from socratic_bench.domain.experiment.manifest import TutorModel
 from socratic_bench.domain.response import Usage
 from socratic_bench.errors import FailureKind, InvalidInput, Mistake, ModelCallFailed
 from socratic_bench.ports.models import ModelClient, Question, Reply

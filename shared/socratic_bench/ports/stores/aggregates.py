@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from socratic_bench.domain.cell import Cell
+from socratic_bench.domain.aggregates.cell import Cell
 from socratic_bench.domain.run import RunFailure
 from socratic_bench.domain.score import ScoredResponse
 

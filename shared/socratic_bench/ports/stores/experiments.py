@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
-from socratic_bench.domain.experiment_state import ExperimentState
-from socratic_bench.domain.manifest import Experiment
-from socratic_bench.domain.outline import ExperimentOutline
+from socratic_bench.domain.experiment.manifest import Experiment
+from socratic_bench.domain.experiment.outline import ExperimentOutline
+from socratic_bench.domain.experiment.state import ExperimentState
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,8 +9,8 @@ import pytest
 from structlog.testing import capture_logs
 
 from socratic_bench.adapters.sql.store import SqlStore
+from socratic_bench.domain.experiment.manifest import Limits, TutorModel
 from socratic_bench.domain.fair_share import fair_shares
-from socratic_bench.domain.manifest import Limits, TutorModel
 from socratic_bench.errors import StoreUnavailable
 from socratic_bench.ports.stores.limits import ShareClaim
 from socratic_bench.providers.registry import account_scope

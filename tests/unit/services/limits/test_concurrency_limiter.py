@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from socratic_bench.errors import FailureKind, SocraticBenchError
 from socratic_runner.limits.concurrency_limiter import ConcurrencyLimiter
-from socratic_runner.limits.pausing import BackOff
+from socratic_runner.limits.pauses.pausing import BackOff
 from socratic_runner.limits.ticket import LimiterClosed
 from tests.unit.services.limits.simulated_server import TOKENS, failure, reply, through
 from tests.unit.services.limits.virtual_time import in_virtual_time, now

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from socratic_bench.domain.manifest import Limits, TutorModel
+from socratic_bench.domain.experiment.manifest import Limits, TutorModel
 from socratic_bench.providers.registry import account_scope
 from socratic_runner.limits.ceilings import Ceilings
 from socratic_runner.limits.limiters import ConcurrencyLimiters

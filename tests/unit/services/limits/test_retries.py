@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from socratic_bench.concurrency.retry_policy import RetryPolicy
 from socratic_bench.errors import FailureKind, ModelCallFailed
-from socratic_runner.failure_classes import BUSY, PASSING
+from socratic_runner.conversations.failure_classes import BUSY, PASSING
 from socratic_runner.limits.retries import Retries
 from tests.unit.services.limits.simulated_server import failure
 

@@ -7,13 +7,13 @@ import pytest
 from structlog.testing import capture_logs
 
 from socratic_bench.adapters.sql.store import SqlStore
-from socratic_bench.domain.manifest import TutorModel
+from socratic_bench.domain.experiment.manifest import TutorModel
 from socratic_bench.errors import FailureKind
 from socratic_bench.providers.registry import account_scope
 from socratic_runner.limits.concurrency_limiter import LONG_PAUSE
 from socratic_runner.limits.limiters import ConcurrencyLimiters
-from socratic_runner.limits.pausing import VALID, BackOff
-from socratic_runner.limits.shared_pauses import BEAT, QUICK_BEAT, SharedPauses
+from socratic_runner.limits.pauses.pausing import VALID, BackOff
+from socratic_runner.limits.pauses.shared_pauses import BEAT, QUICK_BEAT, SharedPauses
 from socratic_runner.limits.store_rounds import PATIENCE
 from tests.unit.services.limits.simulated_server import PauseKeeper, failure, reply, through
 from tests.unit.services.limits.test_account import virtual

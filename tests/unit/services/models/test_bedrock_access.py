@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from socratic_bench.domain.manifest import TutorModel
+from socratic_bench.domain.experiment.manifest import TutorModel
 from socratic_bench.errors import InvalidInput, MissingCredential, MissingExtra
 from socratic_bench.providers.registry import check_model, destination, fingerprint
 from socratic_runner.models.aws.access import region_of

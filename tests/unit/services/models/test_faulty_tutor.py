@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 
 from socratic_bench import score
-from socratic_bench.domain.manifest import TutorModel
+from socratic_bench.domain.experiment.manifest import TutorModel
 from socratic_bench.errors import FailureKind, ModelCallFailed
 from socratic_bench.ports.models import ModelClient, Question, Reply
 from socratic_bench.scoring.statuses import Status

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from socratic_bench.domain.manifest import Parameters, TutorModel
-from socratic_bench.providers.endpoints import ANYWHERE
+from socratic_bench.domain.experiment.manifest import Parameters, TutorModel
+from socratic_bench.providers.endpoints.endpoint import ANYWHERE
 from socratic_runner.models.http.client import HttpClient, Wire
 from socratic_runner.models.registry import open_client
 from tests.contract.models.questions import EARLIER, a_question

@@ -7,7 +7,7 @@ from statistics import mean
 import pytest
 
 from socratic_bench import Score, score
-from socratic_bench.domain.manifest import TutorModel
+from socratic_bench.domain.experiment.manifest import TutorModel
 from socratic_bench.domain.scenario import Scenario
 from socratic_bench.ports.models import Question, Reply
 from socratic_bench.scoring.socratic_v1.markers import MarkerSet, lowered

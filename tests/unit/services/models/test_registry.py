@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from socratic_bench.domain.manifest import TutorModel
+from socratic_bench.domain.experiment.manifest import TutorModel
 from socratic_bench.errors import InvalidInput, MissingExtra, UnknownProvider
 from socratic_bench.providers.registry import check_model
-from socratic_runner.models import local
+from socratic_runner.models.local import smollm2 as local
 from socratic_runner.models.registry import check_access, open_client
 
 WRONG = [
@@ -78,7 +78,7 @@ def test_a_local_model_that_is_not_installed_says_how_to_get_it(monkeypatch: pyt
 def test_a_provider_is_imported_only_when_it_is_used():
     script = (
         "import sys\n"
-        "from socratic_bench.domain.manifest import TutorModel\n"
+        "from socratic_bench.domain.experiment.manifest import TutorModel\n"
         "from socratic_runner.models.registry import open_client\n"
         "open_client(TutorModel(id='reference/socratic'))\n"
         "loaded = [name for name in sys.modules if 'local' in name and 'socratic' in name]\n"

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
-from socratic_bench.domain.manifest import TutorModel
+from socratic_bench.domain.experiment.manifest import TutorModel
 from socratic_bench.domain.scenario import Scenario
 from socratic_bench.errors import FailureKind, InvalidInput, ModelCallFailed
 from socratic_bench.ports.models import Question

@@ -8,10 +8,10 @@ import json
 import click
 
 from socratic_bench.adapters.system.clock import SystemClock
-from socratic_bench.domain.manifest import Experiment
+from socratic_bench.domain.experiment.manifest import Experiment
 from socratic_bench.domain.money import nanodollars
 from socratic_bench.errors import InvalidInput
-from socratic_bench.planning.config import BenchmarkConfig
+from socratic_bench.planning.config_file.config import BenchmarkConfig
 from socratic_bench.reporting.costs import usd
 from socratic_bench.reporting.formats import dollars
 from socratic_bench.service_settings import load_settings

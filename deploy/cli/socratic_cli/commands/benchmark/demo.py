@@ -7,7 +7,7 @@ from importlib import resources
 import click
 
 from socratic_bench.errors import InvalidInput
-from socratic_bench.planning.config import BenchmarkConfig, read_config
+from socratic_bench.planning.config_file.config import BenchmarkConfig, read_config
 from socratic_cli.commands.benchmark.run import execute
 from socratic_cli.display.terminal import say
 from socratic_cli.key_approval import access_check, own_endpoints

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from socratic_bench.planning.config import BenchmarkConfig
-from socratic_bench.providers.endpoints import SETTING
+from socratic_bench.planning.config_file.config import BenchmarkConfig
+from socratic_bench.providers.endpoints.endpoint import SETTING
 from socratic_bench.providers.registry import destination
 
 

@@ -12,14 +12,14 @@ import click
 from click.core import ParameterSource
 
 from socratic_bench.adapters.system.clock import SystemClock
-from socratic_bench.domain.experiment_state import stopped_sentence
+from socratic_bench.domain.experiment.state import stopped_sentence
 from socratic_bench.domain.trouble import Trouble
 from socratic_bench.errors import StoreError
-from socratic_bench.planning.config import BenchmarkConfig, read_config
+from socratic_bench.planning.config_file.config import BenchmarkConfig, read_config
 from socratic_bench.ports.stores.aggregates import FailureCount
-from socratic_bench.providers.endpoints import Endpoints
-from socratic_bench.reporting.comparison import ModelComparison
+from socratic_bench.providers.endpoints.endpoint import Endpoints
 from socratic_bench.reporting.formats import dollars
+from socratic_bench.reporting.leaderboard.comparison import ModelComparison
 from socratic_cli.commands.benchmark.check import show_check
 from socratic_cli.commands.results.leaderboard import show_comparison
 from socratic_cli.display.progress import ProgressDisplay

@@ -14,12 +14,12 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
 from socratic_bench.adapters.system.clock import SystemClock
 from socratic_bench.consuming.queues import BROADCASTS, WORK_QUEUES
-from socratic_bench.domain.manifest import Experiment
+from socratic_bench.domain.experiment.manifest import Experiment
 from socratic_bench.errors import BrokerError, StoreUnavailable
 from socratic_bench.events.codec import Event
 from socratic_bench.events.message import to_message
 from socratic_bench.events.run_requested import RunRequested
-from socratic_bench.planning.config import BenchmarkConfig, read_config
+from socratic_bench.planning.config_file.config import BenchmarkConfig, read_config
 from socratic_bench.planning.plan import PlanCounts, publish_plan
 from socratic_bench.ports.broker import Broker
 from socratic_bench.providers.registry import spec_of

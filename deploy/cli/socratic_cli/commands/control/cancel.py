@@ -6,7 +6,7 @@ import asyncio
 
 import click
 
-from socratic_bench.domain.experiment_state import ExperimentState
+from socratic_bench.domain.experiment.state import ExperimentState
 from socratic_cli.commands.control.state_change import change, refuse, say_stopped
 from socratic_cli.options.store import store_option
 

@@ -9,8 +9,8 @@ from collections.abc import Collection
 import click
 
 from socratic_bench.consuming.queues import BROADCASTS, RUNNER_RUN_REQUESTED, WORK_QUEUES
-from socratic_bench.domain.experiment_state import ExperimentState
-from socratic_bench.domain.manifest import Experiment
+from socratic_bench.domain.experiment.manifest import Experiment
+from socratic_bench.domain.experiment.state import ExperimentState
 from socratic_bench.errors import BrokerError, StoreUnavailable
 from socratic_bench.ports.stores.store import Store
 from socratic_bench.reporting.experiment_choice import find_experiment

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import click
 
-from socratic_bench.domain.experiment_state import ExperimentState, stopped_sentence
-from socratic_bench.domain.manifest import Experiment
+from socratic_bench.domain.experiment.manifest import Experiment
+from socratic_bench.domain.experiment.state import ExperimentState, stopped_sentence
 from socratic_bench.reporting.experiment_choice import find_experiment
 from socratic_cli.display.terminal import say
 from socratic_cli.options.store import prepared_store

@@ -12,8 +12,8 @@ from rich.console import Group
 
 from socratic_bench.adapters.system.clock import SystemClock
 from socratic_bench.consuming.queues import BROADCASTS, WORK_QUEUES
-from socratic_bench.domain.experiment_state import stopped_sentence
-from socratic_bench.domain.manifest import Experiment
+from socratic_bench.domain.experiment.manifest import Experiment
+from socratic_bench.domain.experiment.state import stopped_sentence
 from socratic_bench.domain.trouble import Trouble
 from socratic_bench.errors import BrokerError
 from socratic_bench.ports.clock import Clock

@@ -12,8 +12,8 @@ import click
 from socratic_bench.adapters.system.clock import SystemClock
 from socratic_bench.concurrency.deadlines import wait_at_most
 from socratic_bench.consuming.queues import BROADCASTS
-from socratic_bench.domain.experiment_state import ExperimentState, stopped_sentence
-from socratic_bench.domain.manifest import Experiment, TutorModel
+from socratic_bench.domain.experiment.manifest import Experiment, TutorModel
+from socratic_bench.domain.experiment.state import ExperimentState, stopped_sentence
 from socratic_bench.errors import (
     BrokerClosed,
     BrokerError,
@@ -25,13 +25,13 @@ from socratic_bench.ports.broker import Broker
 from socratic_bench.ports.clock import Clock
 from socratic_bench.ports.stores.experiments import Progress
 from socratic_bench.ports.stores.store import Store
-from socratic_bench.reporting.comparison import model_comparison
 from socratic_bench.reporting.experiment_choice import find_experiment
 from socratic_bench.reporting.experiment_status import (
     experiment_status,
     model_progress,
 )
 from socratic_bench.reporting.failures import why_unscored
+from socratic_bench.reporting.leaderboard.comparison import model_comparison
 from socratic_cli.commands.control.status import show_status
 from socratic_cli.commands.results.leaderboard import show_comparison
 from socratic_cli.display.progress import ProgressDisplay

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 
 import click
 
-from socratic_bench.reporting.comparison import ModelComparison, model_comparison
 from socratic_bench.reporting.failures import why_unscored
-from socratic_bench.reporting.leaderboard_csv import comparison_csv
+from socratic_bench.reporting.leaderboard.comparison import ModelComparison, model_comparison
+from socratic_bench.reporting.leaderboard.csv_text import comparison_csv
 from socratic_cli.display.terminal import say, standard_output
 from socratic_cli.options.store import readable_store, store_option
 from socratic_cli.tables.leaderboard import comparison_table

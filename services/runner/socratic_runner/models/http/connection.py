@@ -14,7 +14,7 @@ from urllib.request import getproxies_environment, proxy_bypass
 import aiohttp
 from aiohttp.http_exceptions import HttpProcessingError
 
-from socratic_bench.domain.manifest import Limits
+from socratic_bench.domain.experiment.manifest import Limits
 from socratic_bench.errors import FailureKind, InvalidInput, ModelCallFailed
 from socratic_runner.models.connecting import refused_address
 from socratic_runner.models.http.connect_errors import why

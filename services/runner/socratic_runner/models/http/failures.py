@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from socratic_bench.errors import FailureKind, ModelCallFailed, ModelUnusable
-from socratic_runner.failure_classes import PASSING, UNUSABLE
+from socratic_runner.conversations.failure_classes import PASSING, UNUSABLE
 from socratic_runner.models.http.failure_tables import kind_of
 from socratic_runner.models.http.keys import Key, hide
 from socratic_runner.models.http.problems import Problem, problem_in, read_problem

@@ -10,9 +10,9 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 from urllib.parse import quote
 
-from socratic_bench.domain.manifest import TutorModel
+from socratic_bench.domain.experiment.manifest import TutorModel
 from socratic_bench.errors import MissingCredential
-from socratic_bench.providers.endpoints import SETTING, KeySource
+from socratic_bench.providers.endpoints.endpoint import SETTING, KeySource
 
 HIDDEN: Final = "[hidden]"
 

@@ -11,7 +11,7 @@ from typing import Final
 from socratic_bench.adapters.memory.store.folding import Fold
 from socratic_bench.adapters.memory.store.role import MemoryRole
 from socratic_bench.adapters.memory.store.state import RunKey, StoreState
-from socratic_bench.domain.cell import Cell
+from socratic_bench.domain.aggregates.cell import Cell
 from socratic_bench.domain.run import RunFailure
 from socratic_bench.domain.score import ScoredResponse
 from socratic_bench.ports.stores.aggregates import FailureCount

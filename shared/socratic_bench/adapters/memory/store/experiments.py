@@ -9,10 +9,10 @@ from datetime import datetime
 
 from socratic_bench.adapters.memory.store.state import Account, StoredExperiment, StoreState
 from socratic_bench.adapters.memory.store.states import MemoryExperimentStates
-from socratic_bench.domain.experiment_state import ExperimentState, stopped_sentence
-from socratic_bench.domain.manifest import Experiment, Manifest
+from socratic_bench.domain.experiment.manifest import Experiment, Manifest
+from socratic_bench.domain.experiment.outline import ExperimentOutline
+from socratic_bench.domain.experiment.state import ExperimentState, stopped_sentence
 from socratic_bench.domain.money import nanodollars
-from socratic_bench.domain.outline import ExperimentOutline
 from socratic_bench.errors import ExperimentStopped
 from socratic_bench.ports.stores.experiments import ExperimentCounts, Progress, RunningExperiment
 

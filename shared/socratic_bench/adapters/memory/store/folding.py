@@ -9,7 +9,7 @@ from socratic_bench.adapters.memory.store.state import (
     StoredFailure,
     StoreState,
 )
-from socratic_bench.domain.cell import Cell, CellKey, key_of_failure, key_of_score
+from socratic_bench.domain.aggregates.cell import Cell, CellKey, key_of_failure, key_of_score
 from socratic_bench.domain.run import RunFailure
 from socratic_bench.domain.score import ScoredResponse
 

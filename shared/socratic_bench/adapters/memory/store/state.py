@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import NamedTuple
 
-from socratic_bench.domain.cell import Cell, CellKey
-from socratic_bench.domain.experiment_state import ExperimentState
-from socratic_bench.domain.manifest import Experiment, Manifest
+from socratic_bench.domain.aggregates.cell import Cell, CellKey
+from socratic_bench.domain.experiment.manifest import Experiment, Manifest
+from socratic_bench.domain.experiment.state import ExperimentState
 from socratic_bench.domain.pause import Pause
 from socratic_bench.domain.response import Response
 from socratic_bench.domain.run import RunFailure

@@ -7,7 +7,7 @@ from datetime import datetime
 
 from socratic_bench.adapters.memory.store.role import MemoryRole
 from socratic_bench.adapters.memory.store.state import StoredExperiment
-from socratic_bench.domain.experiment_state import LEFT_FOR, ExperimentState
+from socratic_bench.domain.experiment.state import LEFT_FOR, ExperimentState
 
 
 class MemoryExperimentStates(MemoryRole):

@@ -23,7 +23,7 @@ from socratic_bench.adapters.sql.experiments.holding import deleted_among
 from socratic_bench.adapters.sql.records import record_of
 from socratic_bench.adapters.sql.statements import Statements
 from socratic_bench.adapters.sql.transactions import Transaction
-from socratic_bench.domain.cell import Cell, CellKey, key_of_failure, key_of_score
+from socratic_bench.domain.aggregates.cell import Cell, CellKey, key_of_failure, key_of_score
 from socratic_bench.domain.run import RunFailure
 from socratic_bench.domain.score import ScoredResponse
 

@@ -9,7 +9,7 @@ from socratic_bench.adapters.sql.aggregates.folding import Fold
 from socratic_bench.adapters.sql.aggregates.rows import CELLS, FAILURES, SCORES
 from socratic_bench.adapters.sql.batches import chunks
 from socratic_bench.adapters.sql.role import SqlRole
-from socratic_bench.domain.cell import Cell
+from socratic_bench.domain.aggregates.cell import Cell
 from socratic_bench.domain.run import RunFailure
 from socratic_bench.domain.score import ScoredResponse
 from socratic_bench.ports.stores.aggregates import FailureCount

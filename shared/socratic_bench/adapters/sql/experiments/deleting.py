@@ -28,7 +28,7 @@ from socratic_bench.adapters.sql.schema import (
 )
 from socratic_bench.adapters.sql.statements import Statements
 from socratic_bench.adapters.sql.transactions import Transaction
-from socratic_bench.domain.experiment_state import ExperimentState
+from socratic_bench.domain.experiment.state import ExperimentState
 
 ROWS_AT_A_TIME = 2_000
 """How many rows of a table are removed in one transaction, at most."""

@@ -25,9 +25,9 @@ from socratic_bench.adapters.sql.experiments.states import SqlExperimentStates
 from socratic_bench.adapters.sql.records import Row, microseconds, time_at
 from socratic_bench.adapters.sql.responses.statements import UNSCORED_RESPONSES
 from socratic_bench.adapters.sql.transactions import Transaction
-from socratic_bench.domain.experiment_state import ExperimentState, stopped_sentence
-from socratic_bench.domain.manifest import Experiment
-from socratic_bench.domain.outline import ExperimentOutline
+from socratic_bench.domain.experiment.manifest import Experiment
+from socratic_bench.domain.experiment.outline import ExperimentOutline
+from socratic_bench.domain.experiment.state import ExperimentState, stopped_sentence
 from socratic_bench.errors import ExperimentStopped
 from socratic_bench.ports.stores.experiments import ExperimentCounts, Progress, RunningExperiment
 

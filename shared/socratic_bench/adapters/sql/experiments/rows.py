@@ -8,8 +8,8 @@ from typing import Any
 from pydantic_core import from_json, to_json
 
 from socratic_bench.adapters.sql.records import Records, Row, microseconds, record_of, time_at
-from socratic_bench.domain.experiment_state import ExperimentState
-from socratic_bench.domain.manifest import Experiment, Manifest
+from socratic_bench.domain.experiment.manifest import Experiment, Manifest
+from socratic_bench.domain.experiment.state import ExperimentState
 from socratic_bench.domain.money import nanodollars
 from socratic_bench.ports.stores.experiments import RunningExperiment
 

@@ -23,7 +23,7 @@ from socratic_bench.adapters.sql.schema import (
     IS_RUNNING,
     SPENDING,
 )
-from socratic_bench.domain.experiment_state import MAY_CALL, ExperimentState
+from socratic_bench.domain.experiment.state import MAY_CALL, ExperimentState
 
 EXPERIMENT: BindParameter[str] = bindparam("experiment_id")
 """The parameter `experiment_id`."""

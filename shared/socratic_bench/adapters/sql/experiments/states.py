@@ -16,7 +16,7 @@ from socratic_bench.adapters.sql.experiments.statements import (
 from socratic_bench.adapters.sql.records import microseconds
 from socratic_bench.adapters.sql.role import SqlRole
 from socratic_bench.adapters.sql.transactions import Transaction
-from socratic_bench.domain.experiment_state import LEFT_FOR, ExperimentState
+from socratic_bench.domain.experiment.state import LEFT_FOR, ExperimentState
 
 
 class SqlExperimentStates(SqlRole):

@@ -1,0 +1,1 @@
+"""Answers at hand: encoded once for each revision of the store."""

@@ -1,0 +1,182 @@
+"""Who may ask for what: the names the API answers to, the pages that may write, and keys.
+
+A page of another site can have a person's browser send requests to this API. It is kept out by the
+names in `Host` (its own name may lead here: DNS rebinding) and by `Origin`. What is no browser is
+kept out by keys.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import hmac
+from functools import lru_cache
+from ipaddress import ip_address
+from typing import Final
+from urllib.parse import urlsplit
+
+from starlette.responses import Response
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from socratic_api.http.problems import problem
+from socratic_api.settings import ApiSettings
+from socratic_bench.errors import InvalidSettings
+
+OPEN_TO_ALL: Final = frozenset({"/healthz", "/readyz"})
+"""What whoever watches over the process may ask for, by whatever name, without a key."""
+
+_READING: Final = frozenset({"GET", "HEAD", "OPTIONS"})
+_LOOPBACK_NAMES: Final = frozenset({"localhost", "127.0.0.1", "::1"})
+_TWO_LENGTHS: Final = frozenset({b"content-length", b"transfer-encoding"})
+"""A proxy and this server may see different ends of such a request: one smuggles another in."""
+
+_CHALLENGE: Final = {"WWW-Authenticate": 'Bearer, Basic realm="Socratic Bench", charset="UTF-8"'}
+_NO_KEYS: Final = (
+    "listening on {host} lets other machines in: set SOCRATIC_API_KEYS to a key that whoever "
+    "writes has to send, or SOCRATIC_LOOPBACK_ONLY=true where this machine alone reaches it all "
+    "the same, as it does a container's port that is published on 127.0.0.1"
+)
+
+
+# D-132: a warning goes unread in a container.
+def require_keys(settings: ApiSettings) -> None:
+    """Raises InvalidSettings where other machines could write without a key, or nobody has one."""
+    if settings.reads_need_key and not settings.api_keys:
+        raise InvalidSettings(
+            "SOCRATIC_READS_NEED_KEY: nobody has a key; list some in SOCRATIC_API_KEYS"
+        )
+    beyond = not (is_loopback(settings.host) or settings.loopback_only)
+    if beyond and not settings.api_keys:
+        raise InvalidSettings(_NO_KEYS.format(host=settings.host))
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine reaches what listens at `host`."""
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+class Access:
+    """Decides about requests by their heads."""
+
+    def __init__(self, settings: ApiSettings) -> None:
+        self._keys = [_digest(key.get_secret_value().encode()) for key in settings.api_keys]
+        self._reads_need_key = settings.reads_need_key
+        self._listed = frozenset(map(_name_in, settings.allowed_hosts))
+        self._names = self._listed | _LOOPBACK_NAMES | {_name_in(settings.host)}
+        self._is_ours = lru_cache(maxsize=256)(self._answers_to)
+
+    def refusal(self, scope: Scope) -> Response | None:
+        """Why a request is not answered; None where it is."""
+        if scope["path"] in OPEN_TO_ALL:
+            return None
+        reads = scope["method"] in _READING
+        host = origin = authorization = None
+        names = set()
+        for name, value in scope["headers"]:
+            names.add(name)
+            if name == b"host":
+                host = value
+            elif name == b"origin":
+                origin = value
+            elif name == b"authorization":
+                authorization = value
+        if names >= _TWO_LENGTHS:
+            return problem(
+                400,
+                "content-length: a chunked body has none; send one of the two headers",
+                {"Connection": "close"},
+            )
+        server = scope.get("server")
+        if host is None or not self._is_ours(host, server[0] if server else ""):
+            return _wrong_name(host)
+        if origin is not None and not reads and not self._may_write(origin, host):
+            return problem(
+                403,
+                "origin: a page of another site may not write here; if it is yours, name its host "
+                "in SOCRATIC_ALLOWED_HOSTS",
+            )
+        if self._keys and not (reads and not self._reads_need_key):
+            return self._key_problem(authorization)
+        return None
+
+    def _answers_to(self, host: bytes, own_address: str) -> bool:
+        """Whether a `Host` is one of this API's: a name it knows, or the address it was reached at.
+
+        A page can have its own name lead here, but no address.
+        """
+        name = _name_in(host.decode("latin-1"))
+        return name in self._names or name == own_address.lower().removeprefix("::ffff:")
+
+    def _may_write(self, origin: bytes, host: bytes) -> bool:
+        """Whether a page at `origin` is this API's own, or one of a host that was allowed."""
+        try:
+            authority = urlsplit(origin.decode("latin-1")).netloc.lower()
+        except ValueError:
+            return False
+        own = host.decode("latin-1").lower()
+        return bool(authority) and (authority == own or _name_in(authority) in self._listed)
+
+    def _key_problem(self, authorization: bytes | None) -> Response | None:
+        given = _key_in(authorization)
+        if given is None:
+            detail = "authorization: this needs a key; send `Authorization: Bearer KEY`"
+            return problem(401, detail, _CHALLENGE)
+        digest = _digest(given)
+        # Every key is compared, and each in the same time: how long it takes tells nothing.
+        if not sum(hmac.compare_digest(digest, key) for key in self._keys):
+            detail = "authorization: no such key; SOCRATIC_API_KEYS lists those there are"
+            return problem(401, detail, _CHALLENGE)
+        return None
+
+
+class CheckAccess:
+    """Middleware that answers what is refused."""
+
+    def __init__(self, app: ASGIApp, access: Access) -> None:
+        self._app = app
+        self._access = access
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        refusal = self._access.refusal(scope) if scope["type"] == "http" else None
+        await (refusal or self._app)(scope, receive, send)
+
+
+def _wrong_name(host: bytes | None) -> Response:
+    name = "" if host is None else host.decode("latin-1")[:100]
+    return problem(
+        421,
+        f"host: this API does not answer to {name!r}; ask by its address, or list the name in "
+        "SOCRATIC_ALLOWED_HOSTS",
+    )
+
+
+def _name_in(authority: str) -> str:
+    """The host in `host:port`, in lower case and without the brackets of an IPv6 address."""
+    authority = authority.strip().lower()
+    if authority.startswith("["):
+        return authority[1:].partition("]")[0]
+    name = authority.rpartition(":")[0] if authority.count(":") == 1 else authority
+    return name.rstrip(".")
+
+
+def _key_in(authorization: bytes | None) -> bytes | None:
+    """The key in `Bearer KEY`, or in `Basic` as the password of whomever, as browsers send it."""
+    scheme, _, given = (authorization or b"").partition(b" ")
+    match scheme.lower():
+        case b"bearer":
+            return given.strip()
+        case b"basic":
+            try:
+                return base64.b64decode(given.strip(), validate=True).partition(b":")[2]
+            except binascii.Error:
+                return None
+    return None
+
+
+def _digest(key: bytes) -> bytes:
+    """All keys compare in the same time, however long they are."""
+    return hashlib.sha256(key).digest()

@@ -1,0 +1,87 @@
+"""Errors as problem details (RFC 9457): JSON that says what is wrong, where, and what to do."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from http import HTTPStatus
+
+import structlog
+from pydantic import BaseModel, ConfigDict
+from pydantic_core import to_json
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+
+from socratic_api.http.security_headers import HEADERS
+from socratic_bench.errors import AmbiguousExperiment, InvalidInput, StoreError, UnknownExperiment
+
+MEDIA_TYPE = "application/problem+json"
+RETRY_SECONDS = "1"
+
+log = structlog.get_logger(__name__)
+
+
+class Problem(BaseModel):
+    """What every error of this API looks like."""
+
+    model_config = ConfigDict(frozen=True)
+
+    type: str = "about:blank"
+    title: str
+    """What kind of problem it is: the status in words."""
+
+    status: int
+    detail: str
+    """What is wrong, where, and what to do."""
+
+
+def problem(status: int, detail: str, headers: Mapping[str, str] | None = None) -> Response:
+    """A problem as a response."""
+    body = Problem(title=HTTPStatus(status).phrase, status=status, detail=detail)
+    return Response(to_json(body), status, headers=headers, media_type=MEDIA_TYPE)
+
+
+async def on_http_error(request: Request, error: Exception) -> Response:
+    """404, 405 and whatever else the framework finds wrong with a request."""
+    if not isinstance(error, HTTPException):
+        raise error
+    details = {
+        404: f"{request.url.path}: there is nothing here; /openapi.json lists what there is",
+        405: f"{request.url.path} does not take {request.method}; see the Allow header",
+    }
+    return problem(error.status_code, details.get(error.status_code, error.detail), error.headers)
+
+
+async def on_invalid_input(_request: Request, error: Exception) -> Response:
+    """What a client got wrong, in the error's own words."""
+    if isinstance(error, AmbiguousExperiment):
+        return problem(400, str(error))
+    return problem(404 if isinstance(error, UnknownExperiment) else 422, str(error))
+
+
+async def on_store_error(_request: Request, error: Exception) -> Response:
+    """The store does not answer. The reason is for the log: it may name hosts and paths."""
+    log.error("the store did not answer", error=str(error), kind=type(error).__name__)
+    return problem(
+        503,
+        "the store does not answer at the moment; try again soon",
+        {"Retry-After": RETRY_SECONDS},
+    )
+
+
+async def on_unexpected_error(_request: Request, _error: Exception) -> Response:
+    """Anything nobody foresaw: the server logs it in full, the client reads not a word of it.
+
+    This one is answered outside the application's middleware, hence the headers.
+    """
+    return problem(500, "something went wrong here; the service's log says what", HEADERS)
+
+
+HANDLERS = {
+    HTTPException: on_http_error,
+    InvalidInput: on_invalid_input,
+    StoreError: on_store_error,
+    TimeoutError: on_store_error,
+    Exception: on_unexpected_error,
+}
+"""Which exception becomes which problem."""

@@ -1,0 +1,1 @@
+"""One run: its conversation, its leases, its budget, its calls."""

@@ -1,0 +1,165 @@
+"""A run under way: its next question, its replies, and the reason why it stopped."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from socratic_bench.domain.experiment.manifest import Experiment, Manifest
+from socratic_bench.domain.identifiers import sampling_seed
+from socratic_bench.domain.response import Response
+from socratic_bench.domain.run import Run
+from socratic_bench.errors import ModelCallFailed
+from socratic_bench.ports.models import Question, Reply
+from socratic_bench.scoring.exchange import EarlierTurn
+from socratic_bench.scoring.statuses import effective_status
+from socratic_runner.clients import Tutor
+
+
+@dataclass(frozen=True, slots=True)
+class TurnHeldElsewhere:
+    """Another runner holds the lease of a turn, or a newer one has stored a response that this
+    version cannot read; that runner will publish the rest of the run.
+    """
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class TurnPutOff:
+    """The runner drains and begins no more calls."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class OutOfBudget:
+    """The rest of the experiment's budget is too small for the call."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stopped:
+    """The experiment is paused, cancelled or deleted."""
+
+
+@dataclass(frozen=True, slots=True)
+class NoRoomYet:
+    """Calls in flight have reserved the rest of the budget, and may return some of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class TurnFailed:
+    """A turn got no response after all its tries."""
+
+    turn: int
+    failure: ModelCallFailed
+    attempts: int
+
+
+Ending = TurnFailed | TurnHeldElsewhere | TurnPutOff | OutOfBudget | Stopped
+
+
+@dataclass(slots=True, eq=False)
+class Conversation:
+    """One run under way."""
+
+    run: Run
+    experiment: Experiment
+    responses: list[Response] = field(default_factory=list)
+    """Its stored responses, in the order of their turns."""
+
+    called_at: float | None = None
+    """When this runner made its first call, by the loop's clock."""
+
+    attempts: int = 0
+    """The number of calls for the next turn."""
+
+    failure: ModelCallFailed | None = None
+    """The failure of a call for the next turn, until its consequence is decided."""
+
+    last_failure: ModelCallFailed | None = None
+    """The failure of the last call for the next turn."""
+
+    ended_by: Ending | None = None
+    """The reason why the run stopped, if it did."""
+
+    @property
+    def manifest(self) -> Manifest:
+        return self.experiment.manifest
+
+    @property
+    def open(self) -> bool:
+        """Whether it has another turn to take."""
+        over = bool(self.responses) and self.responses[-1].last_turn
+        return not over and self.ended_by is None
+
+    def time_left(self, tutor: Tutor, now: float) -> float | None:
+        """Seconds of its deadline that are left at `now`; None before its first call."""
+        if self.called_at is None:
+            return None
+        return self.called_at + tutor.model.limits.run_timeout_seconds - now
+
+    def call_begins(self, now: float) -> None:
+        """Count a call."""
+        self.attempts += 1
+        if self.called_at is None:
+            self.called_at = now
+
+    def take_failure(self) -> ModelCallFailed | None:
+        """The failure whose consequence is to be decided."""
+        failure, self.failure = self.failure, None
+        return failure
+
+    def answered(self, stored: Response) -> None:
+        """Go on to the next turn."""
+        self.responses.append(stored)
+        self.attempts = 0
+        self.last_failure = None
+
+    def question(self) -> Question:
+        """The next question to the model."""
+        run, manifest = self.run, self.experiment.manifest
+        messages = manifest.scenarios_by_id[run.scenario_id].student_messages
+        turn = len(self.responses) + 1
+        key = self.experiment.conversation_keys[run.model_id, run.scenario_id]
+        return Question(
+            run=run,
+            turn=turn,
+            system_prompt=manifest.system_prompt_of(manifest.models_by_id[run.model_id]),
+            student_message=messages[turn - 1],
+            earlier_turns=tuple(
+                EarlierTurn(
+                    student=response.student_message,
+                    tutor=response.text,
+                    visible_tokens=response.usage.visible_output_tokens,
+                    status=response.status,
+                )
+                for response in self.responses
+            ),
+            parameters=manifest.parameters,
+            seed=sampling_seed(key, run.repeat, turn),
+        )
+
+    def response(self, question: Question, reply: Reply, tutor: Tutor, now: datetime) -> Response:
+        """The response to record for a reply."""
+        usage = reply.usage
+        turns = self.manifest.scenarios_by_id[self.run.scenario_id].turns
+        return Response(
+            run=self.run,
+            turn=question.turn,
+            last_turn=question.turn == turns,
+            profile=self.manifest.profile,
+            student_message=question.student_message,
+            earlier_turns=question.earlier_turns,
+            text=reply.text,
+            status=effective_status(reply.status, reply.text),
+            error_kind=reply.error_kind,
+            usage=usage,
+            latency_ms=reply.latency_ms,
+            first_token_ms=reply.first_token_ms,
+            cost_nanodollars=tutor.cost_nanodollars(usage),
+            stop_reason=reply.stop_reason,
+            model_version=reply.model_version,
+            attempts=self.attempts,
+            recorded_at=now,
+        )

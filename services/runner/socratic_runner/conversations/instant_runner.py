@@ -1,0 +1,63 @@
+"""Runs of tutors that answer at once, such as the reference tutors: many in one transaction.
+
+Their calls take no time, so the store is the only cost. The conversation runner handles every case
+but a plain reply: a turn that another runner holds, an exhausted budget, a failed call.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from socratic_bench.errors import ModelCallFailed
+from socratic_bench.ports.stores.leases import CallEnd, LeaseAnswer
+from socratic_runner.clients import Tutor
+from socratic_runner.conversations.asking import ask
+from socratic_runner.conversations.conversation import Conversation
+from socratic_runner.conversations.conversation_runner import ConversationRunner
+from socratic_runner.conversations.failure_classes import MAY_BE_BILLED
+from socratic_runner.conversations.leases import LeaseBook, Recorded
+
+
+@dataclass(frozen=True, slots=True)
+class InstantRunner:
+    """Takes turns of many runs together."""
+
+    leases: LeaseBook
+    runner: ConversationRunner
+
+    async def take_turn(
+        self, tutor: Tutor, conversations: Sequence[Conversation]
+    ) -> list[Conversation]:
+        """Take one turn of each run; returns the runs whose response is stored."""
+        if self.runner.draining.is_set():
+            return []
+        questions = [each.question() for each in conversations]
+        claims = [self.runner.claim(tutor, question) for question in questions]
+        answers = await self.leases.take(claims)
+        begun_at, now = asyncio.get_running_loop().time(), self.runner.clock.now()
+        replied: dict[Conversation, Recorded] = {}
+        failed: list[CallEnd] = []
+        for each, question, claim, answer in zip(
+            conversations, questions, claims, answers, strict=True
+        ):
+            if answer is not LeaseAnswer.GRANTED:
+                continue
+            each.call_begins(begun_at)
+            result = await ask(tutor, question, claim.reserve, self.runner.observer)
+            if isinstance(result, ModelCallFailed):
+                each.failure = result
+                failed.append(CallEnd(claim.lease, result.kind in MAY_BE_BILLED))
+            else:
+                response = each.response(question, result, tutor, now)
+                lease_id = claim.lease.lease_id if claim.reserve else None
+                replied[each] = Recorded(response, lease_id)
+                self.runner.troubles.replied(each.run)
+        if failed:
+            await self.leases.end_calls(failed)
+        if replied:
+            stored = await self.leases.record(list(replied.values()))
+            for each, response in zip(replied, stored, strict=True):
+                each.answered(response)
+        return list(replied)

@@ -1,0 +1,1 @@
+"""Pauses of a model: a breaker that opens, a push-back from the model's server."""

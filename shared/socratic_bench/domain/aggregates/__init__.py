@@ -1,0 +1,1 @@
+"""Sums over runs: cells, their statistics, the leaderboard."""

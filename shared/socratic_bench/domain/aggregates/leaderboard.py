@@ -1,0 +1,252 @@
+"""The leaderboard: a fold of cells, best model first."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from socratic_bench.domain.aggregates.cell import Cell, Tally
+from socratic_bench.domain.aggregates.statistics import Estimate, clustered_estimate
+from socratic_bench.domain.experiment.manifest import Experiment, TutorModel
+from socratic_bench.scoring.profile import OVERALL
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """How one group of responses did: a model's, or those of one dimension of it."""
+
+    runs: int
+    """Runs that ended: scored, unscorable or failed."""
+
+    scored: int
+    """Responses that have a score."""
+
+    responses: int
+    """Responses that ended in whatever way, failures included."""
+
+    estimates: Mapping[str, Estimate]
+    """Per vector, and for `overall`."""
+
+    statuses: Mapping[str, int]
+    not_applicable: Mapping[str, int] = field(default_factory=dict)
+    """Per vector that did not apply to some scored response: to how many."""
+
+    @property
+    def overall(self) -> Estimate:
+        return self.estimates[OVERALL]
+
+    @property
+    def coverage(self) -> float | None:
+        """The share of ended responses that have a score; None before any ended."""
+        # D-028: divided by planned runs it would show progress, not coverage.
+        return None if self.responses == 0 else self.scored / self.responses
+
+
+@dataclass(frozen=True, slots=True)
+class Consumption:
+    """What a model's responses took in all."""
+
+    visible_output_tokens: Tally
+    reasoning_tokens: Tally
+    input_tokens: Tally
+    latency_ms: Tally
+    cost_nanodollars: Tally
+
+
+@dataclass(frozen=True, slots=True)
+class ModelRow:
+    """One model's row of the leaderboard."""
+
+    model: TutorModel
+    experiment_ids: tuple[str, ...]
+    """The experiments it is folded from, newest first."""
+
+    planned_runs: int
+    standing: Standing
+    dimensions: Mapping[str, Standing]
+    consumption: Consumption
+
+
+@dataclass(frozen=True, slots=True)
+class Leaderboard:
+    """The models, best first; those without any score last, by name."""
+
+    vectors: tuple[str, ...]
+    dimensions: tuple[str, ...]
+    profile: str
+    rows: tuple[ModelRow, ...]
+    experiments: tuple[Experiment, ...]
+    """The experiments the rows come from, newest first."""
+
+    @property
+    def winner(self) -> ModelRow | None:
+        """The first row, if it has a score."""
+        first = self.rows[0] if self.rows else None
+        return first if first is not None and first.standing.scored else None
+
+    @property
+    def conditions(self) -> tuple[str, ...]:
+        """The distinct test conditions in this table; figures of more than one do not compare."""
+        return tuple(dict.fromkeys(e.conditions_id for e in self.experiments))
+
+
+def newest_experiments(experiments: Sequence[Experiment]) -> dict[str, tuple[Experiment, ...]]:
+    """For each model, its newest experiment. `experiments` are newest first."""
+    newest: dict[str, tuple[Experiment, ...]] = {}
+    for experiment in experiments:
+        for model in experiment.manifest.models:
+            newest.setdefault(model.id, (experiment,))
+    return newest
+
+
+def every_experiment(experiments: Sequence[Experiment]) -> dict[str, tuple[Experiment, ...]]:
+    """For each model, all its experiments. `experiments` are newest first."""
+    every: dict[str, tuple[Experiment, ...]] = {}
+    for experiment in experiments:
+        for model in experiment.manifest.models:
+            every[model.id] = (*every.get(model.id, ()), experiment)
+    return every
+
+
+def build_leaderboard(
+    selection: Mapping[str, tuple[Experiment, ...]],
+    cells: Iterable[Cell],
+    profile: str,
+    vectors: tuple[str, ...] | None,
+) -> Leaderboard:
+    """Fold `cells` into a leaderboard of the selected experiments, under one profile.
+
+    `selection` says for each model which experiments count, newest first; cells of other
+    experiments, models or profiles are passed over. Where several of them ask a model the same, the
+    one with the most runs counts: the others may have adopted its answers, or it theirs.
+    `vectors` are the profile's in its order; None where it is not known here: then the cells name
+    them.
+    """
+    chosen = {
+        (experiment.experiment_id, model_id)
+        for model_id, experiments in selection.items()
+        for experiment in experiments
+    }
+    by_model: defaultdict[str, list[Cell]] = defaultdict(list)
+    for cell in cells:
+        key = cell.key
+        if key.profile == profile and (key.experiment_id, key.model_id) in chosen:
+            by_model[key.model_id].append(cell)
+    rows = [
+        _model_row(model_id, experiments, by_model[model_id])
+        for model_id, experiments in selection.items()
+    ]
+    rows.sort(key=_best_first)
+    experiments = {e.experiment_id: e for chosen_ones in selection.values() for e in chosen_ones}
+    return Leaderboard(
+        vectors=vectors or _vectors_named_in(rows),
+        dimensions=_dimensions(experiments.values()),
+        profile=profile,
+        rows=tuple(rows),
+        experiments=tuple(
+            sorted(
+                experiments.values(), key=lambda e: (e.created_at, e.experiment_id), reverse=True
+            )
+        ),
+    )
+
+
+def _model_row(
+    model_id: str, experiments: tuple[Experiment, ...], cells: Sequence[Cell]
+) -> ModelRow:
+    counted = _counted(model_id, experiments, cells)
+    cells = [cell for cell in cells if (cell.key.experiment_id, cell.key.scenario_id) in counted]
+    by_dimension: defaultdict[str, list[Cell]] = defaultdict(list)
+    for cell in cells:
+        by_dimension[cell.dimension].append(cell)
+    return ModelRow(
+        model=experiments[0].manifest.models_by_id[model_id],
+        experiment_ids=tuple(experiment.experiment_id for experiment in experiments),
+        planned_runs=sum(counted.values()),
+        standing=standing(cells),
+        dimensions={
+            dimension: standing(by_dimension[dimension]) for dimension in _dimensions(experiments)
+        },
+        consumption=_consumption(cells),
+    )
+
+
+def _counted(
+    model_id: str, experiments: tuple[Experiment, ...], cells: Sequence[Cell]
+) -> dict[tuple[str, str], int]:
+    """The planned runs of every conversation, each in one experiment, by that and the scenario."""
+    # D-130: experiments that share adopted answers would count them twice.
+    ended: defaultdict[tuple[str, str], int] = defaultdict(int)
+    for cell in cells:
+        ended[cell.key.experiment_id, cell.key.scenario_id] += cell.runs_ended
+    counted: dict[str, tuple[str, str]] = {}
+    repeats: dict[tuple[str, str], int] = {}
+    for experiment in experiments:
+        for scenario in experiment.manifest.scenarios:
+            place = (experiment.experiment_id, scenario.id)
+            repeats[place] = experiment.manifest.repeats
+            alone = len(experiments) == 1
+            key = scenario.id if alone else experiment.conversation_keys[model_id, scenario.id]
+            known = counted.setdefault(key, place)
+            if ended[known] < ended[place]:
+                counted[key] = place
+    return {place: repeats[place] for place in counted.values()}
+
+
+def standing(cells: Sequence[Cell]) -> Standing:
+    """How the responses in `cells` did, with intervals clustered by scenario."""
+    clusters: defaultdict[str, defaultdict[str, Tally]] = defaultdict(lambda: defaultdict(Tally))
+    statuses: defaultdict[str, int] = defaultdict(int)
+    not_applicable: defaultdict[str, int] = defaultdict(int)
+    for cell in cells:
+        for vector, count in cell.not_applicable.items():
+            not_applicable[vector] += count
+        for vector, tally in cell.vectors.items():
+            clusters[vector][cell.key.scenario_id].merge(tally)
+        for status, count in cell.statuses.items():
+            statuses[status] += count
+    clusters[OVERALL]  # an unscored group has an overall too: none
+    return Standing(
+        runs=sum(cell.runs_ended for cell in cells),
+        scored=sum(cell.scored for cell in cells),
+        responses=sum(cell.responses for cell in cells),
+        estimates={
+            vector: clustered_estimate(list(tallies.values()))
+            for vector, tallies in clusters.items()
+        },
+        statuses=dict(sorted(statuses.items())),
+        not_applicable=dict(sorted(not_applicable.items())),
+    )
+
+
+def _consumption(cells: Iterable[Cell]) -> Consumption:
+    total = Consumption(Tally(), Tally(), Tally(), Tally(), Tally())
+    for cell in cells:
+        total.visible_output_tokens.merge(cell.visible_output_tokens)
+        total.reasoning_tokens.merge(cell.reasoning_tokens)
+        total.input_tokens.merge(cell.input_tokens)
+        total.latency_ms.merge(cell.latency_ms)
+        total.cost_nanodollars.merge(cell.cost_nanodollars)
+    return total
+
+
+def _best_first(row: ModelRow) -> tuple[bool, float, str]:
+    mean = row.standing.overall.mean
+    return (mean is None, -(mean or 0.0), row.model.id)
+
+
+def _dimensions(experiments: Iterable[Experiment]) -> tuple[str, ...]:
+    """The dimensions of these experiments, in the order in which their scenarios name them."""
+    return tuple(
+        dict.fromkeys(
+            scenario.dimension
+            for experiment in experiments
+            for scenario in experiment.manifest.scenarios
+        )
+    )
+
+
+def _vectors_named_in(rows: Iterable[ModelRow]) -> tuple[str, ...]:
+    named = {vector for row in rows for vector in row.standing.estimates}
+    return tuple(sorted(named - {OVERALL}))

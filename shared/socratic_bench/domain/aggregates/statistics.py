@@ -1,0 +1,104 @@
+"""Means and their uncertainty, as folds of cells.
+
+Runs of one scenario resemble each other: they are one cluster, and the standard error of a mean
+over runs is the cluster-robust one. With clusters c of n_c runs and sum S_c, N runs in all, mean m
+and G clusters:
+
+    variance = G / (G - 1) * sum_c (S_c - n_c * m)^2 / N^2
+
+(Liang and Zeger 1986, with the usual small-sample factor; Miller 2024, "Adding Error Bars to
+Evals", section 2.2, for evaluations.) The 95 % interval uses Student's t with G - 1 degrees of
+freedom and is clipped to the scale, 0 to 1.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+from socratic_bench.domain.aggregates.cell import MILLIONTHS, Tally
+
+CONFIDENCE = 0.95
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A mean over runs with its uncertainty; None where there is nothing to say."""
+
+    n: int
+    mean: float | None
+    interval: tuple[float, float] | None
+    """95 %, clustered by scenario; None with fewer than two scenarios."""
+
+    clusters: int
+
+
+def mean(tally: Tally) -> float | None:
+    """The mean score, 0.0 to 1.0, of a tally in millionths; None if it is empty."""
+    return None if tally.n == 0 else tally.total / tally.n / MILLIONTHS
+
+
+def clustered_estimate(clusters: Sequence[Tally]) -> Estimate:
+    """The mean over all runs, with an interval clustered as the tallies are.
+
+    Each tally holds one scenario's scores in millionths; empty ones are passed over.
+    """
+    filled = [tally for tally in clusters if tally.n > 0]
+    runs = sum(tally.n for tally in filled)
+    if runs == 0:
+        return Estimate(0, None, None, 0)
+    total = sum(tally.total for tally in filled)
+    centre = total / runs / MILLIONTHS
+    groups = len(filled)
+    if groups < 2:
+        return Estimate(runs, centre, None, groups)
+    # (S_c - n_c * total / runs) * runs is a whole number: the residuals are summed exactly.
+    squares = sum((tally.total * runs - tally.n * total) ** 2 for tally in filled)
+    variance = groups / (groups - 1) * (squares / runs**4) / MILLIONTHS**2
+    reach = student_t_quantile((1 + CONFIDENCE) / 2, groups - 1) * math.sqrt(variance)
+    interval = (max(0.0, centre - reach), min(1.0, centre + reach))
+    return Estimate(runs, centre, interval, groups)
+
+
+@lru_cache(maxsize=4096)
+def student_t_quantile(probability: float, degrees: int) -> float:
+    """The value that Student's t with `degrees` of freedom stays below with `probability`.
+
+    Found by bisection of the distribution function. Raises ValueError for a probability outside
+    0.5 to 1 or fewer than one degree of freedom.
+    """
+    if not 0.5 <= probability < 1.0 or degrees < 1:
+        raise ValueError(f"no such quantile: probability {probability}, degrees {degrees}")
+    low, high = 0.0, 1.0
+    while student_t_distribution(high, degrees) < probability:
+        high *= 2.0
+    while high - low > 1e-12 * max(1.0, high):
+        middle = (low + high) / 2.0
+        if student_t_distribution(middle, degrees) < probability:
+            low = middle
+        else:
+            high = middle
+    return (low + high) / 2.0
+
+
+def student_t_distribution(value: float, degrees: int) -> float:
+    """The probability that Student's t with `degrees` of freedom is at most `value` >= 0.
+
+    The finite trigonometric series for whole degrees of freedom (Abramowitz and Stegun 26.7.3 and
+    26.7.4): `A(t | v) = P(|T| <= t)`, so that the distribution function is (1 + A) / 2.
+    """
+    angle = math.atan(value / math.sqrt(degrees))
+    cosine_squared = math.cos(angle) ** 2
+    term = partial = 1.0 if degrees % 2 == 0 else math.cos(angle)
+    for step in range(2 if degrees % 2 == 0 else 3, degrees, 2):
+        term *= cosine_squared * (step - 1) / step
+        partial += term
+    if degrees % 2 == 0:
+        central = math.sin(angle) * partial
+    elif degrees == 1:
+        central = 2.0 * angle / math.pi
+    else:
+        central = 2.0 / math.pi * (angle + math.sin(angle) * partial)
+    return (1.0 + central) / 2.0

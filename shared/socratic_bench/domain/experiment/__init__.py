@@ -1,0 +1,1 @@
+"""An experiment: its manifest, its outline, its state."""

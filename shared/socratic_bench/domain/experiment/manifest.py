@@ -1,0 +1,282 @@
+"""The manifest: the frozen plan of a benchmark, named by a hash of its content."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from datetime import datetime, timedelta
+from functools import cached_property
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, model_validator
+
+from socratic_bench.domain.experiment.state import ExperimentState
+from socratic_bench.domain.identifiers import content_name, experiment_id, run_id
+from socratic_bench.domain.money import Dollars, Price
+from socratic_bench.domain.run import Run
+from socratic_bench.domain.scenario import Name, Scenario
+from socratic_bench.scoring.profile import CANONICAL
+
+DEFAULT_SYSTEM_PROMPT = (
+    "You are a tutor who teaches in the Socratic way. Do not give the answer. "
+    "Help the student to find it by asking one short, open question at a time."
+)
+
+
+class Parameters(BaseModel):
+    """How a model is asked to sample. A model that does not know a parameter is not sent it."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    max_tokens: Annotated[int, Field(ge=1, le=100_000)] = 600
+    """Output tokens at most; over 500, so that a cut-off response can still be scored."""
+
+    temperature: Annotated[float, Field(ge=0, le=2)] = 0.7
+    top_p: Annotated[float, Field(gt=0, le=1)] | None = None
+
+
+class Limits(BaseModel):
+    """How hard a model may be driven. Not part of what is measured."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    concurrency: Annotated[int, Field(ge=1, le=10_000)] | None = None
+    """Calls in flight at most; None leaves it to the provider's own default."""
+
+    requests_per_minute: Annotated[int, Field(ge=1, le=10_000_000)] | None = None
+    """Calls begun in a minute at most; None: no limit is known."""
+
+    tokens_per_minute: Annotated[int, Field(ge=1, le=1_000_000_000)] | None = None
+    """Input and output tokens in a minute at most; None: no limit is known."""
+
+    connect_timeout_seconds: Annotated[float, Field(gt=0, le=3600)] = 10.0
+    """How long connecting may take."""
+
+    first_byte_timeout_seconds: Annotated[float, Field(gt=0, le=3600)] = 60.0
+    """How long the first byte of a streamed response may take."""
+
+    timeout_seconds: Annotated[float, Field(gt=0, le=3600)] = 120.0
+    """The deadline of one call."""
+
+    run_timeout_seconds: Annotated[float, Field(gt=0, le=24 * 3600)] = 1800.0
+    """The deadline of a run, from its first call on: after it no call is begun, not even another
+    try, and the run has failed."""
+
+
+class TutorModel(BaseModel):
+    """One model under test."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    id: Annotated[Name, Field(pattern=r"^[a-z0-9_-]+/[^\s\x00]([^\n\x00]*[^\s\x00])?$")]
+    """`provider/name`."""
+
+    name: str = ""
+    """How people call it; the id where it is empty."""
+
+    options: dict[str, JsonValue] = Field(default_factory=dict)
+    """What the provider needs to know besides, such as `latency_ms` of a reference tutor."""
+
+    base_url: str | None = None
+    endpoint: Annotated[
+        str | None,
+        # An older version, which does not know the field, reads every plan without it.
+        Field(pattern=r"^[A-Za-z0-9._-]{1,64}$", exclude_if=lambda name: name is None),
+    ] = None
+    """Which of the endpoints that the operator has listed for this address, where there are
+    several; never where its key is found."""
+
+    system_prompt: Annotated[str | None, Field(exclude_if=lambda prompt: prompt is None)] = None
+    """The system prompt of this model; None: the plan's."""
+
+    price: Price | None = None
+    """None: unknown, which is not zero."""
+
+    context_tokens: Annotated[int, Field(ge=1, le=1_000_000_000)] | None = None
+    """What the model can read and write in one call; None: unknown."""
+
+    limits: Limits = Limits()
+
+    @property
+    def provider(self) -> str:
+        return self.id.partition("/")[0]
+
+    @property
+    def display_name(self) -> str:
+        return self.name or self.id
+
+    def identity(self) -> dict[str, Any]:
+        """What decides about this model's responses: not its price, limits or display name."""
+        prompt = {} if self.system_prompt is None else {"system_prompt": self.system_prompt}
+        return {**self.address(), **prompt}
+
+    def address(self) -> dict[str, Any]:
+        """Which model is asked, and where and with which options, but not what it is told."""
+        named = {} if self.endpoint is None else {"endpoint": self.endpoint}
+        return {"id": self.id, "options": self.options, "base_url": self.base_url, **named}
+
+
+class Manifest(BaseModel):
+    """The frozen plan: what is asked of which models, how often, and how it is scored."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    models: Annotated[tuple[TutorModel, ...], Field(min_length=1)]
+    scenarios: Annotated[tuple[Scenario, ...], Field(min_length=1)]
+    system_prompt: str = DEFAULT_SYSTEM_PROMPT
+    parameters: Parameters = Parameters()
+    repeats: Annotated[int, Field(ge=1, le=100_000)] = 3
+    profile: str = CANONICAL
+    deadline_hours: Annotated[float, Field(gt=0, le=24 * 31)] = 24.0
+    """Hours from an experiment's creation within which all of it is to be done. Not part of what is
+    measured."""
+
+    budget: Dollars | None = None
+    """USD that an experiment may cost at most; None: no cap. Not part of what is measured."""
+
+    name: Annotated[Name | None, Field(exclude_if=lambda name: name is None)] = None
+    """How people call the experiment. Not part of what is measured."""
+
+    notes: Annotated[
+        str | None, Field(max_length=2_000, exclude_if=lambda notes: notes is None)
+    ] = None
+    """Free text for the people who read the results. Not part of what is measured."""
+
+    @model_validator(mode="after")
+    def _names_are_unique(self) -> Manifest:
+        for kind, names in (
+            ("model", [model.id for model in self.models]),
+            ("scenario", [scenario.id for scenario in self.scenarios]),
+        ):
+            twice = sorted(name for name, count in Counter(names).items() if count > 1)
+            if twice:
+                raise ValueError(f"{kind} {', '.join(twice)} is listed more than once")
+        return self
+
+    @cached_property
+    def conditions_id(self) -> str:
+        """The name of what models are asked and scored by: figures with equal conditions compare.
+
+        How often they are asked is not part of it: it decides how sure the figures are.
+        """
+        return content_name("cond", self._conditions())
+
+    @cached_property
+    def manifest_id(self) -> str:
+        """The name of the whole plan, without prices, limits, names, notes, deadline and budget."""
+        # D-025: with prices in it, a corrected price would start an experiment anew.
+        models = [model.identity() for model in self.models]
+        plan = {**self._conditions(), "repeats": self.repeats, "models": models}
+        return content_name("man", plan)
+
+    def _conditions(self) -> dict[str, Any]:
+        return self.model_dump(
+            mode="json", include={"scenarios", "system_prompt", "parameters", "profile"}
+        )
+
+    def system_prompt_of(self, model: TutorModel) -> str:
+        """The system prompt that `model` is given: its own, or else the plan's."""
+        return self.system_prompt if model.system_prompt is None else model.system_prompt
+
+    @property
+    def planned_runs(self) -> int:
+        return len(self.models) * len(self.scenarios) * self.repeats
+
+    @property
+    def has_prices(self) -> bool:
+        """Whether any of its models has a price."""
+        return any(model.price is not None for model in self.models)
+
+    @cached_property
+    def models_by_id(self) -> dict[str, TutorModel]:
+        return {model.id: model for model in self.models}
+
+    @cached_property
+    def scenarios_by_id(self) -> dict[str, Scenario]:
+        return {scenario.id: scenario for scenario in self.scenarios}
+
+
+class Experiment(BaseModel):
+    """A manifest being executed, or done."""
+
+    model_config = ConfigDict(frozen=True)
+
+    manifest: Manifest
+    occasion: str | None = None
+    """What sets this execution apart from others of the same manifest, such as an ISO week."""
+
+    created_at: datetime
+    completed_at: datetime | None = None
+    state: ExperimentState = ExperimentState.OPEN
+    submitted: bool = True
+    """Whether services may carry it out. One that only `run` began is carried out by `run`."""
+
+    experiment_id: str = Field(
+        default_factory=lambda given: _experiment_id(given["manifest"], given["occasion"])
+    )
+    """The name of plan and occasion together. A stored experiment has the one it is stored under:
+    a newer version may name it by fields of its plan that this version does not know."""
+
+    @cached_property
+    def understood(self) -> bool:
+        """Whether this version knows everything that names the experiment, and so can run it."""
+        return self.experiment_id == _experiment_id(self.manifest, self.occasion)
+
+    @property
+    def conditions_id(self) -> str:
+        """The name of everything but the models; a name of its own where not all is understood."""
+        known = self.manifest.conditions_id
+        return known if self.understood else content_name("cond", [known, self.experiment_id])
+
+    @property
+    def deadline_at(self) -> datetime:
+        """When every run is to be done; one that is not is overdue from then on."""
+        return self.created_at + timedelta(hours=self.manifest.deadline_hours)
+
+    @cached_property
+    def conversation_keys(self) -> Mapping[tuple[str, str], str]:
+        """What each model is asked in each scenario, named by its content, by the ids of both.
+
+        Equal keys: the same model is asked the same, on the same occasion, in any experiment.
+        """
+        manifest = self.manifest
+        models = {model.id: content_name("m", model.address(), 32) for model in manifest.models}
+        settings = {model.id: self._setting_of(model) for model in manifest.models}
+        messages = {
+            scenario.id: content_name("s", [scenario.id, *scenario.student_messages], 32)
+            for scenario in manifest.scenarios
+        }
+        return {
+            (model, scenario): content_name("conv", [settings[model], asked, said], 32)
+            for scenario, said in messages.items()
+            for model, asked in models.items()
+        }
+
+    def _setting_of(self, model: TutorModel) -> str:
+        """The name of what decides about an answer besides the model and the student."""
+        manifest = self.manifest
+        setting = {
+            "system_prompt": manifest.system_prompt_of(model),
+            "parameters": manifest.parameters.model_dump(mode="json"),
+            "occasion": self.occasion,
+        }
+        return content_name("asked", setting, 32)
+
+    def runs(self) -> Iterator[Run]:
+        """Every run of the plan, models taking turns so that none waits for another."""
+        manifest, experiment = self.manifest, self.experiment_id
+        for repeat in range(1, manifest.repeats + 1):
+            for scenario in manifest.scenarios:
+                for model in manifest.models:
+                    yield Run(
+                        run_id=run_id(experiment, model.id, scenario.id, repeat),
+                        experiment_id=experiment,
+                        model_id=model.id,
+                        scenario_id=scenario.id,
+                        dimension=scenario.dimension,
+                        repeat=repeat,
+                    )
+
+
+def _experiment_id(manifest: Manifest, occasion: str | None) -> str:
+    return experiment_id(manifest.manifest_id, occasion)

@@ -1,0 +1,57 @@
+"""An experiment in short: what lists of experiments show, without the plan itself."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from socratic_bench.domain.experiment.manifest import Experiment
+from socratic_bench.domain.experiment.state import ExperimentState
+
+
+@dataclass(frozen=True, slots=True)
+class ExperimentOutline:
+    """What is known of an experiment where its scenarios, prompts and options do not matter.
+
+    It takes a hundredth of the memory.
+    """
+
+    experiment_id: str
+    manifest_id: str
+    conditions_id: str
+    """Experiments with the same one asked the same things in the same way."""
+
+    profile: str
+    occasion: str | None
+    name: str | None
+    """How people call it."""
+
+    notes: str | None
+    model_ids: tuple[str, ...]
+    created_at: datetime
+    completed_at: datetime | None
+    deadline_at: datetime
+    state: ExperimentState
+    planned_runs: int
+    has_prices: bool
+    """Whether any of its models has a price."""
+
+    @classmethod
+    def of(cls, experiment: Experiment) -> ExperimentOutline:
+        manifest = experiment.manifest
+        return cls(
+            experiment_id=experiment.experiment_id,
+            manifest_id=manifest.manifest_id,
+            conditions_id=experiment.conditions_id,
+            profile=manifest.profile,
+            occasion=experiment.occasion,
+            name=manifest.name,
+            notes=manifest.notes,
+            model_ids=tuple(model.id for model in manifest.models),
+            created_at=experiment.created_at,
+            completed_at=experiment.completed_at,
+            deadline_at=experiment.deadline_at,
+            state=experiment.state,
+            planned_runs=manifest.planned_runs,
+            has_prices=manifest.has_prices,
+        )

@@ -1,0 +1,1 @@
+"""A service's HTTP server, its health and its readiness."""

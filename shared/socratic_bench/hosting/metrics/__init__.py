@@ -1,0 +1,1 @@
+"""Metrics in the format of Prometheus."""

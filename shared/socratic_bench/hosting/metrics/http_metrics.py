@@ -1,0 +1,78 @@
+"""What an API has answered, as Prometheus reads it."""
+
+from __future__ import annotations
+
+from time import perf_counter
+from typing import Final
+
+from prometheus_client import Counter, Histogram
+from starlette.routing import Route
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from socratic_bench.hosting.metrics.process_metrics import Metrics
+
+UNKNOWN: Final = "unknown"
+"""The route of a request for something that is not there: what people ask for has no end."""
+
+_SECONDS: Final = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10)
+
+
+class HttpMetrics:
+    """Counts requests and times them."""
+
+    def __init__(self, metrics: Metrics) -> None:
+        self._requests = Counter(
+            "socratic_http_requests",
+            "Requests that were answered",
+            ("route", "status"),
+            registry=metrics.registry,
+        )
+        self._seconds = Histogram(
+            "socratic_http_request_seconds",
+            "From when a request was read to when its answer was handed over",
+            ("route",),
+            buckets=_SECONDS,
+            registry=metrics.registry,
+        )
+
+        self._series: dict[tuple[str, int], tuple[Counter, Histogram]] = {}
+
+    def answered(self, route: str, status: int, seconds: float) -> None:
+        """A request was answered."""
+        series = self._series.get((route, status))
+        if series is None:
+            counter, histogram = (
+                self._requests.labels(route, str(status)),
+                self._seconds.labels(route),
+            )
+            series = self._series[route, status] = counter, histogram
+        series[0].inc()
+        series[1].observe(seconds)
+
+
+class CountRequests:
+    """Middleware that tells HttpMetrics of every request; the outermost one."""
+
+    def __init__(self, app: ASGIApp, metrics: HttpMetrics) -> None:
+        self._app = app
+        self._metrics = metrics
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        status = 500
+        began = perf_counter()
+
+        async def send_and_note(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+            await send(message)
+
+        try:
+            await self._app(scope, receive, send_and_note)
+        finally:
+            route = scope.get("route")
+            path = route.path if isinstance(route, Route) else UNKNOWN
+            self._metrics.answered(path, status, perf_counter() - began)

@@ -1,0 +1,218 @@
+"""What a process has done, as Prometheus reads it."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections import defaultdict
+from collections.abc import (
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
+from datetime import UTC, datetime
+from functools import partial
+from typing import Final, get_args
+
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    Histogram,
+    ProcessCollector,
+    disable_created_metrics,
+)
+from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
+
+from socratic_bench.adapters.system.clock import SystemClock
+from socratic_bench.concurrency.deadlines import within
+from socratic_bench.consuming.observing import SettledAs
+from socratic_bench.consuming.worker import FindGroups
+from socratic_bench.errors import BrokerError, StoreError
+from socratic_bench.hosting.http.readiness import Readiness
+from socratic_bench.ports.broker import Broker
+from socratic_bench.ports.clock import Clock
+
+CONTENT_TYPE: Final = CONTENT_TYPE_LATEST
+
+DEPTH_INTERVAL: Final = 5.0
+"""Seconds between two looks at how many messages wait, and at whether the process is ready."""
+
+DEPTH_DEADLINE: Final = 3.0
+"""Seconds that the broker may take to tell."""
+
+_SECONDS: Final = (0.001, 0.005, 0.02, 0.1, 0.5, 1, 2, 5, 10, 30, 60, 120, 300, 900)
+"""Bounds of the buckets: a batch of scores takes milliseconds, a call to a model a minute."""
+
+
+class Metrics:
+    """The metrics of one process: its own registry, with memory, processor time and open files."""
+
+    def __init__(self) -> None:
+        # When a series began would be a series more for each.
+        disable_created_metrics()  # type: ignore[no-untyped-call]
+        self.registry = CollectorRegistry()
+        ProcessCollector(registry=self.registry)
+
+    def text(self) -> bytes:
+        """All of them, in Prometheus's text format."""
+        return generate_latest(self.registry)
+
+
+class MessageMetrics:
+    """Counts what workers do with messages; an observer of theirs."""
+
+    def __init__(self, metrics: Metrics, clock: Clock | None = None) -> None:
+        registry = metrics.registry
+        self._clock = clock or SystemClock()
+        self._batches: defaultdict[str, dict[object, datetime]] = defaultdict(dict)
+        self._oldest = Gauge(
+            "socratic_oldest_message_seconds",
+            "How long ago the oldest event of all batches in hand happened; 0 with none in hand",
+            ("queue",),
+            registry=registry,
+        )
+        self._settled = Counter(
+            "socratic_messages",
+            "Messages that left this process's hands, by what became of them",
+            ("queue", "outcome"),
+            registry=registry,
+        )
+        self._in_flight = Gauge(
+            "socratic_messages_in_flight", "Messages in hand", ("queue",), registry=registry
+        )
+        self._seconds = Histogram(
+            "socratic_message_seconds",
+            "From when a message was taken in hand to when it was settled",
+            ("queue",),
+            buckets=_SECONDS,
+            registry=registry,
+        )
+
+    def expect(self, queues: Iterable[str]) -> None:
+        """Show these queues from the start, with nothing done yet."""
+        for queue in queues:
+            self._oldest.labels(queue).set_function(partial(self._age, queue))
+            self._in_flight.labels(queue)
+            self._seconds.labels(queue)
+            for outcome in get_args(SettledAs):
+                self._settled.labels(queue, outcome)
+
+    @contextmanager
+    def holding(self, queue: str, times: Iterable[datetime]) -> Iterator[None]:
+        """While the context is open a batch is in hand whose events happened at these times."""
+        batches, batch = self._batches[queue], object()
+        batches[batch] = min(map(_with_zone, times), default=self._clock.now())
+        try:
+            yield
+        finally:
+            del batches[batch]
+
+    def taken(self, queue: str, messages: int) -> None:
+        """Messages of a queue are in hand now."""
+        self._in_flight.labels(queue).inc(messages)
+
+    def settled(self, queue: str, outcome: SettledAs, messages: int, seconds: float) -> None:
+        """Messages of a queue are not in hand any more."""
+        self._in_flight.labels(queue).dec(messages)
+        self._settled.labels(queue, outcome).inc(messages)
+        took = self._seconds.labels(queue)
+        for _ in range(messages):
+            took.observe(seconds)
+
+    def _age(self, queue: str) -> float:
+        now = self._clock.now()
+        # The clock of whoever published may be ahead.
+        oldest = min(self._batches[queue].values(), default=now)
+        return max(0.0, (now - oldest).total_seconds())
+
+
+def _with_zone(time: datetime) -> datetime:
+    """A time that can be compared: whoever publishes may have left its zone out."""
+    return time if time.tzinfo is not None else time.replace(tzinfo=UTC)
+
+
+@asynccontextmanager
+async def looking(look: Callable[[], Awaitable[object]], every: float) -> AsyncIterator[None]:
+    """Look again and again, with `every` seconds in between, while the context is open."""
+
+    async def look_on() -> None:
+        while True:
+            await look()
+            await asyncio.sleep(every)
+
+    task = asyncio.create_task(look_on(), name="metrics")
+    try:
+        yield
+    finally:
+        task.cancel()
+        await asyncio.wait([task])
+
+
+class ReadyMetrics:
+    """Whether a process is ready, looked up every few seconds."""
+
+    def __init__(self, metrics: Metrics) -> None:
+        self._ready = Gauge(
+            "socratic_ready",
+            "1 if the process can do its work, as /readyz says; else 0",
+            registry=metrics.registry,
+        )
+
+    def watching(self, readiness: Readiness) -> AbstractAsyncContextManager[None]:
+        """Look while the context is open."""
+
+        async def look() -> None:
+            self._ready.set(await readiness.problem() is None)
+
+        return looking(look, DEPTH_INTERVAL)
+
+
+class DepthMetrics:
+    """How many messages wait in queues, and how many are dead, looked up every few seconds."""
+
+    def __init__(self, metrics: Metrics) -> None:
+        self._depth = Gauge(
+            "socratic_queue_depth",
+            "Messages that wait in a queue, delayed ones included, in the broker's own units: "
+            "several may travel as one. NaN while the broker does not say",
+            ("queue",),
+            registry=metrics.registry,
+        )
+        self._dead = Gauge(
+            "socratic_dead_letters",
+            "Dead letters of a queue, in the broker's own units. NaN while the broker does not say",
+            ("queue",),
+            registry=metrics.registry,
+        )
+
+    def watching(
+        self, broker: Broker, queues: Sequence[str], groups: Mapping[str, FindGroups] | None = None
+    ) -> AbstractAsyncContextManager[None]:
+        """Look while the context is open. `groups` says, by the name of a queue, which groups it
+        has: a process that serves none of them cannot know.
+        """
+
+        async def depth(queue: str) -> int | None:
+            find_groups = (groups or {}).get(queue)
+            return await broker.depth(queue, groups=await find_groups() if find_groups else ())
+
+        async def look() -> None:
+            for queue in queues:
+                self._depth.labels(queue).set(await _told(depth(queue)))
+                self._dead.labels(queue).set(await _told(broker.dead_letter_depth(queue)))
+
+        return looking(look, DEPTH_INTERVAL)
+
+
+async def _told(depth: Awaitable[int | None]) -> float:
+    try:
+        messages = await within(DEPTH_DEADLINE, depth)
+    except (BrokerError, StoreError, TimeoutError):
+        return math.nan
+    return math.nan if messages is None else messages

@@ -1,0 +1,1 @@
+"""An experiment's configuration file: reading, positions, checks."""

@@ -1,0 +1,190 @@
+"""Reading a benchmark's configuration into a manifest, with every mistake found at once.
+
+A configuration is YAML or JSON, of this project's shape or its predecessor's. Its fields are those
+of the domain's types; here they are only put together, and what is wrong is told at its place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, create_model
+
+from socratic_bench.domain.experiment.manifest import Experiment, Manifest, TutorModel
+from socratic_bench.domain.scenario import Name
+from socratic_bench.errors import BrokenPlugin, InvalidConfig, InvalidInput, Mistake, UnknownProfile
+from socratic_bench.planning.config_file.documents import parse_document, read_text
+from socratic_bench.planning.config_file.predecessor import Predecessor, is_predecessor
+from socratic_bench.planning.config_file.prompt_files import PromptFiles
+from socratic_bench.planning.config_file.source import (
+    Mistakes,
+    Node,
+    TooManyMistakes,
+    Unreadable,
+    shown,
+)
+from socratic_bench.planning.config_file.validation import unknown_field, validate
+from socratic_bench.planning.model_catalogue import ModelCatalogue
+from socratic_bench.planning.model_selection import ModelSelection
+from socratic_bench.planning.scenario_selection import ScenarioSelection
+from socratic_bench.scoring.profiles import profile_named
+
+_SELECTIONS = ("models", "scenarios")
+_FIELDS = (*Manifest.model_fields, "occasion")
+
+_OTHERS: dict[str, Any] = {
+    name: (field.annotation, field)
+    for name, field in Manifest.model_fields.items()
+    if name not in _SELECTIONS
+}
+_Settings = create_model("_Settings", occasion=(Name | None, None), **_OTHERS)
+"""What stands beside the models and scenarios: the rest of a manifest, and the occasion."""
+
+
+@dataclass(frozen=True, slots=True)
+class BenchmarkConfig:
+    """What a configuration asks for."""
+
+    manifest: Manifest
+    occasion: str | None
+    """What sets this execution apart from others of the same manifest, such as an ISO week."""
+
+    base_folder: Path | None
+    """What relative paths in it start from, such as a recording's; None: it may name no files."""
+
+    key_variables: Mapping[str, str] = field(default_factory=dict)
+    """The environment variable that holds the key of a model, by the model's id, where the
+    configuration names one. No part of the manifest: only a command on the spot reads it."""
+
+    unused: tuple[Mistake, ...] = ()
+    """Fields of a predecessor's file that nothing here uses: no mistakes, but worth telling."""
+
+    def experiment(self, created_at: datetime, *, submitted: bool = True) -> Experiment:
+        """The experiment that it describes, were it new; `submitted` to services, or not."""
+        return Experiment(
+            manifest=self.manifest,
+            occasion=self.occasion,
+            created_at=created_at,
+            submitted=submitted,
+        )
+
+
+def read_config(path: str | Path, catalogue: ModelCatalogue) -> BenchmarkConfig:
+    """The configuration in a file; relative paths in it start from the file's folder.
+
+    Raises InvalidConfig with every mistake in it, or with the reason why it cannot be read.
+    """
+    path = Path(path)
+    try:
+        text = read_text(path)
+    except InvalidInput as error:
+        raise InvalidConfig([Mistake(str(path), str(error))]) from None
+    return parse_config(text, name=str(path), base_folder=path.parent, catalogue=catalogue)
+
+
+def parse_config(
+    text: str, *, name: str, base_folder: Path | None, catalogue: ModelCatalogue
+) -> BenchmarkConfig:
+    """The configuration in `text`, which mistakes call `name`.
+
+    A name that ends in `.json`, `.yaml` or `.yml` says how to read it; otherwise text that begins
+    with a brace is JSON. A `base_folder` of None forbids it to name any file: for text that came
+    from elsewhere, such as a request. Raises InvalidConfig with every mistake in it.
+    """
+    mistakes = Mistakes()
+    try:
+        return _parse(text, name, base_folder, catalogue, mistakes)
+    except TooManyMistakes:
+        raise mistakes.as_error() from None
+
+
+def _parse(
+    text: str,
+    name: str,
+    base_folder: Path | None,
+    catalogue: ModelCatalogue,
+    mistakes: Mistakes,
+) -> BenchmarkConfig:
+    try:
+        root = parse_document(text, name, mistakes)
+    except Unreadable as error:
+        mistakes.add(error.place, error.problem)
+        raise mistakes.as_error() from None
+    if root.fields is None:
+        problem = f"must be a mapping with `models`, not {shown(root.plain())}"
+        mistakes.add(root.place, problem)
+        raise mistakes.as_error()
+    return _config(root, base_folder, catalogue, mistakes)
+
+
+def _config(
+    root: Node, base_folder: Path | None, catalogue: ModelCatalogue, mistakes: Mistakes
+) -> BenchmarkConfig:
+    unused = Mistakes()
+    predecessor = None
+    if is_predecessor(root):
+        predecessor = Predecessor(catalogue.providers, mistakes, unused)
+        root = predecessor.document(root, _FIELDS)
+    _check_names(root, mistakes)
+    prompts = PromptFiles(base_folder, mistakes)
+    root = prompts.written_out(root)
+    fields = root.fields or {}
+    settings = _settings(root, mistakes)
+    selection = ModelSelection(base_folder, catalogue, mistakes, predecessor, prompts)
+    models = selection.read(root)
+    scenarios = ScenarioSelection(base_folder, mistakes, predecessor).read(fields.get("scenarios"))
+    if settings is not None:
+        _check_together(root, settings, models, mistakes)
+    if settings is None or mistakes:
+        raise mistakes.as_error()
+    written = settings.model_dump(exclude_unset=True)
+    occasion = written.pop("occasion", None)
+    manifest = Manifest(models=models, scenarios=scenarios, **written)
+    return BenchmarkConfig(
+        manifest, occasion, base_folder, selection.key_variables, unused.in_order()
+    )
+
+
+def _check_names(root: Node, mistakes: Mistakes) -> None:
+    for name, node in (root.fields or {}).items():
+        if name not in _FIELDS:
+            mistakes.add(node.place, unknown_field(name, _FIELDS))
+
+
+def _check_together(
+    root: Node, settings: BaseModel, models: Sequence[TutorModel], mistakes: Mistakes
+) -> None:
+    """What is right by itself, and wrong beside something else."""
+    written = settings.model_dump(exclude_unset=True)
+    unpriced = [model.id for model in models if model.price is None]
+    # D-127: a model without a price cannot be held to a budget.
+    if written.get("budget") is not None and unpriced:
+        problem = (
+            f"a budget needs the price of every model, 0 for one that costs nothing; "
+            f"{', '.join(unpriced)} has none"
+        )
+        mistakes.add(root.place_of(("budget",)), problem)
+    longest = settings.model_dump()["parameters"]["max_tokens"]
+    for model in models:
+        if model.context_tokens is not None and model.context_tokens <= longest:
+            problem = (
+                f"model {model.id}: its context_tokens of {model.context_tokens} leave no room "
+                f"besides max_tokens of {longest}"
+            )
+            mistakes.add(root.place_of(("models",)), problem)
+
+
+def _settings(root: Node, mistakes: Mistakes) -> BaseModel | None:
+    fields = root.fields or {}
+    profile = fields.get("profile")
+    if profile and isinstance(profile.value, str):
+        try:
+            profile_named(profile.value)
+        except (UnknownProfile, BrokenPlugin) as error:
+            mistakes.add(profile.place, str(error))
+    known = {name: node for name, node in fields.items() if name in _Settings.model_fields}
+    return validate(_Settings, root.with_fields(known), mistakes)

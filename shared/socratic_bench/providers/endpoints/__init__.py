@@ -1,0 +1,1 @@
+"""Endpoints that the operator lists, and the keys that each may receive."""

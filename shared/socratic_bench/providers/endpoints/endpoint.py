@@ -1,0 +1,132 @@
+"""Which key goes to which origin: what the operator of a process says, and no plan.
+
+`SOCRATIC_ENDPOINTS` is JSON, or the path of a file that holds it: a name, the origin, and the key
+that this origin may be sent.
+
+    {"ours": {"origin": "https://llm.example.org", "key_variable": "OUR_LLM_KEY"},
+     "theirs": {"origin": "https://gateway.example.net", "secret": "sk-…"},
+     "aws-private": {"origin": "https://vpce-1.example.org", "aws": true},
+     "ollama": "http://127.0.0.1:11434"}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Final
+
+from pydantic import SecretStr
+
+from socratic_bench.domain.experiment.manifest import TutorModel
+from socratic_bench.errors import InvalidInput, UnlistedEndpoint
+from socratic_bench.providers.spec import Destination
+
+SETTING: Final = "SOCRATIC_ENDPOINTS"
+
+AWS: Final = "aws"
+"""What AWS credentials are called where others are called by their environment variable."""
+
+
+@dataclass(frozen=True, slots=True)
+class KeySource:
+    """Where a key is found: in an environment variable, or here."""
+
+    variable: str | None = None
+    secret: SecretStr | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """An origin that may be called, and the key that it may be sent."""
+
+    name: str
+    origin: str
+    key: KeySource | None = None
+    aws: bool = False
+    """Whether calls to it may be signed with AWS credentials."""
+
+    def takes(self, key_name: str) -> bool:
+        """Whether it may be sent this key: an environment variable's, or AWS credentials."""
+        if key_name == AWS:
+            return self.aws
+        return self.key is not None and self.key.variable == key_name
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoints:
+    """The endpoints that a process may call, with the keys that are bound to them."""
+
+    listed: tuple[Endpoint, ...] = ()
+    only_listed: bool = True
+    """Whether no other address is called at all, as in a service: whoever plans a benchmark there
+    is somebody else than its operator."""
+
+    allowed: frozenset[tuple[str, str]] = frozenset()
+    """Further keys by their names, each with an origin that may be sent it."""
+
+    def allowing(self, pairs: Iterable[tuple[str, str]]) -> Endpoints:
+        """The same, with further pairs of a key's name and an origin."""
+        return replace(self, allowed=self.allowed | frozenset(pairs))
+
+    def binds(self, key_name: str, where: Destination) -> bool:
+        """Whether the key of this name may be sent there."""
+        if where.own and (where.signed or where.usual_key == key_name):
+            return True
+        listed = any(each.takes(key_name) for each in self._at(where))
+        return listed or (key_name, where.origin) in self.allowed
+
+    def key_for(
+        self, model: TutorModel, where: Destination, key_variable: str | None = None
+    ) -> KeySource | None:
+        """The key that calls to `model` carry; None: they carry none.
+
+        `key_variable` is the one that a person named for it. Raises UnlistedEndpoint where the
+        address may not be called, or not with this key, and InvalidInput where it is not known
+        which key is meant.
+        """
+        if where.signed:
+            if self.binds(AWS, where):
+                return None
+            raise _unlisted(model, where, '"aws": true', "signed with AWS credentials ")
+        if key_variable is not None:
+            if self.binds(key_variable, where):
+                return KeySource(variable=key_variable)
+            field = f'"key_variable": "{key_variable}"'
+            raise _unlisted(model, where, field, f"with the key in {key_variable} ")
+        if model.endpoint is not None:
+            return self._named(model, where).key
+        if where.usual_key is not None:
+            return KeySource(variable=where.usual_key)
+        keys = {each.key for each in self._at(where) if not each.aws}
+        if len(keys) > 1:
+            raise InvalidInput(
+                f"model {model.id}: {SETTING} has several keys for {where.origin}; name one of its "
+                "endpoints in the field `endpoint` of the model"
+            )
+        if not keys and self.only_listed:
+            raise _unlisted(model, where, '"key_variable": "…"', "")
+        return next(iter(keys), None)
+
+    def _named(self, model: TutorModel, where: Destination) -> Endpoint:
+        for each in self._at(where):
+            if each.name == model.endpoint and not each.aws:
+                return each
+        raise UnlistedEndpoint(
+            f"model {model.id}: there is no endpoint {model.endpoint!r} with the origin "
+            f"{where.origin} in {SETTING}, which the operator of this process sets"
+        )
+
+    def _at(self, where: Destination) -> list[Endpoint]:
+        return [each for each in self.listed if each.origin == where.origin]
+
+
+ANYWHERE: Final = Endpoints(only_listed=False)
+"""Every address may be called, and none is sent a key but those of the providers themselves."""
+
+
+def _unlisted(model: TutorModel, where: Destination, key: str, how: str) -> UnlistedEndpoint:
+    entry = f'{{"NAME": {{"origin": "{where.origin}", {key}}}}}'
+    return UnlistedEndpoint(
+        f"model {model.id}: {where.origin} may not be called {how}unless the operator of this "
+        f"process lists it in {SETTING}, such as {entry}"
+    )

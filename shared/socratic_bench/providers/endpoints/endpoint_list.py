@@ -1,0 +1,108 @@
+"""Reading `SOCRATIC_ENDPOINTS`. Nothing that stands in it is ever repeated but names."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any, Final
+
+from pydantic import BaseModel, ConfigDict, SecretStr, ValidationError, field_validator
+from pydantic import model_validator as checked_model
+
+from socratic_bench.errors import InvalidSettings
+from socratic_bench.providers.endpoints.base_urls import origin, url_problem
+from socratic_bench.providers.endpoints.endpoint import SETTING, Endpoint, KeySource
+from socratic_bench.providers.key_variables import is_key_variable
+
+_LARGEST: Final = 1_000_000
+_NAME: Final = re.compile(r"[A-Za-z0-9._-]{1,64}")
+
+
+class _Entry(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True, hide_input_in_errors=True)
+
+    origin: str
+    key_variable: str | None = None
+    secret: SecretStr | None = None
+    aws: bool = False
+
+    @field_validator("origin")
+    @classmethod
+    def _is_an_origin(cls, url: str) -> str:
+        problem = url_problem(url)
+        if problem is None and url.rstrip("/").count("/") > 2:
+            problem = "holds a path: a key is bound to the whole of a scheme, host and port"
+        if problem is not None:
+            raise ValueError(problem)
+        return origin(url)
+
+    @field_validator("key_variable")
+    @classmethod
+    def _is_a_variable(cls, name: str | None) -> str | None:
+        if name is not None and not is_key_variable(name):
+            raise ValueError(
+                "must be the name of an environment variable, and none of AWS_… or SOCRATIC_…; "
+                "for AWS credentials there is `aws`"
+            )
+        return name
+
+    @checked_model(mode="after")
+    def _has_one_key(self) -> _Entry:
+        if sum((self.key_variable is not None, self.secret is not None, self.aws)) > 1:
+            raise ValueError("has more than one of key_variable, secret and aws")
+        return self
+
+    def endpoint(self, name: str) -> Endpoint:
+        key = None
+        if self.key_variable is not None or self.secret is not None:
+            key = KeySource(self.key_variable, self.secret)
+        return Endpoint(name, self.origin, key, self.aws)
+
+
+def read_endpoints(setting: SecretStr | None) -> tuple[Endpoint, ...]:
+    """The endpoints that the setting lists, as JSON or as the path of a file with it.
+
+    Raises InvalidSettings, which names the entry and never shows what stands in it.
+    """
+    text = "" if setting is None else setting.get_secret_value().strip()
+    if not text:
+        return ()
+    try:
+        listed = json.loads(text if text.startswith("{") else _content(text))
+    except (ValueError, RecursionError):
+        raise InvalidSettings(f"{SETTING}: is no JSON: a name, and what it stands for") from None
+    if not isinstance(listed, dict):
+        raise InvalidSettings(f"{SETTING}: must be a JSON object: a name, and what it stands for")
+    return tuple(_endpoint(name, entry) for name, entry in listed.items())
+
+
+def _content(path: str) -> str:
+    try:
+        with Path(path).expanduser().open("rb") as file:
+            content = file.read(_LARGEST + 1)
+    except (OSError, RuntimeError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or "no path"
+        raise InvalidSettings(f"{SETTING}: its file cannot be read: {reason}") from None
+    if len(content) > _LARGEST:
+        raise InvalidSettings(f"{SETTING}: its file is larger than {_LARGEST // 1_000_000} MB")
+    return content.decode("utf-8-sig")
+
+
+def _endpoint(name: str, entry: Any) -> Endpoint:
+    if not _NAME.fullmatch(name):
+        raise InvalidSettings(
+            f"{SETTING}: a name has letters, digits, dots, dashes and underscores, at most 64; "
+            "one has not"
+        )
+    try:
+        return _Entry.model_validate(
+            {"origin": entry} if isinstance(entry, str) else entry
+        ).endpoint(name)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False, include_context=False)[0]
+        field = "".join(f".{step}" for step in first["loc"] if step in _Entry.model_fields)
+        problem = first["msg"].removeprefix("Value error, ")
+        if first["type"] == "extra_forbidden":
+            problem = f"has a field that is not known; there are {', '.join(_Entry.model_fields)}"
+        raise InvalidSettings(f"{SETTING}: {name}{field}: {problem}") from None

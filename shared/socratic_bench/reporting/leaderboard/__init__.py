@@ -1,0 +1,1 @@
+"""The leaderboard as a table: columns, comparison, CSV."""

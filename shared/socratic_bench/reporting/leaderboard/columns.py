@@ -1,0 +1,228 @@
+"""The columns of the leaderboard: one list for the command's table and for every CSV."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import IntEnum
+from typing import Any, Literal
+
+from socratic_bench.reporting.formats import MISSING, cost, figure, interval, share
+from socratic_bench.reporting.leaderboard.comparison import (
+    ExperimentSummary,
+    ModelComparison,
+    ModelFigures,
+)
+from socratic_bench.scoring.profile import OVERALL
+from socratic_bench.version import __version__
+
+Read = Callable[[ModelFigures], Any]
+
+
+class Drop(IntEnum):
+    """Which columns a narrow table leaves out first: those of the lowest number."""
+
+    SIMULATED_LATENCY = 1
+    DIMENSIONS = 2
+    VECTORS = 3
+    COST = 4
+    RUNS = 5
+    KIND = 6
+    COVERAGE = 7
+    INTERVAL = 8
+    NEVER = 9
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column of the leaderboard."""
+
+    fields: Mapping[str, Read]
+    """The fields of it in a CSV, by name: values unrounded, None where one is unknown."""
+
+    heading: str = ""
+    show: Callable[[ModelFigures], str] | None = None
+    """The cell that people read; None: only the CSV has this column."""
+
+    align: Literal["left", "right", "center"] = "right"
+    drop: Drop = Drop.NEVER
+    is_name: bool = False
+    """Whether the cell is a name, which a narrow table may shorten; it never shortens a figure."""
+
+    shown_if: Callable[[ModelFigures], bool] = field(default=lambda _: True)
+    """A table shows the column if this holds for any model."""
+
+
+def leaderboard_columns(comparison: ModelComparison) -> tuple[Column, ...]:
+    """All columns, in the order in which tables and CSVs have them."""
+    return (
+        *_identity(),
+        *_totals(),
+        *(_vector(name) for name in comparison.vectors),
+        *(_dimension(name, comparison.vectors) for name in comparison.dimensions),
+        *_consumption(),
+        *_provenance(comparison),
+    )
+
+
+def _identity() -> Sequence[Column]:
+    return (
+        Column(
+            {"rank": lambda model: model.rank},
+            show=lambda model: MISSING if model.rank is None else str(model.rank),
+        ),
+        Column(
+            {
+                "model_id": lambda model: model.model_id,
+                "model_name": lambda model: model.model_name,
+            },
+            "model",
+            lambda model: model.model_name,
+            align="left",
+            is_name=True,
+        ),
+        Column(
+            {"kind": lambda model: model.kind},
+            "kind",
+            lambda model: model.kind,
+            align="left",
+            drop=Drop.KIND,
+            shown_if=lambda model: model.kind == "reference",
+        ),
+        Column(
+            {},
+            "simulated",
+            lambda model: f"{model.simulated_latency_ms} ms" if model.simulated_latency_ms else "",
+            drop=Drop.SIMULATED_LATENCY,
+            shown_if=lambda model: model.simulated_latency_ms > 0,
+        ),
+    )
+
+
+def _totals() -> Sequence[Column]:
+    return (
+        Column(
+            {OVERALL: lambda model: model.overall_score},
+            OVERALL,
+            lambda model: figure(model.overall_score),
+        ),
+        Column(
+            {
+                "interval_low": lambda model: _bound(model, 0),
+                "interval_high": lambda model: _bound(model, 1),
+            },
+            "95 % interval",
+            lambda model: interval(model.confidence_interval),
+            align="center",
+            drop=Drop.INTERVAL,
+        ),
+        Column(
+            {"coverage": lambda model: model.coverage},
+            "coverage",
+            lambda model: share(model.coverage),
+            drop=Drop.COVERAGE,
+        ),
+        Column(
+            {
+                "total_runs": lambda model: model.total_runs,
+                "planned_runs": lambda model: model.planned_runs,
+                "scored_responses": lambda model: model.scored_responses,
+            },
+            "runs",
+            lambda model: f"{model.total_runs}/{model.planned_runs}",
+            drop=Drop.RUNS,
+        ),
+    )
+
+
+def _bound(model: ModelFigures, which: Literal[0, 1]) -> float | None:
+    return None if model.confidence_interval is None else model.confidence_interval[which]
+
+
+def _vector(name: str) -> Column:
+    return Column(
+        {name: lambda model: model.vectors[name].mean},
+        name,
+        lambda model: figure(model.vectors[name].mean),
+        drop=Drop.VECTORS,
+    )
+
+
+def _dimension(name: str, vectors: Sequence[str]) -> Column:
+    def overall(model: ModelFigures) -> float | None:
+        figures = model.dimensions.get(name)
+        return None if figures is None else figures.overall
+
+    def mean_of(vector: str) -> Read:
+        def mean(model: ModelFigures) -> float | None:
+            figures = model.dimensions.get(name)
+            return None if figures is None else (figures.model_extra or {}).get(vector)
+
+        return mean
+
+    return Column(
+        {
+            f"{name}_{OVERALL}": overall,
+            **{f"{name}_{vector}": mean_of(vector) for vector in vectors},
+        },
+        name,
+        lambda model: figure(overall(model)),
+        drop=Drop.DIMENSIONS,
+    )
+
+
+def _consumption() -> Sequence[Column]:
+    return (
+        Column(
+            {
+                "total_cost_usd": lambda model: model.total_cost_usd,
+                "cost_known": lambda model: model.cost_known,
+            },
+            "cost",
+            lambda model: cost(model.total_cost_usd, model.cost_known),
+            drop=Drop.COST,
+            shown_if=lambda model: model.total_cost_usd is not None,
+        ),
+        Column(
+            {
+                "total_input_tokens": lambda model: model.total_input_tokens,
+                "total_visible_output_tokens": lambda model: model.total_visible_output_tokens,
+                "total_reasoning_tokens": lambda model: model.total_reasoning_tokens,
+                "mean_latency_ms": lambda model: model.mean_latency_ms,
+            }
+        ),
+    )
+
+
+def _provenance(comparison: ModelComparison) -> Sequence[Column]:
+    """What somebody who cites a row has to name; a row of several experiments names each."""
+    summaries = {each.experiment_id: each for each in comparison.experiments}
+
+    def of_each(read: Callable[[ExperimentSummary], str | None]) -> Read:
+        def joined(model: ModelFigures) -> str:
+            found = (summaries[each] for each in model.experiment_ids if each in summaries)
+            return " ".join(dict.fromkeys(filter(None, map(read, found))))
+
+        return joined
+
+    return (
+        Column(
+            {
+                "experiments": lambda model: " ".join(model.experiment_ids),
+                "occasion": of_each(lambda each: each.occasion),
+                "created_at": of_each(lambda each: each.created_at.isoformat()),
+                "conditions": of_each(lambda each: each.conditions_id),
+                "profile": lambda _: comparison.profile,
+                "version": lambda _: __version__,
+            }
+        ),
+        Column({f"{name}_runs": _runs_of(name) for name in comparison.dimensions}),
+    )
+
+
+def _runs_of(dimension: str) -> Read:
+    def runs(model: ModelFigures) -> int | None:
+        figures = model.dimensions.get(dimension)
+        return None if figures is None else figures.runs
+
+    return runs

@@ -1,0 +1,303 @@
+"""The leaderboard in the shape of `/api/model-comparison`, for the API and the command line."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from socratic_bench.domain.aggregates.cell import Tally
+from socratic_bench.domain.aggregates.leaderboard import (
+    Consumption,
+    Leaderboard,
+    ModelRow,
+    Standing,
+)
+from socratic_bench.domain.aggregates.statistics import Estimate
+from socratic_bench.domain.experiment.outline import ExperimentOutline
+from socratic_bench.domain.money import NANODOLLARS_PER_DOLLAR
+from socratic_bench.ports.stores.store import Store
+from socratic_bench.providers.registry import is_reference, simulated_latency_ms
+from socratic_bench.reporting.costs import known_share, total, total_usd
+from socratic_bench.reporting.leaderboard.selection import Selection, select
+from socratic_bench.scoring.profile import OVERALL
+
+Interval = tuple[float, float]
+
+
+class VectorFigure(BaseModel):
+    """One vector over all of a model's scored responses."""
+
+    model_config = ConfigDict(frozen=True)
+
+    mean: float | None
+    """0.0 to 1.0, unrounded; null where nothing was scored."""
+
+    interval: Interval | None
+    """95 %, clustered by scenario; null with fewer than two scenarios."""
+
+    n: int
+    """Scored responses that the vector applies to."""
+
+    not_applicable: int = Field(default=0, exclude_if=lambda count: not count)
+    """Scored responses that the vector does not apply to; left out where there are none."""
+
+
+class DimensionFigures(BaseModel):
+    """One dimension of one model. Beside these keys stands one for each vector: its mean."""
+
+    model_config = ConfigDict(frozen=True, extra="allow")
+    __pydantic_extra__: dict[str, float | None] = Field(init=False)
+
+    runs: int
+    overall: float | None
+    coverage: float | None
+    interval: Interval | None
+
+
+class ModelFigures(BaseModel):
+    """One model's row. Every score is 0.0 to 1.0, unrounded; null is unknown, never zero."""
+
+    model_config = ConfigDict(frozen=True)
+
+    model_id: str
+    model_name: str
+    kind: Literal["reference", "model"]
+    """`reference` is a built-in archetype and no real model."""
+
+    rank: int | None
+    """The place among the real models that have a score; null for a reference tutor, unless the
+    table has no scored real model: then reference tutors are ranked among themselves."""
+
+    simulated_latency_ms: int
+    total_runs: int
+    """Runs that ended: scored, unscorable or failed."""
+
+    planned_runs: int
+    overall_score: float | None
+    confidence_interval: Interval | None
+    """95 %, clustered by scenario; null with fewer than two scenarios."""
+
+    coverage: float | None
+    """The share of ended responses that have a score; null before any ended."""
+
+    scored_responses: int
+    statuses: dict[str, int]
+    vectors: dict[str, VectorFigure]
+    dimensions: dict[str, DimensionFigures]
+    mean_visible_output_tokens: float | None
+    mean_reasoning_tokens: float | None
+    mean_input_tokens: float | None
+    mean_latency_ms: float | None
+    total_input_tokens: int | None
+    """Of the responses whose provider counted them; null where none did. So are those below."""
+
+    total_visible_output_tokens: int | None
+    total_reasoning_tokens: int | None
+    mean_cost_usd: float | None
+    """Per response with a known cost; null where no price is known."""
+
+    total_cost_usd: float | None
+    """Of the responses with a known cost; null where none has one, which is not zero. What a
+    reference tutor costs is simulated."""
+
+    cost_known: float | None
+    """The share of ended responses whose cost is known; null before any ended. Below 1 the total
+    is what was paid at least: a failed run has no known cost."""
+
+    experiment_ids: tuple[str, ...]
+    """The experiments the row is folded from, newest first."""
+
+
+class ExperimentSummary(BaseModel):
+    """An experiment, and how far it is, in runs."""
+
+    model_config = ConfigDict(frozen=True)
+
+    experiment_id: str
+    manifest_id: str
+    conditions_id: str
+    """Experiments with the same one asked the same things in the same way."""
+
+    profile: str
+    occasion: str | None
+    name: str | None
+    """How people call it; null where nobody named it."""
+
+    notes: str | None
+    models: int
+    created_at: datetime
+    completed_at: datetime | None
+    planned: int
+    done: int
+
+    @classmethod
+    def of(cls, experiment: ExperimentOutline, *, done: int) -> ExperimentSummary:
+        return cls(
+            experiment_id=experiment.experiment_id,
+            manifest_id=experiment.manifest_id,
+            conditions_id=experiment.conditions_id,
+            profile=experiment.profile,
+            occasion=experiment.occasion,
+            name=experiment.name,
+            notes=experiment.notes,
+            models=len(experiment.model_ids),
+            created_at=experiment.created_at,
+            completed_at=experiment.completed_at,
+            planned=experiment.planned_runs,
+            done=done,
+        )
+
+
+class ModelComparison(BaseModel):
+    """All models under one profile, best first; those without a score last, by id."""
+
+    model_config = ConfigDict(frozen=True)
+
+    models: tuple[ModelFigures, ...]
+    winner: str | None
+    """The first model's id, if it has a score."""
+
+    profile: str
+    vectors: tuple[str, ...]
+    """The names of the profile's vectors, in its order."""
+
+    dimensions: tuple[str, ...]
+    experiments: tuple[ExperimentSummary, ...]
+    """The experiments in this table, newest first."""
+
+    mixed_conditions: bool
+    """Whether figures of different test conditions stand in this table: they do not compare."""
+
+    note: str | None
+    """What a reader must know before comparing; null if nothing."""
+
+
+async def model_comparison(store: Store, experiment: str | None = None) -> ModelComparison:
+    """The leaderboard of each model's newest experiment, of one experiment, or of `all`.
+
+    A table has one profile: that of the newest experiment in it; experiments under others are left
+    out, and `note` says so. Raises UnknownExperiment, AmbiguousExperiment.
+    """
+    return await asyncio.to_thread(_compare, await select(store, experiment))
+
+
+def _compare(selected: Selection) -> ModelComparison:
+    board = selected.leaderboard()
+    winner = board.winner
+    mixed = len(board.conditions) > 1
+    return ModelComparison(
+        models=tuple(
+            _model_figures(row, rank, board)
+            for row, rank in zip(board.rows, _ranks(board.rows), strict=True)
+        ),
+        winner=None if winner is None else winner.model.id,
+        profile=board.profile,
+        vectors=board.vectors,
+        dimensions=board.dimensions,
+        experiments=tuple(
+            ExperimentSummary.of(ExperimentOutline.of(each), done=selected.done[each.experiment_id])
+            for each in board.experiments
+        ),
+        mixed_conditions=mixed,
+        note=_note(len(board.conditions), board.profile, selected),
+    )
+
+
+def _note(conditions: int, profile: str, selected: Selection) -> str | None:
+    sentences = []
+    left_out = selected.left_out
+    if conditions > 1:
+        sentences.append(
+            f"This table mixes {conditions} different test conditions (scenarios, prompts "
+            "or parameters): figures compare only within one of them."
+        )
+    if left_out:
+        experiments = "1 experiment" if left_out == 1 else f"{left_out} experiments"
+        verb = "is" if left_out == 1 else "are"
+        sentences.append(f"{experiments} scored by another profile than {profile} {verb} left out.")
+    if selected.too_old:
+        sentences.append(
+            f"There is no room for all experiments in one table: the {selected.too_old} oldest "
+            "are left out."
+        )
+    return " ".join(sentences) or None
+
+
+def _ranks(rows: Iterable[ModelRow]) -> list[int | None]:
+    """The rank of each row, which are best first."""
+    rows = list(rows)
+    scored = [row for row in rows if row.standing.overall.mean is not None]
+    real = [row.model.id for row in scored if not is_reference(row.model)]
+    ranks = {id_: rank for rank, id_ in enumerate(real or [row.model.id for row in scored], 1)}
+    return [ranks.get(row.model.id) for row in rows]
+
+
+def _model_figures(row: ModelRow, rank: int | None, board: Leaderboard) -> ModelFigures:
+    model, standing = row.model, row.standing
+    return ModelFigures(
+        model_id=model.id,
+        model_name=model.display_name,
+        kind="reference" if is_reference(model) else "model",
+        rank=rank,
+        simulated_latency_ms=simulated_latency_ms(model),
+        total_runs=standing.runs,
+        planned_runs=row.planned_runs,
+        overall_score=standing.overall.mean,
+        confidence_interval=standing.overall.interval,
+        coverage=standing.coverage,
+        scored_responses=standing.scored,
+        statuses=dict(standing.statuses),
+        vectors={name: _vector_figure(standing, name) for name in board.vectors},
+        dimensions={
+            dimension: _dimension_figures(of_dimension, board.vectors)
+            for dimension, of_dimension in row.dimensions.items()
+        },
+        experiment_ids=row.experiment_ids,
+        **_consumption_figures(row.consumption, standing.responses),
+    )
+
+
+def _vector_figure(standing: Standing, vector: str) -> VectorFigure:
+    estimate = standing.estimates.get(vector, Estimate(0, None, None, 0))
+    return VectorFigure(
+        mean=estimate.mean,
+        interval=estimate.interval,
+        n=estimate.n,
+        not_applicable=standing.not_applicable.get(vector, 0),
+    )
+
+
+def _dimension_figures(standing: Standing, vectors: Iterable[str]) -> DimensionFigures:
+    figures: dict[str, Any] = {vector: _vector_figure(standing, vector).mean for vector in vectors}
+    figures |= {
+        "runs": standing.runs,
+        OVERALL: standing.overall.mean,
+        "coverage": standing.coverage,
+        "interval": standing.overall.interval,
+    }
+    return DimensionFigures.model_validate(figures)
+
+
+def _consumption_figures(took: Consumption, responses: int) -> dict[str, Any]:
+    cost = took.cost_nanodollars
+    mean_cost = _mean(cost)
+    return {
+        "mean_visible_output_tokens": _mean(took.visible_output_tokens),
+        "mean_reasoning_tokens": _mean(took.reasoning_tokens),
+        "mean_input_tokens": _mean(took.input_tokens),
+        "mean_latency_ms": _mean(took.latency_ms),
+        "total_input_tokens": total(took.input_tokens),
+        "total_visible_output_tokens": total(took.visible_output_tokens),
+        "total_reasoning_tokens": total(took.reasoning_tokens),
+        "mean_cost_usd": None if mean_cost is None else mean_cost / NANODOLLARS_PER_DOLLAR,
+        "total_cost_usd": total_usd(cost),
+        "cost_known": known_share(cost, responses),
+    }
+
+
+def _mean(tally: Tally) -> float | None:
+    return tally.total / tally.n if tally.n else None
