@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import AsyncGenerator, Sequence
 from datetime import datetime
+from typing import Protocol
 
 from socratic_bench.consuming.outcomes import Handled, Outcome, Work
 from socratic_bench.domain.aggregates.cell import Cell
@@ -14,10 +15,14 @@ from socratic_bench.events.experiment_completed import ExperimentCompleted, Expe
 from socratic_bench.events.response_scored import ResponseScored
 from socratic_bench.events.run_failed import RunFailed
 from socratic_bench.ports.clock import Clock
-from socratic_bench.ports.stores.experiments import Progress
-from socratic_bench.ports.stores.store import Store
+from socratic_bench.ports.stores.aggregates import Aggregates
+from socratic_bench.ports.stores.experiments import Experiments, Progress
 
 SOURCE = "socratic-curator"
+
+
+class CurationStore(Experiments, Aggregates, Protocol):
+    """The roles of the store that facts are folded into."""
 
 
 class FactHandler:
@@ -27,7 +32,7 @@ class FactHandler:
     published is published then.
     """
 
-    def __init__(self, store: Store, clock: Clock) -> None:
+    def __init__(self, store: CurationStore, clock: Clock) -> None:
         self._store = store
         self._clock = clock
 

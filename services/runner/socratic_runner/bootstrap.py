@@ -25,7 +25,7 @@ from socratic_runner.conversations.budgets import Budgets
 from socratic_runner.conversations.call_observing import CallObserver, UnobservedCalls
 from socratic_runner.conversations.conversation_runner import ConversationRunner
 from socratic_runner.conversations.leases import LeaseBook
-from socratic_runner.experiments import Experiments
+from socratic_runner.experiment_cache import ExperimentCache
 from socratic_runner.handler import RunRequestedHandler
 from socratic_runner.limits.account import AccountShares
 from socratic_runner.limits.limiters import ConcurrencyLimiters
@@ -130,7 +130,7 @@ async def runner_dispatcher(
     )
     handler = RunRequestedHandler(
         store,
-        Experiments(store),
+        ExperimentCache(store),
         tutors,
         leases,
         runner,

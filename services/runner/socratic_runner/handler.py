@@ -26,8 +26,7 @@ from socratic_bench.events.run_failed import RunFailed
 from socratic_bench.events.run_requested import RunRequested
 from socratic_bench.ports.clock import Clock
 from socratic_bench.ports.stores.leases import ModelInHand
-from socratic_bench.ports.stores.responses import RecordedFailure
-from socratic_bench.ports.stores.store import Store
+from socratic_bench.ports.stores.responses import RecordedFailure, Responses
 from socratic_runner.clients import Tutor, TutorPool
 from socratic_runner.conversations.conversation import (
     Conversation,
@@ -40,7 +39,7 @@ from socratic_runner.conversations.conversation import (
 from socratic_runner.conversations.conversation_runner import ConversationRunner
 from socratic_runner.conversations.instant_runner import InstantRunner
 from socratic_runner.conversations.leases import LeaseBook
-from socratic_runner.experiments import Experiments, NotUnderstood
+from socratic_runner.experiment_cache import ExperimentCache, NotUnderstood
 from socratic_runner.troubles import model_of
 
 SOURCE: Final = "socratic-runner"
@@ -108,8 +107,8 @@ class RunRequestedHandler:
 
     def __init__(
         self,
-        store: Store,
-        experiments: Experiments,
+        responses: Responses,
+        experiments: ExperimentCache,
         tutors: TutorPool,
         leases: LeaseBook,
         runner: ConversationRunner,
@@ -118,7 +117,7 @@ class RunRequestedHandler:
         busy_delay: float,
     ) -> None:
         """A run that another runner holds comes back after `busy_delay` seconds."""
-        self._store = store
+        self._responses = responses
         self._experiments = experiments
         self._tutors = tutors
         self._leases = leases
@@ -176,8 +175,8 @@ class RunRequestedHandler:
         experiments = await self._experiments.named(
             {work.event.data.run.experiment_id for work in going_on}
         )
-        stored = await self._store.responses(run_ids)
-        failures = await self._store.recorded_failures(run_ids)
+        stored = await self._responses.responses(run_ids)
+        failures = await self._responses.recorded_failures(run_ids)
         for work in going_on:
             run, retry = work.event.data.run, _retry_of(work)
             responses, failure = stored.get(run.run_id, ()), failures.get(run.run_id)

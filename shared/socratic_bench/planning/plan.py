@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from functools import partial
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 from socratic_bench.concurrency.retry_policy import RetryPolicy
 from socratic_bench.consuming.waits import Waits
@@ -19,7 +19,10 @@ from socratic_bench.events.response_recorded import ResponseRecorded
 from socratic_bench.events.run_requested import RunRequested
 from socratic_bench.planning.reuse import is_whole
 from socratic_bench.ports.clock import Clock
-from socratic_bench.ports.stores.store import Store
+from socratic_bench.ports.stores.aggregates import Aggregates
+from socratic_bench.ports.stores.experiments import Experiments
+from socratic_bench.ports.stores.leases import Leases
+from socratic_bench.ports.stores.responses import Responses
 
 STORE_DEADLINE = 60.0
 """Seconds that one question to the store may take before it is asked again."""
@@ -31,6 +34,10 @@ Publish = Callable[[Sequence[Event]], Awaitable[None]]
 """Returns once the broker has taken responsibility for all of the events."""
 
 T = TypeVar("T")
+
+
+class PlanStore(Experiments, Responses, Leases, Aggregates, Protocol):
+    """The roles of the store that tell what of a plan is done."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +54,7 @@ class PlanCounts:
 
 async def publish_plan(
     experiment: Experiment,
-    store: Store,
+    store: PlanStore,
     publish: Publish,
     *,
     clock: Clock,
@@ -102,7 +109,7 @@ async def publish_plan(
     return PlanCounts(planned, planned - answered - requested, answered, requested)
 
 
-async def _is_begun(store: Store, experiment: Experiment) -> bool:
+async def _is_begun(store: PlanStore, experiment: Experiment) -> bool:
     """Whether any run was taken up or taken over before this planning, or failed without a call."""
     experiment_id = experiment.experiment_id
     if (await store.calls(experiment_id)).turns > 0:
@@ -112,17 +119,17 @@ async def _is_begun(store: Store, experiment: Experiment) -> bool:
     return bool(await store.unscored_responses(experiment_id, 1))
 
 
-async def _done(store: Store, experiment: Experiment, runs: Sequence[Run]) -> set[str]:
+async def _done(store: PlanStore, experiment: Experiment, runs: Sequence[Run]) -> set[str]:
     # D-023: a scored last turn is not enough: the score of an earlier turn may be lost.
     return await store.done_runs(experiment.experiment_id, [run.run_id for run in runs])
 
 
-async def _failed(store: Store, experiment: Experiment, runs: Sequence[Run]) -> set[str]:
+async def _failed(store: PlanStore, experiment: Experiment, runs: Sequence[Run]) -> set[str]:
     return await store.failed_runs(experiment.experiment_id, [run.run_id for run in runs])
 
 
 async def _publish_answers(
-    runs: Sequence[Run], store: Store, patience: _Patience, publish: Publish, source: str
+    runs: Sequence[Run], store: PlanStore, patience: _Patience, publish: Publish, source: str
 ) -> set[str]:
     """Publish the conversations that are stored to their end; returns whose they are."""
     answered: set[str] = set()
@@ -141,7 +148,7 @@ async def _publish_answers(
     return answered
 
 
-async def _retries(store: Store, failed: AbstractSet[str]) -> Mapping[str, int]:
+async def _retries(store: PlanStore, failed: AbstractSet[str]) -> Mapping[str, int]:
     """Which request it is for each run that is to be tried again."""
     if not failed:
         return {}

@@ -42,12 +42,11 @@ from socratic_bench.events.response_recorded import ResponseRecorded
 from socratic_bench.events.run_failed import RunFailed
 from socratic_bench.events.run_requested import RunRequested
 from socratic_bench.planning.expiry import Expiry
-from socratic_bench.planning.plan import PlanCounts, publish_plan
+from socratic_bench.planning.plan import PlanCounts, PlanStore, publish_plan
 from socratic_bench.ports.broker import Broker
 from socratic_bench.ports.clock import Clock
 from socratic_bench.ports.stores.experiments import RunningExperiment
 from socratic_bench.ports.stores.leases import Claim, LeaseAnswer, LeaseKey
-from socratic_bench.ports.stores.store import Store
 
 log = structlog.get_logger(__name__)
 
@@ -156,7 +155,7 @@ class Reconciler:
 
     def __init__(
         self,
-        store: Store,
+        store: PlanStore,
         broker: Broker,
         clock: Clock,
         owner: str,

@@ -9,13 +9,15 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Final
+from typing import Final, Protocol
 
 from socratic_bench.domain.experiment.manifest import Experiment
 from socratic_bench.domain.identifiers import run_id
 from socratic_bench.domain.response import Response
 from socratic_bench.domain.run import Run, batches
-from socratic_bench.ports.stores.store import Store
+from socratic_bench.ports.stores.aggregates import Aggregates
+from socratic_bench.ports.stores.experiments import Experiments
+from socratic_bench.ports.stores.responses import Responses
 from socratic_bench.scoring.statuses import Status
 
 MAX_AGE: Final = timedelta(days=30)
@@ -26,6 +28,10 @@ MOST_SOURCES: Final = 10
 
 BATCH: Final = 100
 """Runs whose answers are held at a time: those of a long conversation are large."""
+
+
+class ReuseStore(Experiments, Responses, Aggregates, Protocol):
+    """The roles of the store that conversations are found in and taken over into."""
 
 
 @dataclass(slots=True)
@@ -56,7 +62,7 @@ class Outlook:
 
 async def look_ahead(
     experiment: Experiment,
-    store: Store,
+    store: ReuseStore,
     *,
     reuse: Reuse | None,
     adopt: bool,
@@ -96,7 +102,7 @@ class Reuse:
     """Finds what an experiment wants to ask among the answers that other experiments have."""
 
     def __init__(
-        self, experiment: Experiment, store: Store, now: datetime, max_age: timedelta = MAX_AGE
+        self, experiment: Experiment, store: ReuseStore, now: datetime, max_age: timedelta = MAX_AGE
     ) -> None:
         """Answers are as old as `max_age` at `now`, at most."""
         self._experiment = experiment

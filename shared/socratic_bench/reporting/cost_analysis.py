@@ -9,10 +9,10 @@ from pydantic import BaseModel, ConfigDict
 
 from socratic_bench.domain.aggregates.cell import Tally
 from socratic_bench.domain.aggregates.leaderboard import ModelRow
-from socratic_bench.ports.stores.store import Store
 from socratic_bench.providers.registry import is_reference
 from socratic_bench.reporting.costs import known_share, total, total_usd
 from socratic_bench.reporting.leaderboard.selection import select
+from socratic_bench.reporting.result_store import ResultStore
 
 
 class ModelCost(BaseModel):
@@ -69,7 +69,7 @@ class CostAnalysis(BaseModel):
     profile: str
 
 
-async def cost_analysis(store: Store, experiment: str | None = None) -> CostAnalysis:
+async def cost_analysis(store: ResultStore, experiment: str | None = None) -> CostAnalysis:
     """What each model's newest experiment cost, one experiment, or `all`.
 
     Selects what `model_comparison` does. Raises UnknownExperiment, AmbiguousExperiment.

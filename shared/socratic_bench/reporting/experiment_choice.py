@@ -6,14 +6,14 @@ from socratic_bench.domain.experiment.manifest import Experiment
 from socratic_bench.domain.experiment.outline import ExperimentOutline
 from socratic_bench.domain.experiment.state import ExperimentState
 from socratic_bench.errors import AmbiguousExperiment, UnknownExperiment
-from socratic_bench.ports.stores.store import Store
+from socratic_bench.ports.stores.experiments import Experiments
 from socratic_bench.reporting.formats import moment
 
 NAMED = 5
 """Experiments that are named where a text could mean any of them."""
 
 
-async def find_experiment(store: Store, wanted: str) -> Experiment:
+async def find_experiment(store: Experiments, wanted: str) -> Experiment:
     """The experiment of this id, or the only one whose id begins so, or of this occasion or name.
 
     A whole id always means its experiment. Raises UnknownExperiment where there is none, or none

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 from enum import StrEnum
-from typing import Literal
+from typing import Literal, Protocol
 
 from pydantic import BaseModel, ConfigDict
 
@@ -13,14 +13,18 @@ from socratic_bench.domain.aggregates.cell import Cell, Tally
 from socratic_bench.domain.experiment.manifest import Experiment, TutorModel
 from socratic_bench.domain.experiment.outline import ExperimentOutline
 from socratic_bench.domain.trouble import Trouble
-from socratic_bench.ports.stores.experiments import Progress
-from socratic_bench.ports.stores.leases import Spending
-from socratic_bench.ports.stores.store import Store
+from socratic_bench.ports.stores.aggregates import Aggregates
+from socratic_bench.ports.stores.experiments import Experiments, Progress
+from socratic_bench.ports.stores.leases import Leases, Spending
 from socratic_bench.providers.registry import is_reference
 from socratic_bench.reporting.costs import SpendingFigures, known_share, total_usd
 from socratic_bench.reporting.failures import ModelFailures, model_failures
 from socratic_bench.reporting.leaderboard.comparison import ExperimentSummary
 from socratic_bench.scoring.statuses import Status
+
+
+class StatusStore(Experiments, Leases, Protocol):
+    """The roles of the store that tell how far experiments are, and what they cost."""
 
 
 class State(StrEnum):
@@ -84,7 +88,7 @@ def _state(now: datetime, experiment: ExperimentOutline, *, exhausted: bool) -> 
 
 
 async def experiment_status(
-    store: Store, experiment: Experiment, now: datetime
+    store: StatusStore, experiment: Experiment, now: datetime
 ) -> ExperimentStatus:
     """The status of an experiment as the store has it, `now`."""
     progress = await store.progress(experiment.experiment_id)
@@ -93,7 +97,7 @@ async def experiment_status(
 
 
 async def experiment_statuses(
-    store: Store, experiments: Sequence[ExperimentOutline], now: datetime
+    store: StatusStore, experiments: Sequence[ExperimentOutline], now: datetime
 ) -> list[ExperimentStatus]:
     """The statuses of many experiments, asked for together."""
     ids = [each.experiment_id for each in experiments]
@@ -131,7 +135,7 @@ class ModelProgress(BaseModel):
     """The share of ended responses whose cost is known; null before any ended."""
 
 
-async def model_progress(store: Store, experiment: Experiment) -> tuple[ModelProgress, ...]:
+async def model_progress(store: Aggregates, experiment: Experiment) -> tuple[ModelProgress, ...]:
     """How far each model is, in the order of the manifest: a fold of cells."""
     manifest = experiment.manifest
     cells: dict[str, list[Cell]] = {model.id: [] for model in manifest.models}
@@ -166,7 +170,7 @@ def _model_progress(
     )
 
 
-async def model_troubles(store: Store, experiment: Experiment) -> tuple[Trouble, ...]:
+async def model_troubles(store: Leases, experiment: Experiment) -> tuple[Trouble, ...]:
     """Which models fail now, as live runners say, in the order of the manifest.
 
     Where several say so of one model: that which has the most attempts behind it.

@@ -5,15 +5,21 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from enum import StrEnum
 from itertools import islice
+from typing import Protocol
 
 from pydantic import BaseModel, ConfigDict
 
 from socratic_bench.domain.experiment.manifest import Experiment
 from socratic_bench.domain.run import Run
-from socratic_bench.ports.stores.store import Store
+from socratic_bench.ports.stores.aggregates import Aggregates
+from socratic_bench.ports.stores.responses import Responses
 
 BATCH = 500
 """Runs that are looked up, and held, at a time."""
+
+
+class PendingStore(Responses, Aggregates, Protocol):
+    """The roles of the store that tell which runs are pending."""
 
 
 class WaitsFor(StrEnum):
@@ -45,7 +51,7 @@ class PendingRun(BaseModel):
 
 
 async def pending_runs(
-    experiment: Experiment, store: Store, *, batch_size: int = BATCH
+    experiment: Experiment, store: PendingStore, *, batch_size: int = BATCH
 ) -> AsyncIterator[PendingRun]:
     """The runs of an experiment that planning would request again, in the order of the plan.
 

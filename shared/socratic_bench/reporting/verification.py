@@ -9,7 +9,8 @@ from typing import Any
 
 from socratic_bench.domain.aggregates.cell import Cell, CellKey, fold
 from socratic_bench.errors import StoreUnavailable, UnknownExperiment
-from socratic_bench.ports.stores.store import Store
+from socratic_bench.ports.stores.aggregates import Aggregates
+from socratic_bench.reporting.result_store import ResultStore
 
 _ATTEMPTS = 3
 
@@ -37,7 +38,7 @@ class Difference:
         )
 
 
-async def verify(store: Store, experiment_id: str) -> list[Difference]:
+async def verify(store: ResultStore, experiment_id: str) -> list[Difference]:
     """Recompute every cell of an experiment from its rows; empty if each is exactly their fold.
 
     Rows are folded batch by batch as they are read: memory grows with cells and failures, not with
@@ -57,7 +58,7 @@ async def verify(store: Store, experiment_id: str) -> list[Difference]:
     )
 
 
-async def _differences(store: Store, experiment_id: str) -> list[Difference]:
+async def _differences(store: Aggregates, experiment_id: str) -> list[Difference]:
     stored = {cell.key: cell for cell in await store.cells([experiment_id])}
     recomputed = await _recompute(store, experiment_id)
     return [
@@ -67,7 +68,7 @@ async def _differences(store: Store, experiment_id: str) -> list[Difference]:
     ]
 
 
-async def _recompute(store: Store, experiment_id: str) -> Mapping[CellKey, Cell]:
+async def _recompute(store: Aggregates, experiment_id: str) -> Mapping[CellKey, Cell]:
     failures = [each async for page in store.failure_rows(experiment_id) for each in page]
     failed = {(failure.run.run_id, failure.profile) for failure in failures}
     ended_after_all: set[tuple[str, str]] = set()

@@ -29,7 +29,7 @@ from socratic_runner.conversations.budgets import Budgets
 from socratic_runner.conversations.call_observing import UnobservedCalls
 from socratic_runner.conversations.conversation_runner import ConversationRunner
 from socratic_runner.conversations.leases import LeaseBook
-from socratic_runner.experiments import Experiments
+from socratic_runner.experiment_cache import ExperimentCache
 from socratic_runner.handler import RunRequestedHandler
 from socratic_runner.limits.limiters import ConcurrencyLimiters
 from socratic_runner.limits.retries import Retries
@@ -114,7 +114,7 @@ async def parts_of_a_runner(store, tutor, *, owner="runner-1", most=10, margin=6
         UnobservedCalls(),
     )
     handler = RunRequestedHandler(
-        store, Experiments(store), tutors, leases, runner, clock, busy_delay=1.0
+        store, ExperimentCache(store), tutors, leases, runner, clock, busy_delay=1.0
     )
     async with leases.open(alone=False):
         yield Parts(leases, runner, handler, tutors, limiters, draining)

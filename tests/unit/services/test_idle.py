@@ -14,7 +14,7 @@ from socratic_bench.ports.models import Reply
 from socratic_runner import last_uses
 from socratic_runner.clients import TutorPool
 from socratic_runner.conversations.budgets import Budgets
-from socratic_runner.experiments import Experiments
+from socratic_runner.experiment_cache import ExperimentCache
 from socratic_runner.limits.limiters import ConcurrencyLimiters
 from tests.contract.store.facts import an_experiment
 from tests.unit.services.scripted import (
@@ -101,7 +101,7 @@ async def test_a_client_in_use_stays_however_long_its_call_takes(store: SqlStore
 
 @pytest.mark.usefixtures("at_once")
 async def test_experiments_and_budgets_are_forgotten(store):
-    known, budgets = Experiments(store), Budgets(store)
+    known, budgets = ExperimentCache(store), Budgets(store)
     for experiment in experiments(50):
         await store.register(experiment)
         named = await known.named([experiment.experiment_id])
@@ -112,7 +112,7 @@ async def test_experiments_and_budgets_are_forgotten(store):
 
 
 async def test_what_was_used_a_moment_ago_is_kept(store):
-    known = Experiments(store)
+    known = ExperimentCache(store)
     for experiment in experiments(5):
         await store.register(experiment)
         await known.named([experiment.experiment_id])

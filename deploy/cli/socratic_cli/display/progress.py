@@ -9,7 +9,7 @@ from collections import defaultdict
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from types import TracebackType
-from typing import Final, Self
+from typing import Final, Protocol, Self
 
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn
 from rich.progress import TimeElapsedColumn as Elapsed
@@ -17,8 +17,9 @@ from rich.progress import TimeElapsedColumn as Elapsed
 from socratic_bench.domain.aggregates.cell import Tally
 from socratic_bench.domain.experiment.manifest import Experiment
 from socratic_bench.domain.trouble import Trouble
+from socratic_bench.ports.stores.aggregates import Aggregates
 from socratic_bench.ports.stores.experiments import Progress as ExperimentProgress
-from socratic_bench.ports.stores.store import Store
+from socratic_bench.ports.stores.leases import Leases
 from socratic_bench.reporting.costs import SpendingFigures, total_usd
 from socratic_bench.reporting.formats import dollars
 from socratic_bench.reporting.trouble_news import TroubleNews
@@ -37,13 +38,17 @@ MODELS_NAMED: Final = 5
 """Models in trouble that a line names."""
 
 
+class ProgressStore(Leases, Aggregates, Protocol):
+    """The roles of the store that the display asks."""
+
+
 class ProgressDisplay:
     """Follows one experiment on standard error."""
 
     def __init__(
         self,
         experiment: Experiment,
-        store: Store,
+        store: ProgressStore,
         find_troubles: Callable[[], Awaitable[Sequence[Trouble]]] | None = None,
     ) -> None:
         """`find_troubles` says which models fail; without it the store is asked."""

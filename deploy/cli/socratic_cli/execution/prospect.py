@@ -12,8 +12,9 @@ from socratic_bench.domain.experiment.manifest import Experiment
 from socratic_bench.domain.experiment.state import stopped_sentence
 from socratic_bench.errors import ExperimentStopped
 from socratic_bench.planning.estimate import Estimate, estimate
+from socratic_bench.planning.plan import PlanStore
 from socratic_bench.planning.reuse import Outlook, Reuse, look_ahead
-from socratic_bench.ports.stores.store import Store
+from socratic_bench.ports.stores.experiments import Experiments
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -43,7 +44,7 @@ class Prospect:
 
 
 async def look_into(
-    store: Store,
+    store: PlanStore,
     experiment: Experiment,
     *,
     fresh: bool,
@@ -67,7 +68,7 @@ async def look_into(
     return Prospect(outlook, estimate(experiment.manifest, outlook.left, spent))
 
 
-async def _refuse_stopped(store: Store, experiment_id: str) -> None:
+async def _refuse_stopped(store: Experiments, experiment_id: str) -> None:
     for state in (await store.states([experiment_id])).values():
         if not state.calls_may_begin:
             raise ExperimentStopped(stopped_sentence(experiment_id, state))

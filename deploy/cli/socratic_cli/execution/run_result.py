@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import import_module
-from typing import Any
+from typing import Any, Protocol
 
 from socratic_bench.domain.experiment.manifest import Experiment
 from socratic_bench.domain.money import NANODOLLARS_PER_DOLLAR
@@ -14,13 +14,18 @@ from socratic_bench.domain.run import Run, RunFailure, batches
 from socratic_bench.domain.score import ScoredResponse
 from socratic_bench.extras import require_package
 from socratic_bench.ports.broker import DeadLetter
+from socratic_bench.ports.stores.aggregates import Aggregates
 from socratic_bench.ports.stores.experiments import Progress
-from socratic_bench.ports.stores.store import Store
+from socratic_bench.ports.stores.responses import Responses
 from socratic_bench.reporting.leaderboard.comparison import ModelComparison
 from socratic_cli.execution.benchmark_run import Outcome
 
 RUNS_TOGETHER = 500
 """Runs whose responses are read at a time."""
+
+
+class RunResultStore(Responses, Aggregates, Protocol):
+    """The roles of the store that a result is read from."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +112,7 @@ class RunResult:
         return import_module("pandas").DataFrame(rows, columns=[*columns, *names])
 
 
-async def result_of(store: Store, outcome: Outcome) -> RunResult:
+async def result_of(store: RunResultStore, outcome: Outcome) -> RunResult:
     """Everything that the store has of a benchmark's experiment, in memory."""
     experiment = outcome.result.experiment
     scores = await _scores(store, experiment)
@@ -132,7 +137,9 @@ async def result_of(store: Store, outcome: Outcome) -> RunResult:
     )
 
 
-async def _scores(store: Store, experiment: Experiment) -> Mapping[tuple[str, int], ScoredResponse]:
+async def _scores(
+    store: Aggregates, experiment: Experiment
+) -> Mapping[tuple[str, int], ScoredResponse]:
     """The scores under the experiment's profile, by run and turn."""
     return {
         (score.run.run_id, score.turn): score
@@ -142,7 +149,7 @@ async def _scores(store: Store, experiment: Experiment) -> Mapping[tuple[str, in
     }
 
 
-async def _failures(store: Store, experiment: Experiment) -> Mapping[str, RunFailure]:
+async def _failures(store: Aggregates, experiment: Experiment) -> Mapping[str, RunFailure]:
     """The failure of each run, that at its highest turn."""
     failures: dict[str, RunFailure] = {}
     async for page in store.failure_rows(experiment.experiment_id):

@@ -11,14 +11,14 @@ from starlette.responses import Response
 from socratic_api.answers.ready_bytes import ReadyBytes, ready_response
 from socratic_api.endpoints import Endpoint
 from socratic_api.routes.experiment_choice import EXPERIMENT, PROBLEMS, chosen_experiment
-from socratic_bench.ports.stores.store import Store
 from socratic_bench.reporting.cost_analysis import CostAnalysis, cost_analysis
+from socratic_bench.reporting.result_store import ResultStore
 
 KEY = "cost-analysis "
 """What the costs are called among what is ready; the experiment's id follows, if any."""
 
 
-def endpoints(store: Store, ready: ReadyBytes) -> list[Endpoint]:
+def endpoints(store: ResultStore, ready: ReadyBytes) -> list[Endpoint]:
     """The costs, encoded once for each revision of the store."""
 
     async def analyse_costs(request: Request) -> Response:

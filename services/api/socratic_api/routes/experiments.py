@@ -14,8 +14,11 @@ from socratic_api.answers.ready_bytes import ReadyBytes, ready_response
 from socratic_api.endpoints import Endpoint, QueryParameter
 from socratic_bench.errors import InvalidInput
 from socratic_bench.ports.clock import Clock
-from socratic_bench.ports.stores.store import Store
-from socratic_bench.reporting.experiment_status import ExperimentStatus, experiment_statuses
+from socratic_bench.reporting.experiment_status import (
+    ExperimentStatus,
+    StatusStore,
+    experiment_statuses,
+)
 
 _PAGE = 100
 _PAGE_LIMIT = 500
@@ -48,7 +51,7 @@ class ExperimentPage(BaseModel):
     offset: int
 
 
-def endpoints(store: Store, ready: ReadyBytes, clock: Clock) -> list[Endpoint]:
+def endpoints(store: StatusStore, ready: ReadyBytes, clock: Clock) -> list[Endpoint]:
     """The experiments, a page at a time."""
 
     async def list_experiments(request: Request) -> Response:
@@ -76,7 +79,7 @@ def endpoints(store: Store, ready: ReadyBytes, clock: Clock) -> list[Endpoint]:
     ]
 
 
-async def _page(store: Store, now: datetime, offset: int, limit: int) -> ExperimentPage:
+async def _page(store: StatusStore, now: datetime, offset: int, limit: int) -> ExperimentPage:
     every = await store.outlines()
     statuses = await experiment_statuses(store, every[offset : offset + limit], now)
     return ExperimentPage(experiments=tuple(statuses), total=len(every), offset=offset)

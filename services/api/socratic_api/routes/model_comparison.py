@@ -13,9 +13,9 @@ from socratic_api.answers.ready_bytes import ReadyBytes, ready_response
 from socratic_api.endpoints import Endpoint, QueryParameter
 from socratic_api.routes.experiment_choice import EXPERIMENT, PROBLEMS, chosen_experiment
 from socratic_bench.errors import InvalidInput
-from socratic_bench.ports.stores.store import Store
 from socratic_bench.reporting.leaderboard.comparison import ModelComparison, model_comparison
 from socratic_bench.reporting.leaderboard.csv_text import comparison_csv
+from socratic_bench.reporting.result_store import ResultStore
 
 KEY = "model-comparison "
 """What the leaderboard is called among what is ready; the experiment's id follows, if any."""
@@ -31,7 +31,7 @@ FORMAT: Final = QueryParameter(
 )
 
 
-def endpoints(store: Store, ready: ReadyBytes) -> list[Endpoint]:
+def endpoints(store: ResultStore, ready: ReadyBytes) -> list[Endpoint]:
     """The leaderboard, encoded once for each revision of the store."""
 
     async def compare_models(request: Request) -> Response:

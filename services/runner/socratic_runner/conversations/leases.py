@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
-from typing import Final, TypeVar
+from typing import Final, Protocol, TypeVar
 
 import structlog
 
@@ -30,10 +30,10 @@ from socratic_bench.ports.stores.leases import (
     Claim,
     LeaseAnswer,
     LeaseKey,
+    Leases,
     ModelInHand,
 )
-from socratic_bench.ports.stores.responses import RecordedFailure
-from socratic_bench.ports.stores.store import Store
+from socratic_bench.ports.stores.responses import RecordedFailure, Responses
 from socratic_runner.troubles import Troubles
 
 log = structlog.get_logger(__name__)
@@ -77,6 +77,10 @@ class Recorded:
     """None for a lease that reserved nothing and needs no settlement."""
 
 
+class LeaseBookStore(Leases, Responses, Protocol):
+    """The roles of the store that a runner writes to."""
+
+
 class LeaseBook:
     """Takes, ends and settles the leases of one owner, and keeps the owner alive.
 
@@ -86,7 +90,7 @@ class LeaseBook:
 
     def __init__(
         self,
-        store: Store,
+        store: LeaseBookStore,
         owner: str,
         waits: Waits,
         draining: asyncio.Event,

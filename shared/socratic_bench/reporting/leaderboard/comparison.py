@@ -19,10 +19,10 @@ from socratic_bench.domain.aggregates.leaderboard import (
 from socratic_bench.domain.aggregates.statistics import Estimate
 from socratic_bench.domain.experiment.outline import ExperimentOutline
 from socratic_bench.domain.money import NANODOLLARS_PER_DOLLAR
-from socratic_bench.ports.stores.store import Store
 from socratic_bench.providers.registry import is_reference, simulated_latency_ms
 from socratic_bench.reporting.costs import known_share, total, total_usd
 from socratic_bench.reporting.leaderboard.selection import Selection, select
+from socratic_bench.reporting.result_store import ResultStore
 from socratic_bench.scoring.profile import OVERALL
 
 Interval = tuple[float, float]
@@ -176,7 +176,7 @@ class ModelComparison(BaseModel):
     """What a reader must know before comparing; null if nothing."""
 
 
-async def model_comparison(store: Store, experiment: str | None = None) -> ModelComparison:
+async def model_comparison(store: ResultStore, experiment: str | None = None) -> ModelComparison:
     """The leaderboard of each model's newest experiment, of one experiment, or of `all`.
 
     A table has one profile: that of the newest experiment in it; experiments under others are left

@@ -16,8 +16,10 @@ from socratic_bench.domain.aggregates.leaderboard import (
 from socratic_bench.domain.experiment.manifest import Experiment
 from socratic_bench.domain.experiment.outline import ExperimentOutline
 from socratic_bench.errors import AmbiguousExperiment, UnknownExperiment
-from socratic_bench.ports.stores.store import Store
+from socratic_bench.ports.stores.aggregates import Aggregates
+from socratic_bench.ports.stores.experiments import Experiments
 from socratic_bench.reporting.experiment_choice import find_experiment
+from socratic_bench.reporting.result_store import ResultStore
 from socratic_bench.scoring.profile import CANONICAL
 from socratic_bench.scoring.profiles import known_vectors
 
@@ -60,7 +62,7 @@ class Selection:
         return build_leaderboard(self.by_model, self.cells, self.profile, vectors)
 
 
-async def select(store: Store, experiment: str | None) -> Selection:
+async def select(store: ResultStore, experiment: str | None) -> Selection:
     """Each model's newest experiment, one experiment as `find_experiment` finds it, or `all`.
 
     A table has one profile: that of the newest experiment in it. There are bounds to how many
@@ -85,7 +87,7 @@ async def select(store: Store, experiment: str | None) -> Selection:
     )
 
 
-async def _candidates(store: Store, experiment: str | None) -> Sequence[ExperimentOutline]:
+async def _candidates(store: Experiments, experiment: str | None) -> Sequence[ExperimentOutline]:
     if experiment is None or experiment == EVERY:
         return await store.outlines()
     try:
@@ -106,7 +108,7 @@ def _newest(experiments: Iterable[ExperimentOutline]) -> list[ExperimentOutline]
 
 
 async def _cells_and_done(
-    store: Store,
+    store: Aggregates,
     by_model: Mapping[str, tuple[Experiment, ...]],
     experiments: Sequence[Experiment],
     profile: str,

@@ -12,7 +12,7 @@ from socratic_bench.consuming.queues import BROADCASTS, RUNNER_RUN_REQUESTED, WO
 from socratic_bench.domain.experiment.manifest import Experiment
 from socratic_bench.domain.experiment.state import ExperimentState
 from socratic_bench.errors import BrokerError, StoreUnavailable
-from socratic_bench.ports.stores.store import Store
+from socratic_bench.ports.stores.experiments import Experiments
 from socratic_bench.reporting.experiment_choice import find_experiment
 from socratic_cli.display.terminal import say
 from socratic_cli.options.broker import broker_option, opened_broker
@@ -54,7 +54,7 @@ async def _delete(experiment_id: str, store_url: str, broker_url: str | None, *,
             await _remove_queues(store, experiment, broker_url)
 
 
-async def _ask(store: Store, experiment: Experiment) -> None:
+async def _ask(store: Experiments, experiment: Experiment) -> None:
     if not sys.stdin.isatty():
         raise click.UsageError("nobody is there to be asked: give --yes to delete it")
     progress = await store.progress(experiment.experiment_id)
@@ -67,7 +67,7 @@ async def _ask(store: Store, experiment: Experiment) -> None:
         raise click.exceptions.Exit(1)
 
 
-async def _remove(store: Store, experiment_id: str) -> int:
+async def _remove(store: Experiments, experiment_id: str) -> int:
     """Remove all its rows; returns how many."""
     rows = 0
     try:
@@ -82,7 +82,9 @@ async def _remove(store: Store, experiment_id: str) -> int:
     return rows
 
 
-async def _remove_queues(store: Store, experiment: Experiment, broker_url: str | None) -> None:
+async def _remove_queues(
+    store: Experiments, experiment: Experiment, broker_url: str | None
+) -> None:
     models = await _unneeded(store, experiment)
     if not broker_url:
         say("No broker is named: its requests that still wait are thrown away by the runners.")
@@ -96,7 +98,7 @@ async def _remove_queues(store: Store, experiment: Experiment, broker_url: str |
         say(f"The queues of its models stay, until a month after they were last used: {error}")
 
 
-async def _unneeded(store: Store, experiment: Experiment) -> Collection[str]:
+async def _unneeded(store: Experiments, experiment: Experiment) -> Collection[str]:
     """Its models that no experiment names which is being carried out."""
     running = [each for each in await store.running() if each.state.calls_may_begin]
     needed = frozenset[str]().union(*(each.model_ids for each in running))

@@ -6,6 +6,7 @@ import asyncio
 import json
 from collections import Counter
 from collections.abc import AsyncIterator, Mapping, Sequence
+from typing import Protocol
 
 import click
 from rich.console import Group
@@ -17,18 +18,18 @@ from socratic_bench.domain.experiment.state import stopped_sentence
 from socratic_bench.domain.trouble import Trouble
 from socratic_bench.errors import BrokerError
 from socratic_bench.ports.clock import Clock
-from socratic_bench.ports.stores.store import Store
 from socratic_bench.reporting.experiment_choice import find_experiment
 from socratic_bench.reporting.experiment_status import (
     ExperimentStatus,
     ModelProgress,
     State,
+    StatusStore,
     experiment_status,
     experiment_statuses,
     model_progress,
     model_troubles,
 )
-from socratic_bench.reporting.pending import PendingRun, WaitsFor, pending_runs
+from socratic_bench.reporting.pending import PendingRun, PendingStore, WaitsFor, pending_runs
 from socratic_cli.display.terminal import say, standard_output
 from socratic_cli.options.broker import broker_option, opened_broker
 from socratic_cli.options.store import readable_store, store_option
@@ -49,6 +50,10 @@ PENDING_SHOWN = 50
 
 FEW_PENDING = 20
 """The same where nobody asked."""
+
+
+class DetailedStatusStore(StatusStore, PendingStore, Protocol):
+    """The roles of the store that tell how far an experiment is, run by run."""
 
 
 @click.command()
@@ -117,7 +122,12 @@ async def _one(experiment_id: str, store_url: str, *, as_json: bool, pending: bo
 
 
 async def show_status(
-    store: Store, experiment: Experiment, clock: Clock, *, as_json: bool, name_pending: bool = False
+    store: DetailedStatusStore,
+    experiment: Experiment,
+    clock: Clock,
+    *,
+    as_json: bool,
+    name_pending: bool = False,
 ) -> int:
     """Print how far an experiment is, with its pending runs if it is overdue or they are asked for.
 

@@ -6,6 +6,7 @@ import asyncio
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from typing import Protocol
 
 import click
 
@@ -23,8 +24,9 @@ from socratic_bench.errors import (
 from socratic_bench.hosting.signals import stop_signals
 from socratic_bench.ports.broker import Broker
 from socratic_bench.ports.clock import Clock
-from socratic_bench.ports.stores.experiments import Progress
-from socratic_bench.ports.stores.store import Store
+from socratic_bench.ports.stores.aggregates import Aggregates
+from socratic_bench.ports.stores.experiments import Experiments, Progress
+from socratic_bench.ports.stores.leases import Leases
 from socratic_bench.reporting.experiment_choice import find_experiment
 from socratic_bench.reporting.experiment_status import (
     experiment_status,
@@ -47,6 +49,10 @@ SHORTEST_PAUSE = 0.2
 
 STOP_SECONDS = 10.0
 """How long the store and the broker may take to be let go of."""
+
+
+class WatchStore(Experiments, Leases, Aggregates, Protocol):
+    """The roles of the store that tell how an experiment goes on, and what came of it."""
 
 
 @click.command()
@@ -115,7 +121,7 @@ async def _watch(
 
 async def follow(
     experiment: Experiment,
-    store: Store,
+    store: WatchStore,
     clock: Clock,
     *,
     heard: asyncio.Event,
@@ -152,18 +158,18 @@ async def follow(
         await _pause(heard)
 
 
-async def _as_stored(store: Store, experiment: Experiment) -> Experiment:
+async def _as_stored(store: Experiments, experiment: Experiment) -> Experiment:
     """The experiment as it is now, be it deleted."""
     deleted = experiment.model_copy(update={"state": ExperimentState.DELETED})
     return await store.experiment(experiment.experiment_id) or deleted
 
 
-async def _nothing_is_to_come(store: Store, experiment: Experiment) -> bool:
+async def _nothing_is_to_come(store: WatchStore, experiment: Experiment) -> bool:
     is_over = experiment.state in {ExperimentState.CANCELLED, ExperimentState.DELETED}
     return is_over or await _no_budget_is_left(store, experiment)
 
 
-async def _no_budget_is_left(store: Store, experiment: Experiment) -> bool:
+async def _no_budget_is_left(store: WatchStore, experiment: Experiment) -> bool:
     """Whether nothing more will be done since the budget does not suffice for what is left.
 
     Calls in flight may still give money back, and models without cost go on without it.
@@ -227,7 +233,7 @@ async def _listen(broker: Broker, experiment_id: str, heard: asyncio.Event) -> N
 
 
 async def _show_result(
-    store: Store, experiment: Experiment, clock: Clock, *, as_json: bool
+    store: WatchStore, experiment: Experiment, clock: Clock, *, as_json: bool
 ) -> Progress:
     progress = await store.progress(experiment.experiment_id)
     comparison = await model_comparison(store, experiment.experiment_id)

@@ -10,7 +10,7 @@ import structlog
 
 from socratic_bench.domain.experiment.manifest import Experiment
 from socratic_bench.errors import StoreUnreadable
-from socratic_bench.ports.stores.store import Store
+from socratic_bench.ports.stores.experiments import Experiments
 from socratic_runner.last_uses import LastUses
 
 log = structlog.get_logger(__name__)
@@ -31,10 +31,10 @@ class NotUnderstood:
     reason: str
 
 
-class Experiments:
+class ExperimentCache:
     """Reads experiments from the store, and keeps them while their runs come in."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Experiments) -> None:
         self._store = store
         self._known: dict[str, tuple[Experiment | NotUnderstood, float]] = {}
         self._reading = asyncio.Lock()

@@ -4,22 +4,22 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator
-from pathlib import Path
 
 import pytest
 
-from socratic_bench.adapters.sql.store import SqlStore
+from socratic_bench.adapters.memory.store.experiments import MemoryExperiments
 from socratic_bench.domain.experiment.manifest import Experiment
-from socratic_runner import experiments
-from socratic_runner.experiments import Experiments
+from socratic_runner import experiment_cache
+from socratic_runner.experiment_cache import ExperimentCache
 from tests.contract.store.facts import an_experiment
 
 
-class CountingStore(SqlStore):
+class CountingExperiments(MemoryExperiments):
     """Counts how often each experiment is read."""
 
-    reads: Counter[str]
+    def __init__(self) -> None:
+        super().__init__()
+        self.reads: Counter[str] = Counter()
 
     async def experiment(self, experiment_id: str) -> Experiment | None:
         self.reads[experiment_id] += 1
@@ -27,31 +27,29 @@ class CountingStore(SqlStore):
 
 
 @pytest.fixture
-async def store(tmp_path: Path) -> AsyncIterator[CountingStore]:
-    opened = CountingStore.from_url(f"sqlite:///{tmp_path}/benchmark.db")
-    opened.reads = Counter()
-    await opened.prepare()
-    yield opened
-    await opened.close()
+def stored() -> CountingExperiments:
+    return CountingExperiments()
 
 
-async def test_batches_that_begin_together_read_an_experiment_once(store: CountingStore) -> None:
-    id_ = (await store.register(an_experiment())).experiment_id
-    known = Experiments(store)
+async def test_batches_that_begin_together_read_an_experiment_once(
+    stored: CountingExperiments,
+) -> None:
+    id_ = (await stored.register(an_experiment())).experiment_id
+    known = ExperimentCache(stored)
     found = await asyncio.gather(*(known.named([id_]) for _ in range(20)))
-    assert store.reads == {id_: 1}
+    assert stored.reads == {id_: 1}
     assert len({id(each[id_]) for each in found}) == 1
 
 
 async def test_an_experiment_that_has_not_changed_stays_the_same_object(
-    store: CountingStore, monkeypatch: pytest.MonkeyPatch
+    stored: CountingExperiments, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What is worked out from it, and the clients of its models, would have to be made anew."""
-    monkeypatch.setattr(experiments, "FRESH", -1.0)
-    id_ = (await store.register(an_experiment())).experiment_id
-    known = Experiments(store)
+    monkeypatch.setattr(experiment_cache, "FRESH", -1.0)
+    id_ = (await stored.register(an_experiment())).experiment_id
+    known = ExperimentCache(stored)
     first = (await known.named([id_]))[id_]
     assert isinstance(first, Experiment)
     assert first.conversation_keys
     assert (await known.named([id_]))[id_] is first
-    assert store.reads == {id_: 2}
+    assert stored.reads == {id_: 2}

@@ -1,0 +1,75 @@
+"""A service takes the roles of the store that it needs; only its wiring takes the whole store."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+WIRING = (
+    "shared/socratic_bench/adapters",
+    "shared/socratic_bench/addresses.py",
+    "shared/socratic_bench/hosting",
+    "deploy/cli/socratic_cli/embedded.py",
+    "deploy/cli/socratic_cli/options/store.py",
+    *(f"services/{name}/socratic_{name}/bootstrap.py" for name in ("runner", "curator", "api")),
+    *(f"services/{name}/socratic_{name}/entrypoints" for name in ("runner", "curator", "api")),
+)
+"""Where a store is opened, prepared, closed, or handed to whoever takes a role of it."""
+
+MODULES = [
+    path.relative_to(ROOT)
+    for root in ("shared", "services", "deploy/cli")
+    for path in sorted((ROOT / root).rglob("*.py"))
+    if not path.relative_to(ROOT).as_posix().startswith(WIRING)
+]
+
+
+def test_no_signature_outside_the_wiring_takes_the_whole_store():
+    whole = [
+        f"{path}:{line}"
+        for path in MODULES
+        for line in signatures_with_store((ROOT / path).read_text())
+    ]
+    assert whole == []
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "def f(store: Store): ...",
+        "async def f(*, store: Store | None = None): ...",
+        "class A:\n    def __init__(self, open: Callable[[Store], None]): ...",
+        "class A:\n    store: 'Store'",
+        "def f() -> AsyncIterator[Store]: ...",
+    ],
+)
+def test_a_signature_that_takes_the_whole_store_is_found(source):
+    assert list(signatures_with_store(source))
+
+
+def signatures_with_store(source: str) -> Iterator[int]:
+    """The lines of annotations of parameters, fields and results that name `Store`."""
+    for node in ast.walk(ast.parse(source)):
+        match node:
+            case ast.arg(annotation=ast.expr() as annotation):
+                pass
+            case ast.AnnAssign(annotation=annotation):
+                pass
+            case ast.FunctionDef(returns=ast.expr() as annotation):
+                pass
+            case ast.AsyncFunctionDef(returns=ast.expr() as annotation):
+                pass
+            case _:
+                continue
+        if any(_is_store(each) for each in ast.walk(annotation)):
+            yield annotation.lineno
+
+
+def _is_store(node: ast.AST) -> bool:
+    match node:
+        case ast.Name(id="Store") | ast.Attribute(attr="Store") | ast.Constant(value="Store"):
+            return True
+    return False
