@@ -1,8 +1,7 @@
 """Deadlines that hold for any awaited work.
 
-A driver must not be abandoned in the middle of a statement, so cancelling work that awaits it can
-take as long as the driver itself. The caller continues in time all the same; the work is cancelled,
-and ends in the background.
+Cancelling work that awaits a driver's statement can take as long as the statement. The caller
+continues in time all the same; the cancelled work ends in the background.
 """
 
 from __future__ import annotations
@@ -63,7 +62,7 @@ def cancel_in_background(task: asyncio.Task[Any]) -> None:
 def _ended(task: asyncio.Task[Any]) -> None:
     _ending.discard(task)
     if not task.cancelled():
-        # Retrieved, so that asyncio does not log an error of abandoned work.
+        # Retrieve the error, so that asyncio does not log it.
         task.exception()
 
 

@@ -99,7 +99,7 @@ class GroupCommit(Generic[Item, Result]):
     async def _flush(self) -> None:
         try:
             while self._pending or self._is_open:
-                # D-011: the running transaction is the timer: a lone item waits for nothing.
+                # D-011: the running transaction is the timer: a lone item does not wait.
                 if batch := self._take():
                     begun = asyncio.get_running_loop().time()
                     await self._execute_batch(batch)

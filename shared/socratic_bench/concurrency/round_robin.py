@@ -49,7 +49,7 @@ class RoundRobin(Generic[Waiting]):
         return name, group, waiting
 
     def settled(self, name: str, group: deque[Waiting] | None) -> None:
-        """Note that a message of a group left the hand; `group` holds its waiting ones, if any."""
+        """Note that the consumer settled a message of a group; `group` holds the waiting ones."""
         if self._per_group is None:
             return
         self._in_hand[name] -= 1

@@ -1,1 +1,1 @@
-"""The words of the benchmark as types: manifest, run, response, cell, leaderboard. No I/O."""
+"""The benchmark's types: manifest, run, response, cell, leaderboard. No I/O."""

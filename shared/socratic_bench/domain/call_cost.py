@@ -1,4 +1,4 @@
-"""What one call to a model can take at most, before it is made: its tokens, and what they cost."""
+"""Upper bounds of one call to a model: its tokens and their cost."""
 
 from __future__ import annotations
 
@@ -9,33 +9,33 @@ from typing import Final
 from socratic_bench.domain.money import Price
 
 TOKENS_PER_MESSAGE: Final = 16
-"""Tokens at most that a chat template puts around one message."""
+"""The most tokens that a chat template puts around one message."""
 
 TOKENS_PER_CALL: Final = 100
-"""Tokens at most that a chat template adds of its own, such as a message with today's date."""
+"""The most tokens that a chat template adds to a call, such as a message with today's date."""
 
 _NANODOLLARS_PER_TOKEN = 1_000
-"""What a token costs at a price of 1 USD for a million."""
+"""The cost of a token at a price of 1 USD for a million."""
 
 _ROUNDING_UP = Context(prec=50, rounding=ROUND_CEILING)
 
 
 def input_tokens_at_most(texts: Sequence[str]) -> int:
-    """Input tokens of a call that sends `texts`, one a message, whatever the model's tokenizer is.
+    """Return the most input tokens that a call with these messages takes under any tokenizer.
 
-    No tokenizer in use makes more tokens of a text than it has bytes in UTF-8.
+    No tokenizer in use makes more tokens of a text than the text has bytes in UTF-8.
     """
     size = sum(len(text.encode("utf-8", "surrogatepass")) for text in texts)
     return size + TOKENS_PER_MESSAGE * len(texts) + TOKENS_PER_CALL
 
 
 def tokens_at_most(texts: Sequence[str], max_tokens: int) -> int:
-    """Input and output tokens of a call that sends `texts` and asks for `max_tokens` at most."""
+    """Return the most tokens, input and output, of a call with these messages and `max_tokens`."""
     return input_tokens_at_most(texts) + max_tokens
 
 
 def at_most_nanodollars(price: Price, input_tokens: int, max_tokens: int) -> int:
-    """What a call costs that takes no more tokens than these: rounded up, never too little."""
+    """Return the most nanodollars that a call of at most these tokens costs, rounded up."""
     with localcontext(_ROUNDING_UP):
         input_cost = price.input_per_million * input_tokens
         output_cost = price.output_per_million * max_tokens
@@ -43,7 +43,7 @@ def at_most_nanodollars(price: Price, input_tokens: int, max_tokens: int) -> int
 
 
 def most_a_call_costs(price: Price | None, texts: Sequence[str], max_tokens: int) -> int:
-    """Nanodollars that a call which sends `texts` can cost at most; 0 where no price is known."""
+    """Return the most nanodollars that a call with these messages costs; 0 for an unknown price."""
     if price is None:
         return 0
     return at_most_nanodollars(price, input_tokens_at_most(texts), max_tokens)

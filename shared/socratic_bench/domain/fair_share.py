@@ -1,4 +1,4 @@
-"""Sharing a limit out fairly among those who want parts of it."""
+"""Max-min fair shares of a limit."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from collections.abc import Mapping
 
 
 def fair_shares(total: int, wants: Mapping[str, int], turn: int = 0) -> dict[str, int]:
-    """How many of `total` parts each gets: max-min fair, nobody more than they want.
+    """Divide `total` parts max-min fairly; no claimant gets more than it wants.
 
-    Whoever wants less than an equal share gets all of it, and what they leave is shared by the
-    others. Parts that cannot be divided go to those whose turn it is: with another `turn`, such
-    as the number of the current half minute, others have it. The shares sum up to `total`, or to
-    all that is wanted if that is less. (Bertsekas and Gallager, "Data Networks", 1992, 6.5.2.)
+    A claimant that wants less than an equal share gets all it wants, and the others share the rest.
+    Indivisible parts go to the claimants in turn: another `turn`, such as the number of the current
+    half minute, favours others. The shares sum up to `total`, or to the sum of the wants if that is
+    less. (Bertsekas and Gallager, "Data Networks", 1992, 6.5.2.)
     """
     shares: dict[str, int] = {}
     waiting = sorted(name for name, wanted in wants.items() if wanted > 0)

@@ -14,12 +14,12 @@ Dollars = Annotated[Decimal, Field(ge=0, le=1_000_000)]
 
 
 def nanodollars(dollars: Decimal) -> int:
-    """An amount in USD as the nearest whole number of nanodollars, halves to even."""
+    """Return an amount in USD as the nearest whole number of nanodollars, halves to even."""
     return int((dollars * NANODOLLARS_PER_DOLLAR).to_integral_value(ROUND_HALF_EVEN))
 
 
 class Price(BaseModel):
-    """What a model's tokens cost."""
+    """The price of a model's tokens."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -30,7 +30,7 @@ class Price(BaseModel):
     """USD for a million output tokens, reasoning included."""
 
     def cost_nanodollars(self, input_tokens: int, output_tokens: int) -> int:
-        """The cost of one call, rounded half to even once."""
+        """Return the cost of one call, rounded half to even once."""
         dollars = (
             self.input_per_million * input_tokens + self.output_per_million * output_tokens
         ) / _TOKENS_PER_PRICE

@@ -1,7 +1,7 @@
-"""The pause of a model whose provider pushed back: for how long nobody calls it, whoever asks.
+"""The pause of a model after a push-back: no runner that shares the pause calls the model.
 
-Whoever keeps a pause, a process or a store for many, changes it by `after` alone. Times are seconds
-on the keeper's clock.
+One process, or a store for several, keeps a pause and changes it by `after` alone. Times are
+seconds on the keeper's clock.
 """
 
 from __future__ import annotations
@@ -10,79 +10,80 @@ from typing import Final, NamedTuple
 
 
 class PushBack(NamedTuple):
-    """A provider had no time for a call."""
+    """A provider pushed a call back."""
 
     first: float
-    """Seconds of the first pause in a row that nobody asked for, doubled with each further one."""
+    """Seconds of the first pause in a row where the provider asked for none; they double with each
+    further one."""
 
     longest: float
-    """Seconds that such a pause lasts at most."""
+    """The most seconds of such a pause."""
 
     part: float
-    """What part of that it lasts, drawn at random so that models do not go on in step."""
+    """The random part of the pause that is kept, 0 to 1, so that models do not resume in step."""
 
     asked: float | None
-    """Seconds that the provider asked to wait."""
+    """The wait in seconds that the provider asked for."""
 
     kind: str
     reason: str
-    """Why the call failed, and in the provider's words."""
+    """The class of the failure, and the provider's words for it."""
 
 
 class PauseNews(NamedTuple):
-    """What one runner has to tell of a model, and to ask."""
+    """One runner's report on a model, and its request for a call."""
 
     scope: str
-    """The name of the pause: one for everybody who shares it."""
+    """The name of the pause, which all runners that share it use."""
 
     seen: int
-    """The number of the last pause that it knew of when the call began of which it tells."""
+    """The number of the last pause that the runner knew when the reported call began."""
 
     replied: bool = False
-    """Whether that call was answered."""
+    """Whether the model answered that call."""
 
     pushed_back: PushBack | None = None
-    """That the provider had no time for it, told after an earlier reply."""
+    """The provider's push-back; it counts after `replied`, which reports an earlier call."""
 
     wants_call: bool = False
-    """Whether it would make a call now."""
+    """Whether the runner would make a call now."""
 
 
 class Pause(NamedTuple):
-    """How a model is paused."""
+    """The pause of one model."""
 
     number: int = 0
-    """How many pauses there were; 0: none."""
+    """The number of pauses so far."""
 
     in_a_row: int = 0
-    """How many since a call was answered. From ONE_BY_ONE on calls are made one by one."""
+    """Pauses since the model last answered. From ONE_BY_ONE on, runners call one by one."""
 
     until: float = 0.0
-    """When it is over."""
+    """The end of the pause."""
 
     next_call: float = 0.0
-    """When the next call may be made where they are made one by one."""
+    """The time of the next call where runners call one by one."""
 
     gap: float = 0.0
-    """Seconds between those calls."""
+    """Seconds between these calls."""
 
     kind: str = ""
     reason: str = ""
-    """Why the call that began it failed, and in the provider's words."""
+    """The class of the failure that began the pause, and the provider's words for it."""
 
     def at(self, now: float) -> Pause:
-        """The same with times that are seconds from `now` on, none of them negative."""
+        """Return the pause with times as seconds from `now` on, at least 0."""
         return self._replace(
             until=max(0.0, self.until - now), next_call=max(0.0, self.next_call - now)
         )
 
     def since(self, now: float) -> Pause:
-        """What `at` gives, on a clock that shows `now`."""
+        """Return the pause with times on a clock that shows `now`: the inverse of `at`."""
         return self._replace(until=now + self.until, next_call=now + self.next_call)
 
     @property
     def is_over_for_all(self) -> bool:
-        """Whether everybody may call the model once it is over."""
+        """Whether all runners may call the model once the pause is over."""
         return self.in_a_row < ONE_BY_ONE
 
 
@@ -90,16 +91,16 @@ NONE = Pause()
 
 # D-128: probing from several runners at once kept a busy provider busy.
 ONE_BY_ONE: Final = 2
-"""A server that takes so many calls at once refuses one now and then: a short pause is enough. One
-that refuses the next call too has a limit of another kind."""
+"""A server with a limit of concurrent calls refuses one now and then, and a short pause suffices. A
+server that refuses the next call too has a limit of another kind."""
 
 
 def after(pause: Pause, news: PauseNews, now: float) -> tuple[Pause, bool]:
-    """The pause after somebody's news, and whether they may make a call now.
+    """Return the pause after a runner's news, and whether that runner may make a call now.
 
-    What belongs to an earlier pause changes nothing but what the provider asks for: many calls were
-    in flight when it began, and all of them may fail. After two pauses without a reply one call may
-    be made when the pause is over, and further ones as long after one another as it lasted.
+    Many calls are in flight when a pause begins, and all may fail: news from before the pause can
+    only lengthen it by the provider's wish. After two pauses without a reply the runners may make
+    one call at the end of the pause, and further ones at intervals of its length.
     """
     is_current = news.seen >= pause.number
     if news.replied and is_current:
@@ -119,7 +120,7 @@ def _longer(pause: Pause, pushed_back: PushBack, now: float) -> Pause:
     gap = min(pushed_back.longest, pushed_back.first * 2.0 ** min(pause.in_a_row, 30))
     seconds, asked = gap * pushed_back.part, pushed_back.asked
     if asked is not None:
-        # Who asks for a short wait again and again, and refuses, does not know.
+        # A provider that asks for a short wait and then refuses again does not know its wait.
         seconds = max(asked, seconds) if pause.in_a_row else asked
     until = max(pause.until, now + seconds)
     return Pause(

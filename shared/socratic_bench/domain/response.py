@@ -1,4 +1,4 @@
-"""A response: the tutor's text, and everything true about how it came."""
+"""A response: the tutor's text with its tokens, latency, cost and stop reason."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from socratic_bench.scoring.statuses import Status
 
 
 class Usage(BaseModel):
-    """Tokens as the provider counted them. None: it gave no count."""
+    """Tokens as the provider counted them; None: no count."""
 
     model_config = ConfigDict(frozen=True)
 
     visible_output_tokens: int | None = Field(default=None, ge=0, le=MOST_TOKENS)
-    """Output tokens a student sees; reasoning is not among them."""
+    """Output tokens that a student sees, without reasoning."""
 
     reasoning_tokens: int = Field(default=0, ge=0, le=MOST_TOKENS)
     """Output tokens of reasoning, which a student does not see."""
@@ -29,12 +29,12 @@ class Usage(BaseModel):
     """Input tokens in all, cached ones included."""
 
     unsplit_output_tokens: int | None = Field(default=None, ge=0, le=MOST_TOKENS)
-    """Output tokens in all, of a reply with reasoning that its provider did not count apart: then
-    the visible ones are unknown, and reasoning is not in `reasoning_tokens`."""
+    """Output tokens in all, where the provider did not count reasoning apart. Visible and reasoning
+    tokens are then unknown."""
 
     @property
     def output_tokens(self) -> int | None:
-        """Output tokens in all, as they are paid for; None where there is no count."""
+        """Billed output tokens; None without a count."""
         if self.unsplit_output_tokens is not None:
             return self.unsplit_output_tokens
         visible = self.visible_output_tokens
@@ -49,14 +49,14 @@ def _bounded(turns: tuple[EarlierTurn, ...]) -> tuple[EarlierTurn, ...]:
 
 
 def _known_fields(turns: tuple[EarlierTurn, ...]) -> list[dict[str, str | int]]:
-    """The turns without the fields that are not known: events of before had none."""
+    """Return the turns without null fields, which events of earlier versions lack."""
     return [
         {name: value for name, value in asdict(turn).items() if value is not None} for turn in turns
     ]
 
 
 class Response(BaseModel):
-    """What a tutor answered in one turn of a run. Stored before anything else happens to it."""
+    """A tutor's response in one turn of a run. The runner stores it before it publishes it."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -90,38 +90,37 @@ class Response(BaseModel):
     """Whether the response is complete, cut off, refused or empty, or the call failed."""
 
     error_kind: str | None = Field(default=None, max_length=40)
-    """Which kind of `error` the status is: `unfinished`, for the reason in `stop_reason`. It has a
-    field of its own, so that versions that do not know the kind leave it unscored too."""
+    """The kind of `error`: `unfinished`, with the reason in `stop_reason`. It has its own field, so
+    that versions that do not know the kind leave the response unscored too."""
 
     usage: Usage = Usage()
     """Tokens as the provider counted them."""
 
     latency_ms: int | None = Field(default=None, ge=0)
-    """How long the call took; a reference tutor's is simulated."""
+    """The latency of the call; a reference tutor simulates it."""
 
     first_token_ms: int | None = Field(default=None, ge=0)
-    """How long its first piece of text or reasoning took; None where the reply came whole."""
+    """The time to the first piece of text or reasoning; None where the reply came whole."""
 
     cost_nanodollars: int | None = Field(default=None, ge=0)
-    """The price of the call, in billionths of a dollar. None: the price is unknown, which is not
-    zero."""
+    """The price of the call, in billionths of a dollar; None: unknown, which is not zero."""
 
     stop_reason: str | None = None
-    """Why the model stopped, in the provider's own word."""
+    """The provider's own word for why the model stopped."""
 
     model_version: str | None = None
-    """The version the provider says it served."""
+    """The model version that the provider reports."""
 
     attempts: int = Field(default=1, ge=1)
-    """Calls that were made for this turn."""
+    """Calls for this turn."""
 
     recorded_at: datetime
     """When the runner recorded the response."""
 
     adopted_from: str | None = None
-    """The run of another experiment that this was asked in; None: it was asked in its own."""
+    """The run of another experiment that this response was copied from; None: its own run asked."""
 
     @property
     def charged_nanodollars(self) -> int | None:
-        """What its experiment pays for it: nothing where another one has; None: not known."""
+        """The cost to this experiment: 0 for an adopted response; None: unknown."""
         return self.cost_nanodollars if self.adopted_from is None else 0

@@ -1,4 +1,4 @@
-"""A run: one model x one scenario x one repeat, the unit that is planned, done or failed."""
+"""A run: one model x one scenario x one repeat, the unit of planning, progress and failure."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import Final
 from pydantic import BaseModel, ConfigDict, Field
 
 MOST_TURNS: Final = 2**31 - 1
-"""What a column of 32 bits holds."""
+"""The largest value of a 32-bit column."""
 
 
 class Run(BaseModel):
-    """Which run something belongs to. Every event of a run carries it."""
+    """The identity of a run. Every event about a run carries it."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -27,24 +27,24 @@ class Run(BaseModel):
     """The model under test, as `provider/name`."""
 
     scenario_id: str
-    """The scenario that the model is given."""
+    """The scenario of the run."""
 
     dimension: str
     """The scenario's testing condition."""
 
     repeat: int = Field(ge=1)
-    """Which repeat of the model and the scenario this is, from 1."""
+    """The number of this repeat of the model and the scenario, from 1."""
 
 
 def batches(runs: Iterable[Run], size: int) -> Iterator[list[Run]]:
-    """`runs` in order, `size` at a time, however many there are."""
+    """Yield `runs` in order, `size` at a time, without holding more of them."""
     remaining = iter(runs)
     while batch := list(islice(remaining, size)):
         yield batch
 
 
 class RunFailure(BaseModel):
-    """A run that gave no response after all its tries."""
+    """A run without a response after all its tries."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -52,16 +52,16 @@ class RunFailure(BaseModel):
     """The run that failed."""
 
     turn: int = Field(ge=1, le=MOST_TURNS)
-    """The turn it failed at."""
+    """The turn that the run failed at."""
 
     profile: str
-    """The profile its responses would have been scored by."""
+    """The profile of the experiment."""
 
     kind: str
     """The class of the failure, such as `rate_limited`."""
 
     message: str
-    """What the provider said."""
+    """The provider's words."""
 
     attempts: int = Field(ge=0)
-    """Calls that were made; 0 where the model could not be called at all."""
+    """Calls of the run; 0 where the model could not be called at all."""

@@ -16,7 +16,7 @@ DIMENSIONS: Final = ("ambiguous", "ethical", "student")
 
 
 class Scenario(BaseModel):
-    """One test prompt within a dimension, and what it is there for."""
+    """One test prompt within a dimension, and its purpose."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -25,24 +25,24 @@ class Scenario(BaseModel):
     """The testing condition: `ambiguous`, `ethical` or `student` in the default pack."""
 
     prompt: Annotated[str, Field(min_length=1, max_length=20_000)]
-    """What the student says first."""
+    """The student's first message."""
 
     title: str = ""
     persona: str = ""
-    """Who is asking: for people who read the scenario; the tutor is not told."""
+    """The asking person, for readers of the scenario; the tutor does not see it."""
 
     aim: str = ""
-    """What a Socratic answer would go for; the tutor is not told."""
+    """The aim of a Socratic answer, for readers of the scenario; the tutor does not see it."""
 
     follow_ups: tuple[Annotated[str, Field(min_length=1, max_length=20_000)], ...] = ()
-    """What the student says in the turns after the first, whatever the tutor answered."""
+    """The student's messages in the turns after the first, whatever the tutor answered."""
 
     @property
     def student_messages(self) -> tuple[str, ...]:
-        """What the student says, turn by turn."""
+        """The student's messages, one a turn."""
         return (self.prompt, *self.follow_ups)
 
     @property
     def turns(self) -> int:
-        """How many turns a run of this scenario has."""
+        """The number of turns in a run of this scenario."""
         return 1 + len(self.follow_ups)

@@ -1,4 +1,4 @@
-"""A scored response, as a fact that is stored once and folded into its cell."""
+"""A scored response: a fact that the store keeps once and folds into its cell."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from socratic_bench.scoring.statuses import Status
 MOST_VECTORS: Final = 1000
 
 UnitScore = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
-"""A score on the only scale there is: what is outside of it would spoil every mean it is in."""
+"""A score on the only scale; a value outside of it would spoil every mean."""
 
 
 class ScoredResponse(BaseModel):
-    """The vectors of one response under one profile, or that it has none, and what it took."""
+    """The vectors of one response under one profile, with its tokens, latency and cost."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -37,11 +37,11 @@ class ScoredResponse(BaseModel):
     """Whether the response is complete, cut off, refused or empty, or the call failed."""
 
     error_kind: str | None = Field(default=None, max_length=40)
-    """Which kind of `error` the status is, where a response came all the same."""
+    """The kind of `error`, where a response came all the same."""
 
     vectors: Annotated[dict[str, UnitScore | None], Field(max_length=MOST_VECTORS)] | None = None
-    """0.0 to 1.0 each, unrounded, or None where a vector does not apply to this response. None for
-    all: unscored, which is not zero."""
+    """0.0 to 1.0 each, unrounded; None for a vector that does not apply to this response. None
+    instead of the mapping: unscored, which is not zero."""
 
     overall: UnitScore | None = None
     """The profile's overall score, unrounded; None: unscored."""
@@ -50,7 +50,7 @@ class ScoredResponse(BaseModel):
     """Tokens as the provider counted them."""
 
     latency_ms: int | None = None
-    """How long the call took; a reference tutor's is simulated."""
+    """The latency of the call; a reference tutor simulates it."""
 
     cost_nanodollars: int | None = None
-    """The price of the call, in billionths of a dollar. None: the price is unknown."""
+    """The price of the call, in billionths of a dollar; None: unknown."""

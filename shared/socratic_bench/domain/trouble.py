@@ -1,4 +1,4 @@
-"""A model whose calls fail, as people read of it before any run has failed."""
+"""The trouble of a model: its failing calls, shown before a run has failed."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Final
 from pydantic import BaseModel, ConfigDict
 
 REASON_LENGTH: Final = 240
-"""Characters of a reason that are kept: a provider may say any amount."""
+"""The most characters of a stored reason; a provider's message may have any length."""
 
 
 class Trouble(BaseModel):
-    """The latest failed call to a model of an experiment that was not answered since."""
+    """The latest failed call to a model of an experiment that has not answered since."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -22,25 +22,25 @@ class Trouble(BaseModel):
     """The class of the failure."""
 
     reason: str
-    """What the caller was told, on one line."""
+    """The provider's message, on one line."""
 
     attempt: int
-    """Which attempt failed, of the run that failed last."""
+    """The number of the attempt that failed, of the run that failed last."""
 
     attempts: int
-    """How many attempts a failure of this class allows."""
+    """The attempts that a failure of this class allows."""
 
     next_in_seconds: float | None
-    """When the next attempt of that run comes; null: it was the last one."""
+    """The time of that run's next attempt; null: it was the last one."""
 
     @property
     def sentence(self) -> str:
-        """All of it in one sentence. What the model is called and what was told are data."""
+        """Say all of it in one sentence. The model's name and the reason are data."""
         return f"{about(self.model_id, self.reason)} ({self.tries})"
 
     @property
     def tries(self) -> str:
-        """Which attempt failed, and when the next one comes."""
+        """Say which attempt failed, and when the next one comes."""
         if not self.attempt:
             return "not called"
         if self.next_in_seconds is None:
@@ -50,7 +50,7 @@ class Trouble(BaseModel):
 
 
 def about(model_id: str, reason: str) -> str:
-    """What a model's client told, with the name of the model before it, and its provider once."""
+    """Return a client's message behind the model's name, with the provider named once."""
     provider = f"{model_id.partition('/')[0]} "
     if reason.startswith(f"{provider}at "):
         return f"{model_id} {reason.removeprefix(provider)}"
@@ -58,11 +58,11 @@ def about(model_id: str, reason: str) -> str:
 
 
 def one_line(reason: str) -> str:
-    """A reason on one line, without control characters, and not too long."""
+    """Return a reason on one line, without control characters, of at most REASON_LENGTH."""
     visible = "".join(each if each.isprintable() else " " for each in reason)
     line = " ".join(visible.split())
     return line if len(line) <= REASON_LENGTH else f"{line[: REASON_LENGTH - 1]}…"
 
 
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}{'' if number == 1 else 's'}"
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"

@@ -1,1 +1,1 @@
-"""What the services say to each other: CloudEvents 1.0, one file each, one door for decoding."""
+"""The events between services: CloudEvents 1.0, one file each, and their codec."""

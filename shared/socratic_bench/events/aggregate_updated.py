@@ -1,4 +1,4 @@
-"""`aggregate.updated`: cells of an experiment were brought up to date. Broadcast."""
+"""`aggregate.updated`: the curator updated cells of an experiment. Broadcast."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ TYPE: Final[Type] = only_value(Type)
 
 
 class AggregateUpdatedData(BaseModel):
-    """How far the experiment is, and which models' cells were touched."""
+    """The progress of the experiment, and the models of the updated cells."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -26,7 +26,7 @@ class AggregateUpdatedData(BaseModel):
     """Runs of the plan."""
 
     done: int = Field(ge=0)
-    """Runs that are scored, unscorable or failed."""
+    """Runs that were scored, found unscorable or failed."""
 
     failed: int = Field(ge=0)
     """Runs among them that failed."""
@@ -36,7 +36,7 @@ class AggregateUpdatedData(BaseModel):
 
 
 class AggregateUpdated(Envelope):
-    """Cells of an experiment were brought up to date."""
+    """The curator updated cells of an experiment."""
 
     type: Type = TYPE
     data: AggregateUpdatedData

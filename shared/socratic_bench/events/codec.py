@@ -1,4 +1,4 @@
-"""The one door between events and bytes."""
+"""The codec of events."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Event = (
     | ExperimentCompleted
 )
 
-# Names repeat from event to event and are worth keeping; ids and texts do not.
+# Names repeat from event to event and are worth caching; ids and texts do not.
 _EVENT: TypeAdapter[Event] = TypeAdapter(
     Annotated[Event, Field(discriminator="type")], config=ConfigDict(cache_strings="keys")
 )
@@ -32,18 +32,18 @@ EVENT_TYPES: Final = tuple(event.model_fields["type"].default for event in get_a
 
 
 MOST_BYTES: Final = 64 * 1024 * 1024
-"""The size of an event at most: a conversation of many long answers takes some megabytes."""
+"""The most bytes of an event; a conversation of many long answers takes some megabytes."""
 
 
 def encode(event: Event) -> bytes:
-    """The event as structured-mode CloudEvents JSON (application/cloudevents+json)."""
+    """Encode an event as structured-mode CloudEvents JSON (application/cloudevents+json)."""
     return event.__pydantic_serializer__.to_json(event)
 
 
 def decode(body: bytes) -> Event:
-    """The event in `body`. Raises InvalidEvent, saying what is wrong and where in it."""
+    """Decode the event in `body`. Raises InvalidEvent, which names the error and its place."""
     if len(body) > MOST_BYTES:
-        raise InvalidEvent(f"larger than {MOST_BYTES:,} bytes: no event is")
+        raise InvalidEvent(f"larger than {MOST_BYTES:,} bytes, the limit of an event")
     try:
         return _EVENT.validate_json(body)
     except ValidationError as error:

@@ -1,4 +1,4 @@
-"""The envelope every event travels in: the attributes of CloudEvents 1.0, as structured JSON.
+"""The envelope of every event: the attributes of CloudEvents 1.0, as structured JSON.
 
 `partitionkey` is CloudEvents' partitioning extension and holds the group of the message (the
 model); `correlationid` names the experiment, `causationid` the event that led to this one.
@@ -14,11 +14,11 @@ from pydantic import BaseModel, ConfigDict, Field
 from socratic_bench.domain.run import Run
 
 PREFIX: Final = "org.socratic-bench."
-"""The begin of every type; a kind, such as `run.failed`, and a version follow."""
+"""The prefix of every type; a kind, such as `run.failed`, and a version follow."""
 
 
 class Envelope(BaseModel):
-    """The attributes all events have. A reader ignores attributes it does not know."""
+    """The attributes of all events. A reader ignores attributes that it does not know."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
@@ -26,16 +26,16 @@ class Envelope(BaseModel):
     """The version of CloudEvents."""
 
     id: str = Field(min_length=1)
-    """Says what the event says: the same fact has the same id, whoever publishes it, whenever."""
+    """Names the fact: every service gives the same fact the same id at any time."""
 
     source: str = Field(min_length=1)
     """The service that published it."""
 
     subject: str
-    """What it is about: a run or an experiment."""
+    """The run or the experiment that the event is about."""
 
     time: datetime
-    """When it happened, as far as the publisher knows. Nothing depends on it."""
+    """The publisher's time of the fact. Nothing depends on it."""
 
     datacontenttype: Literal["application/json"] = "application/json"
     """The media type of `data`."""
@@ -47,11 +47,11 @@ class Envelope(BaseModel):
     """The id of the experiment."""
 
     causationid: str | None = None
-    """The id of the event that led to this one; None: no event did."""
+    """The id of the event that led to this one; None: none did."""
 
 
 class Attributes(TypedDict):
-    """The attributes of one event that its type and its data do not say."""
+    """The attributes of one event that neither its type nor its data gives."""
 
     id: str
     source: str
@@ -63,13 +63,13 @@ class Attributes(TypedDict):
 
 
 def only_value(literal: Any) -> Any:
-    """The value of a Literal type with one value."""
+    """Return the value of a Literal type with one value."""
     [value] = get_args(literal)
     return value
 
 
 def kind_of(event_type: str) -> str:
-    """The short name of an event type, without prefix and version: `run.failed`."""
+    """Return an event type without prefix and version: `run.failed`."""
     return event_type.removeprefix(PREFIX).rpartition(".")[0]
 
 
@@ -81,7 +81,7 @@ def about_run(
     time: datetime,
     cause: str | None = None,
 ) -> Attributes:
-    """The attributes of a fact about a run; `key` tells it from others of its type and run."""
+    """Return the attributes of a fact about a run; `key` is unique within its type and run."""
     return Attributes(
         id=_event_id(event_type, run.run_id, *key),
         source=source,
@@ -96,7 +96,7 @@ def about_run(
 def about_experiment(
     event_type: str, experiment_id: str, *key: str, source: str, time: datetime
 ) -> Attributes:
-    """The attributes of a fact about an experiment; `key` tells it from others of its type."""
+    """Return the attributes of a fact about an experiment; `key` is unique within its type."""
     return Attributes(
         id=_event_id(event_type, experiment_id, *key),
         source=source,
@@ -109,5 +109,5 @@ def about_experiment(
 
 
 def _event_id(event_type: str, *key: str | int) -> str:
-    """The id of a fact: its kind and the key that identifies it, never the clock."""
+    """Return the id of a fact: its kind and its key, never a time."""
     return "/".join((kind_of(event_type), *map(str, key)))

@@ -1,4 +1,4 @@
-"""`experiment.completed`: every planned run is done. Broadcast; its id is the same for ever."""
+"""`experiment.completed`: every planned run is done. Broadcast; its id never changes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ TYPE: Final[Type] = only_value(Type)
 
 
 class ExperimentCompletedData(BaseModel):
-    """How it ended, in runs."""
+    """The result in runs."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -29,7 +29,7 @@ class ExperimentCompletedData(BaseModel):
 
 
 class ExperimentCompleted(Envelope):
-    """Every planned run of an experiment is scored, unscorable or failed."""
+    """Every planned run of an experiment was scored, found unscorable or failed."""
 
     type: Type = TYPE
     data: ExperimentCompletedData

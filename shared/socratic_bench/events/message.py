@@ -1,4 +1,4 @@
-"""An event as a broker carries it."""
+"""The message of a broker that carries an event."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from socratic_bench.events.codec import Event, encode
 
 
 class Message(NamedTuple):
-    """An encoded event on its way."""
+    """An encoded event in transit."""
 
     id: str
     """The id of the event: the same for every copy and every redelivery."""
@@ -19,11 +19,11 @@ class Message(NamedTuple):
     source: str = ""
     subject: str = ""
     correlation: str = ""
-    """People read `source`, `subject` and `correlation`; a delivery need not have them."""
+    """`source`, `subject` and `correlation` are for people; a delivery may lack them."""
 
 
 def to_message(event: Event) -> Message:
-    """Encode an event, with the attributes that a broker needs."""
+    """Encode an event with the attributes that a broker needs."""
     return Message(
         event.id,
         event.type,

@@ -1,4 +1,4 @@
-"""`response.recorded`: a tutor's response is stored. Consumed by the judge."""
+"""`response.recorded`: the store has a tutor's response. The judge consumes it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ TYPE: Final[Type] = only_value(Type)
 
 
 class ResponseRecorded(Envelope):
-    """A tutor's response is stored; it carries all that any profile looks at."""
+    """The store has a tutor's response. The event carries all that a profile reads."""
 
     type: Type = TYPE
     data: Response

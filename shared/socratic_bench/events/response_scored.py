@@ -1,4 +1,4 @@
-"""`response.scored`: a response has its score, or was found to have none. For the curator."""
+"""`response.scored`: the judge scored a response, or could not. The curator consumes it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ TYPE: Final[Type] = only_value(Type)
 
 
 class ResponseScored(Envelope):
-    """A response was scored, or found unscorable: unscored is not zero."""
+    """The judge scored a response, or found it unscorable: unscored is not zero."""
 
     type: Type = TYPE
     data: ScoredResponse

@@ -1,4 +1,4 @@
-"""`run.failed`: a run gave no response after all its tries. Consumed by the curator."""
+"""`run.failed`: a run gave no response after all its tries. The curator consumes it."""
 
 from __future__ import annotations
 

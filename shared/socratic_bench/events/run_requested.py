@@ -1,4 +1,4 @@
-"""`run.requested`: a run was planned and is to be carried out. Consumed by the runner."""
+"""`run.requested`: a planned run is due. The runner consumes it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ TYPE: Final[Type] = only_value(Type)
 
 
 class RunRequestedData(BaseModel):
-    """Which run; what is to be asked stands in the experiment's manifest."""
+    """The run; the experiment's manifest has the questions."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -23,11 +23,11 @@ class RunRequestedData(BaseModel):
     """The run to carry out."""
 
     retry: int | None = Field(default=None, ge=1)
-    """Which request to try the failed run again this is; None for the plan's."""
+    """The number of the request to retry a failed run; None for the plan's own request."""
 
 
 class RunRequested(Envelope):
-    """A run was planned and is to be carried out."""
+    """A planned run is due."""
 
     type: Type = TYPE
     data: RunRequestedData

@@ -1,4 +1,4 @@
-"""Why a response scored as it did, in a shape that holds for every profile.
+"""The evidence for a score, in one shape for all profiles.
 
 As JSON (`Evidence.as_dict`; the command, the API and the dashboard take it as it is):
 
@@ -34,15 +34,15 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A part of the response that a vector looked at."""
+    """A part of the response that a vector reads."""
 
     start: int
     end: int
     kind: str
-    """One of the profile's legend."""
+    """A kind of the profile's legend."""
 
     label: str
-    """The marker as the profile lists it, or the text of the part itself."""
+    """The marker as the profile lists it, or the text of the part."""
 
     def as_dict(self) -> dict[str, Any]:
         return {"start": self.start, "end": self.end, "kind": self.kind, "label": self.label}
@@ -50,17 +50,16 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """How one vector came to its score."""
+    """The arithmetic of one vector's score."""
 
     sentence: str
-    """The calculation written out with this response's numbers, or the reason why the vector does
-    not apply."""
+    """The calculation with this response's numbers, or the reason why the vector does not apply."""
 
     values: Mapping[str, float | str] = field(default_factory=lambda: MappingProxyType({}))
-    """The numbers that enter the calculation, by name, in order."""
+    """The numbers of the calculation, by name, in order."""
 
     word: str | None = None
-    """The score in a word, such as `brief`; None where the profile has no word for it."""
+    """The profile's word for the score, such as `brief`; None without one."""
 
     def as_dict(self) -> dict[str, Any]:
         return {"values": dict(self.values), "sentence": self.sentence, "word": self.word}

@@ -1,4 +1,4 @@
-"""What a scorer looks at: one response of a tutor, and what was said before it."""
+"""The input of a scorer: one response of a tutor, and the conversation before it."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ class EarlierTurn:
     """The provider's count of the tutor's visible output tokens; None: unknown."""
 
     status: Status | None = None
-    """What became of the tutor's response; None: unknown."""
+    """The status of the tutor's response; None: unknown."""
 
 
 class Exchange(NamedTuple):
-    """One response of a tutor, with what a profile may need to measure it."""
+    """One response of a tutor, with all that a profile may measure."""
 
     text: str
     """The tutor's response."""
@@ -35,7 +35,7 @@ class Exchange(NamedTuple):
     """The provider's count of visible output tokens (without reasoning); None if it gave none."""
 
     student_message: str = ""
-    """What the student said in this turn."""
+    """The student's message in this turn."""
 
     earlier_turns: tuple[EarlierTurn, ...] = ()
     """The turns before this one, oldest first."""

@@ -1,7 +1,7 @@
-"""Scores of the predecessor, on 0 to 100, brought to the scale of today, 0.0 to 1.0.
+"""Conversion of the predecessor's scores, 0 to 100, to the scale 0.0 to 1.0.
 
 A record is old if it has one of the five dimensions that only the predecessor knew, or an
-`overall` above 1. The keys are looked at first, so that an old 0.8 of 100 is not taken for 0.8.
+`overall` above 1. The keys decide first: an old 0.8 of 100 must not pass for 0.8.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def is_legacy(record: Mapping[str, Any]) -> bool:
 
 
 def on_unit_scale(record: Mapping[str, Any]) -> dict[str, Any]:
-    """A copy of `record` with its figures on 0.0 to 1.0; a new record passes as it is."""
+    """Return a copy of `record` with figures on 0.0 to 1.0; a new record stays as it is."""
     if not is_legacy(record):
         return dict(record)
     return _divided(record)

@@ -1,7 +1,7 @@
-"""What a scorer profile is: a versioned recipe that makes a score.
+"""The scorer profile: a versioned recipe that makes a score.
 
-A profile names its vectors, measures them, weighs them into `overall`, and explains itself. Nothing
-outside a profile knows how many vectors there are or what they are called.
+A profile names its vectors, measures them, weighs them into `overall`, and explains its scores.
+Code outside a profile assumes neither number nor names of vectors.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from socratic_bench.scoring.exchange import Exchange
 from socratic_bench.scoring.statuses import Status
 
 CANONICAL = "socratic-v1"
-"""The name of the profile used where none is named."""
+"""The default profile's name."""
 
 OVERALL = "overall"
 """The weighted mean of a profile's vectors; no vector may take this name."""
@@ -24,7 +24,7 @@ OVERALL = "overall"
 
 @dataclass(frozen=True, slots=True)
 class ScoreRange:
-    """A word for the scores from `least` up to the next range."""
+    """A word for scores from `least` up to the next range."""
 
     least: float
     word: str
@@ -32,34 +32,34 @@ class ScoreRange:
 
 @dataclass(frozen=True, slots=True)
 class VectorDescription:
-    """A vector in words, for people who read its figures."""
+    """A vector in words, for readers of its figures."""
 
     name: str
     meaning: str
-    """What 0.0 and 1.0 stand for, in a sentence."""
+    """The meaning of 0.0 and 1.0, in a sentence."""
 
     formula: str
     examples: tuple[tuple[str, float | None], ...]
-    """Responses that show it: (text, visible tokens or None). The scorer computes their scores."""
+    """Example responses: (text, visible tokens or None). The scorer computes their scores."""
 
     ranges: tuple[ScoreRange, ...] = ()
-    """Words for its scores, the highest range first; none if the profile has no words."""
+    """Words for its scores, the highest range first; empty for a profile without words."""
 
     def word_for(self, score: float) -> str | None:
-        """The word for a score of this vector, or None if no range holds it."""
+        """Return the word for a score of this vector, or None if no range holds it."""
         return next((each.word for each in self.ranges if score >= each.least), None)
 
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """How much each vector counts in `overall`: equally, but for the dimensions named here."""
+    """The vectors' weights in `overall`, by dimension; equal in other dimensions."""
 
     by_dimension: Mapping[str, Mapping[str, float]] = field(
         default_factory=lambda: MappingProxyType({})
     )
 
     def of(self, dimension: str | None, vectors: tuple[str, ...]) -> tuple[float, ...] | None:
-        """One weight per vector, in the order of `vectors`; None if all count equally."""
+        """Return one weight per vector, in the order of `vectors`; None if all count equally."""
         weights = self.by_dimension.get(dimension) if dimension else None
         if weights is None:
             return None
@@ -68,7 +68,7 @@ class Weights:
 
 @runtime_checkable
 class Profile(Protocol):
-    """A versioned recipe. It is pure: the same exchange gives the same figures, for ever."""
+    """A versioned recipe. It is pure: the same exchange always gives the same figures."""
 
     @property
     def name(self) -> str:
@@ -77,42 +77,42 @@ class Profile(Protocol):
 
     @property
     def vectors(self) -> tuple[str, ...]:
-        """The vectors' names, in the order in which `measure` gives them."""
+        """The vectors' names, in the order of `measure`."""
         ...
 
     @property
     def weights(self) -> Weights:
-        """How the vectors are weighed into `overall`."""
+        """The vectors' weights in `overall`."""
         ...
 
     def describe(self) -> tuple[VectorDescription, ...]:
-        """The vectors in words, in order."""
+        """Return the vectors in words, in order."""
         ...
 
     def may_score(self, status: Status, visible_tokens: float | None) -> bool:
-        """Whether a response that ended like this has a score at all."""
+        """Whether a response with this status has a score at all."""
         ...
 
     def measure(self, exchange: Exchange) -> tuple[float | None, ...]:
-        """The vectors of one response, each 0.0 to 1.0, unrounded; None: it does not apply here.
+        """Return the vectors of one response, each 0.0 to 1.0, unrounded; None: not applicable.
 
-        A vector that does not apply enters neither its own mean nor `overall`; it is counted.
+        A vector that does not apply enters neither its own mean nor `overall`; cells count it.
         """
         ...
 
     def evidence(self, exchange: Exchange) -> Evidence:
-        """Why `measure` gives what it gives."""
+        """Return the evidence for the figures of `measure`."""
         ...
 
     def legend(self) -> tuple[SpanKind, ...]:
-        """What the kinds of spans in `evidence` mean, and how a page marks them."""
+        """Return the kinds of spans in `evidence`, with their meaning and mark on a page."""
         ...
 
 
 def overall(values: tuple[float | None, ...], weights: tuple[float, ...] | None) -> float | None:
-    """The mean of the vectors that apply, weighted unless `weights` is None.
+    """Return the mean of the vectors that apply, weighted unless `weights` is None.
 
-    None if no vector applies, or none that has a weight.
+    Returns None if no vector with a weight applies.
     """
     if None in values:
         return _overall_of_some(values, weights or (1.0,) * len(values))

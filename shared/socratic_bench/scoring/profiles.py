@@ -1,7 +1,7 @@
-"""The scorer profiles by name: the built-in one, and those of installed distributions.
+"""The scorer profiles by name: the built-in one, and profiles of installed distributions.
 
-A distribution offers a profile under the entry point group `socratic_bench.profiles`: a class, or a
-function without arguments, that makes it. The name of the entry point is the name of the profile.
+A distribution offers a profile under the entry point group `socratic_bench.profiles`: a class or a
+function that makes it without arguments. The entry point has the profile's name.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from socratic_bench.scoring.socratic_v1.profile import SocraticV1
 GROUP: Final = "socratic_bench.profiles"
 
 TAKEN: Final = frozenset({OVERALL, "status", "evidence", "id", "error", "runs", "coverage"})
-"""Keys that stand beside the vectors in JSON: no vector may take their names."""
+"""Keys beside the vectors in JSON: no vector may take their names."""
 
 _BUILT_IN: Final[dict[str, Profile]] = {CANONICAL: SocraticV1()}
 
 
 def profile_named(name: str) -> Profile:
-    """The profile called `name`.
+    """Return the profile called `name`.
 
     Raises UnknownProfile, naming the known ones, or BrokenPlugin, naming the distribution.
     """
@@ -32,12 +32,12 @@ def profile_named(name: str) -> Profile:
 
 
 def profile_names() -> tuple[str, ...]:
-    """The names of all profiles, the built-in one first; none of the others is loaded."""
+    """Return the names of all profiles, the built-in one first, without loading the others."""
     return (*_BUILT_IN, *(name for name in found(GROUP) if name not in _BUILT_IN))
 
 
 def known_vectors(name: str) -> tuple[str, ...] | None:
-    """The vectors of the profile called `name`; None if this installation cannot load it."""
+    """Return the vectors of the profile called `name`; None if this installation cannot load it."""
     try:
         return profile_named(name).vectors
     except (UnknownProfile, BrokenPlugin):
@@ -45,7 +45,7 @@ def known_vectors(name: str) -> tuple[str, ...] | None:
 
 
 def is_registered(profile: Profile) -> bool:
-    """Whether `profile` is the one that its name stands for here."""
+    """Whether `profile` is the registered profile of its name."""
     try:
         return profile_named(profile.name) is profile
     except (UnknownProfile, BrokenPlugin):
@@ -69,7 +69,7 @@ def _made(plugin: Plugin) -> Profile:
         said = f"{type(error).__name__}: {error}"
         raise plugin.broken(f"cannot be made without arguments: {said}") from error
     if not isinstance(profile, Profile):
-        raise plugin.broken("is no profile: see socratic_bench.scoring.profile.Profile")
+        raise plugin.broken("does not make a socratic_bench.scoring.profile.Profile")
     if profile.name != plugin.name:
         raise plugin.broken(f"calls itself {profile.name!r}: the entry point needs that name")
     vectors = profile.vectors
@@ -77,7 +77,9 @@ def _made(plugin: Plugin) -> Profile:
         raise plugin.broken(f"needs vectors of different names, none of {', '.join(sorted(TAKEN))}")
     for dimension, weights in profile.weights.by_dimension.items():
         if unknown := sorted(set(weights) - set(vectors)):
-            raise plugin.broken(f"weighs {', '.join(unknown)} in {dimension!r}: no vector of it")
+            raise plugin.broken(
+                f"weighs {', '.join(unknown)} in {dimension!r}, which it does not measure"
+            )
         if min(weights.values(), default=0) < 0 or not any(weights.values()):
             raise plugin.broken(f"needs a positive weight in {dimension!r}, and no negative one")
     return profile

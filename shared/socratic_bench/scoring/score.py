@@ -1,4 +1,4 @@
-"""Scoring one response: the library's front door."""
+"""The library's entry points: score one response, or several."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from socratic_bench.scoring.profiles import is_registered, profile_named
 from socratic_bench.scoring.statuses import Status, effective_status
 
 MOST_TOKENS = 10**12
-"""More output tokens than any response has; beyond, a count is a mistake."""
+"""The most output tokens of a response; a larger count is a mistake."""
 
 
 Key = TypeVar("Key")
@@ -68,13 +68,13 @@ class Score(Mapping[str, float | None]):
 
     @property
     def evidence(self) -> Evidence:
-        """Why the figures are what they are; computed when first asked for."""
+        """The evidence for the figures; computed on first use."""
         if self._evidence is None:
             self._evidence = self._profile.evidence(self._exchange)
         return self._evidence
 
     def __getstate__(self) -> tuple[Any, ...]:
-        # A registered profile goes by its name: its tables cannot be pickled.
+        # A registered profile is pickled by name: its tables cannot be pickled.
         profile = self._profile.name if is_registered(self._profile) else self._profile
         return profile, self._exchange, self.status, self._values, self.overall
 
@@ -84,7 +84,7 @@ class Score(Mapping[str, float | None]):
         self._evidence = None
 
     def as_dict(self) -> dict[str, Any]:
-        """The figures, the status and the evidence, ready for JSON."""
+        """Return the figures, the status and the evidence, ready for JSON."""
         return {**self, "status": str(self.status), "evidence": self.evidence.as_dict()}
 
     def __getitem__(self, name: str) -> float | None:
@@ -133,14 +133,13 @@ def score(
 
     `output_tokens` is the provider's count of visible output tokens, without reasoning; where it is
     None, words x 1.3 stand for it. `status` says how the response ended: only `ok` is scored, and
-    `truncated` from 500 tokens on. A text without anything but white space is `empty`, and
-    unscored. `dimension` matters where the profile weighs vectors by dimension.
-
-    `student_message` and `earlier_turns` (oldest first) are what some profiles measure it against.
+    `truncated` from 500 tokens on. A blank text is `empty` and unscored. `dimension` matters to
+    profiles that weigh vectors by dimension; `student_message` and `earlier_turns` (oldest first)
+    matter to profiles that compare the response with them.
 
     Raises TypeError if `text` is no string, UnknownProfile for a profile that is not installed,
-    BrokenPlugin or BrokenProfile for one that does not work, and ValueError for an unknown status
-    or a number of tokens outside 0 to MOST_TOKENS.
+    BrokenPlugin or BrokenProfile for a defective one, and ValueError for an unknown status or a
+    number of tokens outside 0 to MOST_TOKENS.
     """
     if not isinstance(text, str):
         raise TypeError(
@@ -182,7 +181,7 @@ def score_all(
 
 
 def _checked(profile: Profile, values: tuple[float | None, ...]) -> tuple[float | None, ...]:
-    """`values`, if they are scores. Raises BrokenProfile."""
+    """Return `values`. Raises BrokenProfile if they are not scores."""
     if len(values) != len(profile.vectors):
         wrong = f"measured {len(values)} vectors, but names {len(profile.vectors)}"
         raise BrokenProfile(f"profile {profile.name} {wrong}")

@@ -153,7 +153,7 @@ def test_a_single_text_is_no_list():
 @pytest.mark.parametrize(
     ("weights", "said"),
     [
-        ({"brevty": 1.0}, "weighs brevty in 'ethical': no vector of it"),
+        ({"brevty": 1.0}, "weighs brevty in 'ethical', which it does not measure"),
         ({"verbosity": 0.0}, "needs a positive weight in 'ethical'"),
         ({"verbosity": 1.0, "exploratory": -1.0}, "and no negative one"),
     ],

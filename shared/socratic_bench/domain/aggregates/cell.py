@@ -1,7 +1,7 @@
-"""The cell: the one stored aggregate, and how facts are folded into it.
+"""The cell: the one stored aggregate, and the fold of facts into it.
 
-A cell holds exact integers only, so that it does not depend on the order in which facts arrive:
-the same set of facts gives the same cell, byte for byte. Scores are counted in millionths.
+A cell holds exact integers only, so the order of arrival leaves no trace in it: the same set of
+facts gives the same cell, byte for byte. Scores count in millionths.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ MILLIONTHS = 1_000_000
 
 
 def millionths(score: float) -> int:
-    """A score as the nearest whole number of millionths, halves to even."""
+    """Return a score as the nearest whole number of millionths, halves to even."""
     return round(score * MILLIONTHS)
 
 
 class CellKey(NamedTuple):
-    """Which cell: experiment x model x scenario x turn x profile."""
+    """The key of a cell: experiment x model x scenario x turn x profile."""
 
     experiment_id: str
     model_id: str
@@ -62,15 +62,14 @@ class Cell:
     key: CellKey
     dimension: str
     statuses: dict[str, int] = field(default_factory=dict)
-    """How many responses ended how; a failed run counts as `error`, and a response that is not
-    known to be finished as its kind of error."""
+    """Responses by their status. A failed run counts as `error`, an unfinished response as its kind
+    of error."""
 
     vectors: dict[str, Tally] = field(default_factory=dict)
     """Per vector, and for `overall`: scores in millionths."""
 
     not_applicable: dict[str, int] = field(default_factory=dict)
-    """Per vector that did not apply to some scored response: to how many. Written if there are any.
-    """
+    """Scored responses that a vector did not apply to, by vector; JSON omits an empty mapping."""
 
     visible_output_tokens: Tally = field(default_factory=Tally)
     reasoning_tokens: Tally = field(default_factory=Tally)
@@ -78,17 +77,17 @@ class Cell:
     latency_ms: Tally = field(default_factory=Tally)
     cost_nanodollars: Tally = field(default_factory=Tally)
     runs_ended: int = 0
-    """Runs whose last turn was scored or found unscorable here, or that failed here."""
+    """Runs that ended here: their last turn was scored or found unscorable, or they failed."""
 
     @property
     def scored(self) -> int:
-        """How many responses have a score."""
+        """Responses that have a score."""
         tally = self.vectors.get(OVERALL)
         return 0 if tally is None else tally.n
 
     @property
     def responses(self) -> int:
-        """How many responses ended, in whatever way."""
+        """Responses that ended with any status."""
         return sum(self.statuses.values())
 
     def add_score(self, scored: ScoredResponse) -> None:
@@ -120,7 +119,7 @@ class Cell:
         self.runs_ended += 1
 
     def withdraw_failure(self) -> None:
-        """Take back a failure: the run has ended with a response after all."""
+        """Take a failure out again: the run has ended with a response after all."""
         self._count(Status.ERROR, -1)
         self.runs_ended -= 1
 
@@ -132,7 +131,7 @@ class Cell:
             del self.statuses[str(status)]
 
     def merge(self, other: Cell) -> None:
-        """Add everything `other` holds; the keys are the caller's affair."""
+        """Add the contents of `other`, whatever its key."""
         for status, count in other.statuses.items():
             total = self.statuses.get(status, 0) + count
             self.statuses[status] = total
@@ -145,7 +144,7 @@ class Cell:
         self.runs_ended += other.runs_ended
 
     def to_json(self) -> str:
-        """The cell's contents without its key, canonical: equal cells give equal text."""
+        """Return the contents without the key as canonical JSON: equal cells give equal text."""
         contents: dict[str, Any] = {name: _tally_to_list(getattr(self, name)) for name in _TALLIES}
         contents["statuses"] = self.statuses
         contents["vectors"] = {name: _tally_to_list(t) for name, t in self.vectors.items()}
@@ -156,7 +155,7 @@ class Cell:
 
     @classmethod
     def from_json(cls, key: CellKey, dimension: str, text: str) -> Cell:
-        """The cell that `to_json` made `text` of."""
+        """Return the cell whose `to_json` is `text`."""
         contents = json.loads(text)
         return cls(
             key=key,
@@ -183,13 +182,13 @@ def _tally_to_list(tally: Tally) -> list[int]:
 
 
 def key_of_score(scored: ScoredResponse) -> CellKey:
-    """The cell a score belongs to."""
+    """Return the key of the cell that a score belongs to."""
     run = scored.run
     return CellKey(run.experiment_id, run.model_id, run.scenario_id, scored.turn, scored.profile)
 
 
 def key_of_failure(failure: RunFailure) -> CellKey:
-    """The cell a failure belongs to."""
+    """Return the key of the cell that a failure belongs to."""
     run = failure.run
     return CellKey(run.experiment_id, run.model_id, run.scenario_id, failure.turn, failure.profile)
 
@@ -197,11 +196,10 @@ def key_of_failure(failure: RunFailure) -> CellKey:
 def fold(
     scores: Iterable[ScoredResponse], failures: Iterable[RunFailure]
 ) -> Mapping[CellKey, Cell]:
-    """The cells of these facts, each fact given once, from nothing.
+    """Fold facts, each given once, into new cells.
 
-    A run that ended with a response did not fail, whatever failed before or beside it: of a run
-    that has both a failure and a response in its last turn, only the response counts. A
-    run that failed more than once failed once, at the highest turn.
+    A response in a run's last turn outweighs any failure of that run. Of several failures of one
+    run, the one at the highest turn counts.
     """
     cells: dict[CellKey, Cell] = {}
     ended: set[tuple[str, str]] = set()

@@ -14,7 +14,7 @@ from socratic_bench.scoring.profile import OVERALL
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """How one group of responses did: a model's, or those of one dimension of it."""
+    """Statistics of one group of responses: a model's, or those of one dimension of it."""
 
     runs: int
     """Runs that ended: scored, unscorable or failed."""
@@ -23,14 +23,14 @@ class Standing:
     """Responses that have a score."""
 
     responses: int
-    """Responses that ended in whatever way, failures included."""
+    """Responses that ended with any status, failures included."""
 
     estimates: Mapping[str, Estimate]
     """Per vector, and for `overall`."""
 
     statuses: Mapping[str, int]
     not_applicable: Mapping[str, int] = field(default_factory=dict)
-    """Per vector that did not apply to some scored response: to how many."""
+    """Scored responses that a vector did not apply to, by vector."""
 
     @property
     def overall(self) -> Estimate:
@@ -38,14 +38,14 @@ class Standing:
 
     @property
     def coverage(self) -> float | None:
-        """The share of ended responses that have a score; None before any ended."""
+        """Scored responses divided by ended responses; None before a response ended."""
         # D-028: divided by planned runs it would show progress, not coverage.
         return None if self.responses == 0 else self.scored / self.responses
 
 
 @dataclass(frozen=True, slots=True)
 class Consumption:
-    """What a model's responses took in all."""
+    """Tokens, latency and cost of a model's responses, summed."""
 
     visible_output_tokens: Tally
     reasoning_tokens: Tally
@@ -60,7 +60,7 @@ class ModelRow:
 
     model: TutorModel
     experiment_ids: tuple[str, ...]
-    """The experiments it is folded from, newest first."""
+    """The experiments that the row is folded from, newest first."""
 
     planned_runs: int
     standing: Standing
@@ -70,7 +70,7 @@ class ModelRow:
 
 @dataclass(frozen=True, slots=True)
 class Leaderboard:
-    """The models, best first; those without any score last, by name."""
+    """The models, best first; models without a score last, by name."""
 
     vectors: tuple[str, ...]
     dimensions: tuple[str, ...]
@@ -87,12 +87,12 @@ class Leaderboard:
 
     @property
     def conditions(self) -> tuple[str, ...]:
-        """The distinct test conditions in this table; figures of more than one do not compare."""
+        """The distinct conditions in the table; figures under different ones do not compare."""
         return tuple(dict.fromkeys(e.conditions_id for e in self.experiments))
 
 
 def newest_experiments(experiments: Sequence[Experiment]) -> dict[str, tuple[Experiment, ...]]:
-    """For each model, its newest experiment. `experiments` are newest first."""
+    """Select each model's newest experiment. `experiments` are newest first."""
     newest: dict[str, tuple[Experiment, ...]] = {}
     for experiment in experiments:
         for model in experiment.manifest.models:
@@ -101,7 +101,7 @@ def newest_experiments(experiments: Sequence[Experiment]) -> dict[str, tuple[Exp
 
 
 def every_experiment(experiments: Sequence[Experiment]) -> dict[str, tuple[Experiment, ...]]:
-    """For each model, all its experiments. `experiments` are newest first."""
+    """Select all experiments of each model. `experiments` are newest first."""
     every: dict[str, tuple[Experiment, ...]] = {}
     for experiment in experiments:
         for model in experiment.manifest.models:
@@ -117,11 +117,10 @@ def build_leaderboard(
 ) -> Leaderboard:
     """Fold `cells` into a leaderboard of the selected experiments, under one profile.
 
-    `selection` says for each model which experiments count, newest first; cells of other
-    experiments, models or profiles are passed over. Where several of them ask a model the same, the
-    one with the most runs counts: the others may have adopted its answers, or it theirs.
-    `vectors` are the profile's in its order; None where it is not known here: then the cells name
-    them.
+    `selection` gives each model's experiments, newest first; the fold skips cells of other
+    experiments, models or profiles. A conversation that several experiments share counts once, in
+    the experiment with the most ended runs: the others may hold adopted copies. `vectors` are the
+    profile's in its order, or None for an unknown profile: the cells then name them.
     """
     chosen = {
         (experiment.experiment_id, model_id)
@@ -175,8 +174,8 @@ def _model_row(
 def _counted(
     model_id: str, experiments: tuple[Experiment, ...], cells: Sequence[Cell]
 ) -> dict[tuple[str, str], int]:
-    """The planned runs of every conversation, each in one experiment, by that and the scenario."""
-    # D-130: experiments that share adopted answers would count them twice.
+    """Return the planned runs of each counted conversation, by experiment and scenario."""
+    # D-130: otherwise experiments that share adopted answers count them twice.
     ended: defaultdict[tuple[str, str], int] = defaultdict(int)
     for cell in cells:
         ended[cell.key.experiment_id, cell.key.scenario_id] += cell.runs_ended
@@ -184,18 +183,18 @@ def _counted(
     repeats: dict[tuple[str, str], int] = {}
     for experiment in experiments:
         for scenario in experiment.manifest.scenarios:
-            place = (experiment.experiment_id, scenario.id)
-            repeats[place] = experiment.manifest.repeats
+            candidate = (experiment.experiment_id, scenario.id)
+            repeats[candidate] = experiment.manifest.repeats
             alone = len(experiments) == 1
             key = scenario.id if alone else experiment.conversation_keys[model_id, scenario.id]
-            known = counted.setdefault(key, place)
-            if ended[known] < ended[place]:
-                counted[key] = place
-    return {place: repeats[place] for place in counted.values()}
+            known = counted.setdefault(key, candidate)
+            if ended[known] < ended[candidate]:
+                counted[key] = candidate
+    return {pair: repeats[pair] for pair in counted.values()}
 
 
 def standing(cells: Sequence[Cell]) -> Standing:
-    """How the responses in `cells` did, with intervals clustered by scenario."""
+    """Return the statistics of the responses in `cells`, with intervals clustered by scenario."""
     clusters: defaultdict[str, defaultdict[str, Tally]] = defaultdict(lambda: defaultdict(Tally))
     statuses: defaultdict[str, int] = defaultdict(int)
     not_applicable: defaultdict[str, int] = defaultdict(int)
@@ -206,7 +205,7 @@ def standing(cells: Sequence[Cell]) -> Standing:
             clusters[vector][cell.key.scenario_id].merge(tally)
         for status, count in cell.statuses.items():
             statuses[status] += count
-    clusters[OVERALL]  # an unscored group has an overall too: none
+    clusters[OVERALL]  # an unscored group also needs an (empty) overall
     return Standing(
         runs=sum(cell.runs_ended for cell in cells),
         scored=sum(cell.scored for cell in cells),
@@ -237,7 +236,7 @@ def _best_first(row: ModelRow) -> tuple[bool, float, str]:
 
 
 def _dimensions(experiments: Iterable[Experiment]) -> tuple[str, ...]:
-    """The dimensions of these experiments, in the order in which their scenarios name them."""
+    """Return the dimensions in the order in which the scenarios first name them."""
     return tuple(
         dict.fromkeys(
             scenario.dimension

@@ -25,7 +25,7 @@ CONFIDENCE = 0.95
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A mean over runs with its uncertainty; None where there is nothing to say."""
+    """A mean over runs with its uncertainty; None where the runs are too few."""
 
     n: int
     mean: float | None
@@ -36,14 +36,14 @@ class Estimate:
 
 
 def mean(tally: Tally) -> float | None:
-    """The mean score, 0.0 to 1.0, of a tally in millionths; None if it is empty."""
+    """Return the mean score, 0.0 to 1.0, of a tally in millionths; None for an empty tally."""
     return None if tally.n == 0 else tally.total / tally.n / MILLIONTHS
 
 
 def clustered_estimate(clusters: Sequence[Tally]) -> Estimate:
-    """The mean over all runs, with an interval clustered as the tallies are.
+    """Return the mean over all runs, with an interval in which each tally is one cluster.
 
-    Each tally holds one scenario's scores in millionths; empty ones are passed over.
+    Each tally holds one scenario's scores in millionths; empty tallies do not count.
     """
     filled = [tally for tally in clusters if tally.n > 0]
     runs = sum(tally.n for tally in filled)
@@ -64,10 +64,10 @@ def clustered_estimate(clusters: Sequence[Tally]) -> Estimate:
 
 @lru_cache(maxsize=4096)
 def student_t_quantile(probability: float, degrees: int) -> float:
-    """The value that Student's t with `degrees` of freedom stays below with `probability`.
+    """Return the `probability` quantile of Student's t with `degrees` of freedom.
 
-    Found by bisection of the distribution function. Raises ValueError for a probability outside
-    0.5 to 1 or fewer than one degree of freedom.
+    Bisects the distribution function. Raises ValueError for a probability outside 0.5 to 1 or
+    fewer than one degree of freedom.
     """
     if not 0.5 <= probability < 1.0 or degrees < 1:
         raise ValueError(f"no such quantile: probability {probability}, degrees {degrees}")
@@ -84,7 +84,7 @@ def student_t_quantile(probability: float, degrees: int) -> float:
 
 
 def student_t_distribution(value: float, degrees: int) -> float:
-    """The probability that Student's t with `degrees` of freedom is at most `value` >= 0.
+    """Return the probability that Student's t with `degrees` of freedom is at most `value` >= 0.
 
     The finite trigonometric series for whole degrees of freedom (Abramowitz and Stegun 26.7.3 and
     26.7.4): `A(t | v) = P(|T| <= t)`, so that the distribution function is (1 + A) / 2.

@@ -24,43 +24,43 @@ DEFAULT_SYSTEM_PROMPT = (
 
 
 class Parameters(BaseModel):
-    """How a model is asked to sample. A model that does not know a parameter is not sent it."""
+    """Sampling parameters. A call leaves out a parameter that its model does not know."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     max_tokens: Annotated[int, Field(ge=1, le=100_000)] = 600
-    """Output tokens at most; over 500, so that a cut-off response can still be scored."""
+    """The most output tokens; over 500, so that a cut-off response can still be scored."""
 
     temperature: Annotated[float, Field(ge=0, le=2)] = 0.7
     top_p: Annotated[float, Field(gt=0, le=1)] | None = None
 
 
 class Limits(BaseModel):
-    """How hard a model may be driven. Not part of what is measured."""
+    """Limits of the calls to a model. They do not enter the measurement."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     concurrency: Annotated[int, Field(ge=1, le=10_000)] | None = None
-    """Calls in flight at most; None leaves it to the provider's own default."""
+    """The most calls in flight; None: the provider's default."""
 
     requests_per_minute: Annotated[int, Field(ge=1, le=10_000_000)] | None = None
-    """Calls begun in a minute at most; None: no limit is known."""
+    """The most calls begun in a minute; None: unknown."""
 
     tokens_per_minute: Annotated[int, Field(ge=1, le=1_000_000_000)] | None = None
-    """Input and output tokens in a minute at most; None: no limit is known."""
+    """The most tokens in a minute, input and output; None: unknown."""
 
     connect_timeout_seconds: Annotated[float, Field(gt=0, le=3600)] = 10.0
-    """How long connecting may take."""
+    """The deadline of connecting."""
 
     first_byte_timeout_seconds: Annotated[float, Field(gt=0, le=3600)] = 60.0
-    """How long the first byte of a streamed response may take."""
+    """The deadline of the first byte of a streamed response."""
 
     timeout_seconds: Annotated[float, Field(gt=0, le=3600)] = 120.0
     """The deadline of one call."""
 
     run_timeout_seconds: Annotated[float, Field(gt=0, le=24 * 3600)] = 1800.0
-    """The deadline of a run, from its first call on: after it no call is begun, not even another
-    try, and the run has failed."""
+    """The deadline of a run, from its first call on. A run past it begins no further call and
+    fails."""
 
 
 class TutorModel(BaseModel):
@@ -72,19 +72,19 @@ class TutorModel(BaseModel):
     """`provider/name`."""
 
     name: str = ""
-    """How people call it; the id where it is empty."""
+    """The name for people; an empty one shows the id."""
 
     options: dict[str, JsonValue] = Field(default_factory=dict)
-    """What the provider needs to know besides, such as `latency_ms` of a reference tutor."""
+    """Further options of the provider, such as `latency_ms` of a reference tutor."""
 
     base_url: str | None = None
     endpoint: Annotated[
         str | None,
-        # An older version, which does not know the field, reads every plan without it.
+        # An older version reads only plans without this field.
         Field(pattern=r"^[A-Za-z0-9._-]{1,64}$", exclude_if=lambda name: name is None),
     ] = None
-    """Which of the endpoints that the operator has listed for this address, where there are
-    several; never where its key is found."""
+    """The name of one of the endpoints that the operator listed for this address, if there are
+    several. It never says where the key is."""
 
     system_prompt: Annotated[str | None, Field(exclude_if=lambda prompt: prompt is None)] = None
     """The system prompt of this model; None: the plan's."""
@@ -93,7 +93,7 @@ class TutorModel(BaseModel):
     """None: unknown, which is not zero."""
 
     context_tokens: Annotated[int, Field(ge=1, le=1_000_000_000)] | None = None
-    """What the model can read and write in one call; None: unknown."""
+    """The most tokens that the model reads and writes in one call; None: unknown."""
 
     limits: Limits = Limits()
 
@@ -106,18 +106,18 @@ class TutorModel(BaseModel):
         return self.name or self.id
 
     def identity(self) -> dict[str, Any]:
-        """What decides about this model's responses: not its price, limits or display name."""
+        """The fields that decide about responses: without price, limits and display name."""
         prompt = {} if self.system_prompt is None else {"system_prompt": self.system_prompt}
         return {**self.address(), **prompt}
 
     def address(self) -> dict[str, Any]:
-        """Which model is asked, and where and with which options, but not what it is told."""
+        """The model with its endpoint and options, without its system prompt."""
         named = {} if self.endpoint is None else {"endpoint": self.endpoint}
         return {"id": self.id, "options": self.options, "base_url": self.base_url, **named}
 
 
 class Manifest(BaseModel):
-    """The frozen plan: what is asked of which models, how often, and how it is scored."""
+    """The frozen plan: models, scenarios, prompts, repeats and the profile that scores them."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -128,19 +128,18 @@ class Manifest(BaseModel):
     repeats: Annotated[int, Field(ge=1, le=100_000)] = 3
     profile: str = CANONICAL
     deadline_hours: Annotated[float, Field(gt=0, le=24 * 31)] = 24.0
-    """Hours from an experiment's creation within which all of it is to be done. Not part of what is
-    measured."""
+    """Hours from an experiment's creation until its deadline. Does not enter the measurement."""
 
     budget: Dollars | None = None
-    """USD that an experiment may cost at most; None: no cap. Not part of what is measured."""
+    """The most USD that an experiment may cost; None: no cap. Does not enter the measurement."""
 
     name: Annotated[Name | None, Field(exclude_if=lambda name: name is None)] = None
-    """How people call the experiment. Not part of what is measured."""
+    """The experiment's name for people. Does not enter the measurement."""
 
     notes: Annotated[
         str | None, Field(max_length=2_000, exclude_if=lambda notes: notes is None)
     ] = None
-    """Free text for the people who read the results. Not part of what is measured."""
+    """Free text for readers of the results. Does not enter the measurement."""
 
     @model_validator(mode="after")
     def _names_are_unique(self) -> Manifest:
@@ -155,16 +154,16 @@ class Manifest(BaseModel):
 
     @cached_property
     def conditions_id(self) -> str:
-        """The name of what models are asked and scored by: figures with equal conditions compare.
+        """The content name of the conditions; figures under equal conditions compare.
 
-        How often they are asked is not part of it: it decides how sure the figures are.
+        Repeats do not enter it: they change the uncertainty of the figures alone.
         """
         return content_name("cond", self._conditions())
 
     @cached_property
     def manifest_id(self) -> str:
-        """The name of the whole plan, without prices, limits, names, notes, deadline and budget."""
-        # D-025: with prices in it, a corrected price would start an experiment anew.
+        """The plan's content name, without prices, limits, names, notes, deadline and budget."""
+        # D-025: with prices in it, a corrected price would start another experiment.
         models = [model.identity() for model in self.models]
         plan = {**self._conditions(), "repeats": self.repeats, "models": models}
         return content_name("man", plan)
@@ -175,7 +174,7 @@ class Manifest(BaseModel):
         )
 
     def system_prompt_of(self, model: TutorModel) -> str:
-        """The system prompt that `model` is given: its own, or else the plan's."""
+        """Return the model's own system prompt, or else the plan's."""
         return self.system_prompt if model.system_prompt is None else model.system_prompt
 
     @property
@@ -184,7 +183,7 @@ class Manifest(BaseModel):
 
     @property
     def has_prices(self) -> bool:
-        """Whether any of its models has a price."""
+        """Whether a model of the plan has a price."""
         return any(model.price is not None for model in self.models)
 
     @cached_property
@@ -197,47 +196,47 @@ class Manifest(BaseModel):
 
 
 class Experiment(BaseModel):
-    """A manifest being executed, or done."""
+    """One execution of a manifest, pending or done."""
 
     model_config = ConfigDict(frozen=True)
 
     manifest: Manifest
     occasion: str | None = None
-    """What sets this execution apart from others of the same manifest, such as an ISO week."""
+    """The name that tells executions of one manifest apart, such as an ISO week."""
 
     created_at: datetime
     completed_at: datetime | None = None
     state: ExperimentState = ExperimentState.OPEN
     submitted: bool = True
-    """Whether services may carry it out. One that only `run` began is carried out by `run`."""
+    """Whether services may carry it out; `run` alone carries out an experiment it began."""
 
     experiment_id: str = Field(
         default_factory=lambda given: _experiment_id(given["manifest"], given["occasion"])
     )
-    """The name of plan and occasion together. A stored experiment has the one it is stored under:
-    a newer version may name it by fields of its plan that this version does not know."""
+    """The content name of plan and occasion. A stored experiment keeps its stored id: a newer
+    version may derive it from fields that this version does not know."""
 
     @cached_property
     def understood(self) -> bool:
-        """Whether this version knows everything that names the experiment, and so can run it."""
+        """Whether this version knows all fields of the id, and so can run the experiment."""
         return self.experiment_id == _experiment_id(self.manifest, self.occasion)
 
     @property
     def conditions_id(self) -> str:
-        """The name of everything but the models; a name of its own where not all is understood."""
+        """The manifest's conditions; a unique name for an experiment that is not understood."""
         known = self.manifest.conditions_id
         return known if self.understood else content_name("cond", [known, self.experiment_id])
 
     @property
     def deadline_at(self) -> datetime:
-        """When every run is to be done; one that is not is overdue from then on."""
+        """The time from which on pending runs are overdue."""
         return self.created_at + timedelta(hours=self.manifest.deadline_hours)
 
     @cached_property
     def conversation_keys(self) -> Mapping[tuple[str, str], str]:
-        """What each model is asked in each scenario, named by its content, by the ids of both.
+        """The conversation key for each model id and scenario id.
 
-        Equal keys: the same model is asked the same, on the same occasion, in any experiment.
+        Equal keys mean the same question to the same model on the same occasion, in any experiment.
         """
         manifest = self.manifest
         models = {model.id: content_name("m", model.address(), 32) for model in manifest.models}
@@ -253,7 +252,7 @@ class Experiment(BaseModel):
         }
 
     def _setting_of(self, model: TutorModel) -> str:
-        """The name of what decides about an answer besides the model and the student."""
+        """The content name of all that decides an answer besides model and student."""
         manifest = self.manifest
         setting = {
             "system_prompt": manifest.system_prompt_of(model),
@@ -263,7 +262,7 @@ class Experiment(BaseModel):
         return content_name("asked", setting, 32)
 
     def runs(self) -> Iterator[Run]:
-        """Every run of the plan, models taking turns so that none waits for another."""
+        """Yield every run of the plan. Models take turns, so that no model waits for another."""
         manifest, experiment = self.manifest, self.experiment_id
         for repeat in range(1, manifest.repeats + 1):
             for scenario in manifest.scenarios:

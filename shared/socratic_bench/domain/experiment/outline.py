@@ -1,4 +1,4 @@
-"""An experiment in short: what lists of experiments show, without the plan itself."""
+"""The outline of an experiment, for lists of experiments."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from socratic_bench.domain.experiment.state import ExperimentState
 
 @dataclass(frozen=True, slots=True)
 class ExperimentOutline:
-    """What is known of an experiment where its scenarios, prompts and options do not matter.
+    """An experiment without its scenarios, prompts and options.
 
-    It takes a hundredth of the memory.
+    It takes a hundredth of the experiment's memory.
     """
 
     experiment_id: str
     manifest_id: str
     conditions_id: str
-    """Experiments with the same one asked the same things in the same way."""
+    """The name of the conditions: figures of experiments with the same one compare."""
 
     profile: str
     occasion: str | None
     name: str | None
-    """How people call it."""
+    """The experiment's name for people."""
 
     notes: str | None
     model_ids: tuple[str, ...]
@@ -34,7 +34,7 @@ class ExperimentOutline:
     state: ExperimentState
     planned_runs: int
     has_prices: bool
-    """Whether any of its models has a price."""
+    """Whether a model of the plan has a price."""
 
     @classmethod
     def of(cls, experiment: Experiment) -> ExperimentOutline:

@@ -1,4 +1,4 @@
-"""Whether calls of an experiment may begin: what a person decided, apart from being complete."""
+"""The state of an experiment: a person's decision, which lets its calls begin or not."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from typing import Final
 
 
 class ExperimentState(StrEnum):
-    """What somebody decided about an experiment."""
+    """A person's decision about an experiment."""
 
     OPEN = "open"
     PAUSED = "paused"
     RESUMED = "resumed"
-    """Open, and the reconciler has not yet requested its runs again."""
+    """Open; the reconciler has not yet requested its runs again."""
 
     CANCELLED = "cancelled"
     DELETED = "deleted"
-    """A tombstone: its facts are gone or going, and whatever comes late changes nothing."""
+    """A tombstone: the store deletes its facts, and late facts change nothing."""
 
     @classmethod
     def _missing_(cls, value: object) -> ExperimentState:
-        """In a state that only a newer version knows, no call begins here."""
+        """Treat a state of a newer version as paused: no call begins."""
         return cls.PAUSED
 
     @property
@@ -39,16 +39,17 @@ LEFT_FOR: Final[Mapping[ExperimentState, frozenset[ExperimentState]]] = {
     ExperimentState.CANCELLED: MAY_CALL | {ExperimentState.PAUSED},
     ExperimentState.DELETED: MAY_CALL | {ExperimentState.PAUSED, ExperimentState.CANCELLED},
 }
-"""From which states each one may be reached."""
+"""The states that each state may be reached from."""
 
 
 def stopped_sentence(experiment_id: str, state: ExperimentState) -> str:
-    """Why an experiment is not carried out, and what to do about it."""
+    """Say why a stopped experiment is not carried out, and the remedy."""
     if state is ExperimentState.DELETED:
         return (
-            f"experiment {experiment_id} was deleted: give CONFIG another `occasion` to run it anew"
+            f"experiment {experiment_id} was deleted: "
+            "give CONFIG another `occasion` to run it again"
         )
     return (
-        f"experiment {experiment_id} is {state}: `socratic-bench resume {experiment_id}` takes it "
-        "up again"
+        f"experiment {experiment_id} is {state}: `socratic-bench resume {experiment_id}` "
+        "continues it"
     )

@@ -1,4 +1,4 @@
-"""Why `socratic-v1` gives a response its scores."""
+"""The evidence of `socratic-v1`."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from socratic_bench.scoring.socratic_v1.vectors import (
 
 
 def evidence_of(exchange: Exchange, opening: MarkerSet, closing: MarkerSet) -> Evidence:
-    """The evidence for one response: `opening` are the exploratory markers, `closing` the
+    """Return the evidence for one response: `opening` are the exploratory markers, `closing` the
     directive ones.
     """
     text, low = exchange.text, lowered(exchange.text)

@@ -1,8 +1,8 @@
-"""Finding marker words and phrases in a text, whole and case-insensitively.
+"""Search for marker words and phrases in a text, whole and case-insensitively.
 
-A marker counts where neither neighbour is a letter, a digit or an underscore, and the words of a
-phrase may be apart by any white space. Case-insensitive means: equal after lowering each character
-by itself, so that a position in the lowered text is the same position in the original.
+A marker counts where neither neighbour is a letter, a digit or an underscore; any white space may
+separate the words of a phrase. Case-insensitive means: equal after lowering each character by
+itself, so that a position in the lowered text is the same position in the original.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from dataclasses import dataclass, field
 
 
 def lowered(text: str) -> str:
-    """`text` in lower case, character for character: the result has the same length.
+    """Return `text` in lower case, character for character: the result has the same length.
 
-    `str.lower` makes two characters out of one for a single letter, the Turkish İ; it is taken
-    for a plain i here, as regular expressions take it.
+    `str.lower` makes two characters of the Turkish İ alone; here it becomes a plain i, as in
+    regular expressions.
     """
     low = text.lower()
     return low if len(low) == len(text) else text.replace("\u0130", "i").lower()
@@ -23,7 +23,7 @@ def lowered(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Marker:
-    """One marker word or phrase, and the word in it that is looked for first."""
+    """One marker word or phrase, and its anchor: the word that the search looks for first."""
 
     phrase: str
     words: tuple[str, ...] = field(init=False)
@@ -39,7 +39,7 @@ class Marker:
 
 
 class MarkerSet:
-    """Markers of one kind, ready to be counted in a text or located in it."""
+    """Markers of one kind, ready for counting and locating in a text."""
 
     __slots__ = ("_markers", "_phrases", "_single_words")
 
@@ -53,7 +53,7 @@ class MarkerSet:
         return tuple(marker.phrase for marker in self._markers)
 
     def count(self, low: str) -> int:
-        """How often any of the markers stands in `low`, a text already lowered."""
+        """Return how often the markers occur in `low`, a lowered text."""
         total = 0
         for word in self._single_words:
             if word in low:
@@ -64,7 +64,7 @@ class MarkerSet:
         return total
 
     def locate(self, low: str) -> list[tuple[int, int, str]]:
-        """Where the markers stand in `low`: (start, end, phrase), in the order of the text."""
+        """Return the places of the markers in `low` as (start, end, phrase), in text order."""
         found = [
             (start, end, marker.phrase)
             for marker in self._markers
@@ -102,7 +102,7 @@ def _occurrences(low: str, marker: Marker) -> Iterator[tuple[int, int]]:
 def _extend(
     low: str, start: int, end: int, before: tuple[str, ...], after: tuple[str, ...]
 ) -> tuple[int, int] | None:
-    """The span of the whole phrase around its anchor, or None where it does not stand there."""
+    """Return the span of the whole phrase around its anchor, or None if it does not match."""
     for word in reversed(before):
         gap = start
         while gap > 0 and low[gap - 1].isspace():

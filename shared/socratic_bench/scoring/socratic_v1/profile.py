@@ -32,7 +32,7 @@ class SocraticV1:
         self._directive = MarkerSet(DIRECTIVE_MARKERS)
 
     def may_score(self, status: Status, visible_tokens: float | None) -> bool:
-        """Finished responses, and cut-off ones that had reached the verbosity limit already."""
+        """Score finished responses, and cut-off ones that had reached the verbosity limit."""
         if status is Status.OK:
             return True
         return (

@@ -1,4 +1,4 @@
-"""What `socratic-v1` says about itself: its vectors, its words for scores, its legend."""
+"""The texts of `socratic-v1`: its vectors, its words for scores, its legend."""
 
 from __future__ import annotations
 

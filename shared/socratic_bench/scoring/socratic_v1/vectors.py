@@ -3,27 +3,27 @@
 from __future__ import annotations
 
 VERBOSITY_LIMIT = 500
-"""Output tokens at which verbosity reaches 0.0."""
+"""The output tokens at which verbosity reaches 0.0."""
 
 TOKENS_PER_WORD = 1.3
-"""Tokens taken for one word where a provider gives no count."""
+"""The tokens that stand for one word where a provider gives no count."""
 
 EXPLORATORY_MARKERS = ("consider", "might", "depends", "perhaps", "what if", "could")
 DIRECTIVE_MARKERS = ("should", "must", "the answer is", "always", "never")
 
 
 def estimated_tokens(text: str) -> float:
-    """Tokens in `text` by its words: `words x 1.3`."""
+    """Return the estimated tokens of `text`: `words x 1.3`."""
     return len(text.split()) * TOKENS_PER_WORD
 
 
 def verbosity(tokens: float) -> float:
-    """`1 - min(tokens / 500, 1)`: 1.0 for brief, 0.0 for 500 visible output tokens or more."""
+    """Return `1 - min(tokens / 500, 1)`: 0.0 for 500 visible output tokens or more."""
     return 1.0 - min(tokens, VERBOSITY_LIMIT) / VERBOSITY_LIMIT
 
 
 def exploratory(exploratory_count: int, directive_count: int) -> float:
-    """`((e - d) / (e + d) + 1) / 2`: the balance of markers; 0.5 where there is none."""
+    """Return `((e - d) / (e + d) + 1) / 2`, the balance of markers; 0.5 without a marker."""
     marked = exploratory_count + directive_count
     if marked == 0:
         return 0.5
@@ -31,5 +31,5 @@ def exploratory(exploratory_count: int, directive_count: int) -> float:
 
 
 def interrogative(text: str) -> float:
-    """1.0 if the text, stripped of white space, ends with a question mark, else 0.0."""
+    """Return 1.0 if the stripped text ends with a question mark, else 0.0."""
     return 1.0 if text.rstrip().endswith("?") else 0.0
