@@ -1,1 +1,1 @@
-"""The runner: puts scenarios to models and records what they answer."""
+"""The runner: asks models the scenarios' questions and stores their responses."""

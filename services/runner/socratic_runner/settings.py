@@ -8,7 +8,7 @@ from socratic_bench.service_settings import ServiceSettings, WorkerProcessSettin
 
 
 class RunnerSettings(ServiceSettings):
-    """How the runner carries out runs."""
+    """Settings of the runner's work."""
 
     runner_in_flight: int = Field(default=5_000, ge=1, le=100_000)
     """The most runs in hand at a time."""
@@ -20,34 +20,33 @@ class RunnerSettings(ServiceSettings):
     """The most calls for one turn before its run fails."""
 
     runner_patient_attempts: int = Field(default=12, ge=1, le=1000)
-    """The same for calls that failed since the provider was busy or could not be reached: they
-    have a count of their own."""
+    """The same for calls that failed at a busy or unreachable provider; they are counted apart."""
 
     runner_first_delay: float = Field(default=0.5, gt=0, le=60)
-    """Seconds: the bound of the first delay between calls, doubled with every further one."""
+    """Seconds: the bound of the first delay between calls; it doubles with every further one."""
 
     runner_longest_delay: float = Field(default=30.0, gt=0, le=3600)
-    """Seconds: the ceiling of that bound. What a provider asks for is waited for all the same."""
+    """Seconds: the ceiling of that bound. A provider's own wait may be longer."""
 
     runner_lease_margin: float = Field(default=30.0, gt=0, le=3600)
-    """Seconds that a lease lasts longer than the deadline of its call, for what comes before the
-    call and after it. Nobody waits for that time where a runner has died."""
+    """Seconds that a lease lasts longer than the deadline of its call, for the work before the
+    call and after it. A dead runner's leases end sooner."""
 
     endpoints: SecretStr | None = None
-    """The addresses that may be called, each with the key that it may be sent, as JSON or as the
-    path of a file that holds it; a secret, since there may be keys in it."""
+    """The permitted addresses, each with its key, as JSON or as the path of a file that holds
+    it; a secret, since it may hold keys."""
 
     runner_busy_delay: float = Field(default=10.0, gt=0, le=3600)
-    """Seconds until a run that another runner has is looked at again."""
+    """Seconds until the runner looks again at a run that another runner holds."""
 
 
 class RunnerProcessSettings(RunnerSettings, WorkerProcessSettings):
-    """What the runner needs besides where it is a process of its own."""
+    """Settings of the runner as a process of its own."""
 
     store_url: SecretStr = Field(min_length=1)
-    """The address of the store; a secret, since there may be a password in it."""
+    """The address of the store; a secret, since it may hold a password."""
 
     health_port: int = Field(default=9101, ge=0, le=65535)
 
     runner_folder: DirectoryPath | None = None
-    """Where files that models' ids name are: what `replay/FILE` replays."""
+    """The folder of the files that models' ids name, such as FILE of `replay/FILE`."""

@@ -277,7 +277,7 @@ async def test_what_is_wrong_is_told_in_true_words(open_model: OpenModel, monkey
     monkeypatch.setattr(connection, "_TAIL_SECONDS", 0.1)
     failure = await fails(open_model, saying(KEPT_OPEN + chunk("Why") + DONE, then_close=False))
     assert failure.kind == FailureKind.CUT_STREAM
-    assert "without saying that it was finished" in str(failure)
+    assert "without a stop reason" in str(failure)
 
     page = response("200 OK", b"<html>Log in first</html>", "Content-Type: text/html")
     for stream in (True, False):

@@ -1,4 +1,4 @@
-"""Tells whether a call that exceeds its experiment's budget now may fit later."""
+"""Finds out whether a call that exceeds its experiment's budget now may fit later."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class _Experiment:
 
 
 class Budgets:
-    """Tells calls that may get money later from calls that will not."""
+    """Separates calls that may get money later from calls that cannot."""
 
     def __init__(self, leases: Leases) -> None:
         self._leases = leases
@@ -35,7 +35,7 @@ class Budgets:
         self._uses = LastUses[str]()
 
     async def room_may_come(self, experiment_id: str, reserve: int) -> bool:
-        """Tell whether a call that may cost `reserve` nanodollars may fit into the budget later.
+        """Return whether a call that may cost `reserve` nanodollars may fit into the budget later.
 
         Calls in flight return money if they cost less than they reserved. Without calls in flight
         no money returns: the budget is then marked as exhausted.

@@ -89,7 +89,7 @@ class Conversation:
 
     @property
     def open(self) -> bool:
-        """Whether it has another turn to take."""
+        """True while it has another turn to take."""
         over = bool(self.responses) and self.responses[-1].last_turn
         return not over and self.ended_by is None
 

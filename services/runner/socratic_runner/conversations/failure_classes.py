@@ -7,7 +7,7 @@ from typing import Final
 from socratic_bench.errors import FailureKind
 
 BUSY: Final = frozenset({FailureKind.RATE_LIMITED, FailureKind.OVERLOADED, FailureKind.UNREACHABLE})
-"""The provider is busy, through no fault of this call. The runner retries with patience."""
+"""The provider is busy, independently of this call. The runner retries with patience."""
 
 PASSING: Final = BUSY | {
     FailureKind.TIMEOUT,

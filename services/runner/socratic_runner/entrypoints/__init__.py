@@ -1,1 +1,1 @@
-"""How the runner is started."""
+"""Entry points of the runner."""

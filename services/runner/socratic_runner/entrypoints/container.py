@@ -30,7 +30,7 @@ from socratic_runner.settings import RunnerProcessSettings
 
 
 def main() -> int:
-    """Run the runner until it is told to stop; returns the exit code."""
+    """Run the runner until a signal stops it; returns the exit code."""
     return run_process("socratic_runner", RunnerProcessSettings, _serve)
 
 

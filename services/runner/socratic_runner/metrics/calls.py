@@ -1,4 +1,4 @@
-"""What calls to models came to, as Prometheus reads it."""
+"""Metrics of model calls: outcomes, tokens, cost and time."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _SECONDS: Final = (0.1, 0.25, 0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300, 600)
 
 
 class CallMetrics:
-    """Counts calls to models, and what they took."""
+    """Counts model calls, with their tokens, cost and time."""
 
     def __init__(self, metrics: Metrics, model_names: ModelNames) -> None:
         registry = metrics.registry
@@ -46,7 +46,7 @@ class CallMetrics:
             buckets=_SECONDS,
             registry=registry,
         )
-        # To find a series by its labels takes longer than to add to it.
+        # Finding a series by its labels takes longer than adding to it.
         self._calls, self._tokens = cache(calls.labels), cache(tokens.labels)
         self._usd, self._seconds = cache(usd.labels), cache(seconds.labels)
         self._troubles = Gauge(
@@ -59,7 +59,7 @@ class CallMetrics:
     def replied(
         self, model_id: str, seconds: float, usage: Usage, cost_nanodollars: int | None
     ) -> None:
-        """A call ended with a reply."""
+        """Count a call that ended with a reply."""
         model = self._ended(model_id, "ok", seconds)
         for direction, tokens in (("input", usage.input_tokens), ("output", usage.output_tokens)):
             if tokens is not None:
@@ -68,19 +68,19 @@ class CallMetrics:
             self._usd(model).inc(cost_nanodollars / NANODOLLARS_PER_DOLLAR)
 
     def failed(self, model_id: str, seconds: float, kind: str) -> None:
-        """A call ended without a reply; `kind` is the class of its failure."""
+        """Count a call that ended without a reply; `kind` is the class of its failure."""
         self._ended(model_id, kind, seconds)
 
     def troubled(self, model_id: str, kind: str) -> None:
-        """A model of an experiment fails, with `kind` the class of its latest failure."""
+        """Count a failing model of an experiment; `kind` is the class of its latest failure."""
         self._troubles.labels(self._name(model_id), kind).inc()
 
     def untroubled(self, model_id: str, kind: str) -> None:
-        """What was said by `troubled` holds no longer."""
+        """Stop counting a model that `troubled` reported."""
         self._troubles.labels(self._name(model_id), kind).dec()
 
     def _ended(self, model_id: str, outcome: str, seconds: float) -> str:
-        """Count a call; returns the name that its model has here."""
+        """Count a call; returns the model's name in metrics."""
         model = self._name(model_id)
         self._calls(model, outcome).inc()
         self._seconds(model).observe(seconds)

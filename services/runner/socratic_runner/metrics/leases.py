@@ -10,7 +10,7 @@ from socratic_bench.ports.stores.leases import LeaseAnswer
 
 
 def add_lease_metrics(metrics: Metrics, answers: Mapping[LeaseAnswer, int]) -> None:
-    """Add the answers as they were counted, those that never came too."""
+    """Register the counts of the answers; answers that never came count 0."""
 
     def read() -> Iterator[tuple[Sequence[str], float]]:
         for answer in LeaseAnswer:

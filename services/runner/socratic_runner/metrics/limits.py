@@ -1,4 +1,4 @@
-"""How hard each model is driven at the moment, read from the limiters when Prometheus asks."""
+"""The load on each model at the moment, read from the limiters when Prometheus asks."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from socratic_runner.metrics.model_names import ModelNames
 def add_limit_metrics(
     metrics: Metrics, limiters: ConcurrencyLimiters, model_names: ModelNames
 ) -> None:
-    """Add the limit in force, the calls in flight and the pause of each model."""
+    """Register the limit in force, the calls in flight and the pause of each model."""
 
     def of_each_model(figure: Callable[[Sequence[ConcurrencyLimiter]], float]) -> Read:
         def read() -> Iterator[tuple[Sequence[str], float]]:
@@ -51,7 +51,7 @@ def add_limit_metrics(
 def _by_model(
     limiters: ConcurrencyLimiters, model_names: ModelNames
 ) -> dict[str, list[ConcurrencyLimiter]]:
-    """A model has a limiter for each account that it is called with."""
+    """Group the limiters by model: a model has one for each account."""
     by_model: defaultdict[str, list[ConcurrencyLimiter]] = defaultdict(list)
     for model_id, limiter in limiters.with_model_ids():
         by_model[model_names.name(model_id)].append(limiter)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 MODELS: Final = 200
-"""Models that have series of their own. A model's id is any text: more models could take any amount
-of memory, here and in Prometheus."""
+"""The number of models with series of their own. A model's id is any text: without a bound, the
+series could take any amount of memory in the runner and in Prometheus."""
 
 OTHER: Final = "other"
 """The name that all further models share."""
@@ -19,7 +19,7 @@ class ModelNames:
         self._named: set[str] = set()
 
     def name(self, model_id: str) -> str:
-        """The model's own id for the first MODELS models, OTHER for those after them."""
+        """Return the model's own id for the first MODELS models, OTHER for later ones."""
         # D-097: a submitter names models, so the number of series needs a bound.
         if model_id not in self._named and len(self._named) >= MODELS:
             return OTHER

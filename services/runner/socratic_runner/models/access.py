@@ -1,4 +1,4 @@
-"""What a client of a model may use."""
+"""The resources that a model client may use."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from socratic_bench.providers.spec import Destination
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """What a client of a model may use: the folder of its files, its address, its key."""
+    """The folder, the address and the key that a model client may use."""
 
     base_folder: Path | None
     where: Destination | None
-    """None: it uses no network, or the address that its provider's library knows."""
+    """None: the client uses no network, or its provider's library knows the address."""
 
     key: KeySource | None
-    """None: its calls carry none."""
+    """None: the client sends no key."""

@@ -1,4 +1,4 @@
-"""A conversation in the form that most models are asked in: messages of a role and a text each."""
+"""A conversation as chat messages: a role and a text each."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from socratic_bench.scoring.exchange import EarlierTurn
 
 
 def chat(question: Question, examples: Iterable[EarlierTurn] = ()) -> list[dict[str, str]]:
-    """What was said before, `examples` first, and what the student says now."""
+    """Return the earlier turns, `examples` first, and the student's new message."""
     messages = []
     for turn in (*examples, *question.earlier_turns):
         messages.append({"role": "user", "content": turn.student})
@@ -19,5 +19,5 @@ def chat(question: Question, examples: Iterable[EarlierTurn] = ()) -> list[dict[
 
 
 def system_message(question: Question) -> dict[str, str]:
-    """What the tutor is told before the student speaks, as the first of the messages."""
+    """Return the system prompt as the first message."""
     return {"role": "system", "content": question.system_prompt}

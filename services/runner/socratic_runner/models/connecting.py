@@ -1,7 +1,7 @@
-"""Sockets for addresses that may be called.
+"""Opens sockets to permitted addresses only.
 
-An address is looked at right before it is connected to, and it is this one that is connected to: a
-name that leads elsewhere the next time it is asked for gains nothing.
+The check runs right before the connect, on the same address: a name that resolves differently
+the next time gains nothing.
 """
 
 from __future__ import annotations
@@ -13,25 +13,25 @@ from socratic_bench.providers.endpoints.refused_addresses import REFUSED, is_ref
 
 
 class RefusedAddress(OSError):
-    """A name leads to an address that is never called."""
+    """A name leads to a forbidden address."""
 
 
 def refuse(address: str) -> None:
-    """Raise RefusedAddress for an address that is never called."""
+    """Raise RefusedAddress for a forbidden address."""
     if is_refused(address):
-        # In the same words for all addresses of a name, so that connecting fails with just this.
+        # One message for all addresses of a name: aiohttp then reports it alone.
         raise RefusedAddress(f"its name leads to {REFUSED}, which is never called")
 
 
-# D-075: judged here and not by name, since a name may change its address in between.
+# D-075: checked here and not by name, since a name may change its address in between.
 def new_socket(address: tuple[Any, ...]) -> socket.socket:
-    """A socket for an address as getaddrinfo gives it. Raises RefusedAddress."""
+    """Open a socket for an address from getaddrinfo. Raises RefusedAddress."""
     refuse(address[4][0])
     return socket.socket(address[0], address[1], address[2])
 
 
 def refused_address(error: BaseException) -> RefusedAddress | None:
-    """The RefusedAddress that an error of a library came of, if it did."""
+    """Return the RefusedAddress behind an error of a library, if any."""
     cause: BaseException | None = error
     for _ in range(10):
         if cause is None or isinstance(cause, RefusedAddress):

@@ -1,7 +1,7 @@
-"""The reference tutors: five archetypes of tutoring, deterministic, each labelled as no model.
+"""The reference tutors: five deterministic archetypes of tutoring, each labelled as not a model.
 
-They need no key and no network, cost nothing and answer at once, so that a benchmark can be tried,
-tested and measured with them. What they say is a function of scenario, repeat and turn alone.
+They need no key and no network, cost nothing and answer at once, so they serve trials, tests and
+measurements of the benchmark. Scenario, repeat and turn alone determine their answers.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ from socratic_runner.models.archetypes.moment import Moment
 
 MODEL_VERSION: Final = "reference-1"
 VARIANTS: Final = 32
-"""How many different repeats of a turn there are: repeat 33 says what repeat 1 said."""
+"""The number of different repeats of a turn: repeat 33 equals repeat 1."""
 
 _KEPT_ANSWERS = 2048
 
 
 class Archetype(Protocol):
-    """What the client needs of one: a reply, or ModelCallFailed."""
+    """The client's view of an archetype: it returns a reply, or raises ModelCallFailed."""
 
     def reply(self, question: Question) -> Reply: ...
 
 
 class WritingTutor:
-    """An archetype that answers everything with a text of its own; no model."""
+    """An archetype that always answers with a text of its own; not a model."""
 
     def __init__(self, name: str, write: Callable[[Moment], str], latency_ms: int) -> None:
         self._name = name
@@ -71,7 +71,7 @@ class WritingTutor:
 
 
 class ReferenceClient:
-    """Asks an archetype, after the latency it pretends to have."""
+    """Asks an archetype, after its simulated latency."""
 
     concurrency: int | None = None
 
@@ -86,7 +86,7 @@ class ReferenceClient:
         return self._archetype.reply(question)
 
     async def close(self) -> None:
-        """There is nothing to free."""
+        """Do nothing."""
 
 
 ARCHETYPES: Final[dict[str, Callable[[int], Archetype]]] = {
@@ -99,11 +99,11 @@ ARCHETYPES: Final[dict[str, Callable[[int], Archetype]]] = {
 
 
 def check_access(model: TutorModel, access: Access) -> None:
-    """Nothing is needed."""
+    """Do nothing: a reference tutor has no requirements."""
 
 
 def open_client(model: TutorModel, access: Access) -> ModelClient:
-    """A client for a reference tutor."""
+    """Return a client for a reference tutor."""
     latency_ms = read_options(model, ReferenceOptions).latency_ms
     archetype = ARCHETYPES[known_name(model, tuple(ARCHETYPES))]
     return ReferenceClient(archetype(latency_ms), latency_ms)

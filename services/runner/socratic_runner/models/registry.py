@@ -1,4 +1,4 @@
-"""Opening a client for a model, by the module that speaks to its provider.
+"""Opens a client for a model, by the module of its provider.
 
 A distribution offers such a module for a provider of its own under the entry point group
 `socratic_runner.clients`, by the name of the provider.
@@ -32,24 +32,24 @@ _BUILT_IN: Final = {
     "replay": "socratic_runner.models.replay",
     **dict.fromkeys(PRESETS, _OPENAI_COMPATIBLE),
 }
-"""The module that speaks to the models of a provider. Imported when a model of it is used."""
+"""The module for each provider; imported at the first use of a model."""
 
 _NOTHING_LISTED: Final = Endpoints()
 
 
 @runtime_checkable
 class ClientModule(Protocol):
-    """The functions of such a module, for models that were checked."""
+    """The functions of a client module, for checked models."""
 
     def check_access(self, model: TutorModel, access: Access) -> None:
-        """Raise MissingExtra or MissingCredential if this process could not speak to `model`.
+        """Raise MissingExtra or MissingCredential if this process cannot call `model`.
 
-        Without using the network: whether a key is right is not known before the first call.
+        It uses no network: only the first call shows whether a key is right.
         """
         ...
 
     def open_client(self, model: TutorModel, access: Access) -> ModelClient:
-        """A client for `model`. Raises InvalidInput where `check_access` does."""
+        """Return a client for `model`. Raises InvalidInput where `check_access` does."""
         ...
 
 
@@ -60,10 +60,10 @@ def check_access(
     endpoints: Endpoints = _NOTHING_LISTED,
     key_variable: str | None = None,
 ) -> None:
-    """Whether this process has what it takes to speak to `model`, and may.
+    """Check that this process can call `model`, and may.
 
-    `key_variable` is the environment variable that a person named for its key. Raises what
-    `check_model` raises, UnlistedEndpoint, MissingExtra and MissingCredential.
+    `key_variable` is the environment variable that the configuration names for the key. Raises as
+    `check_model`, and UnlistedEndpoint, MissingExtra and MissingCredential.
     """
     access = _access(model, base_folder, endpoints, key_variable)
     _client(model).check_access(model, access)
@@ -76,10 +76,10 @@ def open_client(
     endpoints: Endpoints = _NOTHING_LISTED,
     key_variable: str | None = None,
 ) -> ModelClient:
-    """A client for `model`.
+    """Return a client for `model`.
 
-    Paths in a model's id are taken from `base_folder`, the folder of the configuration. Raises
-    what `check_access` raises.
+    Paths in a model's id are relative to `base_folder`, the folder of the configuration. Raises as
+    `check_access`.
     """
     access = _access(model, base_folder, endpoints, key_variable)
     return _client(model).open_client(model, access)

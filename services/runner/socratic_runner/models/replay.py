@@ -1,9 +1,9 @@
-"""Replaying recorded responses: `replay/FILE`, a file with one response per line, as JSON.
+"""Replays recorded responses: `replay/FILE`, a file with one response per line, as JSON.
 
-A line is `{"scenario_id": …, "text": …}`, or `"response"` for `"text"`, and may say more: `repeat`,
-`turn`, `status`, `output_tokens`, `reasoning_tokens`, `input_tokens`, `latency_ms`, `stop_reason`,
-`model_version`, `model_id`. Of the lines without a `repeat`, the n-th for a scenario and turn is
-repeat n. The replies are kept in memory.
+A line is `{"scenario_id": …, "text": …}`, or `"response"` for `"text"`. It may add `repeat`,
+`turn`, `status`, `output_tokens`, `reasoning_tokens`, `input_tokens`, `latency_ms`,
+`stop_reason`, `model_version`, `model_id`. Of the lines without a `repeat`, the n-th for a
+scenario and turn is repeat n. The replies stay in memory.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from socratic_runner.models.access import Access
 log = structlog.get_logger(__name__)
 
 MISTAKES_KEPT: Final = 100
-"""Lines that are wrong, of one recording, of which somebody is told."""
+"""The most wrong lines of one recording that are reported."""
 
 Place: TypeAlias = tuple[str, int, int]
 """Scenario, repeat, turn."""
@@ -43,7 +43,7 @@ Count = Annotated[int, Field(ge=0, le=MOST_TOKENS)]
 
 
 class RecordedLine(BaseModel):
-    """One line of a recording. What is not known here is left out of account."""
+    """One line of a recording. Unknown fields are ignored."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
@@ -68,7 +68,7 @@ class RecordedLine(BaseModel):
         return line
 
     def reply(self) -> Reply:
-        # An empty response is found by whoever records it, here as everywhere.
+        # The runner marks an empty response when it records it, as with every client.
         return Reply(
             text=self.text,
             status=Status.OK if self.status is Status.EMPTY else self.status,
@@ -84,7 +84,7 @@ class RecordedLine(BaseModel):
 
 
 class Recording:
-    """The replies of one file, and what was wrong with it. Reads it, blocking."""
+    """The replies of one file, and its mistakes. Reads the file, blocking."""
 
     def __init__(self, name: str, file: BufferedReader, model_id: str | None) -> None:
         self.replies: dict[Place, Reply] = {}
@@ -95,7 +95,7 @@ class Recording:
         self._model_id = model_id
         self._lines_without_repeat: Counter[tuple[str, int]] = Counter()
         digest = hashlib.sha256()
-        # A file that grows meanwhile is read no further than it may be large.
+        # The size limit holds for a file that grows meanwhile, too.
         left = LARGEST_RECORDING
         for number in count(1):
             line = file.readline(left)
@@ -137,7 +137,7 @@ class Recording:
 
 
 class ReplayClient:
-    """Answers from a recording, which is read when it is first asked."""
+    """Answers from a recording, which it reads at its first call."""
 
     concurrency: int | None = None
 
@@ -153,16 +153,16 @@ class ReplayClient:
 
     @property
     def mistakes(self) -> tuple[Mistake, ...]:
-        """The lines that were skipped, and why; none before the first question."""
+        """The skipped lines, and why; empty before the first call."""
         return tuple(self._recording.mistakes) if self._recording else ()
 
     @property
     def answers_at_once(self) -> bool:
-        """Once the recording is read."""
+        """True once the recording is read."""
         return self._recording is not None
 
     async def ask(self, question: Question) -> Reply:
-        """The recorded reply, with its recorded latency, at once."""
+        """Return the recorded reply with its recorded latency, at once."""
         recording = await self._read()
         run = question.run
         reply = recording.replies.get((run.scenario_id, run.repeat, question.turn))
@@ -179,7 +179,7 @@ class ReplayClient:
         return reply
 
     async def close(self) -> None:
-        """Forget the replies, once they are read."""
+        """Forget the replies."""
         if self._reading is not None:
             await asyncio.wait((self._reading,))
         if self._recording is not None:
@@ -191,7 +191,7 @@ class ReplayClient:
 
     async def _read(self) -> Recording:
         if self._recording is None:
-            # One reading for all who ask: it goes on when one of them is cancelled.
+            # All callers share one reading; it survives the cancellation of a caller.
             if self._reading is None:
                 self._reading = asyncio.create_task(asyncio.to_thread(self._recorded))
             try:
@@ -208,11 +208,11 @@ class ReplayClient:
 
 
 def check_access(model: TutorModel, access: Access) -> None:
-    """Nothing is needed."""
+    """Do nothing: a recording has no requirements."""
 
 
 def open_client(model: TutorModel, access: Access) -> ModelClient:
-    """A client for a recording."""
+    """Return a client for a recording."""
     options = read_options(model, ReplayOptions)
     name = model.id.partition("/")[2]
     return ReplayClient(partial(open_recording, model, access.base_folder), name, options)

@@ -1,7 +1,7 @@
-"""What a stop reason says of a reply, in the words of every provider and gateway.
+"""Maps stop reasons of providers and gateways to statuses.
 
-Only a word that is known to end a finished answer makes one. A word that nobody knows is kept with
-the reply, which stays unscored: it was paid for, and may turn out to be finished.
+Only a known word marks a finished answer. An unknown word is kept with its reply, which stays
+unscored: the reply was paid for, and may turn out to be finished.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from socratic_bench.scoring.statuses import UNFINISHED, Status
 
 
 class Ended(NamedTuple):
-    """How a reply ended."""
+    """The end of a reply."""
 
     status: Status
     error_kind: str | None = None
@@ -27,7 +27,7 @@ _NOT_PLAIN: Final = re.compile(r"[^a-z0-9]")
 
 
 def _plain(reason: str) -> str:
-    """A word as it is compared: gateways change case and signs, and say more after a colon."""
+    """Normalise a stop reason: gateways change case and signs, and append words after a colon."""
     return _NOT_PLAIN.sub("", reason.partition(":")[0].lower())
 
 
@@ -112,13 +112,13 @@ _MEANINGS: Final = _table(
         ),
     ),
 )
-"""Not among them are `tool_calls`, `pause_turn` and the like: whoever waits for something has not
-finished, and asks for the same again."""
+"""`tool_calls`, `pause_turn` and the like are missing on purpose: such a model waits for an
+answer, and would ask for the same again."""
 
 
 # D-081: an unknown reason makes a stored, unscored reply, never a retry.
 def how_it_ended(reason: str) -> Ended | FailureKind:
-    """How a reply with this stop reason ended, or why it is none and another try may help."""
+    """Return the end of a reply with this stop reason, or the class of a passing failure."""
     meaning = _MEANINGS.get(_plain(reason))
     if meaning is None:
         return Ended(Status.ERROR, UNFINISHED)

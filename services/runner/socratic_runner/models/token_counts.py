@@ -1,4 +1,4 @@
-"""What providers say of tokens, which spoils no reply whatever it is."""
+"""Reads providers' token counts; a wrong count spoils no reply."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import Any, Final
 from socratic_bench.scoring.score import MOST_TOKENS
 
 _MOST: Final = MOST_TOKENS // 4
-"""Of one count: so that the sum of those that belong together is none too large either."""
+"""The most tokens of one count: a sum of counts then stays in range too."""
 
 
 def count_in(value: Any) -> int | None:
-    """A number of tokens; None where `value` cannot be one."""
+    """Return a number of tokens; None for an impossible value."""
     return value if type(value) is int and 0 <= value <= _MOST else None

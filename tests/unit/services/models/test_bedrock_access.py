@@ -92,7 +92,7 @@ def test_without_a_region_it_is_said_how_to_name_one():
 
 @pytest.mark.parametrize("region", ["us east", "evil.example/?", "us-east-1\n", "USA", "-", "us"])
 def test_a_region_that_could_lead_elsewhere_is_refused(region, monkeypatch):
-    with pytest.raises(InvalidInput, match="is no AWS region"):
+    with pytest.raises(InvalidInput, match="is not an AWS region"):
         region_of(TutorModel(id=NAME), region)
 
 

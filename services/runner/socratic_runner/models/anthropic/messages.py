@@ -1,4 +1,4 @@
-"""Anthropic's models, by its Messages API: `anthropic/claude-sonnet-4-5` and the like."""
+"""Anthropic's models over its Messages API: `anthropic/claude-sonnet-4-5` and the like."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def check_access(model: TutorModel, access: Access) -> None:
 
 
 def open_client(model: TutorModel, access: Access) -> ModelClient:
-    """A client for `model`; it connects when it is first asked."""
+    """Return a client for `model`; it connects at its first call."""
     options = read_options(model, AnthropicOptions)
     wire = Wire(
         path="/v1/messages",

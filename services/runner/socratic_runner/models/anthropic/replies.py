@@ -11,7 +11,7 @@ from socratic_runner.models.http.reading import Aside, Count, Name, Reading
 from socratic_runner.models.http.server_sent_events import Event
 
 _LAST: Final = b"[DONE]"
-"""OpenAI's last word, which gateways add."""
+"""OpenAI's end marker, which gateways add."""
 
 
 class _Counts(BaseModel):
@@ -21,15 +21,15 @@ class _Counts(BaseModel):
     output_tokens: Count = None
 
     def updated(self, later: _Counts | None) -> _Counts:
-        """With what `later` says anew: a stream counts at its beginning and at its end."""
+        """Merge counts: a stream reports them at its beginning and again at its end."""
         told = {} if later is None else later.model_dump(exclude_none=True)
         return self.model_copy(update=told)
 
     def usage(self, *, wrote: bool, reasoned: bool) -> Usage:
-        """What was used, by a reply in which there was text, or reasoning.
+        """Return the usage of a reply, given whether it had text, or reasoning.
 
-        Reasoning is in `output_tokens`, and not counted apart. No count is given where it cannot be
-        true: no input, or text of no tokens.
+        `output_tokens` includes reasoning, without a separate count. An impossible count is
+        dropped: no input, or text of zero tokens.
         """
         read = self.input_tokens
         if read is not None:
@@ -43,7 +43,7 @@ class _Counts(BaseModel):
 
 
 class _Block(BaseModel):
-    """A block of a message, or a piece of one."""
+    """A content block, or a piece of one."""
 
     type: str
     text: str | None = None
@@ -80,12 +80,12 @@ class _Event(BaseModel):
 
 
 class AnthropicReading(Reading):
-    """A reply to a message."""
+    """Reads the reply to a message."""
 
     _counts = _Counts()
 
     def take_event(self, event: Event) -> None:
-        """Take an event; those of a kind that is not known are left out of account."""
+        """Take an event; ignore unknown kinds."""
         if event.data.strip() == _LAST:
             self.complete = True
             return
@@ -104,13 +104,13 @@ class AnthropicReading(Reading):
         self.complete = read.type == "message_stop"
 
     def take_whole(self, body: bytes) -> None:
-        """Take the whole message."""
+        """Take a message that came in one piece."""
         read = self._read(_Whole, body)
         self.streamed = False
         if read.error:
             raise self.reported(read.error)
         if read.type != "message":
-            raise self.unreadable("it is no message", body)
+            raise self.unreadable("it is not a message", body)
         self._take_message(read)
         self.complete = True
 

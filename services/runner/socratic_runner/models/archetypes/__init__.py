@@ -1,5 +1,5 @@
-"""The reference tutors' texts: archetypes of tutoring, written by hand, no models.
+"""The reference tutors' texts: archetypes of tutoring, written by hand, not models.
 
-Each archetype composes a reply from phrases of its own and words of the student. They are there
-to show what the scores see, and to measure the benchmark itself: never to stand for a model.
+Each archetype composes a reply from phrases of its own and words of the student. The archetypes
+show the scale of the scores and test the benchmark itself; they never stand for a model.
 """

@@ -18,9 +18,9 @@ CHECKS = (
 
 
 def answer(moment: Moment) -> str:
-    """Questions in turn 1, then one paragraph of explanation more in each turn.
+    """Ask questions in turn 1, then explain one paragraph more in each turn.
 
-    A benchmark of single turns cannot tell it from the tutor that asks.
+    A benchmark of single turns cannot tell this tutor from one that asks.
     """
     if moment.turn == 1:
         return socratic.answer(moment)

@@ -1,4 +1,4 @@
-"""The tutor that fails, in every way a provider can, always in the same way at the same place."""
+"""The tutor that fails in every way of a provider; equal calls fail alike."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from socratic_runner.models.archetypes.counting import input_tokens_of, tokens_o
 from socratic_runner.models.archetypes.moment import Draw, Moment
 
 RETRY_AFTER = 0.5
-"""What a rate-limited reply asks to wait, in seconds."""
+"""The wait that a rate-limited reply asks for, in seconds."""
 
 _WORDS_BEFORE_A_SHORT_CUT, _WORDS_BEFORE_A_LATE_CUT = 60, 440
 _LONGEST_MEMORY = 10_000
@@ -21,12 +21,12 @@ _LONGEST_MEMORY = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Failing:
-    """A call that fails, for good or for the first few times."""
+    """A call that fails, always or for the first few attempts."""
 
     kind: FailureKind
     message: str
     failures: int | None = None
-    """Attempts that fail before one succeeds; None: all of them."""
+    """The number of attempts that fail before one succeeds; None: all of them."""
 
     retryable: bool = True
     retry_after: float | None = None
@@ -34,15 +34,15 @@ class Failing:
 
 @dataclass(frozen=True, slots=True)
 class Answering:
-    """A call that gets a reply, though it may be one that cannot be scored."""
+    """A call that gets a reply; its status may leave the reply unscored."""
 
     status: Status
     stop_reason: str
     words: int | None = None
-    """Where the reply is cut off; None: nowhere."""
+    """The number of tokens after which the reply is cut off; None: it is whole."""
 
     text: str | None = None
-    """What is said; None: what a tutor would."""
+    """The text of the reply; None: a tutor's usual text."""
 
 
 GOOD = Answering(Status.OK, "stop")
@@ -68,10 +68,10 @@ BEHAVIOURS: tuple[Failing | Answering, ...] = (
 
 
 class FaultyTutor:
-    """An archetype of an unreliable provider; no model.
+    """An archetype of an unreliable provider; not a model.
 
-    What happens is a function of scenario, repeat, turn and attempt. The attempts are counted in
-    memory until one succeeds, so a failure that passes comes again for whoever starts anew.
+    Scenario, repeat, turn and attempt determine each outcome. Attempts are counted in memory until
+    one succeeds, so a passing failure returns after a restart.
     """
 
     def __init__(self, latency_ms: int) -> None:
@@ -79,7 +79,7 @@ class FaultyTutor:
         self._attempts: dict[tuple[str, int], int] = {}
 
     def reply(self, question: Question) -> Reply:
-        """The reply to one attempt. Raises ModelCallFailed where this one fails."""
+        """Return the reply to one attempt. Raises ModelCallFailed for an attempt that fails."""
         behaviour = behaviour_at(question.run.scenario_id, question.run.repeat, question.turn)
         if isinstance(behaviour, Failing):
             self._fail_unless_passed(behaviour, question)
@@ -117,7 +117,7 @@ class FaultyTutor:
 
 
 def behaviour_at(scenario_id: str, repeat: int, turn: int) -> Failing | Answering:
-    """What happens at one turn of a run."""
+    """Return the behaviour at one turn of a run."""
     draw = Draw("unreliable", scenario_id, repeat, turn)
     return draw.one(BEHAVIOURS)
 

@@ -1,4 +1,4 @@
-"""The tutor that commits to nothing: everything might, could, perhaps, and depends."""
+"""The tutor that avoids commitment: everything might, could, perhaps, and depends."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ QUESTIONS = (
 
 
 def answer(moment: Moment) -> str:
-    """80 to 130 words around the matter; one reply in three ends with a question."""
+    """Write 80 to 130 words around the matter; one reply in three ends with a question."""
     draw = moment.draw
     sentences = SENTENCES.get(moment.dimension, SENTENCES["ambiguous"])
     parts = [draw.one(OPENINGS), *draw.some(sentences, 3 + draw.below(2))]

@@ -1,4 +1,4 @@
-"""The tutor that tells: long, sure of itself, and without a single question."""
+"""The tutor that lectures: long, certain, and without a question."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ CLOSINGS = phrases("""
 
 
 def answer(moment: Moment) -> str:
-    """Three or four paragraphs of explanation between an opening and a closing."""
+    """Write three or four paragraphs of explanation between an opening and a closing."""
     draw = moment.draw
     opening = moment.fill(draw.one(OPENINGS))
     count = 3 if draw.once_in(3) else 4
@@ -139,6 +139,6 @@ def answer(moment: Moment) -> str:
 
 
 def explanation(moment: Moment, paragraphs: int) -> list[str]:
-    """So many paragraphs that tell the student how it is and what to do."""
+    """Return the given number of paragraphs that explain and instruct."""
     pool = PARAGRAPHS.get(moment.dimension, PARAGRAPHS["ambiguous"])
     return [moment.fill(paragraph) for paragraph in moment.draw.some(pool, paragraphs)]

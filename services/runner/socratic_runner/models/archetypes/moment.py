@@ -1,4 +1,4 @@
-"""The moment an archetype answers to: who said what, and the draws that vary the answer."""
+"""One turn as an archetype sees it: the conversation, and the draws that vary the answer."""
 
 from __future__ import annotations
 
@@ -34,29 +34,29 @@ _SAYS_LITTLE = frozenset(_WORDS_THAT_SAY_LITTLE.split())
 
 
 class Draw:
-    """Choices that look random and are a function of the key alone, on every machine."""
+    """Deterministic choices that look random: the key decides them on every machine."""
 
     def __init__(self, *key: object) -> None:
         text = "\x1f".join(str(part) for part in key)
         self._rest = int.from_bytes(blake2b(text.encode(), digest_size=32).digest(), "big")
 
     def below(self, bound: int) -> int:
-        """A whole number from 0 to `bound` - 1."""
+        """Draw a whole number from 0 to `bound` - 1."""
         self._rest, number = divmod(self._rest, bound)
         return number
 
     def one(self, options: Sequence[T]) -> T:
-        """One of `options`."""
+        """Draw one of `options`."""
         return options[self.below(len(options))]
 
     def some(self, options: Sequence[T], count: int) -> list[T]:
-        """`count` of `options`, all different, in their own order."""
+        """Draw `count` different `options`, in their own order."""
         left = list(range(len(options)))
         taken = [left.pop(self.below(len(left))) for _ in range(count)]
         return [options[index] for index in sorted(taken)]
 
     def once_in(self, often: int) -> bool:
-        """True once in `often` times."""
+        """Draw True once in `often` times."""
         return self.below(often) == 0
 
 
@@ -70,7 +70,7 @@ class Moment:
     student_message: str
     turn: int
     variant: int
-    """What sets repeats of a turn apart."""
+    """Sets repeats of a turn apart."""
 
     draw: Draw = field(init=False, repr=False, compare=False)
 
@@ -80,7 +80,7 @@ class Moment:
 
     @cached_property
     def quote(self) -> str:
-        """A clause of the student's own, to be put between quotation marks."""
+        """A clause of the student's message, to be put between quotation marks."""
         message = self.student_message
         clauses = [_without_lead(part) for part in _CLAUSE_ENDS.split(message)]
         fitting = [clause for clause in clauses if _can_be_quoted(clause)]
@@ -91,15 +91,15 @@ class Moment:
 
     @cached_property
     def key_word(self) -> str:
-        """A long word of the student's: long words carry the topic more often than short ones."""
+        """A long word of the student's message: long words carry the topic more often."""
         words = {word for word in _WORD.findall(self.student_message) if _carries_a_topic(word)}
         longest = sorted(words, key=lambda word: (-len(word), word))[:4]
         return self.draw.one(longest) if longest else self.quote
 
     def fill(self, template: str) -> str:
-        """`template` with the student's words where it says {quote} or {word}.
+        """Put the student's words into `template` at {quote} and {word}.
 
-        The student's text is put in, never read: braces in it stay braces.
+        The student's text is inserted, never parsed: its braces stay braces.
         """
         for name in ("quote", "word"):
             if f"{{{name}}}" in template:
@@ -114,7 +114,7 @@ def _without_lead(clause: str) -> str:
 
 
 def _can_be_quoted(clause: str) -> bool:
-    """Whether a clause is short, whole, and plain prose."""
+    """Return whether a clause is short, whole, and plain prose."""
     words = clause.split()
     return (
         3 <= len(words) <= 13

@@ -1,4 +1,4 @@
-"""The tutor that asks: an opening at most, then one or two short, open questions."""
+"""The tutor that asks: an optional opening, then one or two short, open questions."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ INVITATIONS = (
 
 
 def answer(moment: Moment) -> str:
-    """One or two questions with the student's own words in them, 15 to 50 words in all."""
+    """Ask one or two questions with the student's own words, 15 to 50 words in all."""
     draw = moment.draw
     opening, question = draw.one(OPENINGS), draw.one(questions_for(moment.dimension))
     if moment.turn > 1:
@@ -97,5 +97,5 @@ def answer(moment: Moment) -> str:
 
 
 def questions_for(dimension: str) -> tuple[str, ...]:
-    """First questions for a dimension; those for `ambiguous` where it is another one."""
+    """Return the first questions for a dimension; an unknown one gets those for `ambiguous`."""
     return QUESTIONS.get(dimension, QUESTIONS["ambiguous"])

@@ -1,1 +1,1 @@
-"""What Bedrock takes: access, a shared connection, the form of its messages, its failures."""
+"""The parts of the Bedrock client: access, shared connections, message format, failures."""

@@ -1,6 +1,6 @@
-"""What this process needs before it can speak to Bedrock: the library, a region, credentials.
+"""Checks the requirements of Bedrock: the library, a region, credentials.
 
-Nothing here uses the network, and botocore is imported only where a profile has to be read.
+The checks use no network. They import botocore only to read a profile.
 """
 
 from __future__ import annotations
@@ -41,21 +41,20 @@ def require_library(model: TutorModel) -> None:
 
 
 def region_of(model: TutorModel, chosen: str | None) -> str:
-    """The region of `model`: `chosen`, else its ARN's, the environment's, the profile's.
+    """Return the region of `model`: `chosen`, else its ARN's, the environment's, the profile's.
 
-    An ARN goes before the environment, since it names something that is in no other region.
-    Raises InvalidInput if none is named, or one that cannot be a region; MissingCredential for a
-    profile that is not there.
+    The ARN precedes the environment, since its resource exists in no other region. Raises
+    InvalidInput for a missing or impossible region, MissingCredential for a missing profile.
     """
     region = chosen or _of_arn(model) or _of_environment()
     region = region or _profile(model, "region").get("region")
     if not region:
         raise InvalidInput(
-            f"model {model.id}: its AWS region is not known; set AWS_REGION in the environment, or "
+            f"model {model.id}: its AWS region is unknown; set AWS_REGION in the environment, or "
             "the option region"
         )
     if not _REGION.fullmatch(region):
-        raise InvalidInput(f"model {model.id}: {region!r} is no AWS region; us-east-1 is one")
+        raise InvalidInput(f"model {model.id}: {region!r} is not an AWS region such as us-east-1")
     return region
 
 
@@ -69,16 +68,15 @@ def _of_environment() -> str | None:
 
 
 def require_credentials(model: TutorModel, *, bearer: bool) -> None:
-    """Raise MissingCredential if it is certain that there are no credentials, or unusable ones.
+    """Raise MissingCredential if credentials are certainly missing or unusable.
 
-    `bearer` says whether a bearer token may be used. An instance may have a role, which only the
-    network can tell: then there may be credentials.
+    `bearer` allows a bearer token. Only the network can tell whether an instance has a role: then
+    this check passes.
     """
     environment = os.environ
     if environment.get("AWS_ACCESS_KEY_ID") and not environment.get("AWS_SECRET_ACCESS_KEY"):
         raise MissingCredential(
-            f"model {model.id}: AWS_ACCESS_KEY_ID is in the environment and AWS_SECRET_ACCESS_KEY "
-            "is not; set both"
+            f"model {model.id}: AWS_ACCESS_KEY_ID is set but AWS_SECRET_ACCESS_KEY is not; set both"
         )
     leading = [each for each in _LEADS_TO_CREDENTIALS if bearer or each != BEARER_VARIABLE]
     named = any(map(environment.get, leading))
@@ -97,7 +95,7 @@ def require_credentials(model: TutorModel, *, bearer: bool) -> None:
 
 
 def _profile(model: TutorModel, wanted: str) -> Mapping[str, Any]:
-    """The profile in use, which AWS_PROFILE may name; empty where there is none."""
+    """Return the profile in use, which AWS_PROFILE may name; empty without one."""
     exceptions = import_module("botocore.exceptions")
     try:
         session = import_module("botocore.session").Session()

@@ -1,4 +1,4 @@
-"""Models on Amazon Bedrock, through its Converse interface.
+"""Models on Amazon Bedrock, through its Converse API.
 
 Their ids are `bedrock/` and the id of a model or an inference profile, or an ARN.
 """
@@ -31,17 +31,18 @@ from socratic_runner.models.aws.failures import failure_of, without_credentials
 _CONNECTIONS: Final = SharedConnections()
 
 _COUNTS_SECONDS: Final = 5.0
-"""How long the count of tokens may take after the stop reason."""
+"""Seconds that the token counts may take after the stop reason."""
 
 _TAIL_SECONDS: Final = 0.5
-"""How long the end of a stream may take after its last event, to have the connection again."""
+"""Seconds that the end of a stream may take after its last event; then the connection is reused."""
 
 _MARGIN_SECONDS: Final = 0.5
-"""How long before a call's deadline a finished reply is taken, whatever may still come."""
+"""Seconds before a call's deadline when the client takes a finished reply without waiting for
+more."""
 
 
 class BedrockClient:
-    """Speaks to one model, over a connection that it may share with others."""
+    """Calls one model, over a connection that other clients may share."""
 
     concurrency: int | None = None
     answers_at_once = False
@@ -56,7 +57,7 @@ class BedrockClient:
         self._calls: set[asyncio.Task[Reply]] = set()
 
     async def ask(self, question: Question) -> Reply:
-        """The model's reply; cancelling ends the call and closes its connection."""
+        """Return the model's reply; a cancellation ends the call and closes its connection."""
         if self._closed:
             raise ModelCallFailed(FailureKind.UNKNOWN, "the client is closed", retryable=False)
         if self._connection is None:
@@ -74,7 +75,7 @@ class BedrockClient:
             raise ModelCallFailed(FailureKind.CUT_STREAM, message, retryable=True) from None
 
     async def close(self) -> None:
-        """End the calls that are running, and give the connection back."""
+        """End the calls in flight, and release the connection."""
         self._closed = True
         calls = set(self._calls)
         for call in calls:
@@ -98,13 +99,13 @@ class BedrockClient:
             failure = failure_of(error, own=self._target.own)
             if failure is None:
                 raise
-            # Without its cause, in which credentials may stand.
+            # `from None`: the cause may contain credentials.
             raise failure from None
         return reply if self._target.own else replace(reply, text=without_credentials(reply.text))
 
     async def _streamed(self, bedrock: BedrockRuntime, body: dict[str, Any]) -> Reply:
         answer, first_token_ms, watch = Answer(), None, _Stopwatch()
-        async with self._patience(answer) as waiting:
+        async with self._timeout(answer) as waiting:
             response = await bedrock.converse_stream(**body)
             stream, answer.headers = response["stream"], _headers(response)
             try:
@@ -114,7 +115,7 @@ class BedrockClient:
                             first_token_ms = watch.ms
                         self._wait_for_more(answer, waiting, watch)
             except Exception as error:  # noqa: BLE001 - see the next line
-                # What goes wrong after a reply is finished takes nothing from it.
+                # An error after the end of a reply does not spoil it.
                 if not answer.finished:
                     own = self._target.own
                     raise failure_of(error, answer.headers, own=own) or error from None
@@ -123,7 +124,7 @@ class BedrockClient:
         return answer.reply(latency_ms=watch.ms, first_token_ms=first_token_ms)
 
     def _wait_for_more(self, answer: Answer, waiting: asyncio.Timeout, watch: _Stopwatch) -> None:
-        """Bound the wait for what comes after a finished reply, and no other."""
+        """Bound the wait for the rest of a finished reply, and no other wait."""
         if not answer.finished:
             waiting.reschedule(None)
         elif answer.complete or waiting.when() is None:
@@ -132,9 +133,10 @@ class BedrockClient:
             waiting.reschedule(asyncio.get_running_loop().time() + min(rest, left))
 
     @asynccontextmanager
-    async def _patience(self, answer: Answer) -> AsyncIterator[asyncio.Timeout]:
-        """The time until the first event, to be rescheduled when it has come, and until the last
-        one once the reply is finished.
+    async def _timeout(self, answer: Answer) -> AsyncIterator[asyncio.Timeout]:
+        """Make a timeout until the first event.
+
+        The caller reschedules it after the first event, and again after the reply is finished.
         """
         seconds = self._limits.first_byte_timeout_seconds
         waiting = asyncio.timeout(seconds)
@@ -161,7 +163,7 @@ async def _whole(bedrock: BedrockRuntime, body: dict[str, Any]) -> Reply:
 
 
 class _Stopwatch:
-    """Runs from when it is made."""
+    """Measures the time since it was made."""
 
     def __init__(self) -> None:
         self._started = time.perf_counter()
@@ -173,8 +175,8 @@ class _Stopwatch:
 
 
 def check_access(model: TutorModel, access: Access) -> None:
-    """Raise MissingExtra without aiobotocore, InvalidInput if the region is not known, and
-    MissingCredential if there certainly are no credentials.
+    """Raise MissingExtra without aiobotocore, InvalidInput for an unknown region, and
+    MissingCredential if credentials are certainly missing.
     """
     require_library(model)
     region_of(model, read_options(model, BedrockOptions).region)
@@ -182,7 +184,7 @@ def check_access(model: TutorModel, access: Access) -> None:
 
 
 def open_client(model: TutorModel, access: Access) -> ModelClient:
-    """A client for a model on Bedrock; it connects when it is first asked."""
+    """Return a client for a model on Bedrock; it connects at its first call."""
     check_access(model, access)
     options = read_options(model, BedrockOptions)
     target = Target(
@@ -190,14 +192,15 @@ def open_client(model: TutorModel, access: Access) -> ModelClient:
         endpoint=None if access.where is None else access.where.url,
         own=_is_own(access),
         connect_timeout=model.limits.connect_timeout_seconds,
-        # Whoever asks keeps the deadline of the whole call.
+        # The caller keeps the deadline of the whole call.
         read_timeout=model.limits.timeout_seconds,
     )
     return BedrockClient(model, options, target)
 
 
 def _is_own(access: Access) -> bool:
-    """Whether calls go to AWS itself: only there goes a bearer token, which is all that it takes to
-    use an account.
+    """Return whether calls go to AWS itself.
+
+    Only AWS gets a bearer token, since the token alone gives access to the account.
     """
     return access.where is None or access.where.own

@@ -1,6 +1,6 @@
 """Connections to Bedrock: one aiobotocore client for all models that can share it.
 
-A client takes a fifth of a second to make, and its connections can serve every model of a region.
+A client takes a fifth of a second to make, and its connections serve every model of a region.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from socratic_runner.models.aws.access import BEARER_VARIABLE
 from socratic_runner.models.connecting import refuse
 
 _MANY: Final = 10_000
-"""Connections at a time: whoever asks has a limit of its own."""
+"""The most connections of one client: the limiter bounds the calls before."""
 
 _KEEP_ALIVE_SECONDS: Final = 45
-"""Of silence, until a connection shows that it is in use: gateways forget those that are not."""
+"""Seconds of silence before keep-alive probes: gateways forget silent connections."""
 
 
 class BedrockRuntime(Protocol):
-    """What is used of an aiobotocore client, which has no type stubs."""
+    """The part of an aiobotocore client that is used here; it has no type stubs."""
 
     async def converse(self, **request: Any) -> dict[str, Any]: ...
 
@@ -33,14 +33,14 @@ class BedrockRuntime(Protocol):
 
 
 class Target(NamedTuple):
-    """What decides whether two models can share a client."""
+    """Two models with equal targets share a client."""
 
     region: str
     endpoint: str | None
-    """None: the one of the region."""
+    """None: the region's own address."""
 
     own: bool
-    """Whether this is AWS itself: only there goes a bearer token, elsewhere calls are signed."""
+    """True for AWS itself: it alone gets a bearer token; calls to other servers are signed."""
 
     connect_timeout: float
     read_timeout: float
@@ -48,7 +48,7 @@ class Target(NamedTuple):
 
 
 class Connection:
-    """A client that is shared, made when first needed. Belongs to one event loop."""
+    """A shared client, made at the first use. It belongs to one event loop."""
 
     def __init__(self, target: Target) -> None:
         self._target = target
@@ -56,17 +56,17 @@ class Connection:
         self._opened = AsyncExitStack()
 
     async def runtime(self) -> BedrockRuntime:
-        """The client. Raises what botocore raises, also where there are no credentials.
+        """Return the client. Raises errors of botocore, also for missing credentials.
 
-        All who wait share one opening, which goes on when one of them is cancelled; what failed is
-        tried anew by the next.
+        All callers wait for one opening, which survives the cancellation of a caller. After a
+        failure the next caller tries again.
         """
         if self._opening is None or _failed(self._opening):
             self._opening = asyncio.create_task(self._open())
         return await asyncio.shield(self._opening)
 
     async def close(self) -> None:
-        """Close the client and its connections, whatever still uses them."""
+        """Close the client and its connections, also under calls in flight."""
         try:
             if self._opening is not None:
                 self._opening.cancel()
@@ -76,23 +76,23 @@ class Connection:
 
     async def _open(self) -> BedrockRuntime:
         _keep_requests_out_of_logs()
-        # Importing and reading the descriptions of services take half a second: not in the loop.
+        # Imports and service descriptions take half a second: not on the event loop.
         library = await asyncio.to_thread(import_module, "aiobotocore.session")
         config = await asyncio.to_thread(import_module, "aiobotocore.config")
         session = library.get_session()
         session.register_component("data_loader", _descriptions())
         bearer = self._target.own and os.environ.get(BEARER_VARIABLE)
         if not bearer and await session.get_credentials() is None:
-            # A client without credentials would never have any.
+            # A client that starts without credentials never gets any.
             raise import_module("botocore.exceptions").NoCredentialsError
         client = session.create_client(
             "bedrock-runtime",
             region_name=self._target.region,
             endpoint_url=self._target.endpoint,
             config=config.AioConfig(
-                # Said here, it goes before a bearer token in the environment.
+                # An explicit setting precedes a bearer token in the environment.
                 signature_version=None if self._target.own else "v4",
-                # D-065: one call of ours is one call; the runner retries.
+                # D-065: one call is one request; the runner retries.
                 retries={"total_max_attempts": 1},
                 connect_timeout=self._target.connect_timeout,
                 read_timeout=self._target.read_timeout,
@@ -107,24 +107,24 @@ class Connection:
 
 @cache
 def _descriptions() -> object:
-    """What reads the descriptions of services: once for all clients, a tenth of a second each."""
+    """Return the shared loader of service descriptions: loading takes a tenth of a second."""
     return import_module("botocore.loaders").create_loader()
 
 
 @cache
 def _session_without_redirects() -> type:
-    """What posts for aiobotocore, which would follow a redirect with a session's token."""
+    """Return an HTTP session without redirects, which would forward a session's token."""
     usual = import_module("aiobotocore.httpsession").AIOHTTPSession
 
     class Session(usual):  # type: ignore[misc, valid-type]
-        async def _get_session(self, proxy_url: str | None) -> _StaysThere:
-            return _StaysThere(await super()._get_session(proxy_url))
+        async def _get_session(self, proxy_url: str | None) -> _WithoutRedirects:
+            return _WithoutRedirects(await super()._get_session(proxy_url))
 
     return Session
 
 
-class _StaysThere:
-    """Posts, and takes a redirect for an answer."""
+class _WithoutRedirects:
+    """Sends requests, and returns a redirect as the response."""
 
     def __init__(self, session: Any) -> None:
         self._session = session
@@ -134,10 +134,10 @@ class _StaysThere:
 
 
 def _keep_requests_out_of_logs() -> None:
-    """Whoever debugs would be shown the requests by botocore, with the credentials in them."""
+    """Keep botocore's debug logs off: they contain requests with credentials."""
     for name in ("botocore", "aiobotocore"):
         logger = logging.getLogger(name)
-        # Not isEnabledFor: loggers below one that somebody disabled go on.
+        # Not isEnabledFor: loggers below a disabled one still log.
         if logger.getEffectiveLevel() < logging.INFO:
             logger.setLevel(logging.INFO)
 
@@ -147,9 +147,9 @@ def _failed(opening: asyncio.Task[BedrockRuntime]) -> bool:
 
 
 def kept_alive(address: tuple[Any, ...]) -> socket.socket:
-    """A socket for an address as getaddrinfo gives it, which keeps its connection in use.
+    """Open a keep-alive socket for an address from getaddrinfo.
 
-    aiobotocore does nothing about its own setting for that. Raises RefusedAddress.
+    aiobotocore ignores its own setting for keep-alive. Raises RefusedAddress.
     """
     refuse(address[4][0])
     made = socket.socket(address[0], address[1], address[2])
@@ -161,20 +161,20 @@ def kept_alive(address: tuple[Any, ...]) -> socket.socket:
 
 
 class SharedConnections:
-    """Each connection at most once in an event loop, for as long as somebody uses it."""
+    """Holds each connection at most once in an event loop, while it has users."""
 
     def __init__(self) -> None:
         self._in_use: dict[tuple[asyncio.AbstractEventLoop, Target], tuple[Connection, int]] = {}
 
     def acquire(self, target: Target) -> Connection:
-        """The connection to `target`; to be given back by `release`, in the same loop."""
+        """Return the connection to `target`; the caller releases it in the same loop."""
         key = asyncio.get_running_loop(), target
         connection, users = self._in_use.get(key) or (Connection(target), 0)
         self._in_use[key] = connection, users + 1
         return connection
 
     async def release(self, target: Target) -> None:
-        """Give a connection back. The last one to do so closes it."""
+        """Release a connection. Its last user closes it."""
         key = asyncio.get_running_loop(), target
         connection, users = self._in_use.pop(key)
         if users > 1:

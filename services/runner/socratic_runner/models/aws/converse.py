@@ -1,4 +1,4 @@
-"""Bedrock's Converse: putting a question into its form, and reading what comes back."""
+"""Bedrock's Converse format: requests and replies."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from socratic_runner.models.stop_reasons import how_it_ended
 from socratic_runner.models.token_counts import count_in
 
 _CACHED: Final = ("cacheReadInputTokens", "cacheWriteInputTokens")
-"""Counts of input tokens that are not among the `inputTokens`."""
+"""Counts of input tokens that `inputTokens` does not include."""
 
 
 def messages(question: Question) -> list[dict[str, Any]]:
-    """The conversation so far and the student's new message.
+    """Return the conversation so far and the student's new message.
 
-    Bedrock refuses a blank text, and two messages of one speaker in a row: where the tutor had said
-    nothing, what the student said before and after becomes one message.
+    Bedrock refuses blank texts, and two messages of one speaker in a row. Where the tutor said
+    nothing, the student's messages before and after become one.
     """
     said: list[dict[str, Any]] = []
 
@@ -42,9 +42,9 @@ def messages(question: Question) -> list[dict[str, Any]]:
 def request(
     question: Question, model_id: str, *, omit: frozenset[str], fields: Mapping[str, Any] | None
 ) -> dict[str, Any]:
-    """The arguments of `converse` and `converse_stream`.
+    """Return the arguments of `converse` and `converse_stream`.
 
-    `omit` has the sampling parameters that are not sent; `fields` goes to the model as it is.
+    `omit` names sampling parameters to leave out; `fields` goes to the model unchanged.
     """
     parameters = question.parameters
     sampling: dict[str, Any] = {"maxTokens": parameters.max_tokens}
@@ -65,9 +65,9 @@ def request(
 
 
 class Answer:
-    """What Bedrock answered, read whole or event by event.
+    """Reads Bedrock's answer, whole or event by event.
 
-    What cannot be read raises ModelCallFailed as a malformed reply.
+    Raises ModelCallFailed with MALFORMED_REPLY for an unreadable answer.
     """
 
     def __init__(self) -> None:
@@ -76,20 +76,20 @@ class Answer:
         self._stop_reason: str | None = None
         self._about: Mapping[str, Any] = {}
         self.headers: Mapping[str, str] = {}
-        """Those of the response, once there is one."""
+        """The headers of the response, once it began."""
 
     @property
     def finished(self) -> bool:
-        """Whether the model said that it stopped, and why."""
+        """True once the model reported a stop reason."""
         return self._stop_reason is not None
 
     @property
     def complete(self) -> bool:
-        """Whether nothing more is to come that anybody needs."""
+        """True once nothing needed is missing."""
         return self.finished and bool(self._about)
 
     def take_event(self, event: Mapping[str, Any]) -> bool:
-        """Read one event of a stream; whether it brought text or reasoning."""
+        """Read one event of a stream; returns whether it brought text or reasoning."""
         try:
             if "contentBlockDelta" in event:
                 return self._take_block(event["contentBlockDelta"]["delta"])
@@ -119,13 +119,13 @@ class Answer:
         return reasoned or bool(text)
 
     def reply(self, *, latency_ms: int, first_token_ms: int | None = None) -> Reply:
-        """What it amounts to, once all has been read.
+        """Return the reply.
 
-        Raises ModelCallFailed if it ended without saying why, or is not what a model wrote.
+        Raises ModelCallFailed if the reply ended without a stop reason, or is not a model's text.
         """
         reason = self._stop_reason
         if reason is None:
-            message = "Bedrock's reply ended without saying that it was finished"
+            message = "Bedrock's reply ended without a stop reason"
             raise ModelCallFailed(FailureKind.CUT_STREAM, message, retryable=True)
         if not isinstance(reason, str):
             raise _malformed(TypeError(f"its stop reason is {reason!r}"))
@@ -160,7 +160,7 @@ class Answer:
         )
 
     def _version(self) -> str | None:
-        """The model that a prompt router chose: Bedrock tells of no other version."""
+        """Return the model that a prompt router chose: Bedrock reports no other version."""
         router = (self._about.get("trace") or {}).get("promptRouter") or {}
         version = router.get("invokedModelId")
         return version if isinstance(version, str) else None

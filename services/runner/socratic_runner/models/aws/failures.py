@@ -1,4 +1,4 @@
-"""What a failed call to Bedrock means: errors of AWS, of botocore and of the network, by class."""
+"""Classifies failed calls to Bedrock: errors of AWS, of botocore and of the network."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ _BY_CODE: Final = {
     "missingauthenticationtokenexception": FailureKind.AUTH,
     "resourcenotfoundexception": FailureKind.NOT_FOUND,
 }
-"""What an AWS error code says, in lower case: within a stream its first letter is a small one."""
+"""The class of each AWS error code, in lower case: a stream begins codes with a small letter."""
 
 _BY_EXCEPTION: Final = (
     ("ReadTimeoutError", FailureKind.TIMEOUT),
@@ -67,11 +67,11 @@ _BY_EXCEPTION: Final = (
     ("BaseEndpointResolverError", FailureKind.BAD_REQUEST),
     ("EndpointProviderError", FailureKind.BAD_REQUEST),
 )
-"""What an exception of botocore's says; of several that fit, the first. Connecting too slowly is a
+"""The class of each exception of botocore; the first match counts. A slow connect is a
 ConnectionError."""
 
 _TOO_LONG: Final = re.compile(r"too long|input tokens|total text bytes", re.IGNORECASE)
-"""Bedrock's own words for it, besides those of other providers."""
+"""Bedrock's own wording, besides that of other providers."""
 
 _SECRET_VARIABLES: Final = (
     "AWS_ACCESS_KEY_ID",
@@ -85,16 +85,16 @@ _SECRET: Final = re.compile(
     r"|\b(AKIA|ASIA)[A-Z0-9]{16}\b",
     re.IGNORECASE,
 )
-"""What AWS repeats of a request whose signature it does not accept."""
+"""The parts of a request that AWS repeats when it rejects the signature."""
 
 
 def failure_of(
     error: Exception, headers: Mapping[str, str] | None = None, *, own: bool = True
 ) -> ModelCallFailed | None:
-    """The failure that `error` means; None if it comes neither from Bedrock nor the way there.
+    """Classify `error`; returns None if it comes neither from Bedrock nor from the network.
 
-    `headers` are those of the reply that it came in. `own` says whether AWS itself was asked; what
-    another server says is kept shorter.
+    `headers` are those of the reply with the error. `own` marks AWS itself; messages of other
+    servers are cut shorter.
     """
     if isinstance(error, ModelCallFailed):
         return error
@@ -108,7 +108,7 @@ def failure_of(
 def _found(
     error: Exception, headers: Mapping[str, str] | None
 ) -> tuple[FailureKind, str, float | None] | None:
-    """The class of an error, what it says, and how long to wait."""
+    """Return the class of an error, its message, and the seconds to wait."""
     exceptions = import_module("botocore.exceptions")
     if isinstance(error, exceptions.ClientError):
         return _answered(error.response, headers or {})
@@ -117,7 +117,7 @@ def _found(
     if isinstance(error, exceptions.BotoCoreError):
         return _kind_of_exception(error), f"cannot be asked: {error}", None
     kind = _kind_within_a_reply(error)
-    # Of aiohttp's errors the message only: they know the headers of the request.
+    # Only the message: aiohttp's errors hold the headers of the request.
     message = f"did not finish its reply: {str(error) or type(error).__name__}"
     return None if kind is None else (kind, message, None)
 
@@ -133,7 +133,7 @@ def _kind_of_exception(error: Any) -> FailureKind:
 
 
 def _kind_within_a_reply(error: Exception) -> FailureKind | None:
-    """The class of what goes wrong once a reply has begun, for which botocore has no errors."""
+    """Classify an error within a reply, which botocore's errors do not cover."""
     if isinstance(error, import_module("botocore.eventstream").ParserError):
         return FailureKind.MALFORMED_REPLY
     if isinstance(error, import_module("botocore.parsers").ResponseParserError):
@@ -152,15 +152,15 @@ def _answered(
     code, message = str(error.get("Code", "")), str(error.get("Message", ""))
     status = metadata.get("HTTPStatusCode")
     headers = metadata.get("HTTPHeaders") or headers
-    name = "" if code == str(status) else f" ({code})"  # botocore puts one for the other
+    name = "" if code == str(status) else f" ({code})"  # botocore swaps the two
     said = f"answered HTTP {status}{name}: {message or 'without a message'}"
     return kind_of(code, status, message), said, retry_after(headers, datetime.now(UTC))
 
 
 def kind_of(code: str, status: int | None, message: str) -> FailureKind:
-    """The class of an error that Bedrock, or a gateway before it, answered with.
+    """Classify an error response of Bedrock, or of a gateway before it.
 
-    The code decides where it is one of AWS's; a gateway's is its status.
+    AWS's own codes decide; without one the status does.
     """
     kind = _BY_CODE.get(code.lower())
     if status is not None and 300 <= status < 400:
@@ -172,7 +172,7 @@ def kind_of(code: str, status: int | None, message: str) -> FailureKind:
 
 
 def without_credentials(text: str) -> str:
-    """`text` without what a request carries to show who sent it."""
+    """Remove the credentials of a request from `text`."""
     for variable in _SECRET_VARIABLES:
         if value := os.environ.get(variable):
             text = Key(value).hide_in(text)

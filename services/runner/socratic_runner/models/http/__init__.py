@@ -1,1 +1,1 @@
-"""What the providers over HTTP share: connections, deadlines, event streams, keys, failures."""
+"""Shared parts of HTTP clients: connections, deadlines, event streams, keys, failures."""

@@ -1,4 +1,4 @@
-"""Opening a client for a model that is reached over HTTP, with what its provider adds."""
+"""Opens HTTP clients of models, with the parts that a provider supplies."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def require_key(model: TutorModel, access: Access) -> Key | None:
-    """The key for `model`; None where it needs none. Raises MissingExtra and MissingCredential."""
+    """Return the key for `model`, if it needs one. Raises MissingExtra and MissingCredential."""
     require_package(
         "aiohttp",
         needed_by=f"model {model.id}: a model over HTTP",
@@ -35,33 +35,33 @@ def require_key(model: TutorModel, access: Access) -> Key | None:
 
 @dataclass(frozen=True, slots=True)
 class Wire:
-    """How one provider is spoken to."""
+    """The wire format of one provider."""
 
     path: str
-    """What is posted to, after the base URL."""
+    """The path of a call, after the base URL."""
 
     headers: Callable[[Key | None], Mapping[str, str]]
-    """The headers of every call."""
+    """Makes the headers of every call."""
 
     body: Callable[[Question], Mapping[str, Any]]
-    """What is posted to put a question."""
+    """Makes the body of a call from a question."""
 
     reading: Callable[..., Reading]
-    """What reads the reply to one call; made of its Failures, and of whether it is `streamed`."""
+    """Makes the reading of one reply, from the Failures and from `streamed`."""
 
     streamed: bool
-    """Whether replies are asked for piece by piece."""
+    """True if replies are streamed."""
 
 
 def open_connection(model: TutorModel, access: Access, wire: Wire) -> ModelClient:
-    """A client for `model`, which connects when it is first asked.
+    """Return a client for `model`, which connects at its first call.
 
-    Raises what `require_key` raises.
+    Raises MissingExtra, MissingCredential, and InvalidInput for an unknown address.
     """
     key, where = require_key(model, access), access.where
     if where is None:
-        raise InvalidInput(f"model {model.id}: it is not known where it is; give it a base_url")
-    # Imported only now: it needs aiohttp.
+        raise InvalidInput(f"model {model.id}: its address is unknown; give it a base_url")
+    # A late import: it needs aiohttp.
     from socratic_runner.models.http.connection import Connection  # noqa: PLC0415
 
     longest = LONGEST_MESSAGE if where.own else LONGEST_FOREIGN_MESSAGE
@@ -72,7 +72,7 @@ def open_connection(model: TutorModel, access: Access, wire: Wire) -> ModelClien
 
 
 class HttpClient:
-    """Speaks to one model over HTTP. Calls are made at once, as many as are asked for."""
+    """Calls one model over HTTP. The limiter bounds its concurrent calls."""
 
     concurrency: int | None = None
     answers_at_once = False
@@ -86,7 +86,7 @@ class HttpClient:
         self._key = key
 
     async def ask(self, question: Question) -> Reply:
-        """The model's reply, of one call."""
+        """Return the model's reply to one call."""
         reading = self._wire.reading(self._failures, streamed=self._wire.streamed)
         await self._connection.post(self._wire.body(question), reading)
         reply = reading.reply()
@@ -95,5 +95,5 @@ class HttpClient:
         return replace(reply, text=self._key.hide_in(reply.text))
 
     async def close(self) -> None:
-        """Close its connections; calls that are running fail."""
+        """Close its connections; calls in flight fail."""
         await self._connection.close()

@@ -1,4 +1,4 @@
-"""Why no connection came about, in words that people use."""
+"""Readable reasons of failed connections."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import Final
 import aiohttp
 
 _NUMBERS: Final = re.compile(r"\[Errno (\d+)\]")
-"""In the message where several addresses were tried."""
+"""The beginning of the message where several addresses were tried."""
 
 
 def why(error: BaseException) -> str:
-    """The reason of a failed connection on one line: what the system says, where it says so."""
+    """Return the reason of a failed connection on one line: the system's message, if any."""
     if isinstance(error, aiohttp.ClientConnectorDNSError) and error.os_error.strerror:
         return _lower_first(error.os_error.strerror)
     if type(error) is aiohttp.ClientConnectorError:
@@ -27,7 +27,7 @@ def _lower_first(said: str) -> str:
 
 
 def _number(error: OSError) -> int | None:
-    """The number of an operating system's error; None where different ones came together."""
+    """Return the number of an operating system's error; None for several numbers."""
     if error.errno is not None:
         return error.errno if error.errno > 0 else None
     numbers = {int(number) for number in _NUMBERS.findall(str(error))}

@@ -1,4 +1,4 @@
-"""Posting to one address: its connections, its deadlines, and what goes wrong on the way."""
+"""Sends calls to one address: its connections, its deadlines, its failures."""
 
 from __future__ import annotations
 
@@ -24,29 +24,31 @@ from socratic_runner.models.http.reading import Reading
 from socratic_runner.models.http.server_sent_events import EventDecoder
 
 LARGEST_REPLY: Final = 8_000_000
-"""Bytes of a reply that are read; a larger one is none."""
+"""The most bytes of a reply; a longer one is refused."""
 
 LARGEST_ERROR: Final = 64_000
-"""Bytes of the body of an error that are read."""
+"""The most bytes of an error's body."""
 
 _ERROR_SECONDS: Final = 5.0
-"""How long the body of an error may take after its status."""
+"""Seconds that the body of an error may take after its status."""
 
 _TAIL_SECONDS: Final = 0.5
-"""How long the end of a body may take after the end of its reply, to have the connection again."""
+"""Seconds that the end of a body may take after the end of its reply; then the connection is
+reused."""
 
 # D-082: a reply is final after its stop reason.
 _COUNTS_SECONDS: Final = 5.0
-"""How long the count of tokens may take after the stop reason."""
+"""Seconds that the token counts may take after the stop reason."""
 
 _MARGIN_SECONDS: Final = 0.5
-"""How long before a call's deadline a finished reply is taken, whatever may still come."""
+"""Seconds before a call's deadline when the client takes a finished reply without waiting for
+more."""
 
 _STARTS_OF_EVENTS: Final = (b"data:", b"event:", b"id:", b"retry:", b":")
 
 
 class Connection:
-    """Posts JSON to one address. Any number of calls may be made at once."""
+    """Posts JSON to one address, with any number of concurrent calls."""
 
     def __init__(
         self,
@@ -61,7 +63,7 @@ class Connection:
         self._headers = {
             **headers,
             "Content-Type": "application/json",
-            # Small bodies, to be had as soon as they are written.
+            # Send small bodies at once.
             "Accept-Encoding": "identity",
             "User-Agent": "socratic-bench",
         }
@@ -74,9 +76,9 @@ class Connection:
         self._closed = False
 
     async def post(self, body: Mapping[str, Any], reading: Reading) -> None:
-        """Post `body`, and have `reading` take what comes of it.
+        """Post `body`, and feed the response to `reading`.
 
-        Cancelling it closes the connection of this call. Raises ModelCallFailed.
+        A cancellation closes the connection of this call. Raises ModelCallFailed.
         """
         if self._closed:
             message = "cannot be asked: the client is closed"
@@ -86,19 +88,19 @@ class Connection:
         ends_at = _now() + self._limits.timeout_seconds - _MARGIN_SECONDS
         try:
             async with (
-                asyncio.timeout(None) as patience,
+                asyncio.timeout(None) as waiting,
                 self._open_session().post(
                     self._url,
                     data=data,
                     proxy=self._proxy,
                     # D-076: a redirect would send the key to an address that the server names.
                     allow_redirects=False,
-                    trace_request_ctx=patience if reading.streamed else None,
+                    trace_request_ctx=waiting if reading.streamed else None,
                 ) as response,
             ):
                 began = True
                 reading.headers = response.headers
-                await _read(response, reading, patience, ends_at)
+                await _read(response, reading, waiting, ends_at)
         except (aiohttp.ClientError, OSError) as error:
             if not (reading.settled or reading.complete):
                 raise self._lost(error, reading, began=began) from None
@@ -108,7 +110,7 @@ class Connection:
             raise self._lost(error, reading, began=began) from None
 
     async def close(self) -> None:
-        """Close all connections; calls that are running fail. Calling it twice does nothing."""
+        """Close all connections; calls in flight fail. A second close does nothing."""
         self._closed = True
         session, self._session = self._session, None
         if session is not None:
@@ -131,34 +133,34 @@ class Connection:
         return self._session
 
     def _clock(self) -> aiohttp.TraceConfig:
-        """Has the wait for the first byte begin when a request is sent."""
+        """Start the wait for the first byte once the request is sent."""
 
         async def begin(
             _session: aiohttp.ClientSession,
             context: SimpleNamespace,
             _params: aiohttp.TraceRequestHeadersSentParams,
         ) -> None:
-            patience: asyncio.Timeout | None = context.trace_request_ctx
-            if patience is not None:
+            waiting: asyncio.Timeout | None = context.trace_request_ctx
+            if waiting is not None:
                 now = asyncio.get_running_loop().time()
-                patience.reschedule(now + self._limits.first_byte_timeout_seconds)
+                waiting.reschedule(now + self._limits.first_byte_timeout_seconds)
 
         clock = aiohttp.TraceConfig()
         clock.on_request_headers_sent.append(begin)
         return clock
 
     def _ended_by_closing(self) -> bool:
-        """Whether a call ended because its session was closed, and not by whoever made it.
+        """Return whether closing the client ended this call, and not its caller.
 
-        A call then finds itself cancelled, or with a RuntimeError, depending on how far it was.
+        Closing cancels the call or raises RuntimeError in it, depending on its progress.
         """
         task = asyncio.current_task()
         return self._closed and task is not None and not task.cancelling()
 
     def _lost(self, error: BaseException, reading: Reading, *, began: bool) -> ModelCallFailed:
-        """What a broken connection means.
+        """Classify a broken connection.
 
-        Of `error` nothing but its message is kept: it knows the headers of the request.
+        Only the error's message is kept: the error itself holds the headers of the request.
         """
         failure = self._failures.failure
         if self._closed:
@@ -183,37 +185,38 @@ class Connection:
         if isinstance(error, aiohttp.ClientHttpProxyError):
             message = f"cannot be reached: the proxy answered HTTP {error.status} {error.message}"
             return self._failures.failure(FailureKind.UNREACHABLE, message)
-        wrong = "a reply that cannot be read" if _is_undecodable(error) else "what is no HTTP"
+        undecodable = _is_undecodable(error)
+        wrong = "a reply that cannot be read" if undecodable else "bytes that are not HTTP"
         said = getattr(error.__cause__ or error, "message", str(error))
         return self._failures.failure(FailureKind.MALFORMED_REPLY, f"sent {wrong}: {said}")
 
 
 def _is_undecodable(error: BaseException) -> bool:
-    """Whether a body came in an encoding that it was not asked for, or is not in."""
+    """Return whether a body's encoding was not requested, or is wrong."""
     cause = error.__cause__
     return isinstance(cause, HttpProcessingError) and "content-encoding" in cause.message
 
 
 async def _read(
-    response: aiohttp.ClientResponse, reading: Reading, patience: asyncio.Timeout, ends_at: float
+    response: aiohttp.ClientResponse, reading: Reading, waiting: asyncio.Timeout, ends_at: float
 ) -> None:
-    """Read a response. Its call ends at `ends_at`, by the loop's clock."""
+    """Reads a response. Its call ends at `ends_at`, by the loop's clock."""
     if not 200 <= response.status < 300:
-        patience.reschedule(None)
+        waiting.reschedule(None)
         body = await _beginning(response)
         raise reading.failures.answered(response.status, response.headers, body)
     if reading.streamed and response.content_type != "application/json":
-        await _read_events(response, reading, patience, ends_at)
+        await _read_events(response, reading, waiting, ends_at)
     else:
-        await _read_whole(response, reading, patience)
+        await _read_whole(response, reading, waiting)
 
 
 async def _read_events(
-    response: aiohttp.ClientResponse, reading: Reading, patience: asyncio.Timeout, ends_at: float
+    response: aiohttp.ClientResponse, reading: Reading, waiting: asyncio.Timeout, ends_at: float
 ) -> None:
     decoder, size, complete, settled = EventDecoder(), 0, False, False
     before: list[bytes] | None = []
-    """What came before the first event."""
+    """The bytes before the first event."""
     async for piece in response.content.iter_any():
         if complete:
             continue
@@ -224,38 +227,38 @@ async def _read_events(
         reading.take_events(events)
         complete = reading.complete
         if complete:
-            patience.reschedule(_now() + _TAIL_SECONDS)
+            waiting.reschedule(_now() + _TAIL_SECONDS)
         elif not reading.settled:
             settled = False
-            patience.reschedule(None)
+            waiting.reschedule(None)
         elif not settled:
             settled = True
-            patience.reschedule(min(_now() + _COUNTS_SECONDS, ends_at))
+            waiting.reschedule(min(_now() + _COUNTS_SECONDS, ends_at))
     if before:
         _take_no_stream(b"".join(before), reading)
 
 
 def _take_no_stream(body: bytes, reading: Reading) -> None:
-    """Take what came instead of events: a whole reply, an error, or something else."""
+    """Take a body that is not a stream: a whole reply, an error, or anything else."""
     start = body.lstrip()
     if start.startswith((b"{", b"[")):
         reading.take_whole(body)
     elif start and not start.startswith(_STARTS_OF_EVENTS):
-        raise reading.unreadable("it is no event stream", start)
+        raise reading.unreadable("it is not an event stream", start)
 
 
 async def _read_whole(
-    response: aiohttp.ClientResponse, reading: Reading, patience: asyncio.Timeout
+    response: aiohttp.ClientResponse, reading: Reading, waiting: asyncio.Timeout
 ) -> None:
     pieces, size = [], 0
     try:
         async for piece in response.content.iter_any():
-            patience.reschedule(None)
+            waiting.reschedule(None)
             size += len(piece)
             _check_size(size, reading)
             pieces.append(piece)
     except (aiohttp.ClientError, OSError):
-        # All of the reply may be there, and only its length be wrong.
+        # The reply may be complete, and only its length wrong.
         with suppress(ModelCallFailed):
             reading.take_whole(b"".join(pieces))
         raise
@@ -263,7 +266,7 @@ async def _read_whole(
 
 
 async def _beginning(response: aiohttp.ClientResponse) -> bytes:
-    """The body of an error, or as much of it as comes; its status says enough."""
+    """Return the body of an error, as far as it arrives; its status says enough."""
     body = b""
     with suppress(aiohttp.ClientError, OSError):
         async with asyncio.timeout(_ERROR_SECONDS):
@@ -285,10 +288,10 @@ def _check_size(size: int, reading: Reading) -> None:
 
 
 def _proxy_for(url: str) -> str | None:
-    """The proxy that the environment names for an address. Raises InvalidInput for a wrong one.
+    """Return the proxy that the environment names for an address. Raises InvalidInput for a wrong
+    one.
 
-    Not left to aiohttp, which would look into the environment anew for each call, and would send
-    along what it finds in a .netrc.
+    aiohttp would read the environment for each call, and send credentials from a .netrc.
     """
     parts = urlsplit(url)
     proxy = getproxies_environment().get(parts.scheme)

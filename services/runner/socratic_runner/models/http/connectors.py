@@ -1,4 +1,4 @@
-"""Connections that are used again only where nothing has come on them since their last reply."""
+"""Connectors that reuse a connection only if it stayed silent since its last reply."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ if TYPE_CHECKING:
     from aiohttp.tracing import Trace
 
 KEPT_SECONDS: Final = 4.0
-"""How long an idle connection is kept: many servers close theirs after 5 s."""
+"""Seconds that an idle connection is kept: many servers close theirs after 5 s."""
 
 # D-141: llama.cpp's server closes connections without a word.
 REST_SECONDS: Final = 0.5
-"""How long a connection without TLS is idle before it is used again."""
+"""Seconds that a connection without TLS rests before its next call."""
 
 MOST_RESTING: Final = 24
-"""Idle connections without TLS that are kept for one model."""
+"""The most idle connections without TLS for one model."""
 
 
 class QuietConnector(aiohttp.TCPConnector):
-    """Closes an idle connection on which something came, a reply that nobody asked for or its end.
+    """Closes an idle connection that received bytes: an unexpected reply, or its end.
 
-    aiohttp asks only whether a connection is open, and gives such a reply to the next call.
+    aiohttp checks only whether a connection is open, and would give such a reply to the next call.
     """
 
     def __init__(self) -> None:
@@ -41,22 +41,22 @@ class QuietConnector(aiohttp.TCPConnector):
         return await super()._get(key, traces)
 
     def drop_ended(self, key: ConnectionKey) -> None:
-        """Close the idle connections, from the oldest on, on which something came."""
+        """Close idle connections that received bytes, from the oldest on."""
         idle = self._conns.get(key)
         while idle and not _is_quiet(idle[0][0]):
             idle.popleft()[0].abort()
             self.distrust()
 
     def distrust(self) -> None:
-        """The server ended a connection, or sent what nobody asked for, and did not say so."""
+        """Note that the server ended a connection unannounced, or sent unexpected bytes."""
 
 
 class RestedConnector(QuietConnector):
-    """Uses an idle connection again after a rest, and none of a server that was found to end them.
+    """Reuses a connection after a rest, unless the server was found to end connections.
 
-    Some servers end a connection after a reply and do not say so. A call that is made on it before
-    the end arrives is lost, so a connection has to be seen at rest for longer than that takes.
-    Meanwhile calls have other connections: without TLS a new one takes no waiting.
+    Some servers end a connection after a reply without announcing it. A call on it before the end
+    arrives is lost, so a connection rests for longer than that takes. Meanwhile calls open other
+    connections: without TLS a new one costs no wait.
     """
 
     def __init__(self) -> None:
@@ -82,7 +82,7 @@ class RestedConnector(QuietConnector):
 
 
 def _is_quiet(protocol: ResponseHandler) -> bool:
-    """Whether no byte has come on an idle connection, read by this process or not."""
+    """Return whether no byte arrived on an idle connection, read by this process or not."""
     transport = protocol.transport
     if protocol.should_close or transport is None or not hasattr(select, "poll"):
         return False

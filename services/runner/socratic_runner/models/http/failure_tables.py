@@ -1,4 +1,4 @@
-"""Which class of failure an error of a provider is, as far as its words and numbers tell."""
+"""Classifies a provider's error by its names, its message and its number."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ _STATUSES: Final = {
     524: FailureKind.TIMEOUT,
     529: FailureKind.OVERLOADED,
 }
-"""520 to 524 are a proxy's words for a server behind it that does not answer. Other numbers from
-400 to 499 are BAD_REQUEST. The rest is UNKNOWN, 500 too: it may be this one question that the
-server cannot take, so that it is not waited for as for one that has no time."""
+"""520 to 524 are a proxy's numbers for a server behind it that does not answer. Other numbers
+from 400 to 499 are BAD_REQUEST. The rest is UNKNOWN, 500 too: the server may fail at this one
+question, so the runner does not wait as for an overloaded server."""
 
 _NAMES: Final = {
     "context_length_exceeded": FailureKind.CONTEXT_TOO_LONG,
@@ -52,7 +52,7 @@ _NAMES: Final = {
     "insufficient_credits": FailureKind.AUTH,
     "model_not_found": FailureKind.NOT_FOUND,
 }
-"""What a provider calls an error, where the name says more than the number beside it."""
+"""Names of errors that say more than the number beside them."""
 
 _BROAD_NAMES: Final = {
     "overloaded": FailureKind.OVERLOADED,
@@ -92,7 +92,7 @@ _BROAD_NAMES: Final = {
     "internalservererror": FailureKind.UNKNOWN,
     "api_error": FailureKind.UNKNOWN,
 }
-"""Names that say less than a number; within a stream there may be nothing else."""
+"""Names that say less than a number; a stream may give no number."""
 
 _PHRASES: Final = (
     (
@@ -118,13 +118,13 @@ _PHRASES: Final = (
     ),
 )
 _PHRASES_COUNT: Final = frozenset({400, 403, 413, 422, None})
-"""Where the message says more than the number, if there is one."""
+"""Messages that say more than the number, if there is one."""
 
 
 def kind_of(status: int | None, names: Iterable[str], message: str) -> FailureKind:
-    """The class of an error: by its exact names, its message, its number, and its broad names.
+    """Classify an error: by its exact names, its message, its number, and its broad names.
 
-    `status` is the HTTP status, or a number like one that came in a body; None: there is none.
+    `status` is the HTTP status, or a similar number in a body; None without one.
     """
     lower = [name.lower() for name in names]
     for name in lower:

@@ -1,4 +1,4 @@
-"""Failed calls over HTTP, as whoever asks a model hears of them: with a kind, and without a key."""
+"""Makes the failures of HTTP calls: each has a class, and no message contains a key."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from socratic_runner.models.http.problems import Problem, problem_in, read_probl
 from socratic_runner.models.http.retry_after import retry_after
 
 LONGEST_MESSAGE: Final = 1000
-"""Characters of a provider's message that are kept."""
+"""The most characters of a provider's message."""
 
 LONGEST_FOREIGN_MESSAGE: Final = 200
-"""The same where a configuration names another address: it may be any server, and what it says is
-shown to whoever reads results."""
+"""The same for an address from a configuration: that may be any server, and readers of results
+see its message."""
 
 
 class Failures:
-    """Makes failures of what one provider says, or does not say."""
+    """Makes failures from the errors of one provider."""
 
     def __init__(self, who: str, key: Key | None, *, longest: int = LONGEST_MESSAGE) -> None:
         self._who = who
@@ -32,17 +32,19 @@ class Failures:
     def failure(
         self, kind: FailureKind, message: str, *, wait: float | None = None, passing: bool = True
     ) -> ModelCallFailed:
-        """A failure of a kind. `passing` says whether another try may help, if the kind allows."""
+        """Make a failure of a class. `passing` says whether another try may help, if the class
+        allows one.
+        """
         message = f"{self._who} {self.one_line(message, self._longest + 100)}"
         if kind in UNUSABLE:
             return ModelUnusable(kind, message)
-        # Whoever else asks the provider waits, even if this call is not to be made again.
+        # Other calls to the provider wait, even if this one is not repeated.
         wait = wait if kind in PASSING else None
         retryable = passing and kind in PASSING
         return ModelCallFailed(kind, message, retryable=retryable, retry_after=wait)
 
     def answered(self, status: int, headers: Mapping[str, str], body: bytes) -> ModelCallFailed:
-        """The failure that a status other than 2xx stands for."""
+        """Make the failure for a status other than 2xx."""
         if 300 <= status < 400:
             return self._redirected(status, headers)
         problem = read_problem(body)
@@ -50,16 +52,16 @@ class Failures:
         return self._told(kind, f"answered HTTP {status}", problem, headers)
 
     def reported(self, parsed: Any, headers: Mapping[str, str] | None = None) -> ModelCallFailed:
-        """The failure that an error within a reply stands for, whose status said all is well.
+        """Make the failure for an error within a successful response.
 
-        `headers` are those of the reply.
+        `headers` are those of the response.
         """
         problem = problem_in(parsed)
         kind = kind_of(problem.status, problem.names, problem.message)
         return self._told(kind, "reported an error within its reply", problem, headers or {})
 
     def one_line(self, text: str, longest: int) -> str:
-        """`text` without the key, line breaks and control characters, and not too long."""
+        """Return `text` on one line and shortened, without the key and control characters."""
         visible = text
         if not text.isprintable():
             visible = "".join(each if each.isprintable() else " " for each in text)
@@ -83,10 +85,10 @@ class Failures:
         return f"{name}: {message}" if message else name
 
     def _redirected(self, status: int, headers: Mapping[str, str]) -> ModelCallFailed:
-        # What follows a ? may be somebody's secret.
+        # The part after a ? may hold a secret.
         location = self.one_line(headers.get("Location", "nowhere").partition("?")[0], 200)
         return self.failure(
             FailureKind.BAD_REQUEST,
             f"answered HTTP {status}, a redirect to {location}, which is not followed with a "
-            "question and a key; set base_url to where the API is",
+            "question and a key; set base_url to the API's own address",
         )

@@ -1,4 +1,4 @@
-"""Keys: read from the environment, sent to one place, and shown to nobody."""
+"""Keys: read from the environment, sent to one address, and hidden everywhere else."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from socratic_bench.providers.endpoints.endpoint import SETTING, KeySource
 HIDDEN: Final = "[hidden]"
 
 SHORTEST_SECRET: Final = 12
-"""Characters. What is shorter is a word that a server of one's own wants to be sent, and may well
-stand in an answer."""
+"""Characters. A shorter key is a placeholder for a private server, and may well occur in an
+answer."""
 
 _URL_SAFE: Final = str.maketrans("+/", "-_")
 _IN_A_HEADER: Final = re.compile(r"[\x21-\x7e]+")
@@ -30,7 +30,7 @@ _BEARER: Final = re.compile(r"""(?i)\bbearer\s+(?=\S*\d)[^\s"',;}\]]{8,}""")
 
 
 class Key:
-    """A key. Only `reveal` shows it."""
+    """A key. Only `reveal` returns it."""
 
     __slots__ = ("_any_case", "_as_is", "_pattern", "_value")
 
@@ -46,19 +46,19 @@ class Key:
 
     @property
     def is_secret(self) -> bool:
-        """Whether it is one that somebody has to guard, and no word such as `none` or `EMPTY`."""
+        """False for a placeholder such as `none` or `EMPTY`."""
         return len(self._value) >= SHORTEST_SECRET
 
     def reveal(self) -> str:
-        """The key itself, for the one header it is sent in."""
+        """Return the key, for the one header that carries it."""
         return self._value
 
     def hide_in(self, text: str) -> str:
-        """`text` with something else wherever the key stood.
+        """Return `text` with the key replaced, in every form that is recognised.
 
-        It is found in any case, percent-encoded, escaped as in JSON, in hexadecimal, and in base64
-        even as a part of something longer. One that is no secret is found as it is, and no other
-        form of a key is found at all: reversed, spread out or encrypted it is not.
+        The forms are: any case, percent-encoding, JSON escapes, hexadecimal, and base64, also as a
+        part of longer base64. A placeholder is replaced only as it is. Other forms stay: reversed,
+        split or encrypted ones.
         """
         lower = text.lower()
         if any(form in lower for form in self._any_case) or any(
@@ -72,13 +72,13 @@ class Key:
 
 
 def _either(forms: Iterable[str], pattern: str) -> Iterator[str]:
-    """The longest first: one form may be a part of another."""
+    """Yield the patterns, the longest first: one form may be a part of another."""
     for form in sorted(forms, key=len, reverse=True):
         yield pattern.format(re.escape(form))
 
 
 def _in_base64(value: bytes) -> Iterator[str]:
-    """What is always the same wherever `value` stands in something that is encoded."""
+    """Yield the parts of a base64 text that every encoding of `value` within other bytes shares."""
     for before, mixed in ((0, 0), (1, 2), (2, 3)):
         encoded = b64encode(bytes(before) + value).decode()
         after = (before + len(value)) % 3
@@ -87,16 +87,16 @@ def _in_base64(value: bytes) -> Iterator[str]:
 
 
 def hide(text: str, key: Key | None) -> str:
-    """`text` without `key`, and without what looks like a header that carries one."""
+    """Return `text` without `key`, and without values that look like credentials in a header."""
     if key is not None:
         text = key.hide_in(text)
     return _BEARER.sub(f"Bearer {HIDDEN}", _SENT_ALONG.sub(rf"\1: {HIDDEN}", text))
 
 
 def read_key(model: TutorModel, source: KeySource) -> Key:
-    """The key that is found there.
+    """Return the key from its source.
 
-    Raises MissingCredential if there is none, or one that no header can carry.
+    Raises MissingCredential for a missing key, and for one that no header can carry.
     """
     if source.secret is not None:
         value, where = source.secret.get_secret_value(), f"the secret of its endpoint in {SETTING}"
@@ -110,7 +110,7 @@ def read_key(model: TutorModel, source: KeySource) -> Key:
         )
     if not _IN_A_HEADER.fullmatch(value):
         raise MissingCredential(
-            f"model {model.id}: {where} holds something that is no key: there is white space, a "
-            "line break, or another character in it that cannot be sent; set it anew"
+            f"model {model.id}: {where} holds no valid key: it contains white space, a line "
+            "break, or another character that no header can carry; set it again"
         )
     return Key(value)

@@ -1,4 +1,4 @@
-"""The errors that providers put into bodies and streams, in all their shapes."""
+"""Reads the errors in bodies and streams, in the shapes of many providers."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ _WAITS: Final = ("retry_after", "retry_after_seconds")
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """What a provider says went wrong."""
+    """An error as a provider describes it."""
 
     message: str
     names: tuple[str, ...] = ()
-    """What it calls the error, the most exact name first."""
+    """The names of the error, the most exact one first."""
 
     status: int | None = None
-    """A number like an HTTP status that stands in the body."""
+    """A number like an HTTP status in the body."""
 
     retry_after: float | None = None
-    """Seconds to wait, where the body says so."""
+    """Seconds to wait, if the body asks for a wait."""
 
 
 def parse(body: bytes) -> Any:
-    """The JSON in a body; None where it is none."""
+    """Parse the JSON in a body; returns None for anything else."""
     try:
         return json.loads(body)
     except (ValueError, RecursionError):
@@ -37,13 +37,13 @@ def parse(body: bytes) -> Any:
 
 
 def read_problem(body: bytes) -> Problem:
-    """What the body of an error says; where that is no JSON, all of it is the message."""
+    """Read the body of an error; a body without JSON is the message."""
     parsed = parse(body)
     return Problem(body.decode(errors="replace")) if parsed is None else problem_in(parsed)
 
 
 def problem_in(parsed: Any) -> Problem:
-    """What parsed JSON says, such as `{"error": {"message": …, "type": …, "code": …}}`."""
+    """Read an error from parsed JSON, such as `{"error": {"message": …, "type": …, "code": …}}`."""
     if isinstance(parsed, list) and parsed:
         parsed = parsed[0]  # so does Google
     if isinstance(parsed, dict) and parsed.get("error"):
@@ -69,19 +69,19 @@ def problem_in(parsed: Any) -> Problem:
 
 
 def _status(code: Any) -> int | None:
-    """A number like an HTTP status; LiteLLM and Azure send it as text."""
+    """Read a number like an HTTP status; LiteLLM and Azure send it as text."""
     number = int(code) if isinstance(code, str) and code.isascii() and code.isdigit() else code
     return number if type(number) is int and 400 <= number < 600 else None
 
 
 def _message(problem: dict[str, Any]) -> str:
     said = problem.get("message") or problem.get("detail") or problem
-    behind = _member(problem.get("metadata"), "raw")  # what a router was told itself
+    behind = _member(problem.get("metadata"), "raw")  # the error that a router received
     return f"{_text(said)}: {_text(behind)}" if behind else _text(said)
 
 
 def _waits(problem: dict[str, Any], message: str) -> Iterator[float]:
-    """How long to wait, in each of the ways in which a body says so, the most exact first."""
+    """Yield the waits that a body asks for, the most exact one first."""
     details, metadata = problem.get("details"), problem.get("metadata")
     for detail in details if isinstance(details, list) else ():
         yield from _given(delay(_member(detail, "retryDelay")))  # Google
@@ -89,7 +89,7 @@ def _waits(problem: dict[str, Any], message: str) -> Iterator[float]:
         for name in _WAITS:
             yield from _given(delay(_member(place, name)))
     headers = _member(metadata, "headers")
-    if isinstance(headers, Mapping):  # those that a router was sent itself
+    if isinstance(headers, Mapping):  # the headers that a router received
         yield from _given(retry_after(headers, datetime.now(UTC)))
     yield from _given(in_words(message))
 

@@ -1,4 +1,4 @@
-"""A reply while it is read: piece by piece, or whole."""
+"""Reads a reply: piece by piece, or whole."""
 
 from __future__ import annotations
 
@@ -19,43 +19,43 @@ from socratic_runner.models.stop_reasons import Ended, how_it_ended
 from socratic_runner.models.token_counts import count_in
 
 _LONGEST_NAME: Final = 200
-"""Characters of a stop reason or a model's version that are kept."""
+"""The most characters of a stop reason or a model's version."""
 
 LONGEST_START: Final = 200
-"""Bytes that are told of a reply that cannot be read."""
+"""The most bytes of an unreadable reply in a message."""
 
 
 Count = Annotated[int | None, BeforeValidator(count_in)]
-"""A number of tokens; what cannot be one is no count, and spoils no reply."""
+"""A number of tokens; an impossible one becomes None, and spoils no reply."""
 
 Name = Annotated[
     str | None, BeforeValidator(lambda value: value if isinstance(value, str) else None)
 ]
-"""A text that nothing depends on; what is none spoils no reply."""
+"""An optional text; another type becomes None, and spoils no reply."""
 
 Aside = BeforeValidator(lambda value: value if isinstance(value, dict) else None)
-"""Of an object beside the text: what is none spoils no reply."""
+"""A field of an object beside the text; a wrong one becomes None, and spoils no reply."""
 
 Shape = TypeVar("Shape", bound=BaseModel)
 
 
 class Reading(ABC):
-    """One reply. Its provider's wire format is a subclass."""
+    """Reads one reply. A subclass knows its provider's wire format."""
 
     def __init__(self, failures: Failures, *, streamed: bool) -> None:
         self.streamed = streamed
-        """Whether it was asked for piece by piece."""
+        """True if the call asked for a stream."""
 
         self.complete = False
-        """Whether nothing more is to come that anybody needs."""
+        """True once nothing needed is missing."""
 
         self.failures = failures
         self.headers: Mapping[str, str] = {}
-        """Those of the response, once there is one."""
+        """The headers of the response, once it began."""
 
         self._texts: list[str] = []
         self._reasoned = False
-        """Whether the model reasoned where one can see it."""
+        """True once the reply showed reasoning."""
 
         self._stop_reason: str | None = None
         self._model: str | None = None
@@ -75,32 +75,32 @@ class Reading(ABC):
 
     @property
     def finished(self) -> bool:
-        """Whether the model said that it stopped, and why."""
+        """True once the model reported a stop reason."""
         return self._stop_reason is not None
 
     @property
     def settled(self) -> bool:
-        """Whether it can be taken as it is, whatever else may come.
+        """True once the reply is usable, whatever else comes.
 
-        Where nothing but reasoning came so far, a stop reason may be a mistake of the server.
+        After reasoning without text, a stop reason may be a mistake of the server.
         """
         return self.finished and (self.wrote or not self._reasoned)
 
     @property
     def wrote(self) -> bool:
-        """Whether there is any text."""
+        """True once the reply has text."""
         return bool(self._texts)
 
     def take_events(self, events: Iterable[Event]) -> None:
-        """Take these events of a stream, until it is complete. Raises what `take_event` raises.
+        """Take events of a stream until it is complete. Raises as `take_event`.
 
-        What goes wrong after a reply is settled takes nothing from it.
+        An error after the reply is settled does not spoil it.
         """
         for event in events:
             if self.complete:
                 return
             if not event.data.strip():
-                continue  # so gateways say that they are there
+                continue  # a gateway's sign of life
             try:
                 self.take_event(event)
             except ModelCallFailed:
@@ -109,7 +109,7 @@ class Reading(ABC):
                 self.complete = True
 
     def _ended(self, reason: str) -> Ended:
-        """Raises ModelCallFailed if the stop reason says that the provider gave up."""
+        """Raise ModelCallFailed if the stop reason says that the provider gave up."""
         ended = how_it_ended(reason)
         if isinstance(ended, Ended):
             return ended
@@ -117,9 +117,9 @@ class Reading(ABC):
         raise self.failures.failure(ended, message)
 
     def reply(self) -> Reply:
-        """The reply. Raises ModelCallFailed if it ended without saying that it was finished."""
+        """Return the reply. Raises ModelCallFailed if it ended without a stop reason."""
         if self._stop_reason is None:
-            raise self.cut("the reply ended without saying that it was finished")
+            raise self.cut("the reply ended without a stop reason")
         reason = self.failures.one_line(self._stop_reason, _LONGEST_NAME)
         ended = self._ended(reason)
         return Reply(
@@ -138,11 +138,11 @@ class Reading(ABC):
         )
 
     def cut(self, why: str) -> ModelCallFailed:
-        """The failure of a reply that is not whole."""
+        """Make the failure of an incomplete reply."""
         return self.failures.failure(FailureKind.CUT_STREAM, f"cut its reply short: {why}")
 
     def _read(self, shape: type[Shape], data: bytes) -> Shape:
-        """Data as what it should be. Raises ModelCallFailed with MALFORMED_REPLY if it is not."""
+        """Parse data as `shape`. Raises ModelCallFailed with MALFORMED_REPLY for other data."""
         self._last = time.perf_counter()
         try:
             return shape.model_validate_json(data)
@@ -153,7 +153,7 @@ class Reading(ABC):
         )
 
     def unreadable(self, why: str, data: bytes) -> ModelCallFailed:
-        """The failure of a reply that is none, with its beginning."""
+        """Make the failure of an unreadable reply, with its beginning."""
         begins = self.failures.one_line(
             data[:LONGEST_START].decode(errors="replace"), LONGEST_START
         )
@@ -162,11 +162,11 @@ class Reading(ABC):
         return self.failures.failure(FailureKind.MALFORMED_REPLY, message)
 
     def reported(self, error: Any) -> ModelCallFailed:
-        """The failure that an error within the reply stands for."""
+        """Make the failure for an error within the reply."""
         return self.failures.reported({"error": error}, self.headers)
 
     def _reported_in(self, data: bytes) -> ModelCallFailed | None:
-        """The same, of data of another form than a reply has; None where there is no error."""
+        """Make the same from data of an unknown shape; returns None without an error in it."""
         parsed = parse(data)
         if isinstance(parsed, list) and parsed:
             parsed = parsed[0]  # so does Google
@@ -176,7 +176,7 @@ class Reading(ABC):
         return self.failures.reported(parsed, self.headers) if is_error else None
 
     def _write(self, text: str) -> None:
-        """Take a piece of the tutor's text. One that comes after the stop reason belies that."""
+        """Take a piece of the tutor's text. Text after a stop reason revokes the stop reason."""
         if text:
             self._texts.append(text)
             self._begin()
@@ -184,7 +184,7 @@ class Reading(ABC):
             self._stop_reason = None
 
     def _reason(self) -> None:
-        """Take a piece of reasoning, which is no text of the tutor."""
+        """Take a piece of reasoning, which is not part of the tutor's text."""
         self._reasoned = True
         self._stop_reason = None
         self._begin()

@@ -1,4 +1,4 @@
-"""How long a provider asks to wait before another try."""
+"""Reads how long a provider asks callers to wait."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from email.utils import parsedate_to_datetime
 from typing import Any, Final
 
 LONGEST: Final = 3600.0
-"""Seconds: nobody waits for longer, whatever a provider asks for."""
+"""Seconds. A longer wait is cut to this."""
 
 _DECIMAL: Final = re.compile(r"[0-9]{1,15}(\.[0-9]{0,15})?")
 _PART: Final = r"[0-9]{1,9}(?:\.[0-9]{1,15})?"
@@ -21,10 +21,10 @@ _IN_WORDS: Final = re.compile(
 
 
 def retry_after(headers: Mapping[str, Any], now: datetime) -> float | None:
-    """Seconds to wait, from `retry-after-ms` or `Retry-After`; None where neither says so.
+    """Read the seconds to wait from `retry-after-ms` or `Retry-After`; returns None without them.
 
-    A date is compared with the clock of whoever sent it, where the headers tell that, and with
-    `now` otherwise. Never negative, more than LONGEST, or not a number, whatever the headers hold.
+    A date is compared with the sender's clock if the headers tell it, else with `now`. The result
+    is a number from 0 to LONGEST, whatever the headers hold.
     """
     said = {name.lower(): str(value) for name, value in headers.items()}
     for name in ("retry-after-ms", "x-ms-retry-after-ms"):  # the second is Azure's
@@ -39,7 +39,7 @@ def retry_after(headers: Mapping[str, Any], now: datetime) -> float | None:
 
 
 def delay(duration: Any) -> float | None:
-    """Seconds in a number, or in a duration such as `1m30.5s`; None where it is neither."""
+    """Read seconds from a number, or from a duration such as `1m30.5s`; returns None otherwise."""
     text = "" if isinstance(duration, bool) else str(duration).strip()
     seconds = _number(text)
     found = _DURATION.fullmatch(text) if text and seconds is None else None
@@ -51,7 +51,7 @@ def delay(duration: Any) -> float | None:
 
 
 def in_words(message: str) -> float | None:
-    """Seconds that a message asks to wait, such as `Please try again in 1.2s`."""
+    """Read the seconds from a message such as `Please try again in 1.2s`."""
     found = _IN_WORDS.search(message.lower())
     return None if found is None else delay(found[1].partition(" second")[0])
 

@@ -1,7 +1,6 @@
-"""Server-sent events: the frames in which a streamed reply comes.
+"""Decodes server-sent events, the frames of a streamed reply.
 
-As the WHATWG's HTML standard has them, with `id` and `retry` left out of account: nothing here
-reconnects.
+It follows the WHATWG's HTML standard and ignores `id` and `retry`: the client never reconnects.
 """
 
 from __future__ import annotations
@@ -14,30 +13,30 @@ class Event(NamedTuple):
     """One event of a stream."""
 
     name: str
-    """Its type; empty where the stream gives none."""
+    """Its type; empty if the stream gives none."""
 
     data: bytes
-    """Its lines of data, joined by line feeds. Not decoded: the stream may hold anything."""
+    """Its lines of data, joined by line feeds. Not decoded: the stream may hold any bytes."""
 
 
 class EventDecoder:
-    """Makes events of bytes, however those are split. Lines end with LF, CR LF or CR."""
+    """Makes events from bytes, however those are split. Lines end with LF, CR LF or CR."""
 
     def __init__(self) -> None:
         self._start: bytes | None = b""
         """The first bytes, while they may still become a byte order mark."""
 
         self._after_cr = False
-        """Whether the last byte was a CR, so that an LF would belong to it."""
+        """True after a CR, which a following LF belongs to."""
 
         self._line = bytearray()
-        """A line whose end has not come yet."""
+        """The unfinished line."""
 
         self._name = ""
         self._data: list[bytes] = []
 
     def feed(self, data: bytes) -> list[Event]:
-        """The events that these bytes complete. One that is not complete at the end is none."""
+        """Return the events that these bytes complete; an incomplete last event is dropped."""
         if self._start is not None:
             data = self._without_mark(self._start + data)
         if not data:

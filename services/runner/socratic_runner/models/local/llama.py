@@ -1,8 +1,7 @@
-"""llama.cpp in this process, through xllamacpp: a model file, and the one thread it runs on.
+"""Runs llama.cpp in this process, through xllamacpp: a model file, and its one thread.
 
-xllamacpp always listens somewhere. Here that is a Unix socket in a folder only this user may open,
-so there is no network port; without Unix sockets it is a free port of this machine's own loopback
-address, and whoever connects to it needs a key that nobody knows.
+xllamacpp always opens a listener. Here that is a Unix socket in a folder of this user, so no
+network port is open. Without Unix sockets it is a free loopback port with a random key.
 """
 
 from __future__ import annotations
@@ -22,14 +21,14 @@ from typing import Any, Final, Protocol, cast
 from socratic_bench.errors import FailureKind, ModelCallFailed
 
 CONTEXT_TOKENS: Final = 2048
-"""What the model can read and write in one call."""
+"""The tokens that the model can read and write in one call."""
 
 _TOKENS_BETWEEN_STOPS = 64
-"""Of a prompt: how many are read before a cancelled call is noticed."""
+"""The tokens of a prompt that the model reads between two checks for a cancellation."""
 
 
 class _Server(Protocol):
-    """What is used of `xllamacpp.Server`, which has no type stubs."""
+    """The part of `xllamacpp.Server` that is used here; it has no type stubs."""
 
     def handle_chat_completions(
         self, body: dict[str, Any], on_chunk: Callable[[dict[str, Any]], bool], /
@@ -38,22 +37,22 @@ class _Server(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """What a model wrote."""
+    """The text and counts of one call."""
 
     text: str
     finish_reason: str
     input_tokens: int
     output_tokens: int
     seconds: float
-    """From the start of the call to its end, without waiting for its turn."""
+    """From the start of the call to its end, without the wait for its turn."""
 
 
 class Stopped(Exception):
-    """The call was stopped by whoever made it."""
+    """The caller stopped the call."""
 
 
 class Llama:
-    """A model file, loaded when first asked; its calls run one at a time on a thread of its own."""
+    """A model file, loaded at the first call; its calls run one at a time on its own thread."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -62,14 +61,14 @@ class Llama:
         self._server: _Server | None = None
 
     def complete(self, body: dict[str, Any], stop: threading.Event) -> Future[Completion]:
-        """Complete a chat, in OpenAI's form, as soon as it is its turn.
+        """Complete a chat in OpenAI's format, in turn.
 
-        The future raises Stopped soon after `stop` is set, and ModelCallFailed.
+        The future raises ModelCallFailed, or Stopped soon after `stop` is set.
         """
         return self._thread.submit(self._complete, body, stop)
 
     def close(self) -> None:
-        """Unload the model and end its thread. Blocks until calls that are running have ended."""
+        """Unload the model and end its thread. Blocks until running calls have ended."""
         self._thread.submit(self._unload).result()
         self._thread.shutdown()
 
@@ -99,7 +98,7 @@ class Llama:
         params.model.path = str(self.path)
         params.n_ctx = CONTEXT_TOKENS
         params.n_batch = _TOKENS_BETWEEN_STOPS
-        # One call at a time on one thread: a second thread gains little, spins, and a batch of
+        # One call at a time on one thread: a second thread gains little and spins. A batch of
         # several calls may round differently.
         params.n_parallel = 1
         params.cpuparams.n_threads = params.cpuparams_batch.n_threads = 1
@@ -127,7 +126,7 @@ class Llama:
 
 
 class _Stream:
-    """The chunks of one call, as they come."""
+    """The chunks of one call, as they arrive."""
 
     def __init__(self, stop: threading.Event) -> None:
         self._stop = stop
@@ -138,7 +137,7 @@ class _Stream:
         self._malformed: Exception | None = None
 
     def take(self, chunk: dict[str, Any]) -> bool:
-        """Take a chunk. True stops the call; an exception here would be lost in C++."""
+        """Take a chunk; True stops the call. An exception here would be lost in C++."""
         try:
             self._read(chunk)
         except (KeyError, IndexError, TypeError) as error:
@@ -156,7 +155,7 @@ class _Stream:
             self._usage = chunk["usage"]
 
     def completion(self, seconds: float) -> Completion:
-        """What the stream amounts to, once it has ended."""
+        """Return the completion, once the stream has ended."""
         if self._stop.is_set():
             raise Stopped
         if self._problem is not None:
@@ -165,7 +164,7 @@ class _Stream:
             message = f"a chunk cannot be read: {self._malformed!r}"
             raise ModelCallFailed(FailureKind.MALFORMED_REPLY, message, retryable=True)
         if self._finish_reason is None or self._usage is None:
-            message = "the reply ended without saying that it was finished"
+            message = "the reply ended without a stop reason"
             raise ModelCallFailed(FailureKind.CUT_STREAM, message, retryable=True)
         return Completion(
             text="".join(self._texts),
@@ -186,21 +185,21 @@ def _failure(problem: dict[str, Any]) -> ModelCallFailed:
 
 
 class SharedLlamas:
-    """Each model file at most once in a process, for as long as somebody uses it."""
+    """Holds each model file at most once in a process, while it has users."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._in_use: dict[Path, tuple[Llama, int]] = {}
 
     def acquire(self, path: Path) -> Llama:
-        """The model of a file; to be given back by `release`."""
+        """Return the model of a file; the caller releases it."""
         with self._lock:
             llama, users = self._in_use.get(path) or (Llama(path), 0)
             self._in_use[path] = llama, users + 1
             return llama
 
     def release(self, llama: Llama) -> None:
-        """Give a model back. The last one to do so unloads it, which blocks for a moment."""
+        """Release a model. Its last user unloads it, which blocks for a moment."""
         with self._lock:
             _, users = self._in_use[llama.path]
             if users > 1:

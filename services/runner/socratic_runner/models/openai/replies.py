@@ -1,4 +1,4 @@
-"""Replies in the format of OpenAI's chat completions, with the variants of those who imitate it."""
+"""Replies in the format of OpenAI's chat completions, with the variants of compatible servers."""
 
 from __future__ import annotations
 
@@ -44,23 +44,23 @@ class Counts(BaseModel):
     """The `usage` of a reply."""
 
     prompt_tokens: Count = None
-    """Cached ones included."""
+    """Includes cached tokens."""
 
     completion_tokens: Count = None
     total_tokens: Count = None
     completion_tokens_details: Annotated[_OutputDetails | None, Aside] = None
 
     def usage(self, *, wrote: bool, reasoned: bool) -> Usage:
-        """What was used, by a reply in which there was text, or reasoning.
+        """Return the usage of a reply, given whether it had text, or reasoning.
 
-        No count is given where it cannot be true: no input, or text of no tokens.
+        An impossible count is dropped: no input, or text of zero tokens.
         """
         written, read = self.completion_tokens, self.prompt_tokens or None
         if written is None or (wrote and written == 0):
             return Usage(input_tokens=read)
         apart = (self.total_tokens or 0) - (read or 0) - written
         if read is not None and apart > 0:
-            # xAI and Google count reasoning apart from what was written, and only in the total.
+            # xAI and Google count reasoning apart from the written tokens, and only in the total.
             return Usage(visible_output_tokens=written, reasoning_tokens=apart, input_tokens=read)
         details = self.completion_tokens_details
         reasoning = (details.reasoning_tokens or 0) if details is not None else 0
@@ -82,27 +82,27 @@ class _Chunk(BaseModel):
 
 
 class OpenAIReading(Reading):
-    """A reply to a chat completion."""
+    """Reads the reply to a chat completion."""
 
     _counts: Counts | None = None
     _refused = False
 
     def take_event(self, event: Event) -> None:
-        """Take a chunk, or the word that there are no more."""
+        """Take a chunk, or the end marker."""
         if event.data.strip() == _LAST:
             self.complete = True
             return
         self._take(self._read(_Chunk, event.data), event.data)
 
     def take_whole(self, body: bytes) -> None:
-        """Take the whole reply."""
+        """Take a reply that came in one piece."""
         self.streamed = False
         if not self._take(self._read(_Chunk, body), body):
-            raise self.unreadable("there are no choices in it", body)
+            raise self.unreadable("it has no choices", body)
         self.complete = True
 
     def _take(self, chunk: _Chunk, data: bytes) -> bool:
-        """Take a chunk; whether there were choices in it."""
+        """Take a chunk; returns whether it had choices."""
         if chunk.error:
             raise self.reported(chunk.error)
         if chunk.object == "error":  # FastChat, and vLLM before 0.10
