@@ -6,14 +6,12 @@ from tests.benchmarks import (
     api_throughput,
     call_cost,
     command_start,
-    distributed_throughput,
     embedded_throughput,
     many_endpoints,
     scoring_speed,
-    slow_model,
     start_up,
-    visible_latency,
 )
+from tests.benchmarks.services import distributed_throughput, slow_model, visible_latency
 
 if __name__ == "__main__":
     scoring_speed.main()

@@ -20,8 +20,8 @@ from typing import Any
 import httpx
 
 from tests import evidence
-from tests.servers.endpoint import OPEN
-from tests.servers.listed import listed
+from tests.servers.providers.endpoint import OPEN
+from tests.servers.providers.listed import listed
 from tests.waiting import PATIENCE, until, waiting_for
 
 PREFIX = "SOCRATIC_"

@@ -32,7 +32,7 @@ from socratic_runner.bootstrap import runner_worker
 from socratic_runner.clients import OpenClient
 from socratic_runner.models.registry import open_client
 from socratic_runner.settings import RunnerSettings
-from tests.unit.services.limits.virtual_time import now
+from tests.unit.services.runner.limits.virtual_time import now
 
 HOUR = 3_600.0
 START = datetime(2026, 3, 2, tzinfo=UTC)

@@ -12,7 +12,7 @@ from socratic_bench.errors import FailureKind, ModelCallFailed
 from socratic_runner.models.registry import open_client
 from tests.lengths import at_length
 from tests.simulation.hour import HOUR, START, simulation, waiting
-from tests.unit.services.limits.virtual_time import in_virtual_time, now
+from tests.unit.services.runner.limits.virtual_time import in_virtual_time, now
 
 SLOW = TutorModel(
     id="reference/socratic",

@@ -10,7 +10,7 @@ from socratic_bench.providers.endpoints.base_urls import origin
 from socratic_bench.providers.endpoints.endpoint import Endpoint, Endpoints
 from socratic_runner.models.registry import open_client
 from tests.contract.models.adapters import ModelAdapter
-from tests.servers import ministack
+from tests.servers.providers import ministack
 
 _REPEATABLE = Parameters(max_tokens=12, temperature=0)
 """Bedrock takes no seed."""

@@ -10,7 +10,7 @@ from socratic_bench.ports.models import ModelClient, Question
 from socratic_bench.providers.endpoints.endpoint import ANYWHERE
 from socratic_runner.models.registry import open_client
 from tests.contract.models.adapters import ModelAdapter
-from tests.servers.llama_http import NAME, SERVER
+from tests.servers.providers.llama_http import NAME, SERVER
 
 
 @dataclass(frozen=True)

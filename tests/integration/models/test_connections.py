@@ -15,7 +15,8 @@ from socratic_bench.scoring.statuses import Status
 from socratic_runner.models.http import connection
 from tests.contract.models.questions import a_question
 from tests.integration.models.conftest import OpenModel, failure_of
-from tests.integration.models.raw_server import (
+from tests.servers.http_process import free_port
+from tests.servers.providers.raw_server import (
     STREAM_HEAD,
     Answering,
     Request,
@@ -24,7 +25,6 @@ from tests.integration.models.raw_server import (
     response,
     serving,
 )
-from tests.servers.http_process import free_port
 from tests.waiting import waiting_for
 
 MODEL = "openai-compatible/m"

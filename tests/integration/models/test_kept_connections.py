@@ -12,7 +12,7 @@ from socratic_runner.models.http import connectors
 from socratic_runner.models.http.connectors import QuietConnector, RestedConnector
 from tests.contract.models.questions import a_question
 from tests.integration.models.conftest import OpenModel, failure_of
-from tests.integration.models.raw_server import (
+from tests.servers.providers.raw_server import (
     RawServer,
     Request,
     completion,

@@ -12,7 +12,7 @@ from socratic_bench.errors import FailureKind, ModelUnusable
 from socratic_bench.scoring.statuses import Status
 from tests.contract.models.questions import a_question
 from tests.integration.models.conftest import OpenModel, failure_of
-from tests.servers import aimock, llmock
+from tests.servers.providers import aimock, llmock
 
 pytestmark = pytest.mark.connected
 

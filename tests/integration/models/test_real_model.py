@@ -15,7 +15,7 @@ from socratic_bench.ports.models import ModelClient, Question
 from socratic_bench.scoring.statuses import Status
 from tests.contract.models.questions import EARLIER, a_question
 from tests.integration.models.conftest import OpenModel, failure_of
-from tests.servers.llama_http import CACHING, NAME, SERVER
+from tests.servers.providers.llama_http import CACHING, NAME, SERVER
 from tests.waiting import PATIENCE, until
 
 pytestmark = [pytest.mark.connected, pytest.mark.long, pytest.mark.xdist_group("a real model")]

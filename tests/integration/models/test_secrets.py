@@ -17,7 +17,7 @@ from socratic_bench.domain.experiment.manifest import Limits
 from socratic_bench.errors import FailureKind, ModelCallFailed, ModelUnusable
 from tests.contract.models.questions import a_question
 from tests.integration.models.conftest import OpenModel
-from tests.integration.models.raw_server import (
+from tests.servers.providers.raw_server import (
     STREAM_HEAD,
     Request,
     chunk,

@@ -18,7 +18,7 @@ from socratic_bench.scoring.statuses import UNFINISHED, Status
 from socratic_runner.models.http import connection
 from tests.contract.models.questions import a_question
 from tests.integration.models.conftest import OpenModel, failure_of
-from tests.integration.models.raw_server import (
+from tests.servers.providers.raw_server import (
     STREAM_HEAD,
     Answering,
     Request,

@@ -20,7 +20,7 @@ from socratic_bench.errors import StoreBroken
 from tests.contract.store.facts import a_score
 from tests.dashboard.seeding import experiment, seed, tutors
 from tests.e2e.command import Terminal
-from tests.integration.sql.first_version import upgrade_to
+from tests.integration.sql.migrations.first_version import upgrade_to
 from tests.servers import postgresql
 from tests.servers.discovery import missing
 from tests.small_disk import SmallDisk, small_disk

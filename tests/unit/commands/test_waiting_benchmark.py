@@ -16,7 +16,7 @@ from socratic_bench.ports.models import Reply
 from socratic_bench.scoring.statuses import Status
 from socratic_cli.embedded import Benchmark
 from tests.contract.store.facts import an_experiment
-from tests.unit.services.scripted import ScriptedTutor
+from tests.unit.services.runner.scripted import ScriptedTutor
 from tests.waiting import waiting_for
 
 FULL = StoreNotWritable("the disk is full; free some space")

@@ -1,0 +1,104 @@
+"""The documents keep up with the code: what can be typed, sent or met is written down."""
+
+import re
+from pathlib import Path
+
+import click
+import pytest
+from starlette.routing import Route
+
+from socratic_api.bootstrap import build_app
+from socratic_api.settings import ApiSettings
+from socratic_bench.adapters.sql.store import SqlStore
+from socratic_bench.domain.experiment.manifest import Limits, Manifest, Parameters, TutorModel
+from socratic_bench.domain.money import Price
+from socratic_bench.domain.scenario import Scenario
+from socratic_bench.events.codec import EVENT_TYPES
+from socratic_bench.scoring.statuses import Status
+from socratic_cli.cli import socratic_bench
+
+ROOT = Path(__file__).parents[3]
+README = (ROOT / "README.md").read_text()
+DOCS = ROOT / "docs"
+COMMANDS = (DOCS / "commands.md").read_text()
+SERVICE_READMES = "".join(path.read_text() for path in ROOT.glob("services/*/README.md"))
+
+DOCUMENTS = [
+    *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md")),
+    *sorted(ROOT.glob("docs/**/*.md")),
+]
+
+LINK = re.compile(r"\]\((?![a-z]+:|#)([^)#]+)")
+CODE = re.compile(r"`([\w.*-]+(?:/[\w.*-]+)*(?:/|\.(?:py|md|toml|txt|sh|yaml)))`")
+NEW = re.compile(r"`[^`]+`,? new\b")
+"""A file that somebody who follows a how-to makes: `path` new."""
+REPOSITORY_PATH = re.compile(r"(?<![\w./-])((?:services|shared|deploy|tests|\.ci)/[\w./*-]*[\w/*])")
+
+
+def commands() -> list[tuple[str, click.Command | None]]:
+    context = click.Context(socratic_bench)
+    names = socratic_bench.list_commands(context)
+    return [(name, socratic_bench.get_command(context, name)) for name in names]
+
+
+def is_named(word: str, text: str) -> bool:
+    return re.search(rf"(?<![\w-]){re.escape(word)}(?![\w-])", text) is not None
+
+
+@pytest.mark.parametrize(("name", "command"), commands())
+def test_the_page_of_commands_names_every_command_with_its_options(name, command):
+    lines = [line for line in COMMANDS.splitlines() if is_named(f"socratic-bench {name}", line)]
+    assert lines
+    for option in command.params:
+        if isinstance(option, click.Option) and not option.hidden:
+            assert is_named(max(option.opts, key=len), "\n".join(lines))
+
+
+def test_a_newcomer_reads_the_readme_in_some_minutes():
+    assert len(README.split()) <= 1500
+
+
+def test_the_contributors_page_names_every_make_target_that_has_a_description():
+    page = (ROOT / "CONTRIBUTING.md").read_text()
+    targets = re.findall(r"^([a-z-]+):.*## ", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    assert targets
+    assert [target for target in targets if not is_named(f"make {target}", page)] == []
+
+
+@pytest.mark.parametrize("model", [Manifest, TutorModel, Limits, Parameters, Price, Scenario])
+def test_the_page_of_the_configuration_names_every_field(model):
+    page = (DOCS / "configuration.md").read_text()
+    assert [name for name in model.model_fields if f"`{name}`" not in page] == []
+
+
+def test_the_page_of_the_api_names_every_address_and_no_other(tmp_path):
+    store = SqlStore.from_url(f"sqlite:///{tmp_path}/empty.db")
+    app = build_app(store, ApiSettings())
+    described = {
+        f"{method} {route.path}"
+        for route in app.routes
+        if isinstance(route, Route)
+        for method in (route.methods or set()) - {"HEAD"}
+    }
+    listed = re.findall(r"^\| `([A-Z]+ /[^`]*)` \|", (DOCS / "api.md").read_text(), re.MULTILINE)
+    assert set(listed) == described
+
+
+@pytest.mark.parametrize("event_type", EVENT_TYPES)
+def test_every_event_stands_in_a_readme(event_type):
+    name = event_type.removeprefix("org.socratic-bench.").removesuffix(".v1")
+    assert f"`{name}`" in README + SERVICE_READMES
+
+
+@pytest.mark.parametrize("status", Status)
+def test_the_glossary_explains_every_status(status):
+    assert f"- `{status}`: " in (ROOT / "GLOSSARY.md").read_text()
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_no_document_names_a_file_or_folder_that_is_not_there(document):
+    text = NEW.sub("", document.read_text())
+    linked = {path for path in LINK.findall(text) if not (document.parent / path).exists()}
+    named = {path for pattern in (CODE, REPOSITORY_PATH) for path in pattern.findall(text)}
+    assert linked == set()
+    assert sorted(path for path in named if not list(ROOT.glob(path))) == []

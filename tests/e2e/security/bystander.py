@@ -1,0 +1,33 @@
+"""Somebody who just wants answers: `python -m tests.e2e.security.bystander ADDRESS PATH...`
+
+A process of its own, so that it measures the server and not the crowd that is made beside it. Asks
+for one path after the other, each in a connection of its own, and prints a line of JSON for each
+answer: seconds, path, status. It ends once its standard input does.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import select
+import sys
+import time
+from http.client import HTTPConnection
+
+
+def main(address: str, *paths: str) -> None:
+    host = address.removeprefix("http://")
+    for path in itertools.cycle(paths):
+        if select.select([sys.stdin], [], [], 0.02)[0]:
+            return
+        began = time.perf_counter()
+        connection = HTTPConnection(host, timeout=60)
+        connection.request("GET", path)
+        answer = connection.getresponse()
+        answer.read()
+        connection.close()
+        print(json.dumps([time.perf_counter() - began, path, answer.status]), flush=True)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

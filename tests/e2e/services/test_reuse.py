@@ -1,0 +1,125 @@
+"""What was paid for once is not asked again, whichever experiment wants it next."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections import Counter
+
+import pytest
+
+from socratic_bench.addresses import open_store
+from tests.e2e.command import Terminal
+from tests.e2e.service_processes import all_ready
+from tests.servers import postgresql, rabbitmq
+from tests.servers.providers.endpoint import endpoint
+
+pytestmark = pytest.mark.connected
+
+SCENARIOS = [
+    {"id": "one", "dimension": "student", "prompt": "What is 3 x 4?", "follow_ups": ["So 12?"]},
+    {"id": "two", "dimension": "ethical", "prompt": "May I lie?"},
+]
+PRICE = {"input_per_million": 1, "output_per_million": 2}
+COST = (100 + 2 * 7) / 1e6
+"""USD for one call of the endpoint."""
+
+
+class Shop:
+    """A terminal, and an endpoint that counts what it is asked."""
+
+    def __init__(self, terminal: Terminal, address: str) -> None:
+        self.terminal = terminal
+        self.address = address
+
+    async def run(self, *options: str, models=("a",), repeats=2, **changes):
+        models = [
+            {"id": f"vllm/{name}", "base_url": self.address, "options": {"stream": False}}
+            | {"price": PRICE}
+            for name in models
+        ]
+        config = {"models": models, "scenarios": SCENARIOS, "repeats": repeats, **changes}
+        path = self.terminal.write("b.json", json.dumps(config))
+        done = await asyncio.to_thread(self.terminal.run, "run", path, "--json", *options)
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout), done.stderr
+
+
+async def test_one_more_repeat_and_one_more_model_are_all_that_is_asked_and_paid(tmp_path):
+    async with endpoint() as model:
+        shop = Shop(Terminal(tmp_path), model.address)
+        first, said = await shop.run()
+        assert "4 runs: 4 new (6 calls: likely $" in said
+        assert (first["model_calls"], first["spending"]["spent_usd"]) == (
+            6,
+            pytest.approx(6 * COST),
+        )
+
+        second, said = await shop.run(repeats=3)
+        assert "6 runs: 4 reused ($0.00068 were paid for them before), 2 new (3 calls" in said
+        assert (second["model_calls"], second["reused"], second["done"]) == (3, 4, 6)
+        assert second["spending"]["spent_usd"] == pytest.approx(3 * COST)
+        assert first["experiment_id"] != second["experiment_id"]
+
+        third, _ = await shop.run(repeats=3, models=("a", "b"))
+        assert (third["model_calls"], third["reused"]) == (9, 6)
+        left, _ = await shop.run("--estimate", repeats=4, models=("a", "b"))
+        assert (left["reused_runs"], left["new_runs"], left["total"]["calls"]) == (12, 4, 6)
+        assert len(model.asked) == 6 + 3 + 9
+        assert set(Counter(model.asked).values()) == {1}, "every seed was asked once"
+
+        fresh, said = await shop.run("--fresh", repeats=1)
+        assert (fresh["model_calls"], fresh["reused"]) == (3, 0)
+        other, _ = await shop.run(repeats=1, occasion="next month")
+        assert other["model_calls"] == 3
+
+
+async def test_nothing_of_another_endpoint_is_taken_for_a_models_own(tmp_path):
+    async with endpoint() as hostile, endpoint() as real:
+        terminal = Terminal(tmp_path)
+        await Shop(terminal, hostile.address).run()
+        found, _ = await Shop(terminal, real.address).run()
+        assert (found["reused"], len(real.asked)) == (0, 6)
+
+
+async def test_services_reuse_what_is_stored_and_the_figures_are_those_of_a_fresh_run(tmp_path):
+    models = ["reference/socratic", "reference/lecturer"]
+
+    async with rabbitmq.namespace() as broker, postgresql.prepared_database() as address:
+        terminal = Terminal(
+            tmp_path, {"SOCRATIC_BROKER_URL": broker, "SOCRATIC_STORE_URL": address}
+        )
+        store = open_store(address)
+
+        async def submitted(repeats: int, *options: str, **changes) -> dict:
+            config = {"models": models, "repeats": repeats, **changes}
+            path = terminal.write("b.json", json.dumps(config))
+            done = await asyncio.to_thread(terminal.run, "submit", path, "--json", *options)
+            assert done.returncode == 0, done.stderr
+            counts = json.loads(done.stdout)
+            watched = await asyncio.to_thread(terminal.run, "watch", counts["experiment_id"])
+            assert watched.returncode == 0, watched.stderr
+            return counts
+
+        try:
+            async with all_ready(terminal.environment, "runner", "judge", "curator"):
+                await submitted(2)
+                more = await submitted(3)
+                assert (more["planned"], more["answered"], more["requested"]) == (90, 60, 30)
+                assert (await store.calls(more["experiment_id"])).calls == 30
+            cells = [
+                (cell.key[1:], cell.dimension, cell.to_json())
+                for cell in await store.cells([more["experiment_id"]])
+            ]
+        finally:
+            await store.close()
+
+    alone = Terminal(tmp_path)
+    path = alone.write("alone.json", json.dumps({"models": models, "repeats": 3}))
+    assert (await asyncio.to_thread(alone.run, "run", path)).returncode == 0
+    quiet = open_store(alone.store)
+    try:
+        expected = await quiet.cells([more["experiment_id"]])
+        assert cells == [(cell.key[1:], cell.dimension, cell.to_json()) for cell in expected]
+    finally:
+        await quiet.close()

@@ -1,0 +1,194 @@
+"""What is wrong with a database is said in a sentence that names it, as one of our errors."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from socratic_bench.adapters.sql.sqlite import engine as sqlite_engine
+from socratic_bench.adapters.sql.sqlite.errors import explain
+from socratic_bench.adapters.sql.store import SqlStore
+from socratic_bench.domain.response import Response
+from socratic_bench.errors import StoreBroken, StoreError, StoreNotWritable, StoreUnavailable
+from tests.contract.store.facts import a_response, a_run, a_score
+from tests.small_disk import SmallDisk, small_disk
+
+REPOSITORY = Path(__file__).parents[4]
+
+WRITE_UP_TO_A_LIMIT = """
+import asyncio, resource, sys
+from tests.contract.store.facts import a_response, a_run
+from socratic_bench.adapters.sql.store import SqlStore
+from socratic_bench.errors import StoreNotWritable
+
+async def main():
+    store = SqlStore.from_url(sys.argv[1])
+    await store.prepare()
+    resource.setrlimit(resource.RLIMIT_FSIZE, (4_000_000, resource.RLIM_INFINITY))
+    stored = []
+    for repeat in range(1, 10_000):
+        response = a_response(a_run(repeat), "x" * 100_000)
+        try:
+            await store.record([response])
+        except StoreNotWritable as error:
+            print(error)
+            break
+        stored.append(response)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+    await store.record([response])
+    for kept in [*stored, response]:
+        assert await store.responses([kept.run.run_id]) == {kept.run.run_id: [kept]}
+    print("kept", len(stored))
+    await store.close()
+
+asyncio.run(main())
+"""
+
+
+@pytest.fixture
+def tiny_disk(tmp_path: Path) -> Iterator[SmallDisk]:
+    with small_disk(tmp_path, megabytes=3) as disk:
+        yield disk
+
+
+async def _use(url: str) -> None:
+    store = SqlStore.from_url(url)
+    try:
+        await store.prepare()
+        await store.record([a_response(a_run())])
+    finally:
+        await store.close()
+
+
+async def test_a_folder_is_no_database(tmp_path: Path) -> None:
+    with pytest.raises(StoreBroken, match=f"{tmp_path}: this is a folder"):
+        await _use(f"sqlite:///{tmp_path}")
+
+
+async def test_a_file_in_the_way_of_a_folder_is_named(tmp_path: Path) -> None:
+    (tmp_path / "results").write_text("notes")
+    with pytest.raises(StoreBroken, match=r"benchmark\.db.*results"):
+        await _use(f"sqlite:///{tmp_path}/results/benchmark.db")
+
+
+async def test_a_file_of_another_kind_is_no_database_and_is_left_alone(tmp_path: Path) -> None:
+    path = tmp_path / "notes.txt"
+    notes = "These are notes of ours, and no database. " * 40
+    path.write_text(notes)
+    with pytest.raises(StoreBroken, match=f"{path}: this is no SQLite database"):
+        await _use(f"sqlite:///{path}")
+    assert path.read_text() == notes
+
+
+async def test_a_store_that_was_never_prepared_says_that_nothing_is_there(tmp_path: Path) -> None:
+    store = SqlStore.from_url(f"sqlite:///{tmp_path}/benchmark.db")
+    for ask in (store.experiments, store.revision, lambda: store.fold([a_score(a_run())], [])):
+        with pytest.raises(StoreBroken, match="nothing was ever stored here"):
+            await ask()
+    await store.close()
+
+
+async def test_a_disk_that_may_not_be_written_says_so(tiny_disk: SmallDisk) -> None:
+    path = tiny_disk.folder / "benchmark.db"
+    await _use(f"sqlite:///{path}")
+    await asyncio.to_thread(tiny_disk.make_read_only)
+    with pytest.raises(StoreBroken, match=f"{path}: .*may be written to|{path}: .*permissions"):
+        await _use(f"sqlite:///{path}")
+
+
+def _read_only(path: Path) -> sqlite3.Error:
+    """What SQLite says of a write where it may only read."""
+    with (
+        closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as connection,
+        pytest.raises(sqlite3.OperationalError) as refused,
+    ):
+        connection.execute("DELETE FROM cells")
+    return refused.value
+
+
+async def test_a_database_that_may_not_be_written_for_now_may_be_so_later(tmp_path: Path) -> None:
+    path = tmp_path / "benchmark.db"
+    await _use(f"sqlite:///{path}")
+    explained = explain(_read_only(path), path)
+    assert type(explained) is StoreNotWritable
+    assert "it may not be written to; check its permissions" in str(explained)
+
+
+@pytest.mark.parametrize(
+    ("number", "kind"),
+    [
+        (errno.ENOSPC, StoreNotWritable),
+        (errno.EROFS, StoreNotWritable),
+        (errno.EIO, StoreNotWritable),
+        (errno.EACCES, StoreBroken),
+        (errno.ENOTDIR, StoreBroken),
+    ],
+)
+def test_what_the_operating_system_says_of_a_disk_may_pass_and_of_a_path_does_not(
+    number: int, kind: type[StoreError]
+) -> None:
+    error = OSError(number, "it happened", "/results")
+    explained = explain(error, Path("/results/benchmark.db"))
+    assert type(explained) is kind
+    assert "it happened (/results)" in str(explained)
+
+
+async def test_a_database_that_others_keep_locked_is_unavailable_for_now(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "benchmark.db"
+    await _use(f"sqlite:///{path}")
+    monkeypatch.setattr(sqlite_engine, "LOCK_TIMEOUT_SECONDS", 0.1)
+    store = SqlStore.from_url(f"sqlite:///{path}")
+    response = a_response(a_run(2))
+    with closing(sqlite3.connect(path, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        with pytest.raises(StoreUnavailable, match=f"{path}: another process.*try again"):
+            await store.record([response])
+        assert len(await store.responses([a_run().run_id])) == 1
+    assert await store.record([response]) == [response]
+    await store.close()
+
+
+async def test_a_full_disk_is_said_to_be_full_and_loses_nothing(tiny_disk: SmallDisk) -> None:
+    path = tiny_disk.folder / "benchmark.db"
+    store = SqlStore.from_url(f"sqlite:///{path}")
+    await store.prepare()
+    responses = [a_response(a_run(repeat), "x" * 100_000) for repeat in range(1, 100)]
+    stored: list[Response] = []
+
+    async def record_all() -> None:
+        for response in responses:
+            stored.extend(await store.record([response]))
+
+    with pytest.raises(StoreNotWritable, match=f"{path}: the disk is full.*free some space"):
+        await record_all()
+    assert stored == responses[: len(stored)]
+    kept = await store.responses([response.run.run_id for response in responses])
+    assert kept == {response.run.run_id: [response] for response in stored}
+    await store.close()
+
+
+def test_after_a_write_that_failed_the_store_goes_on_with_nothing_lost(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/benchmark.db"
+    result = subprocess.run(
+        [sys.executable, "-c", WRITE_UP_TO_A_LIMIT, url],
+        cwd=REPOSITORY,
+        check=False,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert result.returncode == 0, result.stderr
+    sentence, kept = result.stdout.splitlines()
+    assert "benchmark.db: reading or writing it failed" in sentence
+    assert "Everything stored before is safe" in sentence
+    assert int(kept.removeprefix("kept ")) > 0

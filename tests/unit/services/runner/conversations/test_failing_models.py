@@ -1,0 +1,222 @@
+"""The runner and a model that fails: what is tried again, when, and what is not called any more."""
+
+import asyncio
+from collections import Counter
+
+import pytest
+
+from socratic_bench.adapters.sql.store import SqlStore
+from socratic_bench.domain.experiment.manifest import Experiment, Limits, Manifest, TutorModel
+from socratic_bench.errors import (
+    FailureKind,
+    MissingCredential,
+    ModelCallFailed,
+    ModelUnusable,
+    StoreUnavailable,
+)
+from socratic_bench.events.run_failed import RunFailed
+from socratic_runner import bootstrap
+from socratic_runner.limits.pauses import breaker
+from tests.unit.events.examples import TIME
+from tests.unit.services.runner.scripted import (
+    MODEL,
+    SCENARIOS,
+    SETTINGS,
+    ScriptedTutor,
+    carry_out,
+    reply,
+)
+
+OTHER = TutorModel(id="scripted/other")
+
+
+@pytest.fixture
+async def store(tmp_path):
+    store = SqlStore.from_url(f"sqlite:///{tmp_path}/benchmark.db")
+    await store.prepare()
+    yield store
+    await store.close()
+
+
+async def runs_of(store, *models, repeats=20):
+    manifest = Manifest(models=models, scenarios=SCENARIOS[:1], repeats=repeats)
+    experiment = await store.register(Experiment(manifest=manifest, created_at=TIME))
+    return list(experiment.runs())
+
+
+def kinds(events) -> Counter:
+    return Counter(
+        event.data.kind if isinstance(event, RunFailed) else event.data.status for event in events
+    )
+
+
+async def test_a_model_whose_key_is_refused_is_called_once_and_fails_all_of_its_runs(store):
+    refused = ScriptedTutor(lambda *_: ModelUnusable(FailureKind.AUTH, "401: no such key"))
+    fine = ScriptedTutor(lambda *_: reply())
+    runs = await runs_of(store, MODEL, OTHER)
+    events = await carry_out(store, {MODEL.id: refused, OTHER.id: fine}, *runs)
+    assert kinds(events) == {"auth": 20, "ok": 20}
+    assert len(refused.asked) == 1
+    failures = [event.data for event in events if isinstance(event, RunFailed)]
+    assert sorted(failure.attempts for failure in failures) == [0] * 19 + [1]
+    assert Counter(failure.message for failure in failures) == {
+        "401: no such key": 1,
+        "not called: stopped after 401: no such key": 19,
+    }
+
+
+async def test_calls_that_were_prepared_before_a_model_was_stopped_are_not_counted(store):
+    async def script(question, asked):
+        await asyncio.sleep(0.01)
+        if asked == 30:
+            raise ModelUnusable(FailureKind.AUTH, "401: revoked")
+        return reply()
+
+    tutor = ScriptedTutor(script)
+    narrow = MODEL.model_copy(update={"limits": Limits(concurrency=4)})
+    runs = await runs_of(store, narrow, repeats=100)
+    events = await carry_out(store, tutor, *runs)
+    assert kinds(events)["auth"] + kinds(events)["ok"] == 100
+    made = await store.calls(runs[0].experiment_id)
+    assert made.calls == made.turns == len(tutor.asked) < 100
+
+
+async def test_a_lease_that_is_kept_waiting_is_given_back_and_taken_anew(store):
+    async def script(*_):
+        await asyncio.sleep(0.05)
+        return reply()
+
+    tutor = ScriptedTutor(script)
+    one_by_one = MODEL.model_copy(update={"limits": Limits(concurrency=1, timeout_seconds=5)})
+    runs = await runs_of(store, one_by_one, repeats=8)
+    hasty = SETTINGS.model_copy(update={"runner_lease_margin": 0.04})
+    events = await carry_out(store, tutor, *runs, settings=hasty)
+    assert kinds(events) == {"ok": 8}
+    assert (await store.calls(runs[0].experiment_id)).calls == len(tutor.asked) == 8
+
+
+async def test_a_lease_is_given_back_once_a_store_that_was_away_answers(store, monkeypatch):
+    give_back, away = store.give_back_leases, [StoreUnavailable("restarting")] * 2
+
+    async def give_back_later(leases):
+        if away:
+            raise away.pop()
+        await give_back(leases)
+
+    async def script(*_):
+        await asyncio.sleep(0.05)
+        return reply()
+
+    monkeypatch.setattr(store, "give_back_leases", give_back_later)
+    tutor = ScriptedTutor(script)
+    one_by_one = MODEL.model_copy(update={"limits": Limits(concurrency=1, timeout_seconds=5)})
+    runs = await runs_of(store, one_by_one, repeats=5)
+    hasty = SETTINGS.model_copy(update={"runner_lease_margin": 0.04})
+    assert kinds(await carry_out(store, tutor, *runs, settings=hasty)) == {"ok": 5}
+    assert away == []
+    assert (await store.calls(runs[0].experiment_id)).calls == len(tutor.asked) == 5
+
+
+async def test_a_failure_of_one_run_stops_no_other(store):
+    def script(question, _):
+        if question.run.repeat % 2:
+            return ModelCallFailed(FailureKind.REFUSED, "filtered", retryable=False)
+        return reply()
+
+    events = await carry_out(store, ScriptedTutor(script), *await runs_of(store, MODEL))
+    assert kinds(events) == {"refused": 10, "ok": 10}
+
+
+async def test_no_call_is_made_before_the_provider_asked_for_it(store):
+    calls = []
+
+    def script(_question, call):
+        calls.append(asyncio.get_running_loop().time())
+        if call == 1:
+            return ModelCallFailed(FailureKind.RATE_LIMITED, "429", retryable=True, retry_after=0.3)
+        return reply()
+
+    events = await carry_out(store, ScriptedTutor(script), *await runs_of(store, MODEL))
+    assert kinds(events) == {"ok": 20}
+    assert len(calls) == 21
+    assert calls[1] - calls[0] >= 0.3
+
+
+async def test_a_wait_longer_than_a_run_may_take_fails_its_runs_at_once(store):
+    def script(*_):
+        return ModelCallFailed(
+            FailureKind.RATE_LIMITED, "quota of the day", retryable=True, retry_after=3600
+        )
+
+    tutor = ScriptedTutor(script)
+    events = await carry_out(store, tutor, *await runs_of(store, MODEL))
+    assert kinds(events) == {"rate_limited": 20}
+    assert len(tutor.asked) == 1
+
+
+async def test_no_call_is_begun_after_the_deadline_of_a_run(store):
+    def script(*_):
+        return ModelCallFailed(FailureKind.RATE_LIMITED, "429", retryable=True, retry_after=0.9)
+
+    hasty = MODEL.model_copy(update={"limits": Limits(run_timeout_seconds=2.0)})
+    tutor = ScriptedTutor(script)
+    (event,) = await carry_out(store, tutor, *await runs_of(store, hasty, repeats=1))
+    assert event.data.kind == "rate_limited"
+    assert 2 <= len(tutor.asked) <= 3
+    assert event.data.attempts == len(tutor.asked)
+
+
+async def test_a_run_whose_deadline_passes_in_the_line_keeps_why_its_last_call_failed(store):
+    async def slow():
+        await asyncio.sleep(0.8)
+        return reply()
+
+    def script(question, _):
+        if question.run.repeat == 1:
+            return ModelCallFailed(FailureKind.RATE_LIMITED, "429: slow down", retryable=True)
+        return slow()
+
+    limits = Limits(run_timeout_seconds=0.5, timeout_seconds=5, concurrency=1)
+    hasty = MODEL.model_copy(update={"limits": limits})
+    events = await carry_out(store, ScriptedTutor(script), *await runs_of(store, hasty, repeats=3))
+    [failed] = [event.data for event in events if isinstance(event, RunFailed)]
+    assert (failed.kind, failed.attempts) == ("rate_limited", 1)
+    assert failed.message == (
+        "the run's deadline of 0.5 s passed before another call could be made; "
+        "the last call: 429: slow down"
+    )
+
+
+async def test_a_model_that_is_busy_all_the_time_fails_its_runs_before_each_has_tried(
+    store, monkeypatch
+):
+    monkeypatch.setattr(bootstrap, "BUSY_SILENCE", 0.3)
+
+    def script(*_):
+        return ModelCallFailed(FailureKind.UNREACHABLE, "nobody is there", retryable=True)
+
+    tutor = ScriptedTutor(script)
+    patient = SETTINGS.model_copy(update={"runner_longest_delay": 0.05})
+    runs = await runs_of(store, MODEL, repeats=100)
+    events = await carry_out(store, tutor, *runs, settings=patient)
+    assert kinds(events) == {"unreachable": 100}
+    assert 4 <= len(tutor.asked) <= 100
+
+
+async def test_a_model_that_hangs_from_the_start_does_not_hang_all_of_its_runs(store, monkeypatch):
+    async def hang():
+        await asyncio.Event().wait()
+
+    monkeypatch.setattr(breaker, "SILENCE", 0.5)
+    tutor = ScriptedTutor(lambda *_: hang())
+    events = await carry_out(store, tutor, *await runs_of(store, MODEL, repeats=100))
+    assert kinds(events) == {"timeout": 100}
+    assert 4 <= len(tutor.asked) <= 20
+
+
+async def test_a_missing_key_fails_the_runs_as_what_it_is(store):
+    def open_client(_model):
+        raise MissingCredential("model scripted/tutor: OPENAI_API_KEY is not set")
+
+    (event,) = await carry_out(store, open_client, *await runs_of(store, MODEL, repeats=1))
+    assert (event.data.kind, event.data.attempts) == ("auth", 0)

@@ -1,0 +1,137 @@
+"""Budgets: no call is made that could cost more than is left, and what is left out is not lost."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from decimal import Decimal
+
+import pytest
+
+from socratic_bench.adapters.sql.store import SqlStore
+from socratic_bench.domain.experiment.manifest import (
+    Experiment,
+    Limits,
+    Manifest,
+    Parameters,
+    TutorModel,
+)
+from socratic_bench.domain.money import Price, nanodollars
+from socratic_bench.domain.response import Usage
+from socratic_bench.domain.scenario import Scenario
+from socratic_bench.errors import FailureKind, ModelCallFailed
+from socratic_bench.ports.models import Reply
+from socratic_bench.ports.stores.leases import Spending
+from socratic_bench.reporting.verification import verify
+from socratic_bench.scoring.statuses import Status
+from socratic_cli.embedded import Benchmark, BenchmarkResult
+from tests.unit.events.examples import TIME
+from tests.unit.services.runner.scripted import ScriptedTutor
+from tests.waiting import waiting_for
+
+A_CALL_AT_MOST = 600_000 + 200_000
+"""Nanodollars: 600 tokens out, and at most 200 in, at 1 USD for a million of either."""
+
+PRICE = Price(input_per_million=Decimal(1), output_per_million=Decimal(1))
+MODEL = TutorModel(id="scripted/tutor", price=PRICE, limits=Limits(concurrency=10))
+SCENARIO = Scenario(id="one", dimension="ambiguous", prompt="Help?")
+
+
+def experiment(budget: str | None, *, repeats: int = 50, model: TutorModel = MODEL) -> Experiment:
+    manifest = Manifest(
+        models=(model,),
+        scenarios=(SCENARIO,),
+        system_prompt="You are a tutor.",
+        parameters=Parameters(max_tokens=600),
+        repeats=repeats,
+        budget=None if budget is None else Decimal(budget),
+    )
+    return Experiment(manifest=manifest, created_at=TIME)
+
+
+def reply(output_tokens: int = 100) -> Reply:
+    usage = Usage(visible_output_tokens=output_tokens, input_tokens=100)
+    return Reply(text="What?", status=Status.OK, usage=usage, latency_ms=1, stop_reason="stop")
+
+
+async def soon(answer: Reply) -> Reply:
+    await asyncio.sleep(0.005)
+    return answer
+
+
+@pytest.fixture
+async def store(tmp_path) -> AsyncIterator[SqlStore]:
+    store = SqlStore.from_url(f"sqlite:///{tmp_path}/benchmark.db")
+    await store.prepare()
+    yield store
+    await store.close()
+
+
+async def carried_out(
+    store: SqlStore, tutor: ScriptedTutor, planned: Experiment
+) -> tuple[BenchmarkResult, Spending]:
+    async with waiting_for("the benchmark"):
+        result = await Benchmark(planned, store, lambda _: tutor).execute()
+    assert await verify(store, planned.experiment_id) == []
+    return result, await store.spending(planned.experiment_id)
+
+
+@pytest.mark.parametrize("at_once", [True, False])
+async def test_the_cap_stops_calls_and_fails_no_run(store: SqlStore, at_once: bool) -> None:
+    tutor = ScriptedTutor(lambda *_: reply() if at_once else soon(reply()))
+    tutor.answers_at_once = at_once
+    budget = "0.003"
+    result, spending = await carried_out(store, tutor, experiment(budget))
+    assert spending.exhausted
+    assert (result.progress.failed, result.stopped) == (0, False)
+    assert result.progress.done == len(tutor.asked) < 50
+    assert spending.committed == len(tutor.asked) * 200_000
+    # Nothing is left that another call would have fitted into.
+    assert nanodollars(Decimal(budget)) - A_CALL_AT_MOST < spending.committed
+    assert spending.committed <= nanodollars(Decimal(budget))
+
+
+async def test_a_raised_budget_goes_on_where_the_lower_one_stopped(store: SqlStore) -> None:
+    tutor = ScriptedTutor(lambda *_: soon(reply()))
+    stopped, _ = await carried_out(store, tutor, experiment("0.003"))
+    result, spending = await carried_out(store, tutor, experiment("1"))
+    assert not spending.exhausted
+    assert result.progress.done == 50
+    assert len(tutor.asked) == 50 == stopped.calls + result.calls
+
+
+async def test_without_a_budget_what_is_spent_is_known_all_the_same(store: SqlStore) -> None:
+    tutor = ScriptedTutor(lambda *_: soon(reply()))
+    _, spending = await carried_out(store, tutor, experiment(None))
+    assert spending == Spending(budget=None, committed=50 * 200_000, in_flight=0, exhausted=False)
+
+
+async def test_a_call_that_may_have_been_paid_for_counts_with_what_it_could_cost(
+    store: SqlStore,
+) -> None:
+    def script(_question, call):
+        if call == 1:
+            return ModelCallFailed(FailureKind.CUT_STREAM, "half an answer", retryable=True)
+        return (
+            ModelCallFailed(FailureKind.OVERLOADED, "no answer", retryable=True)
+            if call == 2
+            else reply()
+        )
+
+    _, spending = await carried_out(store, ScriptedTutor(script), experiment("1", repeats=1))
+    assert spending.in_flight == 0
+    lost = spending.committed - 200_000
+    assert 600_000 < lost <= A_CALL_AT_MOST + 100_000
+
+
+async def test_a_budget_for_nothing_makes_no_call(store: SqlStore) -> None:
+    tutor = ScriptedTutor(lambda *_: soon(reply()))
+    result, spending = await carried_out(store, tutor, experiment("0"))
+    assert (tutor.asked, result.progress.done, spending.committed) == ([], 0, 0)
+    assert spending.exhausted
+
+
+async def test_a_model_that_costs_nothing_needs_none_of_the_budget(store: SqlStore) -> None:
+    free = Price(input_per_million=Decimal(0), output_per_million=Decimal(0))
+    model = MODEL.model_copy(update={"price": free})
+    tutor = ScriptedTutor(lambda *_: soon(reply()))
+    result, spending = await carried_out(store, tutor, experiment("0", model=model))
+    assert (result.progress.done, spending.exhausted) == (50, False)

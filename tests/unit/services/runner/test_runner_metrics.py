@@ -1,0 +1,95 @@
+"""What a runner's limiters and leases are at, as metrics."""
+
+import asyncio
+
+from socratic_bench.adapters.sql.store import SqlStore
+from socratic_bench.domain.experiment.manifest import Limits, TutorModel
+from socratic_bench.errors import FailureKind, ModelCallFailed
+from socratic_bench.hosting.metrics.process_metrics import Metrics
+from socratic_bench.ports.stores.leases import LeaseAnswer
+from socratic_runner.limits.limiters import ConcurrencyLimiters
+from socratic_runner.metrics.leases import add_lease_metrics
+from socratic_runner.metrics.limits import add_limit_metrics
+from socratic_runner.metrics.model_names import MODELS, OTHER, ModelNames
+from tests.unit.services.runner.limits.simulated_server import through
+from tests.unit.services.runner.scripted import (
+    EXPERIMENT,
+    ONE,
+    THREE,
+    ScriptedTutor,
+    carry_out,
+    reply,
+)
+from tests.unit.services.runner.scripted import MODEL as SCRIPTED
+
+MODEL = TutorModel(id="openai/gpt", limits=Limits(concurrency=4))
+
+
+def limit_metrics(limiters):
+    metrics = Metrics()
+    add_limit_metrics(metrics, limiters, ModelNames())
+
+    def value(figure, model=MODEL.id):
+        return metrics.registry.get_sample_value(f"socratic_model_{figure}", {"model": model})
+
+    return value
+
+
+async def test_permits_in_use_and_the_limit_in_force_are_shown():
+    limiters = ConcurrencyLimiters(most=9)
+    value = limit_metrics(limiters)
+    assert value("calls_in_flight") is None
+    limiter = limiters.limiter_for(MODEL, None)
+    async with through(limiter, 1) as permit:
+        assert (value("calls_in_flight"), value("concurrency_limit")) == (1, limiter.slots)
+        permit.replied(reply())
+    assert value("calls_in_flight") == 0
+
+
+def test_the_limit_is_a_share_where_runners_share_a_ceiling():
+    limiters = ConcurrencyLimiters(most=9)
+    value = limit_metrics(limiters)
+    limiters.limiter_for(MODEL, None).set_share(0, 2)
+    assert value("concurrency_limit") == 0
+
+
+async def test_a_pause_is_shown_in_seconds():
+    limiters = ConcurrencyLimiters(most=9, clock=asyncio.get_running_loop().time)
+    value = limit_metrics(limiters)
+    refused = ModelCallFailed(FailureKind.RATE_LIMITED, "slow", retryable=True, retry_after=50.0)
+    async with through(limiters.limiter_for(MODEL, None), 1) as permit:
+        assert value("pause_seconds") == 0
+        permit.failed(refused)
+    assert 0 < value("pause_seconds") <= 50
+
+
+def test_accounts_of_one_model_and_models_beyond_a_number_share_a_series():
+    limiters = ConcurrencyLimiters(most=9)
+    value = limit_metrics(limiters)
+    elsewhere = MODEL.model_copy(update={"base_url": "https://proxy.example/v1"})
+    both = [limiters.limiter_for(model, None) for model in (MODEL, elsewhere)]
+    assert value("concurrency_limit") == sum(limiter.slots for limiter in both)
+    for number in range(MODELS + 4):
+        limiters.limiter_for(TutorModel(id=f"replay/{number}"), 1)
+    assert value("concurrency_limit", OTHER) == 5
+
+
+async def test_a_runner_counts_the_answers_to_its_claims(tmp_path):
+    store = SqlStore.from_url(f"sqlite:///{tmp_path}/benchmark.db")
+    await store.prepare()
+    await store.register(EXPERIMENT)
+    metrics, names = Metrics(), ModelNames()
+
+    def watch(limiters, leases):
+        add_limit_metrics(metrics, limiters, names)
+        add_lease_metrics(metrics, leases.answers)
+
+    await carry_out(store, ScriptedTutor(lambda *_: reply()), ONE, THREE, watch=watch)
+    await store.close()
+    value = metrics.registry.get_sample_value
+    counts = {
+        answer: value("socratic_lease_answers_total", {"answer": answer.name.lower()})
+        for answer in LeaseAnswer
+    }
+    assert counts == dict.fromkeys(LeaseAnswer, 0) | {LeaseAnswer.GRANTED: 1 + 3}
+    assert value("socratic_model_calls_in_flight", {"model": SCRIPTED.id}) == 0
