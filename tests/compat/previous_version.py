@@ -13,6 +13,7 @@ from sqlalchemy import Connection, text
 
 from socratic_bench.adapters.sql.aggregates.rows import row_of_cell, row_of_failure, row_of_score
 from socratic_bench.adapters.sql.experiments.rows import row_of_experiment, row_of_spending
+from socratic_bench.adapters.sql.responses.conversations import KnownConversations
 from socratic_bench.adapters.sql.responses.rows import row_of_response
 from socratic_bench.domain.aggregates.cell import fold
 from tests.contract.store.facts import a_failure, a_response, a_score, an_experiment
@@ -121,7 +122,7 @@ def write(connection: Connection) -> None:
         (SET_BUDGET, row_of_spending(EXPERIMENT)),
         (LEASE, {**KEYS, "reserved": 30}),
         (ADD_COMMITTED, {**KEYS, "more": 30}),
-        (RECORD, row_of_response(RESPONSE)),
+        (RECORD, row_of_response(RESPONSE, KnownConversations())),
         (END_RESERVATION, KEYS),
         (ADD_COMMITTED, {**KEYS, "more": 5 - 30}),
         (INSERT_SCORE, row_of_score(SCORE)),

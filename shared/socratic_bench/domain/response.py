@@ -121,6 +121,16 @@ class Response(BaseModel):
     """The run of another experiment that this response was copied from; None: its own run asked."""
 
     @property
+    def as_earlier_turn(self) -> EarlierTurn:
+        """What later turns of its run say of it."""
+        return EarlierTurn(
+            student=self.student_message,
+            tutor=self.text,
+            visible_tokens=self.usage.visible_output_tokens,
+            status=self.status,
+        )
+
+    @property
     def charged_nanodollars(self) -> int | None:
         """The cost to this experiment: 0 for an adopted response; None: unknown."""
         return self.cost_nanodollars if self.adopted_from is None else 0

@@ -95,6 +95,18 @@ def a_response(
     )
 
 
+def a_conversation(run: Run, turns: int = 12, words: int = 20) -> list[Response]:
+    """The responses of a run of many turns, each with all turns before it, as a runner has them."""
+    responses: list[Response] = []
+    for turn in range(1, turns + 1):
+        response = a_response(
+            run, f"Turn {turn}: " + "what if? " * words, turn=turn, last_turn=turn == turns
+        )
+        earlier = tuple(each.as_earlier_turn for each in responses)
+        responses.append(response.model_copy(update={"earlier_turns": earlier}))
+    return responses
+
+
 def claim_of(
     run: Run, lease_id: str, reserve: int = 0, *, turn: int = 1, seconds: float = 60
 ) -> Claim:

@@ -11,7 +11,6 @@ from socratic_bench.domain.response import Response
 from socratic_bench.domain.run import Run
 from socratic_bench.errors import ModelCallFailed
 from socratic_bench.ports.models import Question, Reply
-from socratic_bench.scoring.exchange import EarlierTurn
 from socratic_bench.scoring.statuses import effective_status
 from socratic_runner.clients import Tutor
 
@@ -127,15 +126,7 @@ class Conversation:
             turn=turn,
             system_prompt=manifest.system_prompt_of(manifest.models_by_id[run.model_id]),
             student_message=messages[turn - 1],
-            earlier_turns=tuple(
-                EarlierTurn(
-                    student=response.student_message,
-                    tutor=response.text,
-                    visible_tokens=response.usage.visible_output_tokens,
-                    status=response.status,
-                )
-                for response in self.responses
-            ),
+            earlier_turns=tuple(response.as_earlier_turn for response in self.responses),
             parameters=manifest.parameters,
             seed=sampling_seed(key, run.repeat, turn),
         )

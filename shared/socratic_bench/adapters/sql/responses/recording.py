@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from socratic_bench.adapters.sql.batches import chunks
 from socratic_bench.adapters.sql.experiments.holding import deleted_among
 from socratic_bench.adapters.sql.leases.ledger import Ending, Ledger, call_of
-from socratic_bench.adapters.sql.responses.rows import RESPONSES, row_of_response
+from socratic_bench.adapters.sql.responses.conversations import (
+    KnownConversations,
+    ResponseReader,
+    turn_of,
+)
+from socratic_bench.adapters.sql.responses.rows import records_of_responses, row_of_response
 from socratic_bench.adapters.sql.responses.statements import ResponseStatements
 from socratic_bench.adapters.sql.statements import Statements
 from socratic_bench.adapters.sql.transactions import Transaction
 from socratic_bench.domain.response import Response
+from socratic_bench.errors import StoreUnreadable
 from socratic_bench.ports.stores.leases import LeaseKey
 from socratic_bench.ports.stores.responses import TurnKey
 
@@ -20,9 +27,13 @@ from socratic_bench.ports.stores.responses import TurnKey
 class Recording:
     """The responses of one call of `Responses.record`, for one transaction that writes."""
 
-    def __init__(self, transaction: Transaction, statements: Statements) -> None:
+    def __init__(
+        self, transaction: Transaction, statements: Statements, known: KnownConversations
+    ) -> None:
         self._transaction = transaction
         self._statements = statements
+        self.known = KnownConversations(beneath=known)
+        """The conversations that the transaction adds to."""
         self._ledger = Ledger(transaction, statements.leases)
 
     async def record(
@@ -39,7 +50,7 @@ class Recording:
         for response, lease_id in zip(responses, lease_ids, strict=True):
             if response.run.experiment_id in deleted:
                 continue
-            turn, charged = _turn_of(response), response.charged_nanodollars
+            turn, charged = turn_of(response), response.charged_nanodollars
             is_first = stored.setdefault(turn, response) is response
             if lease_id is not None or charged is not None:
                 lease = LeaseKey(response.run.experiment_id, *turn, lease_id or "")
@@ -64,14 +75,8 @@ class Recording:
             await self._ledger.write()
         if len(inserted) == len(responses):
             return list(responses)
-        earlier = stored.keys() - inserted
-        for row in await rows_of_responses(
-            self._transaction, self._statements.responses, {run_id for run_id, _ in earlier}
-        ):
-            turn = TurnKey._make(row[:2])
-            if turn in earlier:
-                stored[turn] = RESPONSES.fact(row)
-        return [stored.get(_turn_of(response), response) for response in responses]
+        stored |= await self._stored(stored.keys() - inserted)
+        return [stored.get(turn_of(response), response) for response in responses]
 
     async def _add_unreserved(self, responses: Mapping[LeaseKey, Response]) -> None:
         """Add what these responses cost, for which nothing was reserved, or not any more."""
@@ -81,20 +86,55 @@ class Recording:
 
     async def _insert(self, responses: Mapping[TurnKey, Response]) -> set[TurnKey]:
         """Store these responses where their turns have none; returns those turns."""
-        rows = [row_of_response(responses[turn]) for turn in sorted(responses)]
-        inserted = await self._transaction.insert(self._statements.responses.insert_responses, rows)
-        return {TurnKey._make(row) for row in inserted}
+        inserted: set[TurnKey] = set()
+        for turns in _in_order(responses):
+            rows = [row_of_response(responses[turn], self.known) for turn in turns]
+            keys = await self._transaction.insert(self._statements.responses.insert_responses, rows)
+            for turn in map(TurnKey._make, keys):
+                inserted.add(turn)
+                self.known.note(turn)
+        return inserted
+
+    async def _stored(self, turns: Collection[TurnKey]) -> dict[TurnKey, Response]:
+        """The responses that these turns had before. Raises StoreUnreadable."""
+        stored: dict[TurnKey, Response] = {}
+        reader = ResponseReader()
+        records = records_of_responses(reader)
+        for row in await rows_of_responses(
+            self._transaction, self._statements.responses, {run_id for run_id, _ in turns}
+        ):
+            turn = TurnKey._make(row[:2])
+            try:
+                response = records.fact(row)
+            except StoreUnreadable:
+                if turn in turns:
+                    raise
+                continue
+            if turn in turns:
+                stored[turn] = response
+        self.known.add(reader.digests)
+        return stored
+
+
+def _in_order(turns: Collection[TurnKey]) -> Iterable[list[TurnKey]]:
+    """The turns as they are inserted, the first turns first.
+
+    Those of a run one after the other: the row of a turn counts on the rows before it.
+    """
+    ordered = sorted(turns, key=lambda turn: (turn.turn, turn.run_id))
+    if len({turn.run_id for turn in ordered}) == len(ordered):
+        return [ordered]
+    levels: defaultdict[int, list[TurnKey]] = defaultdict(list)
+    for turn in ordered:
+        levels[turn.turn].append(turn)
+    return levels.values()
 
 
 async def rows_of_responses(
     transaction: Transaction, statements: ResponseStatements, run_ids: Collection[str]
 ) -> list[Sequence[Any]]:
-    """The responses of these runs as RESPONSES reads them, each run's in the order of its turns."""
+    """The rows of the responses of these runs, each run's in the order of its turns."""
     found: list[Sequence[Any]] = []
     for chunk in chunks(run_ids):
         found += await transaction.execute(statements.responses, {"run_ids": chunk})
     return found
-
-
-def _turn_of(response: Response) -> TurnKey:
-    return TurnKey(response.run.run_id, response.turn)

@@ -5,23 +5,34 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 
 from socratic_bench.adapters.sql.batches import chunks
+from socratic_bench.adapters.sql.clock import Now
+from socratic_bench.adapters.sql.database import Database
 from socratic_bench.adapters.sql.experiments.holding import deleted_among
+from socratic_bench.adapters.sql.responses.conversations import (
+    KnownConversations,
+    ResponseReader,
+    turn_of,
+)
 from socratic_bench.adapters.sql.responses.recording import Recording, rows_of_responses
 from socratic_bench.adapters.sql.responses.rows import (
     FAILED_RUNS,
-    RESPONSES,
     UNFOLDED,
+    records_of_responses,
     row_of_failed_run,
 )
 from socratic_bench.adapters.sql.responses.statements import UNFOLDED_FAILURES, UNSCORED_RESPONSES
 from socratic_bench.adapters.sql.role import SqlRole
 from socratic_bench.domain.response import Response
 from socratic_bench.domain.run import RunFailure
-from socratic_bench.ports.stores.responses import RecordedFailure
+from socratic_bench.ports.stores.responses import RecordedFailure, TurnKey
 
 
 class SqlResponses(SqlRole):
     """Records responses and failures, and finds those that were not folded."""
+
+    def __init__(self, database: Database, now: Now | None = None) -> None:
+        super().__init__(database, now)
+        self._known = KnownConversations()
 
     async def record(
         self, responses: Sequence[Response], lease_ids: Sequence[str | None] = ()
@@ -29,22 +40,33 @@ class SqlResponses(SqlRole):
         if not responses:
             return []
         async with self._database.write() as transaction:
-            recording = Recording(transaction, self._statements)
-            return await recording.record(responses, lease_ids or [""] * len(responses))
+            recording = Recording(transaction, self._statements, self._known)
+            stored = await recording.record(responses, lease_ids or [""] * len(responses))
+        self._known.add(recording.known.digests)
+        return stored
 
     async def responses(self, run_ids: Collection[str]) -> Mapping[str, Sequence[Response]]:
         async with self._database.read() as transaction:
             rows = await rows_of_responses(transaction, self._statements.responses, run_ids)
         of_runs: dict[str, list[Response]] = {}
-        for response in RESPONSES.facts(rows):
+        reader = ResponseReader()
+        for response in records_of_responses(reader).facts(rows):
             of_runs.setdefault(response.run.run_id, []).append(response)
+        self._known.add(reader.digests)
         return of_runs
 
     async def unscored_responses(self, experiment_id: str, limit: int) -> Sequence[Response]:
         parameters = {"experiment_id": experiment_id, "limit": limit}
         async with self._database.read() as transaction:
-            rows = await transaction.execute(UNSCORED_RESPONSES, parameters)
-        return RESPONSES.facts(rows)
+            found = await transaction.execute(UNSCORED_RESPONSES, parameters)
+            unscored = {TurnKey._make(row[:2]) for row in found}
+            later = {run_id for run_id, turn in unscored if turn > 1}
+            rows = [
+                *(row for row in found if row.run_id not in later),
+                *await rows_of_responses(transaction, self._statements.responses, later),
+            ]
+        responses = records_of_responses(ResponseReader()).facts(rows)
+        return [response for response in responses if turn_of(response) in unscored]
 
     async def record_failures(self, failures: Sequence[RecordedFailure]) -> None:
         latest: dict[str, RecordedFailure] = {}

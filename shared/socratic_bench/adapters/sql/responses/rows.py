@@ -6,17 +6,33 @@ from collections.abc import Sequence
 from typing import Any
 
 from socratic_bench.adapters.sql.records import Records, Row, record_of
+from socratic_bench.adapters.sql.responses.conversations import (
+    KnownConversations,
+    ResponseReader,
+    record_without_earlier_turns,
+)
 from socratic_bench.domain.response import Response
 from socratic_bench.domain.run import RunFailure
 from socratic_bench.ports.stores.responses import RecordedFailure
 
 
-def row_of_response(response: Response) -> Row:
+def row_of_response(response: Response, known: KnownConversations) -> Row:
+    """Without the earlier turns where each has a row already."""
+    digest = known.digest_before(response)
     return {
         "run_id": response.run.run_id,
         "turn": response.turn,
-        "record": record_of(response),
+        "record": (
+            record_of(response)
+            if digest is None
+            else record_without_earlier_turns(response, digest)
+        ),
     }
+
+
+def records_of_responses(reader: ResponseReader) -> Records[Response]:
+    """From (run_id, turn, record); `reader` is for the rows of one call."""
+    return Records("responses", 2, reader.read)
 
 
 def row_of_failed_run(failed: RecordedFailure) -> Row:
@@ -42,9 +58,6 @@ def _unfolded_of_row(row: Sequence[Any]) -> tuple[RunFailure, RunFailure | None]
         None if folded is None else RunFailure.model_validate_json(folded),
     )
 
-
-RESPONSES = Records("responses", 2, lambda row: Response.model_validate_json(row[2]))
-"""From (run_id, turn, record)."""
 
 FAILED_RUNS = Records("failed_runs", 1, _recorded_failure_of_row)
 

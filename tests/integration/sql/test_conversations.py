@@ -1,0 +1,96 @@
+"""The rows of a conversation hold each turn once, and say so where one is missing."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import AsyncIterator, Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from structlog.testing import capture_logs
+
+from socratic_bench.adapters.sql.records import record_of
+from socratic_bench.adapters.sql.store import SqlStore
+from socratic_bench.errors import StoreUnreadable
+from tests.contract.store.adapters import opened
+from tests.contract.store.facts import a_conversation, a_run
+
+RUN_ID = a_run().run_id
+TURNS = a_conversation(a_run(), turns=12, words=300)
+
+
+@pytest.fixture
+async def store(tmp_path: Path) -> AsyncIterator[SqlStore]:
+    async with opened(lambda: SqlStore.from_url(f"sqlite:///{tmp_path}/benchmark.db")) as store:
+        yield store  # type: ignore[misc]
+
+
+@pytest.fixture
+def rows(tmp_path: Path, store: SqlStore) -> Iterator[sqlite3.Connection]:
+    with closing(sqlite3.connect(tmp_path / "benchmark.db")) as connection:
+        yield connection
+
+
+def _sizes(rows: sqlite3.Connection) -> list[int]:
+    found = rows.execute("SELECT length(record) FROM responses ORDER BY turn")
+    return [size for (size,) in found]
+
+
+async def test_a_row_grows_with_its_own_turn_alone(
+    store: SqlStore, rows: sqlite3.Connection
+) -> None:
+    for response in TURNS:
+        await store.record([response])
+    first, *later = _sizes(rows)
+    assert max(later) < first + 100
+    whole = sum(len(record_of(response)) for response in TURNS)
+    assert whole > 5 * (first + sum(later))
+
+
+async def test_a_row_that_an_earlier_version_wrote_is_read_and_gone_on_from(
+    store: SqlStore, rows: sqlite3.Connection
+) -> None:
+    written = [(RUN_ID, response.turn, record_of(response)) for response in TURNS[:5]]
+    rows.executemany("INSERT INTO responses (run_id, turn, record) VALUES (?, ?, ?)", written)
+    rows.commit()
+    assert await store.responses([RUN_ID]) == {RUN_ID: TURNS[:5]}
+    await store.record([TURNS[5]])
+    assert _sizes(rows)[5] < _sizes(rows)[1]
+    assert await store.responses([RUN_ID]) == {RUN_ID: TURNS[:6]}
+
+
+async def test_a_turn_whose_earlier_rows_are_gone_is_named_and_never_made_up(
+    store: SqlStore, rows: sqlite3.Connection
+) -> None:
+    for response in TURNS[:4]:
+        await store.record([response])
+    rows.execute("DELETE FROM responses WHERE turn = 2")
+    rows.commit()
+    with capture_logs() as logs:
+        assert await store.responses([RUN_ID]) == {RUN_ID: TURNS[:1]}
+    [line] = logs
+    assert line["unreadable"][f"{RUN_ID} 3"].endswith(
+        "the row of its earlier turn 2 cannot be read"
+    )
+    assert line["unreadable"][f"{RUN_ID} 4"].endswith("turn 2 cannot be read")
+    with pytest.raises(StoreUnreadable, match="earlier turn 2 cannot be read"):
+        await store.record([TURNS[2]])
+
+    other = TURNS[1].model_copy(update={"text": "You should wait."})
+    rows.execute("INSERT INTO responses VALUES (?, 2, ?)", [RUN_ID, record_of(other)])
+    rows.commit()
+    with capture_logs() as logs:
+        assert await store.responses([RUN_ID]) == {RUN_ID: [TURNS[0], other]}
+    assert "are not those that came before it" in logs[0]["unreadable"][f"{RUN_ID} 3"]
+
+
+async def test_an_earlier_version_refuses_a_row_rather_than_score_it_without_its_turns(
+    store: SqlStore, rows: sqlite3.Connection
+) -> None:
+    await store.record(TURNS[:2])
+    [(record,)] = rows.execute("SELECT record FROM responses WHERE turn = 2").fetchall()
+    assert isinstance(json.loads(record)["earlier_turns"], str)
+    with pytest.raises(ValueError, match="earlier_turns"):
+        type(TURNS[1]).model_validate_json(record)
