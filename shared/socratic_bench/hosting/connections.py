@@ -1,8 +1,7 @@
-"""Connections within limits: whoever keeps the server waiting gives way, to time and to others.
+"""Limits of connections: a slow client loses its connection, by deadline or to another client.
 
-uvicorn bounds neither how long a client may take to send a request or to read an answer, nor how
-many connections stay open. Here the connections are looked at every second. Looking costs a
-request nothing.
+uvicorn limits neither the time in which a client sends a request or reads an answer, nor the number
+of open connections. The guard checks the connections every second, at no cost to a request.
 """
 
 from __future__ import annotations
@@ -19,26 +18,26 @@ from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
 from uvicorn.server import ServerState
 
 MOST_CONNECTIONS: Final = 512
-"""Connections at most. Each takes some 20 KB, and as much again while its request arrives."""
+"""The most connections. Each takes some 20 KB, and as much again while its request arrives."""
 
 GRACE: Final = 0.25
-"""Seconds that a connection has for a request before it may have to give way to another one."""
+"""Seconds that a connection has for a request before the guard may end it for another one."""
 
 OTHER_FILES: Final = 128
-"""Files that stay free for everything else the process opens, such as its store."""
+"""Open files that the process may need for other things, such as its store."""
 
 LEAST_CONNECTIONS: Final = 16
 
 HEAD_BYTES: Final = 16 * 1024
-"""The size of a request's head at most."""
+"""The most bytes of a request's head."""
 
 
 class Owes(Enum):
-    """What a server waits for that only the client can do."""
+    """The client's next step, which the server waits for."""
 
-    HEAD = "the head of a request, the first or another one"
-    BODY = "the rest of a request"
-    READING = "that it reads what was sent"
+    HEAD = "send the head of a request"
+    BODY = "send the rest of a request"
+    READING = "read the answer"
 
 
 DEADLINES: Final[Mapping[Owes, float]] = {
@@ -46,11 +45,11 @@ DEADLINES: Final[Mapping[Owes, float]] = {
     Owes.BODY: 45.0,
     Owes.READING: 60.0,
 }
-"""Seconds. Whoever reads a body has a shorter deadline, and can say so to the client."""
+"""Seconds. A reader of bodies has a shorter deadline, and can answer the client."""
 
 
 class GuardedProtocol(H11Protocol):
-    """HTTP/1.1 as uvicorn speaks it, in a connection that its server keeps within limits."""
+    """uvicorn's HTTP/1.1 protocol, with the limits of a guard."""
 
     def __init__(
         self,
@@ -78,7 +77,7 @@ class GuardedProtocol(H11Protocol):
 
     @property
     def owes(self) -> Owes | None:
-        """What is waited for that only the client can do; None while it waits for the server."""
+        """The client's next step; None while the client waits for the server."""
         cycle: RequestResponseCycle | None = self.cycle
         if self.transport.get_write_buffer_size():
             return Owes.READING
@@ -87,7 +86,7 @@ class GuardedProtocol(H11Protocol):
         return Owes.BODY if cycle.more_body else None
 
     def check(self, now: float, deadlines: Mapping[Owes, float]) -> None:
-        """End the connection if its client has owed the same for too long."""
+        """End the connection if its client has owed the same step for too long."""
         owes = self.owes
         seen = None if owes is None else (self.cycle, owes)
         if seen is None or seen != self._seen:
@@ -105,17 +104,17 @@ class Guard:
         deadlines: Mapping[Owes, float] = DEADLINES,
         grace: float = GRACE,
     ) -> None:
-        """At `most` so many, or as many as there are files for."""
+        """`most` limits the connections; None: as many as the open files allow."""
         self._most = most_connections() if most is None else most
         self._deadlines = deadlines
         self._grace = grace
         self._open: dict[GuardedProtocol, float] = {}
-        """Since when each was of no use: those first where that is the longest."""
+        """The time of each connection's last answer, or of its begin; the earliest first."""
 
     def makes_room(self, now: float) -> bool:
-        """Whether another connection may be accepted; one may have to give way to it.
+        """Whether the server may accept another connection; may end one for it.
 
-        That is the oldest that waits for its client, of the address with the most of them.
+        It ends the oldest one that waits for its client, of the address with the most such ones.
         """
         if len(self._open) < self._most:
             return True
@@ -130,26 +129,26 @@ class Guard:
         return True
 
     def add(self, connection: GuardedProtocol, now: float) -> None:
-        """Know a new connection."""
+        """Add a new connection."""
         self._open[connection] = now
 
     def remove(self, connection: GuardedProtocol) -> None:
-        """Forget a connection that has ended."""
+        """Remove an ended connection."""
         self._open.pop(connection, None)
 
     def put_last(self, connection: GuardedProtocol, now: float) -> None:
-        """Note that a connection was of use: a request of it was answered."""
+        """Note that the server answered a request of this connection."""
         if self._open.pop(connection, None) is not None:
             self._open[connection] = now
 
     def check(self, now: float) -> None:
-        """End the connections whose clients have let the server wait for too long."""
+        """End connections whose clients are past their deadlines."""
         for connection in list(self._open):
             connection.check(now, self._deadlines)
 
 
 class GuardedState(ServerState):
-    """What the connections of a server share, its guard included."""
+    """The shared state of a server's connections, with its guard."""
 
     def __init__(self, guard: Guard) -> None:
         super().__init__()
@@ -157,8 +156,8 @@ class GuardedState(ServerState):
 
 
 def most_connections() -> int:
-    """How many connections the limit of open files leaves room for, MOST_CONNECTIONS at most."""
-    if sys.platform == "win32":  # which has no such limit
+    """Return the most connections that the limit of open files allows, up to MOST_CONNECTIONS."""
+    if sys.platform == "win32":  # Windows has no such limit
         return MOST_CONNECTIONS
     import resource  # noqa: PLC0415 - not on every platform
 

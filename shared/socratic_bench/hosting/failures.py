@@ -1,4 +1,4 @@
-"""What ends a process, and how it is told."""
+"""The errors that end a process."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from socratic_bench.errors import InvalidSettings, SocraticBenchError
 
 
 class CannotStart(SocraticBenchError):
-    """What the service needs was not there in time."""
+    """The service did not reach its store or broker in time."""
 
 
 def first_cause(error: BaseException) -> BaseException:
-    """The error a person should read: in a group ours before any other, the first of its kind."""
+    """Return the error to show: of a group, its first SocraticBenchError, or else its first."""
     while isinstance(error, BaseExceptionGroup):
         error = (error.subgroup(SocraticBenchError) or error).exceptions[0]
     return error
@@ -21,7 +21,7 @@ def first_cause(error: BaseException) -> BaseException:
 
 @contextmanager
 def naming(variable: str) -> Iterator[None]:
-    """Have InvalidSettings name the environment variable that holds what is wrong."""
+    """Put the name of the wrong environment variable into InvalidSettings."""
     try:
         yield
     except InvalidSettings as error:

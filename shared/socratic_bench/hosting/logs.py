@@ -1,6 +1,6 @@
-"""Structured logs: a JSON object a line on standard error, whoever writes it.
+"""Structured logs on standard error: one JSON object a line, from libraries too.
 
-No line holds a password: addresses are written without theirs.
+Addresses in a line have no passwords.
 """
 
 from __future__ import annotations
@@ -14,24 +14,24 @@ import structlog
 from structlog.typing import EventDict, Processor, WrappedLogger
 
 RETOLD: Final = ("aiormq",)
-"""Libraries whose troubles the adapter that uses them tells of, without their tracebacks."""
+"""Libraries whose errors their adapter logs, without tracebacks."""
 
 QUIET: Final = ("aio_pika", "alembic", "asyncio", "sqlalchemy", "uvicorn")
-"""Libraries whose everyday talk is of no use, except to somebody who debugs."""
+"""Libraries whose info lines appear only at level `debug`."""
 
 _CREDENTIALS: Final = re.compile(r"(?P<before>\b[a-z][a-z0-9+.-]*://[^\s:/@]*):\S*@", re.IGNORECASE)
 _IN_QUERY: Final = re.compile(r"(?P<name>[?&](?:password|sslpassword)=)[^\s&'\"]*", re.IGNORECASE)
 
 
 def without_passwords(text: str) -> str:
-    """`text` with every password in an address left out."""
+    """Return `text` without the passwords in its addresses."""
     return _IN_QUERY.sub(r"\g<name>***", _CREDENTIALS.sub(r"\g<before>@", text))
 
 
 def configure_logs(level: str, service: str) -> None:
-    """Write logs of `level` and above, those of the standard library's loggers included.
+    """Write logs of `level` and above, from the standard library's loggers too.
 
-    A library's everyday talk is left out, unless the level is `debug`. Every line names `service`.
+    A library's info lines appear only at level `debug`. Every line names `service`.
     """
 
     def name_service(_logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:

@@ -8,5 +8,5 @@ import socket
 
 
 def new_owner(kind: str) -> str:
-    """A name that no other process has or ever had: `kind`, the host, the process, and chance."""
+    """Return a unique name of `kind`, host, process and random digits."""
     return f"{kind}-{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(4)}"

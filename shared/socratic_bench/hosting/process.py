@@ -18,10 +18,10 @@ from socratic_bench.service_settings import ProcessSettings, load_settings
 log = structlog.get_logger(__name__)
 
 STOPPED: Final = 0
-"""It was told to stop, and did."""
+"""The process stopped on request."""
 
 BROKEN: Final = 1
-"""It could not start, or broke for good."""
+"""The process could not start, or broke for good."""
 
 WRONG_SETTINGS: Final = 2
 
@@ -31,9 +31,9 @@ S = TypeVar("S", bound=ProcessSettings)
 def run_process(
     name: str, settings_type: type[S], serve: Callable[[S, asyncio.Event], Awaitable[None]]
 ) -> int:
-    """Run `serve` with the settings and an event that says stop; returns the exit code.
+    """Run `serve` with the settings and a stop event; returns the exit code.
 
-    Wrong settings are told in a sentence on standard error, everything else in the log.
+    Standard error gets a sentence on wrong settings, and the log all else.
     """
     try:
         settings = load_settings(settings_type)

@@ -1,4 +1,4 @@
-"""Which groups the queue of the runner has: the models of running experiments."""
+"""The groups of the runner's queue: the models of running experiments."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from socratic_bench.ports.stores.experiments import Experiments
 
 @dataclass(frozen=True, slots=True)
 class RunningModels:
-    """The models of all experiments that are not complete."""
+    """Lists the models of all incomplete experiments."""
 
     store: Experiments
 
     async def __call__(self) -> frozenset[str]:
-        """Raises StoreError."""
+        """Return the models' ids. Raises StoreError."""
         running = await self.store.running()
         return frozenset[str]().union(*(each.model_ids for each in running))

@@ -1,4 +1,4 @@
-"""Being told to stop."""
+"""The signals that stop a process."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 @contextmanager
 def stop_signals() -> Iterator[asyncio.Event]:
-    """An event that the first SIGINT or SIGTERM sets; the second one ends the process at once.
+    """Yield an event that the first SIGINT or SIGTERM sets; the second ends the process at once.
 
-    To be used on the running event loop. Off the main thread, which alone is told of signals, it
-    is never set.
+    Requires a running event loop. Only the main thread gets signals: elsewhere the event stays
+    unset.
     """
     stop = asyncio.Event()
     if threading.current_thread() is not threading.main_thread():
@@ -29,7 +29,7 @@ def stop_signals() -> Iterator[asyncio.Event]:
     def on_signal(number: int, _frame: FrameType | None) -> None:
         nonlocal asked
         if asked:
-            # D-084: a handler that tidies up once more could hang too.
+            # D-084: a second orderly end could hang too.
             signal.signal(number, signal.SIG_DFL)
             signal.raise_signal(number)
         asked = True

@@ -1,4 +1,4 @@
-"""Reaching what a service needs before it is ready, and letting go of it in the end."""
+"""A service's broker and store: open, reach and close them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from socratic_bench.ports.stores.store import Store
 log = structlog.get_logger(__name__)
 
 CLOSE_DEADLINE: Final = 10.0
-"""Seconds that closing the broker, or the store, may take."""
+"""Seconds that closing the broker or the store may take."""
 
 _BETWEEN_TRIES: Final = RetryPolicy(first_delay=0.5, longest_delay=4.0)
 
@@ -32,7 +32,7 @@ Opened = TypeVar("Opened", Broker, Store)
 
 @asynccontextmanager
 async def opened_broker(address: SecretStr) -> AsyncIterator[Broker]:
-    """The broker that the settings name, closed in the end. Raises InvalidSettings."""
+    """Yield the broker at `address`, and close it in the end. Raises InvalidSettings."""
     with naming("SOCRATIC_BROKER_URL"):
         broker = open_broker(address.get_secret_value())
     async with _closed_in_the_end(broker, "broker"):
@@ -41,7 +41,7 @@ async def opened_broker(address: SecretStr) -> AsyncIterator[Broker]:
 
 @asynccontextmanager
 async def opened_store(address: SecretStr) -> AsyncIterator[Store]:
-    """The store that the settings name, closed in the end. Raises InvalidSettings."""
+    """Yield the store at `address`, and close it in the end. Raises InvalidSettings."""
     with naming("SOCRATIC_STORE_URL"):
         store = open_store(address.get_secret_value())
     async with _closed_in_the_end(store, "store"):
@@ -49,9 +49,9 @@ async def opened_store(address: SecretStr) -> AsyncIterator[Store]:
 
 
 async def reach_all(broker: Broker | None, store: Store | None, seconds: float) -> None:
-    """Reach what a service has of the two, declare every queue, bring the schema up to date.
+    """Reach broker and store, if given; declare every queue, bring the schema up to date.
 
-    Raises an ExceptionGroup of what `reach` raises.
+    Raises an ExceptionGroup of the errors of `reach`.
     """
     async with asyncio.TaskGroup() as reaching:
         if broker is not None:
@@ -64,8 +64,7 @@ async def reach_all(broker: Broker | None, store: Store | None, seconds: float) 
 async def reach(name: str, ask: Callable[[], Awaitable[None]], seconds: float) -> None:
     """Try `ask` until it succeeds.
 
-    Raises CannotStart if that takes longer than `seconds`, and at once whatever another try cannot
-    help against.
+    Raises CannotStart after `seconds`, and at once an error that another try cannot mend.
     """
     loop = asyncio.get_running_loop()
     end = loop.time() + seconds
@@ -80,7 +79,7 @@ async def reach(name: str, ask: Callable[[], Awaitable[None]], seconds: float) -
             return
         delay = _BETWEEN_TRIES.delay(attempt)
         if loop.time() + delay >= end:
-            raise CannotStart(f"the {name} was not there within {seconds:g} s: {reason}")
+            raise CannotStart(f"the {name} did not answer within {seconds:g} s: {reason}")
         log.warning("waiting", missing=name, reason=reason, attempt=attempt)
         await asyncio.sleep(delay)
 

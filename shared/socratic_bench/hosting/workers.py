@@ -1,4 +1,4 @@
-"""Hosting workers: ready once what they need is there, drained when told to stop."""
+"""The host of workers: ready once broker and store answer, drained on a stop."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ from socratic_bench.service_settings import WorkerProcessSettings
 log = structlog.get_logger(__name__)
 
 HEALTH_SHUTDOWN: Final = 1.0
-"""Seconds that answers about health may take to end."""
+"""Seconds that health requests in hand have at shutdown."""
 
 OpenWorkers = Callable[[Observer, Metrics], AbstractAsyncContextManager[Sequence[Worker]]]
-"""The workers of a service, which tell the observer what they do, and may add metrics."""
+"""Makes the workers of a service. They report to the observer, and may add metrics."""
 
 
 async def host_workers(
@@ -49,8 +49,8 @@ async def host_workers(
 ) -> None:
     """Run workers until `stop` is set and they are drained.
 
-    What is in hand after the deadline is given back. Broker and store are their owner's to close.
-    Raises CannotStart, and an ExceptionGroup of what broke a worker for good.
+    After the drain deadline, workers return their deliveries to the queue. The caller closes broker
+    and store. Raises CannotStart, and an ExceptionGroup of errors that broke a worker for good.
     """
     metrics = Metrics()
     observer = MessageMetrics(metrics)
@@ -96,7 +96,7 @@ def _health(
 async def _check_progress(workers: Sequence[Worker]) -> None:
     """Raise StoreUnavailable while work waits for the store or the broker.
 
-    A database that is read-only or full answers every question, and takes nothing.
+    A read-only or full database answers every query and takes no row.
     """
     for worker in workers:
         if (error := worker.waits_for) is not None:
@@ -104,7 +104,7 @@ async def _check_progress(workers: Sequence[Worker]) -> None:
 
 
 def _drain_deadline(settings: WorkerProcessSettings, workers: Sequence[Worker]) -> float:
-    """Seconds for what is in hand: as it was set, or as long as the longest call may take."""
+    """Return the seconds for work in hand: the setting, or the longest deadline of a call."""
     if "drain_deadline" in settings.model_fields_set:
         return settings.drain_deadline
     return max(settings.drain_deadline, *(worker.longest() for worker in workers))
@@ -113,11 +113,11 @@ def _drain_deadline(settings: WorkerProcessSettings, workers: Sequence[Worker]) 
 async def _drain(
     workers: Sequence[Worker], running: Sequence[asyncio.Task[None]], deadline: float
 ) -> None:
-    """Let workers finish what is in hand; after the deadline, have them give it back."""
+    """Let workers finish their work; after the deadline, have them return it to the queue."""
     log.info("draining", deadline=deadline)
     for worker in workers:
         worker.drain()
     _, late = await asyncio.wait(running, timeout=deadline)
     for task in late:
-        log.warning("not drained in time: what is in hand is given back", deadline=deadline)
+        log.warning("not drained in time: deliveries return to the queue", deadline=deadline)
         task.cancel()

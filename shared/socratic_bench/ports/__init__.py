@@ -1,1 +1,1 @@
-"""What the core needs from the outside, as protocols. One contract suite per port."""
+"""The core's interfaces to the outside, as protocols. Each port has one contract suite."""

@@ -1,21 +1,21 @@
-"""The broker port: work queues with at-least-once delivery, and broadcasts for who listens now.
+"""The broker port: work queues with at-least-once delivery, and broadcasts to present listeners.
 
-A message is published to a type. Every declared queue that takes the type gets one copy, and if
-the type is declared as a broadcast, every listener too; that nobody listens is no mistake, that a
-type is declared as neither is one. Which it is belongs to the topology, not to a message: whoever
-publishes need not know, and each broker has what it needs. RabbitMQ publishes to one topic exchange
-and sets the mandatory flag unless the type is a broadcast; on AWS a broadcast type is an SNS topic
-and a queue is sent to directly. So every process declares what it publishes to, consumes or
-listens to.
+A publisher publishes a message to a type. The broker gives one copy to every declared queue that
+takes the type, and to every listener if the type is a declared broadcast. Broadcasting to no
+listener succeeds; publishing an undeclared type raises UnroutableMessage. The topology decides
+between queue and broadcast, not the message. RabbitMQ publishes to one topic exchange and sets the
+mandatory flag unless the type is a broadcast; on AWS a broadcast type is an SNS topic, and a
+publisher sends to a queue directly. So every process declares all types and queues that it uses.
 
-Messages have a group (the model). In a queue that keeps its groups apart, a consumer is given the
-groups in turn, and no more of one group at a time than it asked for, so that a slow group does not
-hold up the others. Where every message is handled in the same short time, there is no need for it.
+Messages have a group (the model). In a queue that keeps its groups apart, a consumer gets the
+groups in turn, and at most as many messages of one group at a time as it asked for, so that a slow
+group does not hold up the others. A queue whose messages all take the same short time needs no
+groups.
 
-A message that is redelivered SUSPECT_AFTER times unsettled may be what ends its consumers. It
-becomes a suspect of its queue: it is handed out alone, to a consumer that has nothing else in hand,
-and if it comes back unsettled SUSPECT_AFTER times again, it is a dead letter. One that takes long
-and ends nobody does not keep the others waiting: see `alone_for`.
+A message that was redelivered SUSPECT_AFTER times unsettled may be the one that ends its consumers.
+It becomes a suspect of its queue: the broker hands it out alone, to a consumer with nothing else in
+hand, and dead-letters it after SUSPECT_AFTER further unsettled redeliveries. A slow but harmless
+suspect does not keep others waiting: see `alone_for`.
 """
 
 from __future__ import annotations
@@ -28,29 +28,29 @@ from typing import Final, NamedTuple, Protocol
 
 from socratic_bench.events.message import Message
 
-# D-052: the server counts a redelivery of each message in hand, not only of the killer.
+# D-052: the server counts redeliveries of all messages in hand, not only of the culprit.
 SUSPECT_AFTER: Final = 5
-"""How often a message is redelivered unsettled until it is handed out alone, and alone again until
-it is a dead letter."""
+"""Unsettled redeliveries after which the broker hands a message out alone, and further ones after
+which it dead-letters the message."""
 
 
 ALONE_SECONDS: Final = (2.0, 30.0)
-"""For how long a suspect is alone in hand, unless it is settled before, the first time and the
-second. Whatever ends consumers mostly does so at once."""
+"""Seconds that a suspect is alone in hand the first and the second time, unless the consumer
+settles it before. A message that ends consumers mostly does so at once."""
 
 
 def alone_for(redeliveries: int) -> float:
-    """Seconds after which others may be handed out beside a suspect that is still in hand.
+    """Return the seconds until the broker may hand out others beside a suspect still in hand.
 
-    One that came back unsettled more than once is alone until it is settled: nothing becomes a dead
-    letter that was not alone the last times.
+    A suspect that came back unsettled more than once stays alone until it is settled: every dead
+    letter was alone the last times.
     """
     return ALONE_SECONDS[redeliveries] if redeliveries < len(ALONE_SECONDS) else inf
 
 
 def ended_alone(times: int) -> str:
-    """Why a suspect is a dead letter."""
-    return f"its consumer ended {times} times after it was given this message alone"
+    """Return the reason of a dead-lettered suspect."""
+    return f"its consumer ended {times} times with this message alone in hand"
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,129 +61,129 @@ class WorkQueue:
     """`<consumer>-<event>`; letters, digits and hyphens."""
 
     event_type: str
-    """The type of the messages it takes."""
+    """The type of its messages."""
 
     separate_groups: bool = False
-    """Whether its groups are kept apart."""
+    """Whether it keeps its groups apart."""
 
     batch: int = 1
-    """How many messages may travel together, at most, where that makes a broker faster; of one
-    group only, if the groups are kept apart. A batch is redelivered as a whole, is one message to
-    `Broker.depth`, and is held in one consumer's hand until all of it is settled."""
+    """The most messages in one batch; a queue that keeps its groups apart batches each group by
+    itself. The broker redelivers a batch as a whole, `Broker.depth` counts it once, and one
+    consumer holds it until all of it is settled."""
 
 
 class Delivery(NamedTuple):
-    """A message handed to a consumer, which must settle it."""
+    """A message in a consumer's hand, which the consumer must settle."""
 
     message: Message
     attempt: int
-    """1, and one more for each counted retry. A redelivery counts nothing: its consumer ended, or
-    was killed, or lost its connection, or drained."""
+    """1 plus the counted retries. A redelivery after a consumer ended, lost its connection or
+    drained does not count."""
 
     receipt: int
-    """What the consumer settles it by; of no meaning to anybody else."""
+    """The consumer's own mark for settling it."""
 
     suspect: bool = False
-    """Whether it may be what ends its consumers, and is the only one of its receive."""
+    """Whether it may be the message that ends its consumers; it is then the only one received."""
 
 
 @dataclass(frozen=True, slots=True)
 class DeadLetter:
-    """A message nobody could handle, and why."""
+    """A message that no consumer could handle, and the reason."""
 
     message: Message
     queue: str
-    """The queue it was taken from."""
+    """The queue that it comes from."""
 
     reason: str
     attempts: int
 
 
 class Consumer(Protocol):
-    """One consumer of one queue. Every delivery is settled once: ack, retry or reject.
+    """One consumer of one queue. It settles every delivery once: ack, retry or reject.
 
-    Settling what is not in this consumer's hand (it was settled before, or its consumer or the
-    connection ended and it went back to the queue) raises DeliveryLost, and changes nothing for
-    whoever holds it now. While the broker cannot be reached, a consumer goes on waiting for it.
+    Settling a delivery that this consumer does not hold raises DeliveryLost and changes nothing for
+    its present holder; it was settled before, or went back to the queue when the consumer or the
+    connection ended. A consumer waits for an unavailable broker without limit.
     """
 
     def serve(self, groups: Collection[str]) -> None:
-        """These are the groups there are, instead of those said before.
+        """Replace the groups that this consumer serves. Returns at once.
 
-        For a queue that keeps its groups apart, where a broker cannot list them: a consumer is
-        told again and again, as groups come and go. It also serves every group that this broker
-        has published to. Waits for nothing.
+        A queue that keeps its groups apart needs it where a broker cannot list groups; the worker
+        calls it as groups come and go. The consumer also serves every group that this broker
+        object has published to.
         """
         ...
 
     async def receive(self, limit: int) -> Sequence[Delivery]:
-        """Between 1 and `limit` deliveries; waits for the first. Empty once draining.
+        """Wait for and return 1 to `limit` deliveries; none once draining.
 
-        Waits too while as many deliveries are unsettled as the consumer may hold. While a suspect
-        waits for this consumer, nothing else is handed out: it comes as the only delivery once
-        everything in hand is settled, and what comes next waits until it is settled too, or in hand
-        for `alone_for` so long. Gives way to other tasks even if deliveries are ready.
+        Also waits while the consumer holds as many unsettled deliveries as it may. A waiting
+        suspect comes as the only delivery once the consumer has settled all others; the next
+        deliveries wait until it is settled or was in hand for the seconds of `alone_for`. Yields to
+        other tasks even if deliveries are ready.
         """
         ...
 
     async def ack(self, deliveries: Iterable[Delivery]) -> None:
-        """These are done: never deliver them again.
+        """Settle deliveries as done: the broker never delivers them again.
 
-        If some are not in hand, the others are settled before DeliveryLost is raised.
+        If some are not in hand, settles the others before it raises DeliveryLost.
         """
         ...
 
     async def retry(
         self, delivery: Delivery, delay: float, reason: str, *, counted: bool = True
     ) -> None:
-        """Deliver this again after `delay` seconds, without holding up others meanwhile.
+        """Have the broker deliver this again after `delay` seconds; others do not wait meanwhile.
 
-        It is no suspect any more, and its redeliveries are forgotten. A counted retry is for what
-        was tried and failed: the next delivery is the next attempt, and after as many attempts as
-        the queue allows the message is dead-lettered with `reason` instead. One that is not counted
-        postpones the message, as often as the caller likes.
+        The broker forgets its redeliveries and any suspicion. A counted retry is for a failed
+        attempt: the next delivery is the next attempt, and the broker dead-letters the message with
+        `reason` after the queue's number of attempts. An uncounted retry postpones the message, as
+        often as the caller likes.
         """
         ...
 
     async def reject(self, delivery: Delivery, reason: str) -> None:
-        """Dead-letter this: no redelivery can help."""
+        """Dead-letter this delivery: no redelivery can help."""
         ...
 
     def drain(self) -> None:
-        """Take no more: `receive` returns nothing from now on. What is in hand is to be settled.
+        """Take no more: from now on `receive` returns an empty list. The caller settles the rest.
 
-        What was not handed out goes back to the queue, and was not redelivered by that.
+        Deliveries not yet handed out go back to the queue, without counting as redelivered.
         """
         ...
 
 
 class Listener(Protocol):
-    """Hears broadcasts from the moment it is open; one that lags loses the oldest.
+    """Hears broadcasts from the moment it is open; a slow listener loses the oldest.
 
-    The iteration ends with the context, and with BrokerClosed if the broker is closed before.
+    The iteration ends with the context; closing the broker before raises BrokerClosed.
     """
 
     def __aiter__(self) -> AsyncIterator[Message]: ...
 
 
 class Broker(Protocol):
-    """Carries messages. What it accepted is delivered at least once, whatever crashes."""
+    """Carries messages. It delivers every accepted message at least once, despite crashes."""
 
     async def declare(self, queues: Iterable[WorkQueue], broadcasts: Iterable[str] = ()) -> None:
         """Make sure that these queues, their dead-letter queues and broadcasts exist. Idempotent.
 
-        `broadcasts` are the types that can be listened to; a queue may take such a type too.
+        Listeners can hear the types in `broadcasts`; a queue may take such a type too.
         Raises BrokerError for a queue that exists and takes another type.
         """
         ...
 
     async def publish(self, messages: Sequence[Message]) -> None:
-        """Publish; returns once the broker has taken responsibility for all of them.
+        """Publish; returns once the broker has taken responsibility for all messages.
 
-        Raises BrokerUnavailable if that did not happen in time; some may have been published.
-        Waits while a queue is full; a listener is never waited for. If it is cancelled meanwhile,
-        each message is in all of its queues or in none. Raises UnroutableMessage if no declared
-        queue takes the type of one and it is not a broadcast; the others may have been published.
+        Raises BrokerUnavailable if the broker does not do so in time; it may have taken some. Waits
+        while a queue is full, never for a listener. After a cancellation each message is in all of
+        its queues or in none. Raises UnroutableMessage for a type that no declared queue takes and
+        that is not a broadcast; the broker may have taken the other messages.
         """
         ...
 
@@ -192,74 +192,73 @@ class Broker(Protocol):
     ) -> AbstractAsyncContextManager[Consumer]:
         """Consume a queue, with at most `prefetch` deliveries unsettled at a time.
 
-        Of one group at most `prefetch_per_group` are unsettled, in a queue that keeps its groups
-        apart. When the context ends, whatever is unsettled goes back to the queue and is delivered
-        again as the same attempt; what was handed out counts as redelivered unsettled.
+        In a queue that keeps its groups apart, at most `prefetch_per_group` of one group are
+        unsettled. When the context ends, unsettled deliveries go back to the queue, and the broker
+        delivers them again as the same attempt; those handed out count as redelivered unsettled.
         """
         ...
 
     def listen(self, *event_types: str) -> AbstractAsyncContextManager[Listener]:
         """Hear every message of these types that is published while the context is open.
 
-        Raises BrokerError for a type that is not declared as a broadcast.
+        Raises BrokerError for a type that is not a declared broadcast.
         """
         ...
 
     async def depth(
         self, queue: str, group: str | None = None, *, groups: Collection[str] = ()
     ) -> int | None:
-        """How many messages wait in the queue, suspects and delayed ones included, unsettled ones
-        not; None where the broker cannot tell. These `groups` are counted too, where a broker
-        cannot list those of a queue that keeps its groups apart.
+        """Count the waiting messages of a queue, suspects and delayed ones included, unsettled ones
+        not; None where the broker cannot tell. Where a broker cannot list the groups of a queue
+        that keeps them apart, it counts those of `groups`.
 
-        With a `group`, how many of that group there are at least: those that wait, and those that
-        this broker's consumers have in hand. What other processes have in hand, until it is settled
-        or until it is due, need not be counted.
+        With a `group`, count at least that group's waiting messages and those in hand of this
+        broker's consumers. Messages that other processes hold or delay need not count.
         """
         ...
 
     async def dead_letter_depth(self, queue: str) -> int:
-        """How many dead letters a queue has, as `depth` counts. Cheap to ask for."""
+        """Count the dead letters of a queue, in the units of `depth`. A cheap call."""
         ...
 
     async def dead_letters(self, queue: str, limit: int = 100) -> Sequence[DeadLetter]:
-        """The oldest dead letters of a queue, which stay where they are."""
+        """Return the oldest dead letters of a queue, and leave them there."""
         ...
 
     async def redrive(self, queue: str, limit: int | None = None) -> int:
-        """Put dead letters back into their queue as new; returns how many."""
+        """Put dead letters back into their queue as new; returns their number."""
         ...
 
     async def purge_dead_letters(self, queue: str) -> int:
-        """Throw the dead letters of a queue away; returns how many."""
+        """Delete the dead letters of a queue; returns their number."""
         ...
 
     async def remove_group(self, queue: str, group: str) -> None:
-        """Throw away what waits of a group, and what the broker keeps for it, in a queue that keeps
-        its groups apart.
+        """Delete the waiting messages of a group, and the broker's means for it, in a queue that
+        keeps its groups apart.
 
-        For a group that nobody serves any more: it is given a moment for that. What is delayed or
-        suspect may stay. The group is there again as soon as somebody serves it or publishes to it.
+        The broker waits a moment for consumers to stop serving the group. Delayed and suspect
+        messages may stay. The group exists again once a consumer serves it or a publisher uses it.
         """
         ...
 
     def problems(self) -> Sequence[str]:
-        """One sentence for each declared queue, and each group that is served, whose messages do
-        not flow at the moment: it is missing, has no leader, or this broker's consumer of it does
-        not consume it. Empty when all is well. Says what was seen last, and asks nobody.
+        """Return a sentence for each declared queue and served group whose messages do not flow:
+        the queue is missing, has no leader, or this broker's consumer does not consume it. Reports
+        the latest observation without asking the server.
         """
         ...
 
     async def inspect(self, queues: Iterable[WorkQueue]) -> Sequence[str]:
-        """One sentence for each of these queues, and those beside them, that is missing or has no
-        leader, with what to do about it. Asks now, and declares nothing. Groups are left to
-        `problems` of whoever serves them.
+        """Ask the server, and return a sentence with the remedy for each of these queues, and their
+        secondary queues, that is missing or has no leader. Declares nothing. `problems` of the
+        consuming process covers groups.
         """
         ...
 
     async def close(self) -> None:
-        """Close every consumer and listener, and the connection. Calling it twice does nothing.
+        """Close every consumer and listener, and the connection. A second call does nothing.
 
-        Whoever waits for the broker, or asks for anything afterwards, gets BrokerClosed.
+        Waiting and later calls raise BrokerClosed.
         """
         ...

@@ -1,4 +1,4 @@
-"""The clock port: what time it is, for facts that carry one and for leases that expire."""
+"""The clock port: the time of facts and of leases."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Protocol
 
 
 class Clock(Protocol):
-    """Tells the time. Nothing that names or identifies anything may depend on it."""
+    """Tells the time. No name or id may depend on it."""
 
     def now(self) -> datetime:
-        """The time of day, with a time zone."""
+        """Return the current time, with a time zone."""
         ...

@@ -1,4 +1,4 @@
-"""The model port: putting one turn to a tutor model and getting its reply."""
+"""The model port: ask a tutor model one turn and get its reply."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from socratic_bench.scoring.statuses import Status
 
 
 class Question(NamedTuple):
-    """One turn of a run, as it is put to a model."""
+    """One turn of a run, in the form of a model's input."""
 
     run: Run
     turn: int
@@ -24,68 +24,68 @@ class Question(NamedTuple):
     earlier_turns: tuple[EarlierTurn, ...]
     parameters: Parameters
     seed: int
-    """For models that take a seed: the same question has the same seed."""
+    """The seed, for models that take one: the same question has the same seed."""
 
     @property
     def texts(self) -> list[str]:
-        """Everything that is sent."""
+        """All texts that the call sends."""
         turns = [text for turn in self.earlier_turns for text in (turn.student, turn.tutor)]
         return [self.system_prompt, self.student_message, *turns]
 
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What a model answered, with everything its provider said about it."""
+    """A model's answer, with its provider's report on it."""
 
     text: str
     status: Status
-    """OK, TRUNCATED or REFUSED, or ERROR with its kind; an empty text is found by whoever records
-    the reply."""
+    """OK, TRUNCATED or REFUSED, or ERROR with its kind; the runner turns an empty text into
+    EMPTY."""
 
     usage: Usage
     latency_ms: int | None
     stop_reason: str | None = None
     model_version: str | None = None
-    """The version the provider says it served, where it says one."""
+    """The model version that the provider reports, if any."""
 
     first_token_ms: int | None = None
-    """How long the first piece of text or reasoning took; None where the reply came whole."""
+    """The time to the first piece of text or reasoning; None where the reply came whole."""
 
     error_kind: str | None = None
-    """Which kind of ERROR this is: UNFINISHED."""
+    """The kind of ERROR: UNFINISHED."""
 
 
 class ModelClient(Protocol):
-    """Speaks to one model. Cancelling `ask` ends the call and frees what it held.
+    """Calls one model. Cancelling `ask` ends the call and frees its resources.
 
-    One that uses a network keeps its model's `connect_timeout_seconds` and, where the reply is
-    streamed, its `first_byte_timeout_seconds`; whoever asks keeps the deadline of the whole call.
-    It makes one call for one `ask`: trying again is the affair of whoever asks.
+    A client of a network service enforces its model's `connect_timeout_seconds` and, for a streamed
+    reply, its `first_byte_timeout_seconds`; the caller enforces the deadline of the whole call. One
+    `ask` makes one call; the caller retries.
     """
 
     @property
     def concurrency(self) -> int | None:
-        """Calls this client can usefully have in flight; None: as many as one likes."""
+        """The most calls that this client can usefully have in flight; None: any number."""
         ...
 
     @property
     def answers_at_once(self) -> bool:
-        """Whether `ask` returns without waiting for anything, in microseconds.
+        """Whether `ask` returns in microseconds, without waiting.
 
-        Such a client needs no deadline, and its runs no task each. It must have no ceiling on its
-        concurrency.
+        The runner gives such a client no deadline, and its runs no task each. Its `concurrency`
+        must be None.
         """
         ...
 
     async def ask(self, question: Question) -> Reply:
-        """The model's reply to one turn.
+        """Return the model's reply to one turn.
 
-        Raises ModelCallFailed, with a FailureKind, whether another try may help, and how long the
-        provider asked to wait; ModelUnusable where every other call would fail in the same way. No
+        Raises ModelCallFailed, with a FailureKind, whether another try may help, and the wait that
+        the provider asked for; ModelUnusable where every other call would fail in the same way. No
         message holds a key.
         """
         ...
 
     async def close(self) -> None:
-        """Free what the client holds. Calling it twice does nothing."""
+        """Free the client's resources. A second call does nothing."""
         ...

@@ -179,7 +179,7 @@ async def gives_up_to_start(kind, missing, environment):
     assert (starting.status_code, starting.json()["reason"]) == (503, "the service is starting")
     last = service.logs[-1]
     assert last["event"] == "ended"
-    assert last["reason"].startswith(f"the {missing} was not there within 2 s: ")
+    assert last["reason"].startswith(f"the {missing} did not answer within 2 s: ")
     assert "hunter2" not in service.text
 
 

@@ -177,7 +177,7 @@ async def test_a_store_that_never_comes_ends_the_start_with_one_sentence(
     cause = first_cause(raised.value)
     assert isinstance(cause, CannotStart)
     assert str(cause) == (
-        "the store was not there within 0.2 s: " + (str(error) if error else "it does not answer")
+        "the store did not answer within 0.2 s: " + (str(error) if error else "it does not answer")
     )
 
 

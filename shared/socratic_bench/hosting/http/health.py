@@ -1,4 +1,4 @@
-"""What a worker process serves: `/healthz`, `/readyz` and `/metrics`."""
+"""The HTTP application of a worker process: `/healthz`, `/readyz` and `/metrics`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from socratic_bench.hosting.metrics.process_metrics import CONTENT_TYPE, Metrics
 
 
 def health_app(readiness: Readiness, metrics: Metrics) -> Starlette:
-    """An application that tells whether the process lives, is ready, and what it has done."""
+    """Return an application that serves liveness, readiness and metrics."""
 
     async def is_alive(_request: Request) -> Response:
         return JSONResponse({"status": "ok"})

@@ -1,8 +1,8 @@
-"""`python -m socratic_bench.hosting.http.probe [URL]`: whether a service on this machine is ready.
+"""`python -m socratic_bench.hosting.http.probe [URL]`: check that a local service is ready.
 
-For container health checks, where there is no curl. Without an address it asks /readyz on the port
-that SOCRATIC_HEALTH_PORT names. Exit codes: 0 if the answer is 200, 1 if not, 2 for wrong use.
-Uses sockets alone: importing an HTTP client would take longer than the whole question.
+For health checks in containers without curl. Without an address it asks /readyz on the port in
+SOCRATIC_HEALTH_PORT. Exit codes: 0 for an answer of 200, 1 for another one, 2 for wrong use. It
+uses sockets alone: importing an HTTP client would take longer than the request.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _USE = "usage: python -m socratic_bench.hosting.http.probe [http://HOST:PORT/PAT
 
 
 def main(arguments: list[str]) -> int:
-    """Ask, and say what is wrong if something is."""
+    """Ask the service, and print the problem, if any."""
     port = os.environ.get("SOCRATIC_HEALTH_PORT", "")
     if len(arguments) > 1 or not (arguments or port):
         return _say(f"give an address, or set SOCRATIC_HEALTH_PORT; {_USE}", 2)
@@ -25,7 +25,7 @@ def main(arguments: list[str]) -> int:
     authority, _, path = rest.partition("/")
     host, _, port = authority.rpartition(":")
     if scheme != "http" or not host or not port.isdecimal():
-        return _say(f"{url} is no such address; {_USE}", 2)
+        return _say(f"{url} is not an http:// address with a port; {_USE}", 2)
     try:
         answer = _ask(host.strip("[]"), int(port), f"/{path}")
     except OSError as error:

@@ -1,4 +1,4 @@
-"""Whether a process can do its work, and if not, why."""
+"""The readiness of a process, and the problem that prevents it."""
 
 from __future__ import annotations
 
@@ -14,34 +14,34 @@ from socratic_bench.errors import SocraticBenchError
 log = structlog.get_logger(__name__)
 
 CHECK_DEADLINE: Final = 3.0
-"""Seconds that the broker and the store may each take to answer that they are there."""
+"""Seconds that the broker and the store may each take to answer a check."""
 
 Check = Callable[[], Awaitable[object]]
 
 
 class Readiness:
-    """Starting, then ready while everything it needs answers, then draining."""
+    """Starting, then ready while all dependencies answer, then draining."""
 
     def __init__(self, checks: Mapping[str, Check], *, deadline: float = CHECK_DEADLINE) -> None:
-        """`checks` ask each thing the process needs, by its name, whether it is there."""
+        """`checks` ask each dependency, by its name, for an answer."""
         self._checks = checks
         self._deadline = deadline
         self._told: tuple[str, str] | None = None
-        """What was missing when it was last asked, and why."""
+        """The dependencies that did not answer the last check, with the reason."""
         self._state: Literal["starting", "started", "draining"] = "starting"
 
     def start(self) -> None:
-        """From now on it depends on the checks."""
+        """From now on, the checks decide."""
         self._state = "started"
 
     def drain(self) -> None:
-        """From now on it is not ready any more."""
+        """From now on, the process is not ready."""
         self._state = "draining"
 
     async def problem(self) -> str | None:
-        """Why it is not ready; None if it is.
+        """Return the reason why the process is not ready, or None.
 
-        What exactly is wrong with a broker or a store is for the log: it may name hosts.
+        The log alone has the details of a broker's or a store's problem: they may name hosts.
         """
         if self._state != "started":
             return f"the service is {self._state}"
@@ -55,7 +55,7 @@ class Readiness:
         return None
 
     def _tell(self, missing: str, reason: str) -> None:
-        """Once: an orchestrator asks every few seconds."""
+        """Log each problem once: an orchestrator asks every few seconds."""
         level = logging.DEBUG if (missing, reason) == self._told else logging.WARNING
         self._told = missing, reason
         log.log(level, "not ready", missing=missing, reason=reason)

@@ -1,4 +1,4 @@
-"""Serving an ASGI application from within a process that does other things too."""
+"""A server for an ASGI application inside a process that also does other work."""
 
 from __future__ import annotations
 
@@ -21,22 +21,21 @@ from socratic_bench.hosting.connections import HEAD_BYTES, Guard, GuardedProtoco
 log = structlog.get_logger(__name__)
 
 _BACKLOG: Final = 1024
-"""Connections that the kernel holds until they are accepted: a crowd may come at once."""
+"""Connections that the kernel holds until the server accepts them."""
 
 _RECEIVE_BYTES: Final = 64 * 1024
-"""What the kernel holds of a connection that nobody has read yet; it doubles this for itself.
-
-So much at most arrives at once as well, and is held here."""
+"""Bytes that the kernel holds of a connection before the server reads them; the kernel doubles this
+for itself. The server also reads at most so many bytes at once."""
 
 _PAUSE: Final = 0.05
-"""Seconds until it is looked again whether there is room for another connection."""
+"""Seconds until the server checks again for room for another connection."""
 
 _TICKS_BETWEEN_CHECKS: Final = 10
 """uvicorn's server ticks ten times a second."""
 
 
 class _Server(uvicorn.Server):
-    """A server that says when it listens, guards its connections, and leaves signals alone."""
+    """A server that reports when it listens, guards its connections, and handles no signals."""
 
     def __init__(self, config: uvicorn.Config, guard: Guard) -> None:
         super().__init__(config)
@@ -47,7 +46,7 @@ class _Server(uvicorn.Server):
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         # D-131: asyncio accepts before the guard can count.
-        await super().startup([])  # asyncio would accept whatever comes, however much is open
+        await super().startup([])  # asyncio would accept any number of connections
         self._accepting = [asyncio.create_task(self._accept(each)) for each in sockets or ()]
         self.listening.set()
 
@@ -58,7 +57,7 @@ class _Server(uvicorn.Server):
         await super().shutdown(sockets)
 
     async def _accept(self, listener: socket.socket) -> None:
-        """Accept connections as long as there is room for them: others wait in the kernel."""
+        """Accept connections while there is room for them; others wait in the kernel."""
         loop = asyncio.get_running_loop()
         while True:
             if not self._guard.makes_room(loop.time()):
@@ -88,11 +87,11 @@ class _Server(uvicorn.Server):
 async def serving(
     app: ASGIApp, host: str, port: int, *, shutdown_timeout: float, guard: Guard | None = None
 ) -> AsyncIterator[str]:
-    """Serve an application while the context is open; gives its address.
+    """Serve an application while the context is open; yields its address.
 
-    When the context ends, requests in hand have `shutdown_timeout` seconds. The `guard` keeps the
-    connections within limits; without one they are the usual ones. Raises InvalidSettings where
-    nobody can listen at `host` and `port`.
+    When the context ends, requests in hand have `shutdown_timeout` seconds. The `guard` limits the
+    connections; None takes the default limits. Raises InvalidSettings if the server cannot listen
+    at `host` and `port`.
     """
     with _listening_socket(host, port) as listener:
         config = uvicorn.Config(
@@ -102,7 +101,7 @@ async def serving(
             http=GuardedProtocol,
             lifespan="on",
             log_config=None,
-            log_level="error",  # what clients do wrong is no affair of the log
+            log_level="error",  # the log leaves out clients' errors
             server_header=False,
             timeout_graceful_shutdown=math.ceil(shutdown_timeout),
             ws="none",
@@ -129,8 +128,8 @@ async def _until_listening(server: _Server, running: asyncio.Task[None]) -> None
 
 def _listening_socket(host: str, port: int) -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    # Only where the protocol is named does asyncio send small packets at once (TCP_NODELAY): a
-    # body that follows its head would wait 40 ms for the acknowledgement of the head.
+    # asyncio sets TCP_NODELAY only on a socket with a named protocol. Without it, a body after its
+    # head would wait 40 ms for the acknowledgement of the head.
     listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
         if os.name == "posix":

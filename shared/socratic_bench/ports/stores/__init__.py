@@ -1,1 +1,1 @@
-"""The store port, one role a file; `store.py` puts the roles together."""
+"""The store port, one role a file; `store.py` joins the roles."""

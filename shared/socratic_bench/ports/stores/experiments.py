@@ -1,4 +1,4 @@
-"""The role of the store that keeps experiments: their plans, their states, how far each is."""
+"""The store role that keeps experiments: their plans, states and progress."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from socratic_bench.domain.experiment.state import ExperimentState
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far an experiment is, in runs."""
+    """The progress of an experiment, in runs."""
 
     planned: int
     done: int
@@ -25,7 +25,7 @@ class Progress:
 
 @dataclass(frozen=True, slots=True)
 class ExperimentCounts:
-    """How many experiments are in each state."""
+    """The number of experiments in each state."""
 
     complete: int
     exhausted: int
@@ -34,17 +34,17 @@ class ExperimentCounts:
     paused: int
     cancelled: int
     running: int
-    """All others but the deleted ones."""
+    """All others except deleted ones."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunningExperiment:
-    """An experiment that services carry out, or did until it was stopped, in short."""
+    """The outline of an experiment that services carry out, or did until it was stopped."""
 
     experiment_id: str
     created_at: datetime
     planned_at: datetime | None
-    """When the last run of its plan was requested. None: never, or by an older version."""
+    """The time at which its last planned run was requested; None: never, or by an older version."""
 
     model_ids: frozenset[str]
     exhausted: bool
@@ -54,113 +54,112 @@ class RunningExperiment:
 
 
 class Experiments(Protocol):
-    """Registers experiments, changes their states, and removes those that are deleted."""
+    """Registers experiments, changes their states, and removes deleted ones."""
 
     async def register(self, experiment: Experiment) -> Experiment:
         """Store an experiment if it is new; returns it as stored.
 
-        Of one that is there already, the store brings up to date what is not part of its identity
-        (prices, limits, display names, deadline, budget); the rest, its times included, stays; so
-        do a name and notes that are not given again; one that is submitted stays so. Raises
+        Of a stored experiment, the store updates the fields outside its identity (prices, limits,
+        display names, deadline, budget) and keeps the rest, its times included. It keeps a name and
+        notes that the caller does not give, and a submitted experiment stays submitted. Raises
         ExperimentStopped where no call may begin.
 
-        The experiment and its budget are atomic. The store may add the conversations that it asks
-        in further transactions, before the method returns: repeating an interrupted call adds those
-        that are missing.
+        The experiment and its budget are atomic. The store may add its conversations in further
+        transactions before the method returns: repeating an interrupted call adds missing ones.
         """
         ...
 
     async def experiment(self, experiment_id: str) -> Experiment | None:
-        """One experiment, or None; None for a deleted one, too."""
+        """Return an experiment, or None for an unknown or deleted one."""
         ...
 
     async def experiments(
         self, experiment_ids: Collection[str] | None = None
     ) -> Sequence[Experiment]:
-        """Those of these experiments that are there, or all, newest first; no deleted one.
+        """Return these experiments, or all, newest first, without unknown and deleted ones.
 
-        Each takes up to a hundred kilobytes: `outlines` is for many.
+        Each takes up to a hundred kilobytes; use `outlines` for many.
         """
         ...
 
     async def outlines(self) -> Sequence[ExperimentOutline]:
-        """All experiments but the deleted ones, in short, newest first.
+        """Return outlines of all experiments except deleted ones, newest first.
 
-        Reads the plan of each only once.
+        Reads each plan only once.
         """
         ...
 
     async def count_experiments(self) -> ExperimentCounts:
-        """How many experiments are in each state."""
+        """Count the experiments in each state."""
         ...
 
     async def states(self, experiment_ids: Collection[str]) -> Mapping[str, ExperimentState]:
-        """The states of those of these experiments that are there, deleted ones included."""
+        """Return the states of these experiments, deleted ones included, unknown ones left out."""
         ...
 
     async def change_state(self, experiment_id: str, to: ExperimentState) -> ExperimentState:
-        """Change the state of an experiment, if the present one may be left for `to`.
+        """Change the state of an experiment, if the present state allows it.
 
-        Returns the state that it has now: another one if it could not be changed, and OPEN instead
-        of RESUMED where no services have to request anything again. Once this has returned, the
-        store grants no lease for a call of an experiment that is stopped. It does not list a
-        deleted one any more, nor store facts of it; `delete_rows` removes those that are there.
-        Raises StoreError for an experiment that is not there.
+        Returns the present state: unchanged if the change is not allowed, and OPEN instead of
+        RESUMED where the services have nothing to request again. Once this has returned, the store
+        grants no lease for a stopped experiment. It neither lists a deleted experiment nor stores
+        facts of it; `delete_rows` removes the stored ones. Raises StoreError for an unknown
+        experiment.
 
-        The present state is compared and changed atomically.
+        The store compares and changes the state atomically.
         """
         ...
 
     async def delete_rows(self, experiment_id: str) -> int:
-        """Remove some of the rows of a deleted experiment; returns how many, 0 once all are gone.
+        """Remove some rows of a deleted experiment; returns their number, 0 once all are gone.
 
-        Nothing happens for one that is not deleted. A caller repeats the call until it returns 0:
-        each takes a moment, so that others get their turns. Rows are independent of each other.
+        Other experiments keep their rows. The caller repeats the call until it returns 0: each call
+        takes a moment, so that other callers get their turns. Rows are independent of each other.
         """
         ...
 
     async def deletable(self, completed_before: datetime | None) -> Sequence[str]:
-        """Experiments of which rows are to go: deleted ones that have some left, and those that
+        """Return the experiments whose rows may go: deleted ones with rows left, and those that
         were complete at that time.
         """
         ...
 
     async def mark_planned(self, experiment_id: str, at: datetime) -> None:
-        """Note that every run of the plan was requested. The first time stays."""
+        """Note the time at which every run of the plan was requested. The first time stays."""
         ...
 
     async def running(self) -> Sequence[RunningExperiment]:
-        """The experiments that services carry out and that are neither complete nor deleted.
+        """Return the submitted experiments that are neither complete nor deleted, newest first.
 
-        Found by an index, newest first; paused and cancelled ones are among them, since requests
-        of theirs may still be on their way.
+        Paused and cancelled ones are among them, since their requests may still be in a queue. An
+        index finds them.
         """
         ...
 
     async def asked_in(
         self, conversation_keys: Collection[str], most: int
     ) -> Mapping[str, Sequence[str]]:
-        """The experiments that ask these conversations, the `most` newest of each, newest first.
+        """Return the `most` newest experiments with each of these conversations, newest first.
 
-        A conversation that no experiment asks is not in the mapping. Found by an index.
+        The mapping leaves out conversations of no experiment. An index finds them.
         """
         ...
 
     async def progress(self, experiment_id: str) -> Progress:
-        """How far an experiment is. Raises StoreError for one that is not there."""
+        """Return the progress of an experiment. Raises StoreError for an unknown one."""
         ...
 
     async def progress_of(self, experiment_ids: Collection[str]) -> Mapping[str, Progress]:
-        """How far each of these experiments is, those that are not there left out."""
+        """Return the progress of each of these experiments, unknown ones left out."""
         ...
 
     async def complete(self, experiment_id: str, at: datetime) -> datetime | None:
-        """Mark an experiment as complete if it is; returns since when it is, or None.
+        """Mark an experiment as complete if it is; returns the time of completion, or None.
 
         It is complete when every planned run is done and no stored response lacks its score. The
-        first caller's time stays, and every later caller gets that time.
+        first caller's time stays, and every later caller gets it.
 
-        Only the mark is atomic. A store that reads in several steps looks for runs that are missing
-        first, and for scores that are missing afterwards.
+        Only the mark is atomic. A store that reads in several steps looks for missing runs first,
+        and for missing scores afterwards.
         """
         ...

@@ -1,9 +1,8 @@
-"""The role of the store that grants calls: leases, budgets, and which runners are alive.
+"""The store role that grants calls: leases, budgets and live owners.
 
-A lease guards the start of one call and the money that the call may cost, never its reply. It has
-an id of its own, made by the caller, so that a caller can repeat every operation whose answer was
-lost.
-docs/design/call-path.md tells how leases end.
+A lease guards the start of one call and the money that the call may cost, never its reply. The
+caller makes its id, so that the caller can repeat every operation whose answer was lost.
+docs/design/call-path.md shows how leases end.
 """
 
 from __future__ import annotations
@@ -16,17 +15,17 @@ from typing import Final, NamedTuple, Protocol
 from socratic_bench.domain.trouble import Trouble
 
 DEAD_AFTER_SECONDS: Final = 15.0
-"""An owner whose last heartbeat is older is dead."""
+"""Seconds: an owner whose last heartbeat is older is dead."""
 
 
 class LeaseKey(NamedTuple):
-    """One lease: which turn it is for, and which call for that turn."""
+    """The key of a lease: its turn, and its id."""
 
     experiment_id: str
     run_id: str
     turn: int
     lease_id: str
-    """Unique for every call that a runner wants to begin."""
+    """Unique for every call that a runner wants to make."""
 
 
 class Claim(NamedTuple):
@@ -34,10 +33,10 @@ class Claim(NamedTuple):
 
     lease: LeaseKey
     seconds: float
-    """How long the lease lasts at most: as long as its own call may take, and a margin."""
+    """The most that the lease lasts: the deadline of its call, and a margin."""
 
     reserve: int = 0
-    """Nanodollars that the call may cost at most; 0 where its price is zero or unknown."""
+    """The most nanodollars that the call may cost; 0 for a price of zero or an unknown one."""
 
 
 class LeaseAnswer(Enum):
@@ -48,10 +47,10 @@ class LeaseAnswer(Enum):
     """Another live owner has a lease of this turn."""
 
     ANSWERED = auto()
-    """The response of this turn is stored."""
+    """The store has the response of this turn."""
 
     OVER_BUDGET = auto()
-    """The call may cost more than is left of the budget now."""
+    """The call may cost more than the rest of the budget."""
 
     STOPPED = auto()
     """The experiment is paused, cancelled or deleted."""
@@ -66,7 +65,7 @@ class CallEnd(NamedTuple):
 
 
 class ModelInHand(NamedTuple):
-    """A model of an experiment of which an owner has runs in hand."""
+    """A model of an experiment, with an owner's runs of it in hand."""
 
     experiment_id: str
     model_id: str
@@ -74,32 +73,32 @@ class ModelInHand(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Spending:
-    """What an experiment's calls cost, in nanodollars."""
+    """The cost of an experiment's calls, in nanodollars."""
 
     budget: int | None
-    """The cap; None: there is none."""
+    """The cap; None: no cap."""
 
     committed: int
-    """What was spent, and what is reserved. A call that ended without saying what it cost, or whose
-    owner died, counts with what it could cost at most."""
+    """Money spent and reserved. A call of unknown cost, or of a dead owner, counts with the most
+    that it could cost."""
 
     in_flight: int
     """The part of `committed` that is reserved under leases of live owners."""
 
     exhausted: bool
-    """Whether a call was given up since the budget does not suffice for it. Over once the budget is
-    raised or taken away."""
+    """Whether the runner gave a call up because the budget did not suffice, and nobody has raised
+    or removed the budget since."""
 
 
 @dataclass(frozen=True, slots=True)
 class CallCount:
-    """How often models were called."""
+    """The number of calls to models."""
 
     calls: int
-    """Calls that were begun: leases that were granted and not given back."""
+    """Calls begun: leases granted and not given back."""
 
     turns: int
-    """Turns for which at least one call was begun."""
+    """Turns with at least one call."""
 
 
 class Leases(Protocol):
@@ -107,41 +106,41 @@ class Leases(Protocol):
     function.
 
     The store judges time by its own clock. An owner is dead once it has left, or once its last
-    heartbeat is older than DEAD_AFTER_SECONDS; one that never wrote a heartbeat is not judged.
+    heartbeat is older than DEAD_AFTER_SECONDS; an owner without any heartbeat counts as alive.
     """
 
     async def take_leases(self, claims: Sequence[Claim], owner: str) -> Sequence[LeaseAnswer]:
-        """Take leases for `owner`; answers in the order of the claims, which are served in it.
+        """Take leases for `owner`; serves and answers the claims in their order.
 
-        A turn without a stored response is granted if it is free: no lease of it is open, the open
-        one is `owner`'s own, its owner is dead, or its time is over. If the claim reserves money,
-        the budget must have room for it besides all that is committed: however many claim at
-        once, the store never commits more than the budget. A lease that is granted counts as a
-        call. The reservation of a lease that is taken over stays committed until that lease is
-        settled.
+        The store grants a turn without a stored response if it is free: the turn has no open lease,
+        or the open one is `owner`'s own, its owner is dead, or its time is over. If the claim
+        reserves money, the budget must have room for it beside all that is committed: the store
+        never commits more than the budget, however many owners claim at once. A granted lease
+        counts as a call. The reservation of a lease that was taken over stays committed until that
+        lease is settled.
 
-        A claim whose lease `owner` holds already is granted again and changes nothing.
+        The store grants a claim again whose lease `owner` already holds, and changes nothing.
 
-        Once a change of state is stored in which no call may begin, the store grants nothing of
-        that experiment, such a claim neither.
+        Once an experiment's stored state allows no calls, the store grants no claim of it, not
+        even a repeated one.
 
-        One claim is atomic: the experiment's state, the turn's response and lease, and the budget
-        are read, and lease and budget changed, in one transaction. Claims are independent of each
-        other but for the room that each leaves in its budget.
+        One claim is atomic: one transaction reads the experiment's state, the turn's response and
+        lease, and the budget, and changes lease and budget. Claims depend on each other only by
+        the room in their budget.
         """
         ...
 
     async def give_back_leases(self, leases: Collection[LeaseKey]) -> None:
-        """End leases under which no call was begun: it is as if they were not granted.
+        """End leases whose calls did not begin, as if the store had not granted them.
 
-        Nothing happens for leases that are over. Each lease and its reservation are atomic.
+        Ended leases stay as they are. Each lease and its reservation are atomic.
         """
         ...
 
     async def end_calls(self, ends: Collection[CallEnd]) -> None:
-        """End leases whose calls ended without a reply; nothing happens for those that are over.
+        """End leases whose calls ended without a reply; ended leases stay as they are.
 
-        Their turns are free. What they reserved is no longer in flight, and stays committed only
+        Their turns are free. Their reservations leave the calls in flight, and stay committed only
         for a call that may be billed. Each lease and its reservation are atomic.
         """
         ...
@@ -152,45 +151,45 @@ class Leases(Protocol):
         in_hand: Collection[ModelInHand],
         troubles: Collection[Trouble] = (),
     ) -> None:
-        """Say that `owner` is alive, of which models it has runs in hand, and which of them fail.
+        """Note that `owner` is alive, its models in hand, and their troubles.
 
-        A runner calls this every few seconds while it has runs in hand. An owner that was taken for
-        dead is alive again.
+        A runner calls this every few seconds while it has runs in hand. It revives an owner that
+        counted as dead.
         """
         ...
 
     async def leave(self, owner: str) -> None:
-        """Say that `owner` is gone: its leases are free, and what they reserved stays committed."""
+        """Note that `owner` has left: its leases are free, their reservations stay committed."""
         ...
 
     async def leave_others(self, owner: str) -> None:
-        """Say that every other owner is gone: `owner` has the store to itself."""
+        """Note that every owner except `owner` has left."""
         ...
 
     async def models_in_hand(self, experiment_id: str) -> Mapping[str, int]:
-        """The models of an experiment that live owners have runs of, and how many owners."""
+        """Return the number of live owners with runs in hand, by model of an experiment."""
         ...
 
     async def troubles(self, experiment_id: str) -> Sequence[Trouble]:
-        """The troubles of an experiment's models, as each live owner said last, in no order."""
+        """Return the latest troubles of an experiment's models by live owner, in no order."""
         ...
 
     async def calls(self, experiment_id: str) -> CallCount:
-        """How often models were called for an experiment."""
+        """Count the calls of an experiment."""
         ...
 
     async def spending(self, experiment_id: str) -> Spending:
-        """What an experiment's calls cost so far. Raises StoreError for one that is not there."""
+        """Return the cost of an experiment's calls so far. Raises StoreError for an unknown one."""
         ...
 
     async def spending_of(self, experiment_ids: Collection[str]) -> Mapping[str, Spending]:
-        """What the calls of each of these experiments cost, those that are not there left out."""
+        """Return the cost of the calls of each of these experiments, unknown ones left out."""
         ...
 
     async def exhaust(self, experiment_id: str, reserve: int) -> None:
-        """Mark the budget as exhausted, until it is raised or taken away.
+        """Mark the budget as exhausted, until it is raised or removed.
 
-        Nothing happens where there is room for a call that may cost `reserve`, or no budget. The
-        budget is compared and marked atomically.
+        Without a budget, or with room for a call that may cost `reserve`, nothing changes. The
+        store compares and marks the budget atomically.
         """
         ...

@@ -1,4 +1,4 @@
-"""The role of the store that runners share limits and pauses of models through."""
+"""The store role through which runners share limits and pauses of models."""
 
 from __future__ import annotations
 
@@ -12,50 +12,49 @@ class ShareClaim(NamedTuple):
     """A request for a part of a limit that several runners share."""
 
     scope: str
-    """The name of the limit: the same for every runner that shares it."""
+    """The name of the limit, which all runners that share it use."""
 
     total: int
-    """How many parts there are."""
+    """The number of parts in all."""
 
     wants: int
-    """How many of them the owner has a use for; 0 gives all back."""
+    """The number of parts that the owner can use; 0 gives all back."""
 
 
 class PauseAnswer(NamedTuple):
-    """How a model is paused, as the store has it."""
+    """The store's answer about the pause of a model."""
 
     pause: Pause
-    """Its times are seconds from the answer on."""
+    """The pause; its times are seconds from the answer on."""
 
     may_call: bool
-    """Whether the asking runner may make a call now: one, or any number where no pause is left."""
+    """Whether the asking runner may make a call now: one, or any number without a pause."""
 
 
 class SharedLimits(Protocol):
-    """Divides limits among runners, and passes on when a model refuses calls."""
+    """Divides limits among runners, and shares the pauses of models that refuse calls."""
 
     async def share(
         self, claims: Sequence[ShareClaim], owner: str, seconds: float
     ) -> Mapping[str, int]:
-        """Take parts of shared limits for so long; returns how many of each scope are `owner`'s.
+        """Take parts of shared limits for a time; returns `owner`'s number of parts of each scope.
 
-        They replace the parts that `owner` had of these scopes. The parts of all owners whose time
-        has not run out never sum up to more than the total, whatever each wants: an owner that
-        comes late waits until the others, at their next claims, have come down to their fair shares
-        (see `domain.fair_share`). An owner claims again well before the time is over, by the
-        store's clock.
+        They replace `owner`'s previous parts of these scopes. The valid parts of all owners never
+        sum up to more than the total: a late owner waits until the others, at their next claims,
+        have come down to their fair shares (see `domain.fair_share`). An owner claims again well
+        before the time is over, by the store's clock.
 
-        Each scope is decided atomically, with the shares of all its owners; scopes are independent
-        of each other.
+        The store decides each scope atomically, with the shares of all its owners; scopes are
+        independent of each other.
         """
         ...
 
     async def pauses(self, news: Sequence[PauseNews]) -> Mapping[str, PauseAnswer]:
-        """Tell of push-backs and replies of models, and learn how each is paused, by its scope.
+        """Report push-backs and replies of models; returns the pause of each scope.
 
-        `domain.pause.after` says what follows from news, by the store's clock; each scope stands
-        once in it. Of several runners that want to make the one call that may be made, one may.
+        The store applies `domain.pause.after` by its own clock; `news` has each scope once. Of
+        several runners that want the one allowed call, one gets it.
 
-        Each scope is read and changed atomically; scopes are independent of each other.
+        The store reads and changes each scope atomically; scopes are independent of each other.
         """
         ...
