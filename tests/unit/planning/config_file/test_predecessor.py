@@ -115,6 +115,39 @@ def test_a_mistake_is_told_by_the_names_of_the_predecessor(change, sentence):
     assert mistakes[-1] == f"config.json line 1, {sentence}"
 
 
+def test_mistakes_name_the_lines_and_the_fields_of_the_old_file():
+    text = """\
+{
+  "models": [
+    {
+      "model_id": "x y ",
+      "name": 3,
+      "cost_per_1k_input": -1,
+      "cost_per_1k_output": 0.1
+    },
+    {"model_id": "a.b",
+     "cost_per_1k_input": 0.1}
+  ],
+  "scenarios": [
+    {"id": "own",
+     "name": 5,
+     "vector": 7,
+     "prompt": "Why?"}
+  ],
+  "budget": "cheap"
+}"""
+    places = [mistake.partition(":")[0] for mistake in mistakes_of(text, "config.json")]
+    assert places == [
+        "config.json line 4, models[0].model_id",
+        "config.json line 5, models[0].name",
+        "config.json line 6, models[0].cost_per_1k_input",
+        "config.json line 9, models[1].cost_per_1k_output",
+        "config.json line 14, scenarios[0].name",
+        "config.json line 15, scenarios[0].vector",
+        "config.json line 18, budget",
+    ]
+
+
 def test_a_price_for_one_direction_only_is_a_mistake():
     text = '{"models": [{"model_id": "x.y", "cost_per_1k_input": 0.1}]}'
     assert mistakes_of(text, "config.json") == [
