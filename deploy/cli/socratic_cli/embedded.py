@@ -25,6 +25,7 @@ from socratic_bench.errors import StoreNotWritable, StoreUnavailable
 from socratic_bench.events.codec import Event
 from socratic_bench.events.message import to_message
 from socratic_bench.hosting.failures import first_cause
+from socratic_bench.hosting.garbage import quiet_garbage_collector
 from socratic_bench.hosting.owners import new_owner
 from socratic_bench.planning.plan import PlanCounts, publish_plan
 from socratic_bench.ports.broker import DeadLetter
@@ -32,7 +33,6 @@ from socratic_bench.ports.clock import Clock
 from socratic_bench.ports.stores.experiments import Progress
 from socratic_bench.ports.stores.store import Store
 from socratic_bench.service_settings import load_settings
-from socratic_cli.execution.garbage import quiet_garbage_collector
 from socratic_curator.bootstrap import curator_workers
 from socratic_curator.settings import CuratorSettings
 from socratic_judge.bootstrap import judge_worker

@@ -11,6 +11,7 @@ import structlog
 
 from socratic_bench.errors import InvalidSettings, SocraticBenchError
 from socratic_bench.hosting.failures import first_cause
+from socratic_bench.hosting.garbage import quiet_garbage_collector
 from socratic_bench.hosting.logs import configure_logs, without_passwords
 from socratic_bench.hosting.signals import stop_signals
 from socratic_bench.service_settings import ProcessSettings, load_settings
@@ -55,7 +56,7 @@ def run_process(
 
 
 async def _serve(serve: Callable[[S, asyncio.Event], Awaitable[None]], settings: S) -> None:
-    with stop_signals() as stop:
+    with stop_signals() as stop, quiet_garbage_collector():
         await serve(settings, stop)
 
 

@@ -1,4 +1,4 @@
-"""Keeping Python's cyclic garbage collector from slowing down a pipeline.
+"""Keeps Python's cyclic garbage collector from slowing down a pipeline or a service.
 
 Events, rows and tasks are freed by their reference counts. The collector finds next to nothing in
 them, yet looks through all of them every 700 new objects: a third of the pipeline's time.
