@@ -11,7 +11,7 @@
     │   ├── UnlistedEndpoint    an address that may not be called, or not with this key
     │   ├── MissingExtra        an optional dependency that is not installed
     │   ├── BrokenPlugin        an installed plug-in that cannot be used
-    │   ├── BrokenProfile       a profile whose figures are no scores
+    │   ├── BrokenProfile       a profile that makes no score
     │   ├── UnknownExperiment   an experiment the store does not have
     │   └── AmbiguousExperiment a text that could mean several experiments
     ├── ModelCallFailed         a provider did not give a response
@@ -111,7 +111,7 @@ class BrokenPlugin(InvalidInput):
 
 
 class BrokenProfile(InvalidInput):
-    """A profile measured something that is no score; the message names profile and vector."""
+    """A profile raised, or made no score or no evidence; the message names the profile."""
 
 
 class FailureKind(StrEnum):

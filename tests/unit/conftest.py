@@ -12,6 +12,7 @@ import pytest
 from socratic_bench import plugins
 from socratic_bench.planning import scenario_packs
 from socratic_bench.providers import registry as providers
+from socratic_bench.scoring import profiles
 from socratic_runner.models import registry as clients
 
 
@@ -23,6 +24,7 @@ class Install(Protocol):
 
 CACHES: tuple[Callable[..., object], ...] = (
     plugins.found,
+    profiles._installed,
     providers._installed,
     providers._known,
     clients._installed,

@@ -9,6 +9,8 @@ from typing import Any
 
 from socratic_bench.errors import BrokenProfile
 from socratic_bench.scoring.legacy import is_legacy, on_unit_scale
+from socratic_bench.scoring.profile import OVERALL
+from socratic_bench.scoring.profiles import profile_named
 from socratic_bench.scoring.score import Score
 from socratic_bench.scoring.score import score as score_text
 from socratic_cli.conversations import earlier_turns_of, of_chat, student_message_of
@@ -47,10 +49,16 @@ def scored_lines(
         if entry.problem is not None or entry.content is None:
             yield _failed(entry, "", profile, entry.problem or "cannot be read", entry.content)
         elif isinstance(entry.content, str):
-            figures = score_text(entry.content, profile=profile).as_dict()
-            yield ScoredLine(entry.number, entry.content, figures)
+            yield _scored_text(entry, entry.content, profile)
         else:
             yield _scored_record(entry, entry.content, profile)
+
+
+def _scored_text(entry: Entry, text: str, profile: str) -> ScoredLine:
+    try:
+        return ScoredLine(entry.number, text, score_text(text, profile=profile).as_dict())
+    except BrokenProfile as error:
+        return _failed(entry, text, profile, str(error), None)
 
 
 def _scored_record(entry: Entry, record: Mapping[str, Any], profile: str) -> ScoredLine:
@@ -113,7 +121,7 @@ def _failed(
     entry: Entry, text: str, profile: str, wrong: str, found: str | Mapping[str, Any] | None
 ) -> ScoredLine:
     problem = f"{entry.place}: {wrong}"
-    unscored = dict(score_text(text, status="error", profile=profile))
+    unscored = dict.fromkeys((*profile_named(profile).vectors, OVERALL))
     figures = {**unscored, "status": "error", "error": problem, "evidence": None}
     record = found if isinstance(found, Mapping) else {}
     return ScoredLine(entry.number, text, _named(record, figures), problem)

@@ -40,10 +40,9 @@ class Score(Mapping[str, float | None]):
         self._exchange = exchange
         self._evidence: Evidence | None = None
         self.status = status
-        self._values: tuple[float | None, ...] | None = None
         self.overall = None
-        if profile.may_score(status, exchange.visible_tokens):
-            self._values = _checked(profile, profile.measure(exchange))
+        self._values = _measured(profile, exchange, status)
+        if self._values is not None:
             self.overall = overall(self._values, profile.weights.of(dimension, profile.vectors))
 
     @property
@@ -68,9 +67,12 @@ class Score(Mapping[str, float | None]):
 
     @property
     def evidence(self) -> Evidence:
-        """The evidence for the figures; computed on first use."""
+        """The evidence for the figures; computed on first use.
+
+        Raises BrokenProfile if the profile makes none, or marks what is not in the text.
+        """
         if self._evidence is None:
-            self._evidence = self._profile.evidence(self._exchange)
+            self._evidence = _explained(self._profile, self._exchange)
         return self._evidence
 
     def __getstate__(self) -> tuple[Any, ...]:
@@ -180,14 +182,50 @@ def score_all(
     return [score(text, profile=profile) for text in texts]
 
 
-def _checked(profile: Profile, values: tuple[float | None, ...]) -> tuple[float | None, ...]:
-    """Return `values`. Raises BrokenProfile if they are not scores."""
+def _measured(
+    profile: Profile, exchange: Exchange, status: Status
+) -> tuple[float | None, ...] | None:
+    """Return the vectors, or None for an unscored response. Raises BrokenProfile."""
+    try:
+        if not profile.may_score(status, exchange.visible_tokens):
+            return None
+        values = profile.measure(exchange)
+    except Exception as error:
+        raise _broken(profile, f"cannot measure a response: {_said(error)}") from error
+    if not isinstance(values, tuple):
+        raise _broken(profile, f"measured {type(values).__name__}, not a tuple of vectors")
     if len(values) != len(profile.vectors):
         wrong = f"measured {len(values)} vectors, but names {len(profile.vectors)}"
-        raise BrokenProfile(f"profile {profile.name} {wrong}")
-    for value in values:
-        if value is not None and not 0.0 <= value <= 1.0:
-            vector = profile.vectors[values.index(value)]
+        raise _broken(profile, wrong)
+    for vector, value in zip(profile.vectors, values, strict=True):
+        if value is not None and not _is_score(value):
             wrong = f"measured {value!r} for {vector}; a score is from 0 to 1"
-            raise BrokenProfile(f"profile {profile.name} {wrong}")
+            raise _broken(profile, wrong)
     return values
+
+
+def _is_score(value: object) -> bool:
+    return isinstance(value, int | float) and 0.0 <= value <= 1.0
+
+
+def _explained(profile: Profile, exchange: Exchange) -> Evidence:
+    try:
+        evidence = profile.evidence(exchange)
+    except Exception as error:
+        raise _broken(profile, f"cannot explain a score: {_said(error)}") from error
+    if not isinstance(evidence, Evidence):
+        raise _broken(profile, f"explains a score by {type(evidence).__name__}, not Evidence")
+    length = len(exchange.text)
+    for span in evidence.spans:
+        if not 0 <= span.start <= span.end <= length:
+            wrong = f"marks characters {span.start} to {span.end} of a text that has {length}"
+            raise _broken(profile, wrong)
+    return evidence
+
+
+def _broken(profile: Profile, problem: str) -> BrokenProfile:
+    return BrokenProfile(f"profile {profile.name} {problem}")
+
+
+def _said(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}"

@@ -11,6 +11,7 @@ from socratic_bench.domain.response import Response, Usage
 from socratic_bench.events.response_recorded import ResponseRecorded
 from socratic_judge.handlers import ResponseRecordedHandler, judge
 from tests.unit.events.examples import RUN
+from tests.unit.scoring.broken_profiles import MEASURES, install_broken
 
 
 def response(text="What might you try?", **changes) -> Response:
@@ -82,3 +83,20 @@ async def test_scoring_again_gives_the_same_event_id():
     event = ResponseRecorded.of(response(), source="test")
     first, second = await outcomes_of(event), await outcomes_of(event)
     assert first[0].publish[0].id == second[0].publish[0].id
+
+
+@pytest.mark.parametrize(("body", "said"), MEASURES.values(), ids=MEASURES)
+async def test_a_broken_profile_is_rejected_by_name_and_the_other_responses_are_scored(
+    install, body, said
+):
+    install_broken(install, "measure", body)
+    texts = [("A good one?", "broken-v1"), ("Why?", "broken-v1"), ("Why?", "socratic-v1")]
+    good, bad, other = await outcomes_of(
+        *(
+            ResponseRecorded.of(response(text, profile=profile), source="test")
+            for text, profile in texts
+        )
+    )
+    assert isinstance(bad, Rejected)
+    assert bad.reason.startswith(f"profile broken-v1 {said}")
+    assert [type(good), type(other)] == [Handled, Handled]

@@ -13,7 +13,6 @@ from starlette.responses import Response
 
 from socratic_api.answers.ready_bytes import JSON, ReadyBody, make_ready, ready_response
 from socratic_api.endpoints import Endpoint
-from socratic_bench.errors import InvalidInput
 from socratic_bench.scoring.evidence import Mark
 from socratic_bench.scoring.profile import CANONICAL, Profile, VectorDescription
 from socratic_bench.scoring.profiles import profile_named, profile_names
@@ -125,7 +124,7 @@ def _usable(name: str) -> DescribedProfile | None:
     """The profile described; None, and a line in the log, if it does not work."""
     try:
         return _describe(profile_named(name))
-    except InvalidInput as error:
+    except Exception as error:  # noqa: BLE001 - whatever a profile raises, the others are listed
         log.warning("scorer profile left out", profile=name, reason=str(error))
         return None
 
