@@ -1,1 +1,1 @@
-"""From a configuration to the plan of a benchmark."""
+"""Planning: from a configuration to the requested runs of a benchmark."""

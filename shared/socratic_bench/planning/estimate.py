@@ -1,4 +1,4 @@
-"""What a manifest will take before any of it is carried out: calls, tokens, money."""
+"""The estimate of a manifest before its runs: calls, tokens, money."""
 
 from __future__ import annotations
 
@@ -17,42 +17,42 @@ from socratic_bench.domain.scenario import Scenario
 from socratic_bench.providers.registry import is_reference
 
 LIKELY_OUTPUT_TOKENS: Final = 165
-"""Tokens of a likely answer: the mean, at four characters a token, of 215 answers that 24 models
-gave as Socratic tutors. Their own means went from 24 to 631; reasoning is not counted in."""
+"""Tokens of a likely answer: the mean, at four characters a token, of 215 answers by 24 models as
+Socratic tutors. The models' own means ranged from 24 to 631, without reasoning."""
 
 LIKELY_CHARACTERS_PER_TOKEN: Final = 4
 
 
 class Range(NamedTuple):
-    """A figure that is not known yet."""
+    """A figure between a likely and a largest value."""
 
     likely: int
     at_most: int
-    """With one call a turn: one that failed, was paid for and is made again adds to it."""
+    """The value with one call a turn; a paid call that fails and is repeated adds to it."""
 
 
 @dataclass(frozen=True, slots=True)
 class ModelEstimate:
-    """What one model will take."""
+    """The estimate of one model."""
 
     model: TutorModel
     runs: int
     calls: int
-    """Turns of all runs: one call each, where nothing has to be tried again."""
+    """Turns of all runs: one call each, without retries."""
 
     input_tokens: Range
     output_tokens: Range
     cost: Range | None
-    """Nanodollars; None where the price is unknown, which is not zero."""
+    """Nanodollars; None for an unknown price, which is not zero."""
 
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """What an experiment will take, model by model in the order of the manifest."""
+    """The estimate of an experiment, model by model in the order of the manifest."""
 
     models: tuple[ModelEstimate, ...]
     budget: int | None
-    """Nanodollars that it may still cost; None: no cap."""
+    """Nanodollars left of the budget; None: no cap."""
 
     @property
     def runs(self) -> int:
@@ -72,28 +72,28 @@ class Estimate:
 
     @property
     def cost(self) -> Range | None:
-        """Nanodollars of all models with a known price; None if there is no such model.
+        """Nanodollars of all models with a known price; None without such a model.
 
-        Where models are `unpriced` it is that much at least.
+        `unpriced` models add an unknown cost.
         """
         known = [each.cost for each in self.models if each.cost is not None]
         return _sum(known) if known else None
 
     @property
     def unpriced(self) -> tuple[TutorModel, ...]:
-        """The real models without a price: what they cost is unknown."""
+        """The real models without a price, whose cost is unknown."""
         return tuple(
             each.model for each in self.models if each.cost is None and not is_reference(each.model)
         )
 
     @property
     def may_exceed_budget(self) -> bool:
-        """Whether the budget does not suffice for the most it can cost."""
+        """Whether the largest cost exceeds the budget."""
         return self._exceeds_budget(None if self.cost is None else self.cost.at_most)
 
     @property
     def likely_exceeds_budget(self) -> bool:
-        """Whether the budget does not suffice for what it is likely to cost."""
+        """Whether the likely cost exceeds the budget."""
         return self._exceeds_budget(None if self.cost is None else self.cost.likely)
 
     def _exceeds_budget(self, cost: int | None) -> bool:
@@ -103,10 +103,10 @@ class Estimate:
 def estimate(
     manifest: Manifest, left: Mapping[tuple[str, str], int] | None = None, spent: int = 0
 ) -> Estimate:
-    """What carrying out `manifest` takes. Asks nobody.
+    """Estimate the runs of `manifest`, without I/O.
 
-    `left` says how many runs of each model in each scenario are to be asked, by the ids of both;
-    without it, all. `spent` nanodollars of the budget are gone.
+    `left` holds the number of runs to ask, by model id and scenario id; None: all. `spent`
+    nanodollars of the budget are gone.
     """
     max_tokens = manifest.parameters.max_tokens
     calls = {
@@ -126,7 +126,7 @@ def estimate(
 
 
 def _calls(system_prompt: str, scenario: Scenario, max_tokens: int) -> list[Range]:
-    """The input tokens of each turn of a run; what was answered before is sent along."""
+    """Return the input tokens of each turn of a run, earlier answers included."""
     answer = Range(min(LIKELY_OUTPUT_TOKENS, max_tokens), max_tokens)
     calls = []
     for earlier_turns in range(scenario.turns):
@@ -148,14 +148,14 @@ def _model_estimate(
     calls: Mapping[str, Sequence[Range]],
     runs: Mapping[str, int],
 ) -> ModelEstimate:
-    """`calls` of a run and `runs`, both by scenario."""
+    """Sum up `calls` of a run times `runs`, both by scenario."""
     count = sum(len(calls[scenario]) * runs[scenario] for scenario in runs)
     input_tokens = _sum(_times(_sum(calls[scenario]), runs[scenario]) for scenario in runs)
     output_tokens = _times(Range(min(LIKELY_OUTPUT_TOKENS, max_tokens), max_tokens), count)
     cost = None
     if model.price is not None:
         likely = model.price.cost_nanodollars(input_tokens.likely, output_tokens.likely)
-        # Rounded up call by call, as it is when the budget is kept.
+        # Rounded up call by call, like reservations.
         at_most = sum(
             at_most_nanodollars(model.price, call.at_most, max_tokens) * runs[scenario]
             for scenario in runs

@@ -1,4 +1,4 @@
-"""Removing experiments that are old enough, and what is left of a deletion that was cut off."""
+"""The removal of old experiments, and of the rest of interrupted deletions."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from socratic_bench.ports.stores.experiments import Experiments
 log = structlog.get_logger(__name__)
 
 LOOK_SECONDS: Final = 600.0
-"""Seconds between two looks at which experiments are to go."""
+"""Seconds between two looks for expired experiments."""
 
 STEPS: Final = 20
-"""How often rows are removed in one pass, at most: others wait for the same process."""
+"""The most batches of rows that one pass removes: other work waits for the same process."""
 
 
 class Expiry:
-    """Deletes experiments. One process at a time is at work."""
+    """Deletes experiments. One process at a time does so."""
 
     def __init__(
         self,
@@ -32,7 +32,7 @@ class Expiry:
         after: timedelta | None,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`after` is how long an experiment is kept once it is complete; None: for ever."""
+        """`after` is the time from completion to deletion; None: keep experiments for ever."""
         self._store = store
         self._clock = clock
         self._after = after
@@ -40,7 +40,7 @@ class Expiry:
         self._due_at = float("-inf")
 
     async def expire(self) -> None:
-        """Remove some, if it is time for that. Raises StoreError."""
+        """Remove some experiments, if a look is due. Raises StoreError."""
         now = self._monotonic()
         if now < self._due_at:
             return

@@ -1,4 +1,4 @@
-"""What planning needs to know about model providers, which live on a higher floor."""
+"""The port to model providers, which live in a higher layer than planning."""
 
 from __future__ import annotations
 
@@ -10,29 +10,29 @@ from socratic_bench.domain.experiment.manifest import TutorModel
 
 
 class ModelCatalogue(Protocol):
-    """Knows the providers there are, and what each wants to be told about a model.
+    """Knows the providers and checks their models, without calls or network.
 
-    Neither method calls a model or uses the network. `base_folder` is what relative paths in a
-    model's options start from; None where the configuration may name no files.
+    Relative paths in a model's options start from `base_folder`; None: the configuration may not
+    name files.
     """
 
     @property
     def providers(self) -> Collection[str]:
-        """The names of the providers: what stands before the slash of a model id."""
+        """The names of the providers, the part of a model id before the slash."""
         ...
 
     def check(self, model: TutorModel, base_folder: Path | None, key_variable: str | None) -> None:
-        """Raise InvalidInput, in a sentence, if a run of this model could not even begin.
+        """Raise InvalidInput, with a sentence, if a run of this model could not begin.
 
         `key_variable` is the environment variable that the configuration names for its key.
-        Raises UnknownProvider where nobody registered its provider.
+        Raises UnknownProvider for an unregistered provider.
         """
         ...
 
     def fingerprint(self, model: TutorModel, base_folder: Path | None) -> str | None:
-        """A hash of the files that decide about this model's responses, such as a recording.
+        """Return a hash of the files that decide this model's responses, such as a recording.
 
-        None where there are none. It becomes the option `sha256` of the model, so that the name of
-        the manifest depends on what the files hold. Raises InvalidInput if they cannot be read.
+        Returns None without such files. The hash becomes the model's option `sha256`, so that the
+        manifest's name depends on the files' contents. Raises InvalidInput for unreadable files.
         """
         ...

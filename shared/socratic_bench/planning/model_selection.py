@@ -1,4 +1,4 @@
-"""Which models a configuration asks for."""
+"""The models of a configuration."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from socratic_bench.planning.model_catalogue import ModelCatalogue
 from socratic_bench.providers.key_variables import take_key_variable
 
 FINGERPRINT = "sha256"
-"""The option of a model that holds the hash of its files."""
+"""The option of a model with the hash of its files."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,15 +26,15 @@ class ModelSelection:
     catalogue: ModelCatalogue
     mistakes: Mistakes
     predecessor: Predecessor | None
-    """How entries of the predecessor's shape are translated, if it is one."""
+    """The translation of the predecessor's entries, for a configuration of its shape."""
 
     prompts: PromptFiles
     key_variables: dict[str, str] = field(default_factory=dict)
-    """The environment variables that hold the keys of models, by their ids, where that was said.
-    They are no part of a plan."""
+    """The environment variables that the configuration names for keys, by model id. Plans leave
+    them out."""
 
     def read(self, root: Node) -> tuple[TutorModel, ...]:
-        """The models that the configuration asks for, those that are wrong left out and noted."""
+        """Return the models of the configuration; note mistakes and leave out wrong models."""
         node = root.entry("models")
         if node is None:
             self.mistakes.add(root.place_of(("models",)), "is missing")
@@ -84,7 +84,7 @@ class ModelSelection:
         return None
 
     def _bound(self, model: TutorModel, fingerprint: str, entry: Node) -> TutorModel:
-        """The model, bound to what its files hold now."""
+        """Return the model, bound to the present contents of its files."""
         written = model.options.get(FINGERPRINT, fingerprint)
         if written != fingerprint:
             place = entry.place_of(("options", FINGERPRINT))

@@ -1,4 +1,4 @@
-"""Planning: an experiment's runs, published as events in batches."""
+"""Planning: publish an experiment's runs as events, in batches."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ from socratic_bench.ports.stores.leases import Leases
 from socratic_bench.ports.stores.responses import Responses
 
 STORE_DEADLINE = 60.0
-"""Seconds that one question to the store may take before it is asked again."""
+"""Seconds after which a question to the store without an answer is repeated."""
 
 ANSWERS_HELD = 100
-"""Runs whose stored answers are held at a time: those of a long conversation are large."""
+"""Runs whose stored answers are in memory at a time: answers of long conversations are large."""
 
 Publish = Callable[[Sequence[Event]], Awaitable[None]]
-"""Returns once the broker has taken responsibility for all of the events."""
+"""Returns once the broker has taken responsibility for all events."""
 
 T = TypeVar("T")
 
@@ -42,12 +42,12 @@ class PlanStore(Experiments, Responses, Leases, Aggregates, Protocol):
 
 @dataclass(frozen=True, slots=True)
 class PlanCounts:
-    """What planning came to, in runs. `planned` is the sum of the others."""
+    """The result of planning, in runs. `planned` is the sum of the others."""
 
     planned: int
     already_done: int
     answered: int
-    """Their answers are stored, and were published once more to be scored."""
+    """Runs with stored answers, which were published again for scoring."""
 
     requested: int
 
@@ -65,18 +65,18 @@ async def publish_plan(
     retry_failed: bool = False,
     waits: Waits | None = None,
 ) -> PlanCounts:
-    """Register an experiment and request every run of it that is neither done nor answered.
+    """Register an experiment and request every run that is neither done nor answered.
 
-    One batch of runs is held at a time, however many there are; `publish` sets the pace, and waits
-    as long as the broker is full. Planning that was cut off is repeated from the start: a run has
-    the same name and its event the same id every time, so nothing is added twice.
+    Memory holds one batch of runs at a time; `publish` sets the pace, and waits while the broker is
+    full. Interrupted planning is repeated from the start: runs and events keep their names and ids,
+    so that nothing is added twice.
 
-    With `retry_failed`, runs that failed are requested for one more try each. A stored response is
-    never asked for twice: one that is not scored yet is published to be.
+    `retry_failed` requests one more try of each failed run. A run with all its responses stored is
+    not asked again: unscored responses are published again for scoring.
 
-    The store is asked again, as `retry_policy` says and after a `pause`, while it is unavailable
-    or silent, which `waits` knows meanwhile; StoreUnavailable is raised once that is exhausted.
-    Whatever `publish` raises is passed on.
+    While the store is unavailable or silent, planning asks it again, by `retry_policy` and after a
+    `pause`, and reports the wait to `waits`; then it raises StoreUnavailable. Errors of `publish`
+    pass through.
     """
     if batch_size < 1:
         raise ValueError(f"batch_size must be 1 or more, not {batch_size}")
@@ -110,7 +110,7 @@ async def publish_plan(
 
 
 async def _is_begun(store: PlanStore, experiment: Experiment) -> bool:
-    """Whether any run was taken up or taken over before this planning, or failed without a call."""
+    """Whether a run was called, adopted or done before this planning."""
     experiment_id = experiment.experiment_id
     if (await store.calls(experiment_id)).turns > 0:
         return True
@@ -131,7 +131,7 @@ async def _failed(store: PlanStore, experiment: Experiment, runs: Sequence[Run])
 async def _publish_answers(
     runs: Sequence[Run], store: PlanStore, patience: _Patience, publish: Publish, source: str
 ) -> set[str]:
-    """Publish the conversations that are stored to their end; returns whose they are."""
+    """Publish the stored whole conversations; returns the ids of their runs."""
     answered: set[str] = set()
     for some in batches(runs, ANSWERS_HELD):
         stored = await patience.ask(partial(store.responses, [run.run_id for run in some]))
@@ -149,7 +149,7 @@ async def _publish_answers(
 
 
 async def _retries(store: PlanStore, failed: AbstractSet[str]) -> Mapping[str, int]:
-    """Which request it is for each run that is to be tried again."""
+    """Return the number of the next request for each failed run."""
     if not failed:
         return {}
     recorded = await store.recorded_failures(failed)
@@ -158,7 +158,7 @@ async def _retries(store: PlanStore, failed: AbstractSet[str]) -> Mapping[str, i
 
 @dataclass(frozen=True, slots=True)
 class _Patience:
-    """Asks the store until it answers. What is asked may be asked any number of times."""
+    """Repeats an idempotent question until the store answers it."""
 
     policy: RetryPolicy
     pause: Callable[[float], Awaitable[None]]

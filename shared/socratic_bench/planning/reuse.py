@@ -1,6 +1,6 @@
-"""Taking over conversations that an earlier experiment paid for.
+"""Reuse: an experiment adopts conversations that an earlier one paid for.
 
-docs/design/reuse-and-control.md says what is taken over, and what is not.
+docs/design/reuse-and-control.md has the conditions.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from socratic_bench.ports.stores.responses import Responses
 from socratic_bench.scoring.statuses import Status
 
 MAX_AGE: Final = timedelta(days=30)
-"""What was answered longer ago is asked anew."""
+"""The greatest age of an adopted answer."""
 
 MOST_SOURCES: Final = 10
-"""In how many earlier experiments a conversation is looked for, the newest first."""
+"""The number of earlier experiments that a search covers, the newest first."""
 
 BATCH: Final = 100
-"""Runs whose answers are held at a time: those of a long conversation are large."""
+"""Runs whose answers are in memory at a time: answers of long conversations are large."""
 
 
 class ReuseStore(Experiments, Responses, Aggregates, Protocol):
@@ -36,27 +36,27 @@ class ReuseStore(Experiments, Responses, Aggregates, Protocol):
 
 @dataclass(slots=True)
 class Outlook:
-    """What carrying out an experiment will take, given what is stored."""
+    """The work that an experiment still needs, given the stored rows."""
 
     planned: int
     done: int = 0
-    """Runs that need nothing more."""
+    """Runs that are done."""
 
     answered: int = 0
-    """Runs whose answers are stored, and wait for their scores."""
+    """Runs with all answers stored, which wait for their scores."""
 
     reused: int = 0
-    """Runs whose answers other experiments have."""
+    """Runs whose answers come from other experiments."""
 
     reused_nanodollars: int = 0
-    """What those answers cost, as far as that is known."""
+    """The known cost of those answers."""
 
     left: Counter[tuple[str, str]] = field(default_factory=Counter)
-    """How many runs are to be asked of each model in each scenario."""
+    """The number of runs to ask, by model and scenario."""
 
     @property
     def new(self) -> int:
-        """Runs that are to be asked."""
+        """Runs to ask."""
         return self.left.total()
 
 
@@ -68,11 +68,10 @@ async def look_ahead(
     adopt: bool,
     retry_failed: bool = False,
 ) -> Outlook:
-    """See what there is to do, and take over what can be had without asking.
+    """Return the outlook of an experiment; with `adopt`, store the copies that `reuse` finds.
 
-    With `retry_failed`, runs that failed are asked again. Without `reuse` nothing is taken over.
-    Unless `adopt`, nothing is stored. Taking over that was cut off is repeated from the start.
-    Raises StoreError.
+    `retry_failed` counts failed runs among those to ask. Without `reuse` the experiment adopts
+    nothing. An interrupted adoption is repeated from the start. Raises StoreError.
     """
     outlook = Outlook(experiment.manifest.planned_runs)
     is_new = await store.experiment(experiment.experiment_id) is None
@@ -99,19 +98,19 @@ async def look_ahead(
 
 
 class Reuse:
-    """Finds what an experiment wants to ask among the answers that other experiments have."""
+    """Finds conversations of an experiment among the answers of other experiments."""
 
     def __init__(
         self, experiment: Experiment, store: ReuseStore, now: datetime, max_age: timedelta = MAX_AGE
     ) -> None:
-        """Answers are as old as `max_age` at `now`, at most."""
+        """Takes answers that are at most `max_age` old at `now`."""
         self._experiment = experiment
         self._store = store
         self._oldest = now - max_age
         self._asked_in: dict[str, Sequence[str]] = {}
 
     async def copies(self, runs: Sequence[Run]) -> dict[str, list[Response]]:
-        """Whole conversations for these runs, under their names; a run without one is not there."""
+        """Return copies of whole conversations, by the ids of these runs; some may have none."""
         sources = await self._sources(runs)
         copies: dict[str, list[Response]] = {}
         for rank in range(MOST_SOURCES):
@@ -129,13 +128,13 @@ class Reuse:
         return copies
 
     def _may_be_copied(self, responses: Sequence[Response]) -> bool:
-        """Whether these are all answers of a run, none of them broken off, and young enough."""
+        """Whether these are all answers of a run, without errors, and recent enough."""
         if not is_whole(responses) or responses[-1].recorded_at < self._oldest:
             return False
         return all(each.status is not Status.ERROR for each in responses)
 
     async def _sources(self, runs: Sequence[Run]) -> Mapping[str, Sequence[str]]:
-        """For each run, the other experiments that ask its conversation."""
+        """Return the other experiments with the conversation of each run."""
         keys = {run.run_id: self._key(run) for run in runs}
         if unknown := set(keys.values()) - self._asked_in.keys():
             found = await self._store.asked_in(unknown, MOST_SOURCES + 1)
@@ -159,7 +158,7 @@ class Reuse:
 
 
 def is_whole(responses: Sequence[Response]) -> bool:
-    """Whether these responses of a run, in the order of their turns, are all that there will be."""
+    """Whether these responses, in the order of their turns, make a whole run."""
     turns = [each.turn for each in responses]
     return bool(turns) and responses[-1].last_turn and turns == list(range(1, len(turns) + 1))
 

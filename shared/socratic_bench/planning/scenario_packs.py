@@ -1,7 +1,7 @@
-"""Scenario packs: named sets of scenarios, as YAML files, of the library and of distributions.
+"""Scenario packs: named sets of scenarios in YAML files of the library or of distributions.
 
-A distribution offers a pack under the entry point group `socratic_bench.packs`: the name of the
-pack, and the package that holds the file NAME.yaml. No distribution can replace a built-in pack.
+A distribution offers a pack under the entry point group `socratic_bench.packs`: the pack's name,
+and the package with the file NAME.yaml. No distribution can replace a built-in pack.
 """
 
 from __future__ import annotations
@@ -37,22 +37,22 @@ class ScenarioPack(BaseModel):
 
 
 def known_packs() -> tuple[str, ...]:
-    """The names of the packs in alphabetical order; none of another distribution is loaded."""
+    """Return the names of all packs, sorted, without loading installed ones."""
     return tuple(sorted({*_built_in(), *found(GROUP)}))
 
 
 @cache
 def load_pack(name: str = DEFAULT_PACK) -> tuple[Scenario, ...]:
-    """The scenarios of the pack called `name`, in the order of its file.
+    """Return the scenarios of the pack called `name`, in the order of its file.
 
     Raises InvalidConfig for an unknown pack, with the names of the known ones, and BrokenPlugin,
-    naming the distribution, for one whose file is missing or wrong.
+    with the distribution's name, for a pack with a missing or wrong file.
     """
     if name in _built_in():
         return _read(files(_FOLDER), name).scenarios
     plugin = found(GROUP).get(name)
     if plugin is None:
-        problem = f"there is no scenario pack {name!r}; there is {', '.join(known_packs())}"
+        problem = f"unknown scenario pack {name!r}; the packs are {', '.join(known_packs())}"
         raise InvalidConfig([Mistake("scenarios", problem)])
     return _installed(plugin)
 
@@ -77,7 +77,7 @@ def _installed(plugin: Plugin) -> tuple[Scenario, ...]:
         raise plugin.broken(problem) from error
     ids = {scenario.id for scenario in pack.scenarios}
     if pack.pack != plugin.name or len(ids) < len(pack.scenarios):
-        raise plugin.broken(f"needs `pack: {plugin.name}`, and an id of its own for each scenario")
+        raise plugin.broken(f"needs `pack: {plugin.name}`, and a unique id for each scenario")
     return pack.scenarios
 
 

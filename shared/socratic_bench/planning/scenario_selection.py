@@ -1,4 +1,4 @@
-"""Which scenarios a configuration asks for: a pack, some of it, its own, or those of a file."""
+"""The scenarios of a configuration: a pack, a part of it, its own, or a file's."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ class ScenarioSelection:
     """Reads the `scenarios` of one configuration."""
 
     base_folder: Path | None
-    """What the path of a scenario file starts from; None: there may be none."""
+    """The folder that paths of scenario files start from; None: no files."""
 
     mistakes: Mistakes
     predecessor: Predecessor | None
-    """How entries of the predecessor's shape are translated, if it is one."""
+    """The translation of the predecessor's entries, for a configuration of its shape."""
 
     def read(self, node: Node | None) -> tuple[Scenario, ...]:
-        """The scenarios that `node` asks for, those that are wrong left out and noted."""
+        """Return the scenarios of `node`; note mistakes and leave out wrong scenarios."""
         if node is None or node.value == DEFAULT_PACK:
             return load_pack()
         if isinstance(node.value, str):
@@ -122,7 +122,7 @@ class ScenarioSelection:
     def _listed_by(
         self, predecessor: Predecessor, node: Node, entries: Sequence[Node]
     ) -> tuple[Scenario, ...]:
-        """The predecessor's configurations name scenarios that it kept elsewhere: not those."""
+        """Replace scenario names of the predecessor, which kept its scenarios elsewhere."""
         known = []
         for entry in entries:
             if _is_bare_name(entry):
@@ -174,7 +174,7 @@ class ScenarioSelection:
 
 
 def _is_bare_name(entry: Node) -> bool:
-    """Whether it names a scenario that is not in the pack, and does not say what it asks."""
+    """Whether the entry has no prompt and names a scenario that the pack does not have."""
     fields = entry.fields or {}
     name = fields["id"].value if "id" in fields else None
     return isinstance(name, str) and "prompt" not in fields and name not in _pack_by_id()
@@ -187,4 +187,4 @@ def _pack_by_id() -> dict[str, Scenario]:
 def _not_in_the_pack(name: str) -> str:
     meant = close_match(name, tuple(_pack_by_id()))
     remedy = f"; did you mean {shown(meant)}?" if meant else ""
-    return f"is no scenario of {DEFAULT_PACK}{remedy}"
+    return f"is not in {DEFAULT_PACK}{remedy}"

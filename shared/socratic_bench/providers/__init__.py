@@ -1,1 +1,1 @@
-"""What is known of model providers without speaking to them: options, addresses, keys by name."""
+"""Model providers without their clients: options, addresses, names of keys."""

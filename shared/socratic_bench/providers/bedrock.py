@@ -1,4 +1,4 @@
-"""Amazon Bedrock, as far as configurations have to know it."""
+"""The spec of Amazon Bedrock."""
 
 from __future__ import annotations
 
@@ -15,30 +15,30 @@ from socratic_bench.providers.options import Options, read_options
 from socratic_bench.providers.spec import Destination, ProviderSpec
 
 _OWN: Final = re.compile(r"https://bedrock-runtime(-fips)?\.[a-z0-9-]+\.amazonaws\.com(\.cn)?")
-"""Its own origins. Others below amazonaws.com may be anybody's."""
+"""Its own origins. Other names below amazonaws.com may belong to any AWS customer."""
 
 
 class BedrockOptions(Options):
     """The options of a model on Bedrock."""
 
     region: str | None = None
-    """The AWS region that serves it; None: its ARN's, the environment's or the profile's."""
+    """The AWS region of the model; None: its ARN's, the environment's or the profile's."""
 
     stream: bool = True
-    """Whether the reply comes piece by piece, which shows how long its first token took. There are
-    models that cannot."""
+    """Whether the model streams its reply, which shows the latency of the first token. Some models
+    cannot."""
 
     additional_model_request_fields: dict[str, JsonValue] = Field(default_factory=dict)
-    """What goes to the model as it is, such as how much it may reason."""
+    """Further fields that the client passes to the model, such as the limit of reasoning."""
 
     omit: list[Literal["temperature", "top_p"]] = Field(default_factory=list)
-    """Sampling parameters that the model does not take."""
+    """Sampling parameters that the client leaves out, since the model does not take them."""
 
 
 def destination(model: TutorModel) -> Destination | None:
-    """Where calls go instead of the region's own address; None: there.
+    """Return the destination that replaces the region's own address, or None.
 
-    Raises InvalidInput, without repeating the address, which may hold a password.
+    Raises InvalidInput, without the address, which may hold a password.
     """
     if model.base_url is None:
         return None

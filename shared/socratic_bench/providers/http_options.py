@@ -1,4 +1,4 @@
-"""The options that models over HTTP share."""
+"""The common options of models over HTTP."""
 
 from __future__ import annotations
 
@@ -12,23 +12,24 @@ from socratic_bench.providers.options import Options
 
 
 class HttpOptions(Options):
-    """The options of a model that is reached over HTTP."""
+    """The options of a model over HTTP."""
 
     fixed: ClassVar[frozenset[str]] = frozenset(
         {"model", "messages", "stream", "n", "max_tokens", "max_completion_tokens"}
     )
-    """What `extra_body` may not change: the rest of the benchmark relies on it, and a budget on the
-    limits of what is written."""
+    """The fields that `extra_body` may not set: the benchmark relies on them, and a budget on the
+    limits of output tokens."""
 
     model: Name | None = None
-    """The model's name at its service; None: what stands after the slash of its id. With it one
-    benchmark can have the same model twice, under two ids, with another prompt or other options."""
+    """The model's name at its service; None: the part of its id after the slash. It lets one
+    benchmark have the same model under two ids, with different prompts or options."""
 
     stream: bool = True
-    """Whether the reply comes piece by piece, which shows how long its first token took."""
+    """Whether the model streams its reply, which shows the latency of the first token."""
 
     extra_body: Annotated[dict[str, JsonValue], Field(repr=False)] = Field(default_factory=dict)
-    """Sent besides, such as `reasoning_effort`; replaces a parameter of the same name."""
+    """Further fields of requests, such as `reasoning_effort`; each replaces a parameter of its
+    name."""
 
     @field_validator("extra_body")
     @classmethod
@@ -39,25 +40,25 @@ class HttpOptions(Options):
         return extra
 
     def name_at_service(self, model: TutorModel) -> str:
-        """The name that requests carry."""
+        """Return the model's name in requests."""
         return self.model or model.id.partition("/")[2]
 
 
 class OpenAIOptions(HttpOptions):
-    """The options of a model that speaks OpenAI's chat completions."""
+    """The options of a model behind OpenAI's chat completions."""
 
     omit: list[Literal["seed", "stream_options", "temperature", "top_p"]] = Field(
         default_factory=list
     )
-    """What is not sent, for a model that would refuse it."""
+    """Parameters that requests leave out, since the model would refuse them."""
 
     max_tokens_field: Literal["max_tokens", "max_completion_tokens"] | None = None
-    """What this model calls the limit of output tokens; None: what its provider calls it."""
+    """The model's own field for the limit of output tokens; None: its provider's."""
 
 
 class AnthropicOptions(HttpOptions):
-    """The options of a model that is spoken to by Anthropic's Messages API."""
+    """The options of a model behind Anthropic's Messages API."""
 
     fixed: ClassVar[frozenset[str]] = HttpOptions.fixed | {"system"}
     omit: list[Literal["temperature", "top_p"]] = Field(default_factory=list)
-    """What is not sent, for a model that would refuse it."""
+    """Parameters that requests leave out, since the model would refuse them."""

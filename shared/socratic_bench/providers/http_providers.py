@@ -1,4 +1,4 @@
-"""The providers that are spoken to over HTTP: OpenAI's form, and Anthropic's."""
+"""The providers over HTTP: OpenAI's API, and Anthropic's."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ ANTHROPIC: Final = Preset("https://api.anthropic.com", "ANTHROPIC_API_KEY")
 def _check(options: type[HttpOptions], preset: Preset, model: TutorModel, _: Path | None) -> None:
     if KEY_OPTION in model.options:
         raise InvalidInput(
-            f"model {model.id}: its plan names an environment variable, which is not read for a "
-            "plan; submit the configuration anew, and have the operator of the services bind the "
+            f"model {model.id}: its plan names an environment variable, which services do not "
+            "read; submit the configuration again, and have the operator of the services bind the "
             "key to its origin by SOCRATIC_ENDPOINTS"
         )
     read_options(model, options)
@@ -38,14 +38,14 @@ def _destination(preset: Preset, model: TutorModel) -> Destination:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenAISpec(ProviderSpec):
-    """A provider that speaks OpenAI's chat completions, by the runner's client for that."""
+    """A provider with OpenAI's chat completions, which the runner's client for them calls."""
 
     preset: Preset
-    """What sets it apart from the others."""
+    """Its differences from others."""
 
 
 def openai_spec(preset: Preset) -> OpenAISpec:
-    """The spec of a service that speaks OpenAI's chat completions."""
+    """Return the spec of a service with OpenAI's chat completions."""
     return OpenAISpec(
         options=OpenAIOptions,
         check=partial(_check, OpenAIOptions, preset),

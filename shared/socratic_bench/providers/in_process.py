@@ -1,4 +1,4 @@
-"""The providers whose models run in the runner's own process: reference tutors, a local model."""
+"""The providers with models in the runner's own process: reference tutors, a local model."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ class ReferenceOptions(Options):
     """The options of a reference tutor."""
 
     latency_ms: Annotated[int, Field(ge=0, le=600_000)] = 0
-    """How long a call pretends to take; reported exactly so."""
+    """The simulated latency of a call, reported exactly."""
 
 
 class LocalOptions(Options):
     """The options of a local model."""
 
     max_tokens: Annotated[int, Field(ge=1, le=2000)] | None = None
-    """A ceiling under the benchmark's own `max_tokens`, for a slow machine.
+    """A lower limit than the benchmark's `max_tokens`, for a slow machine.
 
-    Below 500 it costs coverage: an answer that is cut off there has no score.
+    A limit below 500 costs coverage: an answer cut off there has no score.
     """
 
 

@@ -1,4 +1,4 @@
-"""The environment variable that a configuration names for a model's key, which no plan holds."""
+"""The environment variable that a configuration names for a model's key; plans leave it out."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ _NEVER_SENT: Final = ("AWS_", "SOCRATIC_")
 
 
 def is_key_variable(name: object) -> bool:
-    """Whether an environment variable of this name may hold the key of a model."""
+    """Whether an environment variable of this name may hold a model's key."""
     well_formed = isinstance(name, str) and _VARIABLE.fullmatch(name) is not None
     return well_formed and not str(name).startswith(_NEVER_SENT)
 
 
 def take_key_variable(model: TutorModel) -> tuple[TutorModel, str | None]:
-    """The model as a plan holds it, and the variable its configuration named for its key.
+    """Return the model without the variable of its key, and that variable.
 
-    Raises InvalidInput for what cannot be one; it is never repeated, since it may be the key.
+    Raises InvalidInput for a wrong name, without repeating it: it may be the key itself.
     """
     # D-074: a plan names neither variable nor key; the operator binds keys to origins.
     if KEY_OPTION not in model.options:
@@ -39,8 +39,8 @@ def take_key_variable(model: TutorModel) -> tuple[TutorModel, str | None]:
 
 def _problem(model: TutorModel) -> str:
     if model.endpoint is not None:
-        return "its endpoint says which key it is; remove one of both"
+        return "the model's endpoint already names its key; remove one of both"
     return (
         "must be the name of an environment variable that holds the key, such as MY_LLM_KEY, and "
-        "none that begins with AWS_ or SOCRATIC_"
+        "must not begin with AWS_ or SOCRATIC_"
     )

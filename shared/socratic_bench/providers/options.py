@@ -1,4 +1,4 @@
-"""Reading what a configuration says about a model, with errors that name the place."""
+"""The reader of a model's options, with errors that name the place."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ from socratic_bench.errors import InvalidInput
 
 
 class Options(BaseModel):
-    """The options of one provider: a field each, taken as it is, never converted.
+    """The options of one provider: one field each, without conversion of values.
 
-    A field with `repr=False` is one whose wrong value is not repeated in an error.
+    Errors do not repeat a wrong value of a field with `repr=False`.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
 
 LABEL: Final = "@"
-"""What sets several entries of one model apart, where its provider has but a few: the id
-`reference/socratic@2` means what `reference/socratic` means, and is a model of its own."""
+"""The separator of a label, which makes another model of a provider's fixed one: the id
+`reference/socratic@2` answers like `reference/socratic`, and is a model of its own."""
 
 OptionsT = TypeVar("OptionsT", bound=Options)
 
 
 def read_options(model: TutorModel, kind: type[OptionsT]) -> OptionsT:
-    """The options of `model`.
+    """Return the options of `model`.
 
-    Raises InvalidInput naming the model, the option, and what is right.
+    Raises InvalidInput, which names the model, the option and a right value.
     """
     try:
         return kind.model_validate(model.options)
@@ -39,7 +39,7 @@ def read_options(model: TutorModel, kind: type[OptionsT]) -> OptionsT:
         option = ".".join(str(step) for step in first["loc"])
         if first["type"] == "extra_forbidden":
             known = ", ".join(sorted(kind.model_fields)) or "none"
-            problem = f"there is no option {option!r} here; there is {known}"
+            problem = f"unknown option {option!r}; the options are {known}"
         else:
             message = first["msg"].removeprefix("Value error, ")
             problem = f"option {option}: {message}{_shown(kind, first)}"
@@ -47,28 +47,27 @@ def read_options(model: TutorModel, kind: type[OptionsT]) -> OptionsT:
 
 
 def _shown(kind: type[Options], error: ErrorDetails) -> str:
-    """The wrong value, unless its field is not to be shown: it may be a secret in a wrong place."""
+    """Return the wrong value, unless its field is hidden: it may be a misplaced secret."""
     field = kind.model_fields.get(str(error["loc"][0]))
     return f", not {error['input']!r}" if field is None or field.repr else ""
 
 
 def refuse_address(model: TutorModel) -> None:
-    """Raise InvalidInput if `model`, which is not reached by network, has an address."""
+    """Raise InvalidInput if `model`, which uses no network, has an address."""
     for field in ("base_url", "endpoint"):
         if getattr(model, field) is not None:
             raise InvalidInput(
-                f"model {model.id}: {model.provider} models are not reached by network; "
-                f"remove its {field}"
+                f"model {model.id}: {model.provider} models use no network; remove its {field}"
             )
 
 
 def known_name(model: TutorModel, names: tuple[str, ...]) -> str:
-    """The part of the model's id after its provider, without the label that may follow it.
+    """Return the part of the model's id after its provider, without a label.
 
-    Raises InvalidInput if it is none of `names`.
+    Raises InvalidInput if `names` does not have it.
     """
     name = model.id.partition("/")[2].partition(LABEL)[0]
     if name not in names:
         known = ", ".join(f"{model.provider}/{other}" for other in names)
-        raise InvalidInput(f"there is no model {model.id}; there is {known}")
+        raise InvalidInput(f"unknown model {model.id}; the models are {known}")
     return name

@@ -1,7 +1,7 @@
-"""The services that speak OpenAI's chat completions, by the name they have in model ids.
+"""The services with OpenAI's chat completions, by their name in model ids.
 
-What stands here is what differs between them; whatever else there is goes by `openai-compatible`
-with a base_url of its own.
+A preset holds the differences of a service; a service without one is `openai-compatible` with a
+base_url of its own.
 """
 
 from __future__ import annotations
@@ -15,20 +15,20 @@ class Preset:
     """One service, or one kind of server."""
 
     base_url: str | None
-    """Where it is; None: the configuration has to say."""
+    """Its base URL; None: the configuration must give one."""
 
     key_variable: str | None
-    """The environment variable that holds its key; None: it needs none."""
+    """The environment variable of its key; None: no key."""
 
     max_tokens_field: str = "max_tokens"
-    """What it calls the limit of output tokens."""
+    """Its field for the limit of output tokens."""
 
     seed_field: str | None = None
-    """What it calls the sampling seed; None: it takes none, or none that is known of."""
+    """Its field for the sampling seed; None: none is known."""
 
     stream_options: bool = True
-    """Whether it takes `stream_options`, with which a stream tells its token counts. One that does
-    not take them tells the counts anyway."""
+    """Whether it takes `stream_options`, which add token counts to a stream. Services that do not
+    take them send the counts anyway."""
 
 
 _LOCAL: Final = "http://127.0.0.1"

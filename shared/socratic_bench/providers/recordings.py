@@ -1,7 +1,7 @@
-"""Recorded responses, `replay/FILE`: which files they may be, and what identifies them.
+"""Recorded responses, `replay/FILE`: their files and fingerprints.
 
-A recording is a file below a folder: that of the configuration, or the one a runner was given.
-Nothing else is opened, and whoever asks cannot tell a file elsewhere from one that is not there.
+A recording is a file below the configuration's folder, or below the runner's. The provider opens no
+other file, and its error is the same for a file elsewhere and a missing one.
 """
 
 from __future__ import annotations
@@ -21,41 +21,40 @@ from socratic_bench.providers.options import Options, read_options, refuse_addre
 from socratic_bench.providers.spec import ProviderSpec
 
 LARGEST_RECORDING: Final = 32_000_000
-"""Bytes of a recording: it is kept in memory."""
+"""The most bytes of a recording, which stays in memory."""
 
 
 class ReplayOptions(Options):
     """The options of a recording."""
 
     model_id: str | None = None
-    """Only lines with this `model_id`; None: all lines."""
+    """The `model_id` of the lines to replay; None: all lines."""
 
     sha256: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")] | None = None
-    """The `fingerprint` the file must have; None: any. Planning puts it here."""
+    """The `fingerprint` that the file must have; None: any. Planning sets it."""
 
 
 def open_recording(model: TutorModel, base_folder: Path | None) -> BufferedReader:
-    """The file `model` replays, below `base_folder`, open for reading.
+    """Open the file that `model` replays, below `base_folder`, for reading.
 
-    Raises InvalidInput without a base folder, for a file that is not there or not below it, and for
-    one that is too large.
+    Raises InvalidInput without a base folder, for a missing file or one outside of it, and for one
+    that is too large.
     """
     if base_folder is None:
         raise InvalidInput(
-            f"model {model.id}: a recording is a file beside a configuration, and there is none "
-            "here; use `socratic-bench run CONFIG`, or give the runner a folder by "
-            "SOCRATIC_RUNNER_FOLDER"
+            f"model {model.id}: a recording needs a folder: use `socratic-bench run CONFIG` beside "
+            "the recording, or give the runner a folder by SOCRATIC_RUNNER_FOLDER"
         )
     try:
         folder = base_folder.resolve(strict=True)
         path = (folder / model.id.partition("/")[2]).resolve(strict=True)
         file = _opened(path) if path.is_relative_to(folder) else None
-    except (OSError, RuntimeError, ValueError):  # a circle of links is a RuntimeError
+    except (OSError, RuntimeError, ValueError):  # circular links raise a RuntimeError
         file = None
     if file is None:
         raise InvalidInput(
             f"model {model.id}: there is no such file below the folder of the configuration, or "
-            "below the runner's own, SOCRATIC_RUNNER_FOLDER, that this user may read"
+            "below the runner's, SOCRATIC_RUNNER_FOLDER, that this user may read"
         )
     if os.fstat(file.fileno()).st_size > LARGEST_RECORDING:
         file.close()
@@ -67,7 +66,7 @@ def open_recording(model: TutorModel, base_folder: Path | None) -> BufferedReade
 
 
 def _opened(path: Path) -> BufferedReader | None:
-    """A file; None for what is none. Waits for nobody who would write into a pipe."""
+    """Open a regular file; None for anything else. Does not wait for a pipe's writer."""
     descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
     if stat.S_ISREG(os.fstat(descriptor).st_mode):
         return os.fdopen(descriptor, "rb")
@@ -76,9 +75,9 @@ def _opened(path: Path) -> BufferedReader | None:
 
 
 def fingerprint(model: TutorModel, base_folder: Path | None) -> str:
-    """The SHA-256 of the recording, in hexadecimal: another file under the same name is seen.
+    """Return the SHA-256 of the recording, in hexadecimal, which reveals a changed file.
 
-    Reads the whole file, blocking. Raises InvalidInput where `open_recording` does.
+    Reads the whole file, blocking. Raises InvalidInput as `open_recording` does.
     """
     with open_recording(model, base_folder) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,8 +1,8 @@
-"""The providers by name, the first part of their models' ids: built-in and installed ones.
+"""The built-in and installed providers by name, the first part of their models' ids.
 
-A distribution offers a ProviderSpec under the entry point group `socratic_bench.providers`, and the
-client that speaks to it under `socratic_runner.clients`, both by the name of the provider. The
-built-in providers come first: no distribution can replace one.
+A distribution offers a ProviderSpec under the entry point group `socratic_bench.providers`, and its
+client under `socratic_runner.clients`, both by the provider's name. No distribution can replace a
+built-in provider.
 """
 
 from __future__ import annotations
@@ -34,20 +34,20 @@ _BUILT_IN: Final[dict[str, ProviderSpec]] = {
 
 
 def provider_names() -> tuple[str, ...]:
-    """The names of all providers in alphabetical order; none of another distribution is loaded."""
+    """Return the names of all providers, sorted, without loading installed ones."""
     return tuple(sorted({*_BUILT_IN, *found(GROUP)}))
 
 
 def spec_of(model: TutorModel) -> ProviderSpec:
-    """The provider of `model`.
+    """Return the provider of `model`.
 
     Raises UnknownProvider, naming the known ones, or BrokenPlugin, naming the distribution.
     """
     spec = _BUILT_IN.get(model.provider) or _installed(model.provider)
     if spec is None:
         raise UnknownProvider(
-            f"model {model.id}: there is no provider {model.provider!r}; "
-            f"there is {', '.join(provider_names())}"
+            f"model {model.id}: unknown provider {model.provider!r}; "
+            f"the providers are {', '.join(provider_names())}"
         )
     return spec
 
@@ -55,38 +55,38 @@ def spec_of(model: TutorModel) -> ProviderSpec:
 def check_model(
     model: TutorModel, *, base_folder: Path | None = None, key_variable: str | None = None
 ) -> None:
-    """Whether what is said about `model` is right, found out early and cheaply.
+    """Check the options and the address of `model`, before any call.
 
     `key_variable` is the environment variable that a configuration names for its key. Raises
-    UnknownProvider, BrokenPlugin, and InvalidInput for a model that its provider does not have, an
-    option it does not know, a wrong value of an option, or a wrong address.
+    UnknownProvider, BrokenPlugin, and InvalidInput for a model, an option, a value or an address
+    that its provider does not accept.
     """
     spec = spec_of(model)
     spec.check(model, base_folder)
     if key_variable is not None and not issubclass(spec.options, HttpOptions):
         raise InvalidInput(
-            f"model {model.id}: {model.provider} models are sent no key; remove {KEY_OPTION}"
+            f"model {model.id}: {model.provider} models take no key; remove {KEY_OPTION}"
         )
 
 
 def fingerprint(model: TutorModel, *, base_folder: Path | None = None) -> str | None:
-    """A hash of the files that decide about the responses of `model`; None where there are none.
+    """Return a hash of the files that decide the responses of `model`; None without such files.
 
-    Raises what `check_model` raises.
+    Raises the errors of `check_model`.
     """
     return spec_of(model).fingerprint(model, base_folder)
 
 
 def destination(model: TutorModel) -> Destination | None:
-    """Where the calls to `model` go; None where that is not for a configuration to say.
+    """Return the destination of calls to `model`; None where a configuration cannot choose one.
 
-    Raises what `check_model` raises.
+    Raises the errors of `check_model`.
     """
     return spec_of(model).destination(model)
 
 
 def account_scope(model: TutorModel) -> str:
-    """What the limits of an account are about: the model, where it is, and by which key."""
+    """Return the name that an account's limits apply to: of model, address and key."""
     spec = _known(model.provider)
     where = None if spec is None else spec.destination(model)
     scope = model.id if where is None else f"{model.id} at {where.url}"
@@ -94,26 +94,26 @@ def account_scope(model: TutorModel) -> str:
 
 
 def is_reference(model: TutorModel) -> bool:
-    """Whether this is an archetype and no real model; False where the provider is not installed."""
+    """Whether the model is an archetype, no real model; False for a missing provider."""
     spec = _known(model.provider)
     return spec is not None and spec.reference
 
 
 def is_free(model: TutorModel) -> bool:
-    """Whether no call to `model` can cost money; False where the provider is not installed."""
+    """Whether no call to `model` can cost money; False for a missing provider."""
     spec = _known(model.provider)
     return spec is not None and spec.free
 
 
 def simulated_latency_ms(model: TutorModel) -> int:
-    """The latency that `model` pretends to have; 0 where the provider is not installed."""
+    """Return the simulated latency of `model`; 0 for a missing provider."""
     spec = _known(model.provider)
     return 0 if spec is None else spec.simulated_latency_ms(model)
 
 
 @cache
 def _known(name: str) -> ProviderSpec | None:
-    """The provider called `name`; None where a stored plan names one that cannot be loaded here."""
+    """Return the provider called `name`; None if this installation cannot load it."""
     try:
         return _BUILT_IN.get(name) or _installed(name)
     except BrokenPlugin:
@@ -127,5 +127,5 @@ def _installed(name: str) -> ProviderSpec | None:
         return None
     spec = plugin.load()
     if not isinstance(spec, ProviderSpec):
-        raise plugin.broken("is no ProviderSpec: see socratic_bench.providers.spec")
+        raise plugin.broken("must be a socratic_bench.providers.spec.ProviderSpec")
     return spec

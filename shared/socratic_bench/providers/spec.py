@@ -1,4 +1,4 @@
-"""What a provider says of itself, without any code that uses a network."""
+"""The spec of a provider, without code that uses a network."""
 
 from __future__ import annotations
 
@@ -13,24 +13,23 @@ from socratic_bench.providers.options import Options
 
 @dataclass(frozen=True, slots=True)
 class Destination:
-    """Where the calls to a model go."""
+    """The destination of calls to a model."""
 
     url: str
     """The base URL, without a slash at its end."""
 
     own: bool
-    """Whether this is the origin that the provider itself is known by."""
+    """Whether this is the provider's own origin."""
 
     usual_key: str | None = None
-    """The environment variable of the provider's own key. None: it has none, or this origin is
-    another one."""
+    """The environment variable of the provider's own key; None: no key, or another origin."""
 
     signed: bool = False
-    """Whether calls are signed with AWS credentials, and carry no key."""
+    """Whether AWS credentials sign the calls, in place of a key."""
 
     @property
     def origin(self) -> str:
-        """The scheme, host and port: what a key is bound to."""
+        """The scheme, host and port, which a key is bound to."""
         return origin(self.url)
 
 
@@ -48,31 +47,31 @@ def _no_address(_model: TutorModel) -> Destination | None:
 
 @dataclass(frozen=True, slots=True)
 class ProviderSpec:
-    """One provider of models. The client that speaks to it is the runner's."""
+    """One provider of models. The runner has its client."""
 
     options: type[Options]
     """The options of its models."""
 
     check: Callable[[TutorModel, Path | None], None]
-    """Raises InvalidInput for an id, an option or an address that is wrong."""
+    """Raises InvalidInput for a wrong id, option or address."""
 
     destination: Callable[[TutorModel], Destination | None] = _no_address
-    """Where calls go; None: they use no network, or an address that only the provider's library
-    knows. Raises InvalidInput for a wrong base_url."""
+    """Returns the destination of calls; None: no network, or an address that only the provider's
+    library knows. Raises InvalidInput for a wrong base_url."""
 
     fingerprint: Callable[[TutorModel, Path | None], str | None] = _no_file
-    """A hash of the files that decide about the responses; None where there are none."""
+    """Returns a hash of the files that decide the responses; None without such files."""
 
     free: bool = False
-    """Whether its models answer from this machine, so that no call to them can cost money."""
+    """Whether its models answer from this machine, so that no call can cost money."""
 
     reference: bool = False
-    """Whether its models are archetypes to compare with, and no real models."""
+    """Whether its models are archetypes for comparison, no real models."""
 
     simulated_latency_ms: Callable[[TutorModel], int] = _no_latency
-    """The latency that a model pretends to have, in milliseconds; 0 for every real model."""
+    """Returns the simulated latency of a model in milliseconds; 0 for every real model."""
 
     @property
     def reads_files(self) -> bool:
-        """Whether responses depend on files of the machine that calls its models."""
+        """Whether responses depend on files of the runner's machine."""
         return self.fingerprint is not _no_file

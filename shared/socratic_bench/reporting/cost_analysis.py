@@ -1,4 +1,4 @@
-"""What each model took and cost, in the shape of `/api/cost-analysis`: a fold of cells."""
+"""Consumption and cost of each model, in the shape of `/api/cost-analysis`: a fold of cells."""
 
 from __future__ import annotations
 
@@ -16,42 +16,43 @@ from socratic_bench.reporting.result_store import ResultStore
 
 
 class ModelCost(BaseModel):
-    """What one model took and cost. Money is in USD; null is unknown, never zero."""
+    """Consumption and cost of one model. Money is in USD; null is unknown, never zero."""
 
     model_config = ConfigDict(frozen=True)
 
     model_id: str
     model_name: str
     kind: Literal["reference", "model"]
-    """`reference` is a built-in archetype and no real model: what it costs is simulated."""
+    """`reference` is a built-in archetype, no real model; its cost is simulated."""
 
     total_cost_usd: float | None
-    """Of the responses with a known cost."""
+    """The total of the responses with a known cost."""
 
     cost_known: float | None
-    """The share of ended responses whose cost is known; null before any ended. Below 1 every cost
-    here is what was paid at least: a failed run has no known cost."""
+    """The share of ended responses with a known cost; null before one ended. Below 1 every cost
+    here is a lower bound: a failed run has no known cost."""
 
     cost_per_run_usd: float | None
-    """The total divided by the runs that ended."""
+    """The total divided by the ended runs."""
 
     cost_per_scored_response_usd: float | None
-    """The total divided by the responses that have a score."""
+    """The total divided by the scored responses."""
 
     total_runs: int
     """Runs that ended: scored, unscorable or failed."""
 
     responses: int
-    """Responses that ended in whatever way, failed runs included."""
+    """Responses that ended with any status, failed runs included."""
 
     scored_responses: int
     total_input_tokens: int | None
-    """Of the responses whose provider counted them; null where none did. So are those below."""
+    """The total of the responses that the provider counted; null without such a response. The same
+    holds for the totals below."""
 
     total_visible_output_tokens: int | None
     total_reasoning_tokens: int | None
     experiment_ids: tuple[str, ...]
-    """The experiments the figures are folded from, newest first."""
+    """The experiments that the figures are folded from, newest first."""
 
 
 class CostAnalysis(BaseModel):
@@ -61,18 +62,18 @@ class CostAnalysis(BaseModel):
 
     models: tuple[ModelCost, ...]
     total_cost_usd: float | None
-    """Of all real models together, as far as it is known."""
+    """The known total of all real models."""
 
     cost_known: float | None
-    """The share of their ended responses whose cost is known; null before any ended."""
+    """The share of their ended responses with a known cost; null before one ended."""
 
     profile: str
 
 
 async def cost_analysis(store: ResultStore, experiment: str | None = None) -> CostAnalysis:
-    """What each model's newest experiment cost, one experiment, or `all`.
+    """Return the costs of each model's newest experiment, of one experiment, or of `all`.
 
-    Selects what `model_comparison` does. Raises UnknownExperiment, AmbiguousExperiment.
+    Selects experiments as `model_comparison` does. Raises UnknownExperiment, AmbiguousExperiment.
     """
     board = await asyncio.to_thread((await select(store, experiment)).leaderboard)
     paid, responses = Tally(), 0

@@ -1,4 +1,4 @@
-"""What was paid, as far as it is known. Unknown is never zero."""
+"""Known costs. Unknown is never zero."""
 
 from __future__ import annotations
 
@@ -10,49 +10,49 @@ from socratic_bench.ports.stores.leases import Spending
 
 
 def usd(nanodollars: int) -> float:
-    """An amount in USD, with all the digits it has up to a million dollars."""
+    """Return an amount in USD, exact up to a million dollars."""
     return nanodollars / NANODOLLARS_PER_DOLLAR
 
 
 def total(tally: Tally) -> int | None:
-    """What is known of a figure, in all; None where nothing is."""
+    """Return the sum of the known values; None without one."""
     return tally.total if tally.n else None
 
 
 def total_usd(cost: Tally) -> float | None:
-    """What is known to have been paid, in USD; None where nothing is."""
+    """Return the known cost in USD; None without a known one."""
     return usd(cost.total) if cost.n else None
 
 
 def known_share(cost: Tally, responses: int) -> float | None:
-    """The share of ended `responses` whose cost is known; None before any ended.
+    """Return the share of ended `responses` with a known cost; None before a response ended.
 
-    A failed run is one of them, and its cost is unknown: it may have been paid for.
+    A failed run counts as a response of unknown cost: its calls may be billed.
     """
     return cost.n / responses if responses else None
 
 
 class SpendingFigures(BaseModel):
-    """What an experiment's calls cost so far, in USD; those of reference tutors are simulated."""
+    """The cost of an experiment's calls so far, in USD; reference tutors' costs are simulated."""
 
     model_config = ConfigDict(frozen=True)
 
     budget_usd: float | None
-    """What it may cost at most; null: there is no cap."""
+    """The budget; null: no cap."""
 
     spent_usd: float | None
-    """What its models with a price cost; null where none has one. A call that ended without saying
-    what it cost counts with the most it can have cost."""
+    """The cost of its models with a price; null without such a model. A call of unknown cost counts
+    with the most that it can have cost."""
 
     in_flight_usd: float | None
-    """What the calls under way may cost at most, besides; null where no model has a price."""
+    """The most that the calls in flight may add; null where no model has a price."""
 
     exhausted: bool
-    """Whether calls were given up since the budget does not suffice for them."""
+    """Whether the runner gave up calls because the budget does not suffice."""
 
     @classmethod
     def of(cls, spending: Spending, *, has_prices: bool) -> SpendingFigures:
-        """Of an experiment any of whose models has a price, or none."""
+        """Convert the store's spending; `has_prices` says whether a model has a price."""
         return cls(
             budget_usd=None if spending.budget is None else usd(spending.budget),
             spent_usd=usd(spending.committed - spending.in_flight) if has_prices else None,

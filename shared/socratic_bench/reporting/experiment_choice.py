@@ -1,4 +1,4 @@
-"""Which experiment a person means who writes an id, the start of one, an occasion or a name."""
+"""The choice of an experiment by its id, the start of its id, its occasion or its name."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from socratic_bench.ports.stores.experiments import Experiments
 from socratic_bench.reporting.formats import moment
 
 NAMED = 5
-"""Experiments that are named where a text could mean any of them."""
+"""The most experiments that an error about an ambiguous text names."""
 
 
 async def find_experiment(store: Experiments, wanted: str) -> Experiment:
-    """The experiment of this id, or the only one whose id begins so, or of this occasion or name.
+    """Return the experiment of this id, or the only one with this start of id, occasion or name.
 
-    A whole id always means its experiment. Raises UnknownExperiment where there is none, or none
-    any more, AmbiguousExperiment where it could be several.
+    A whole id always means its experiment. Raises UnknownExperiment for an unknown or deleted one,
+    and AmbiguousExperiment where several match.
     """
     if found := await store.experiment(wanted):
         return found

@@ -1,4 +1,4 @@
-"""How far an experiment is, what it cost so far, and whether it is late or out of budget."""
+"""The status of an experiment: its progress, its cost, and its state."""
 
 from __future__ import annotations
 
@@ -28,34 +28,34 @@ class StatusStore(Experiments, Leases, Protocol):
 
 
 class State(StrEnum):
-    """How an experiment stands."""
+    """The state of an experiment for people."""
 
     COMPLETE = "complete"
     """Every planned run is done, and every stored response has its score."""
 
     RUNNING = "running"
     OVERDUE = "overdue"
-    """Its deadline has passed and not every run is done."""
+    """Its deadline has passed with pending runs."""
 
     PAUSED = "paused"
     """No call begins until it is resumed."""
 
     CANCELLED = "cancelled"
-    """It is carried out no further, unless it is resumed."""
+    """The services carry it out no further, unless it is resumed."""
 
     OUT_OF_BUDGET = "out_of_budget"
-    """Calls were given up since the budget does not suffice for them, and not every run is done,
-    whether the deadline has passed or not."""
+    """The runner gave up calls because the budget does not suffice, and runs are pending, before or
+    after the deadline."""
 
 
 class ExperimentStatus(ExperimentSummary):
-    """An experiment at one moment."""
+    """The status of an experiment at one moment."""
 
     failed: int
-    """Runs that gave no response after all tries; they are among those done."""
+    """Runs without a response after all tries; `done` includes them."""
 
     left: int
-    """Runs that are not done."""
+    """Pending runs."""
 
     deadline_at: datetime
     state: State
@@ -65,7 +65,7 @@ class ExperimentStatus(ExperimentSummary):
     def at(
         cls, now: datetime, experiment: ExperimentOutline, progress: Progress, spending: Spending
     ) -> ExperimentStatus:
-        """The status of an experiment that is this far and cost this much, `now`."""
+        """Return the status at `now` from progress and spending."""
         left = max(0, progress.planned - progress.done)
         return cls(
             **ExperimentSummary.of(experiment, done=progress.done).model_dump(),
@@ -90,7 +90,7 @@ def _state(now: datetime, experiment: ExperimentOutline, *, exhausted: bool) -> 
 async def experiment_status(
     store: StatusStore, experiment: Experiment, now: datetime
 ) -> ExperimentStatus:
-    """The status of an experiment as the store has it, `now`."""
+    """Return the status of a stored experiment at `now`."""
     progress = await store.progress(experiment.experiment_id)
     spending = await store.spending(experiment.experiment_id)
     return ExperimentStatus.at(now, ExperimentOutline.of(experiment), progress, spending)
@@ -99,7 +99,7 @@ async def experiment_status(
 async def experiment_statuses(
     store: StatusStore, experiments: Sequence[ExperimentOutline], now: datetime
 ) -> list[ExperimentStatus]:
-    """The statuses of many experiments, asked for together."""
+    """Return the statuses of many experiments, with one query for each kind of figure."""
     ids = [each.experiment_id for each in experiments]
     progress, spending = await store.progress_of(ids), await store.spending_of(ids)
     return [
@@ -110,33 +110,33 @@ async def experiment_statuses(
 
 
 class ModelProgress(BaseModel):
-    """How far one model of an experiment is, in runs, and what it cost so far."""
+    """The progress of one model of an experiment, in runs, and its cost so far."""
 
     model_config = ConfigDict(frozen=True)
 
     model_id: str
     model_name: str
     kind: Literal["reference", "model"]
-    """`reference` is a built-in archetype and no real model: what it costs is simulated."""
+    """`reference` is a built-in archetype, no real model; its cost is simulated."""
 
     planned: int
     done: int
     failed: int
     failures: dict[str, int]
-    """How many runs failed why, the most frequent kind first."""
+    """Failed runs by class, the most frequent first."""
 
     failure_examples: dict[str, str]
-    """For each of those kinds what one of its runs was told."""
+    """The message of one failed run of each class."""
 
     total_cost_usd: float | None
-    """Of the responses with a known cost; null where none has one, which is not zero."""
+    """The total of the responses with a known cost; null without one, which is not zero."""
 
     cost_known: float | None
-    """The share of ended responses whose cost is known; null before any ended."""
+    """The share of ended responses with a known cost; null before one ended."""
 
 
 async def model_progress(store: Aggregates, experiment: Experiment) -> tuple[ModelProgress, ...]:
-    """How far each model is, in the order of the manifest: a fold of cells."""
+    """Return the progress of each model, in the order of the manifest: a fold of cells."""
     manifest = experiment.manifest
     cells: dict[str, list[Cell]] = {model.id: [] for model in manifest.models}
     for cell in await store.cells([experiment.experiment_id]):
@@ -171,9 +171,9 @@ def _model_progress(
 
 
 async def model_troubles(store: Leases, experiment: Experiment) -> tuple[Trouble, ...]:
-    """Which models fail now, as live runners say, in the order of the manifest.
+    """Return the troubles that live runners report, in the order of the manifest.
 
-    Where several say so of one model: that which has the most attempts behind it.
+    Of several troubles of one model, the one with the most attempts counts.
     """
     if experiment.completed_at is not None:
         return ()

@@ -1,4 +1,4 @@
-"""Why runs failed, model by model."""
+"""The failures of runs, model by model."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ class ModelFailures:
     """The failed runs of one model."""
 
     counts: Counter[str] = field(default_factory=Counter)
-    """How many runs failed for which kind."""
+    """Failed runs by class."""
 
     examples: dict[str, str] = field(default_factory=dict)
-    """For each kind what one of them was told."""
+    """The message of one failed run of each class."""
 
     def add(self, failed: FailureCount) -> None:
-        """Count runs that failed for the same reason."""
+        """Add failed runs of one class."""
         self.counts[failed.kind] += failed.runs
         self.examples.setdefault(failed.kind, one_line(failed.message))
 
 
 async def model_failures(store: Aggregates, experiment_id: str) -> Mapping[str, ModelFailures]:
-    """The failures of those models that have any.
+    """Return the failures of the models with failed runs.
 
     A run does not count once it has ended with a response.
     """
@@ -40,10 +40,7 @@ async def model_failures(store: Aggregates, experiment_id: str) -> Mapping[str, 
 
 
 async def why_unscored(store: Aggregates, comparison: ModelComparison) -> Mapping[str, str]:
-    """For each model without a score that ended any run, what became of most of them.
-
-    A status of its responses, or the class of its failures.
-    """
+    """Return the most frequent status or failure of each model with ended but no scored runs."""
     reasons: dict[str, str] = {}
     for model in comparison.models:
         if model.overall_score is not None or not model.statuses:

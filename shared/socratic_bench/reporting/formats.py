@@ -1,4 +1,4 @@
-"""Figures as people read them: scores, shares, intervals, money, times. Unknown is never zero."""
+"""Formats of scores, shares, intervals, money and times. Unknown is never zero."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from math import floor, log10
 from typing import Final
 
 MISSING: Final = "\u2013"
-"""Stands where a figure is unknown."""
+"""The mark of an unknown figure."""
 
 
 def figure(value: object) -> str:
-    """A score to hundredths; a dash for anything that is not a number."""
+    """Format a score to hundredths; a dash for anything but a number."""
     return f"{value:.2f}" if isinstance(value, int | float) else MISSING
 
 
 def share(value: float | None) -> str:
-    """A share as a whole percentage; 0 % is exactly none and 100 % exactly all."""
+    """Format a share as a whole percentage; 0 % is exactly none and 100 % exactly all."""
     if value is None:
         return MISSING
     whole = round(100 * value)
@@ -24,14 +24,14 @@ def share(value: float | None) -> str:
 
 
 def interval(bounds: tuple[float, float] | None) -> str:
-    """An interval to hundredths; a dash where there is none."""
+    """Format an interval to hundredths; a dash without one."""
     return MISSING if bounds is None else f"{bounds[0]:.2f} to {bounds[1]:.2f}"
 
 
 def dollars(amount: float, *, at_least: bool = False) -> str:
-    """An amount in USD as `$1,234.57`; below 1 USD with four digits or more after the point.
+    """Format an amount in USD as `$1,234.57`; below 1 USD with four digits or more after the point.
 
-    There are two significant digits at least: `$0.00` is exactly zero.
+    It has at least two significant digits: `$0.00` is exactly zero.
     """
     if amount == 0 or amount >= 1:
         text = f"${amount:,.2f}"
@@ -41,7 +41,7 @@ def dollars(amount: float, *, at_least: bool = False) -> str:
 
 
 def cost(total_usd: float | None, known: float | None) -> str:
-    """The cost of responses, of which a share is `known`; a dash where that of none is."""
+    """Format the cost of responses whose `known` share has a cost; a dash for an unknown cost."""
     if total_usd is None:
         return MISSING
     return dollars(total_usd, at_least=is_partial(known))
@@ -53,5 +53,5 @@ def is_partial(known: float | None) -> bool:
 
 
 def moment(time: datetime | None) -> str:
-    """A time to the minute, in UTC; a dash where there is none."""
+    """Format a time to the minute, in UTC; a dash without one."""
     return MISSING if time is None else f"{time.astimezone(UTC):%Y-%m-%d %H:%M} UTC"

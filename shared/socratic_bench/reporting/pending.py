@@ -1,4 +1,4 @@
-"""Which runs of an experiment are not done yet, by name, and what each of them waits for."""
+"""The pending runs of an experiment, by name, with the missing part of each."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from socratic_bench.ports.stores.aggregates import Aggregates
 from socratic_bench.ports.stores.responses import Responses
 
 BATCH = 500
-"""Runs that are looked up, and held, at a time."""
+"""Runs in memory at a time."""
 
 
 class PendingStore(Responses, Aggregates, Protocol):
@@ -23,17 +23,17 @@ class PendingStore(Responses, Aggregates, Protocol):
 
 
 class WaitsFor(StrEnum):
-    """What a run lacks to be done, as far as the store knows."""
+    """The part that a run lacks in the store."""
 
     RESPONSE = "response"
-    """A tutor's answer: the run waits in a queue, is being carried out, or got lost."""
+    """A tutor's answer: the run waits in a queue, is in hand, or got lost."""
 
     SCORE = "score"
-    """Every answer is stored, and one of them has no score yet."""
+    """A score: the store has every answer, and one without a score."""
 
 
 class PendingRun(BaseModel):
-    """A run that is not done, and how far it came."""
+    """A pending run and its progress."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -44,19 +44,18 @@ class PendingRun(BaseModel):
     repeat: int
     waits_for: WaitsFor
     turns_answered: int
-    """Turns whose response is stored."""
+    """Turns with a stored response."""
 
     turns: int
-    """Turns the run has in all."""
+    """Turns of the run in all."""
 
 
 async def pending_runs(
     experiment: Experiment, store: PendingStore, *, batch_size: int = BATCH
 ) -> AsyncIterator[PendingRun]:
-    """The runs of an experiment that planning would request again, in the order of the plan.
+    """Yield the pending runs of an experiment, in the order of the plan.
 
-    One batch of runs is held at a time, however many there are. While work goes on, a run may be
-    named that has become done meanwhile.
+    Memory holds one batch of runs at a time. While work goes on, a yielded run may already be done.
     """
     runs = experiment.runs()
     while batch := list(islice(runs, batch_size)):

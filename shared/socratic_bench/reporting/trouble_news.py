@@ -1,4 +1,4 @@
-"""Which troubles somebody is to be told of: each at once, and none again and again."""
+"""The choice of troubles to report: each new one at once, and each once."""
 
 from __future__ import annotations
 
@@ -9,50 +9,50 @@ from typing import Final
 
 from socratic_bench.domain.trouble import Trouble
 
-TELL_AGAIN_SECONDS: Final = 60.0
-"""A model that answers and fails by turns is told of so often at most."""
+REPORT_AGAIN_SECONDS: Final = 60.0
+"""Seconds between two reports of a model that answers and fails in turns."""
 
-REMEMBERED: Final = 1_000
-"""Models that are remembered to have been told of, the latest ones."""
+MOST_REMEMBERED: Final = 1_000
+"""The most reported models in memory; the oldest go first."""
 
 
 @dataclass(slots=True)
-class _Told:
+class _Report:
     at: float
     over: bool = False
 
 
 class TroubleNews:
-    """Remembers which troubles were told: each model's once, until it is over."""
+    """Remembers reported troubles: each model's counts as new again once it is over."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         """`clock` gives seconds that never go back."""
         self._clock = clock
-        self._told: dict[tuple[str, str], _Told] = {}
+        self._reports: dict[tuple[str, str], _Report] = {}
 
     def is_new(self, trouble: Trouble) -> bool:
-        """Whether this is to be told. It counts as told from now on."""
+        """Whether to report this trouble. It counts as reported from now on."""
         model, now = (trouble.experiment_id, trouble.model_id), self._clock()
-        told = self._told.get(model)
-        if told is not None and now - told.at < TELL_AGAIN_SECONDS:
-            told.over = False
-        if told is not None and not told.over:
+        report = self._reports.get(model)
+        if report is not None and now - report.at < REPORT_AGAIN_SECONDS:
+            report.over = False
+        if report is not None and not report.over:
             return False
-        self._told.pop(model, None)
-        self._told[model] = _Told(now)
-        if len(self._told) > REMEMBERED:
-            del self._told[next(iter(self._told))]
+        self._reports.pop(model, None)
+        self._reports[model] = _Report(now)
+        if len(self._reports) > MOST_REMEMBERED:
+            del self._reports[next(iter(self._reports))]
         return True
 
     def over(self, experiment_id: str, model_id: str) -> None:
-        """The model replied."""
-        if told := self._told.get((experiment_id, model_id)):
-            told.over = True
+        """Note that the model replied."""
+        if report := self._reports.get((experiment_id, model_id)):
+            report.over = True
 
     def new_among(self, troubles: Iterable[Trouble]) -> list[Trouble]:
-        """Those of all present troubles that are to be told. A model without any has replied."""
+        """Return the troubles to report, of all present ones. A model without one has replied."""
         troubles = list(troubles)
         present = {(each.experiment_id, each.model_id) for each in troubles}
-        for model in self._told.keys() - present:
-            self._told[model].over = True
+        for model in self._reports.keys() - present:
+            self._reports[model].over = True
         return [each for each in troubles if self.is_new(each)]

@@ -1,4 +1,4 @@
-"""Whether every stored cell is the fold of its stored rows, to the last digit."""
+"""The check that every stored cell is exactly the fold of its stored rows."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ class Difference:
 
     cell: CellKey
     figure: str
-    """What differs in it: `dimension`, `runs_ended`, `latency_ms`, `vectors.<name>` …"""
+    """The differing figure: `dimension`, `runs_ended`, `latency_ms`, `vectors.<name>` …"""
 
     stored: Any
-    """What the cell holds; None where it holds nothing of the kind."""
+    """The value in the cell; None without one."""
 
     recomputed: Any
-    """What its rows amount to; None where they amount to nothing of the kind."""
+    """The value of its rows; None without one."""
 
     def __str__(self) -> str:
         key = self.cell
@@ -39,11 +39,10 @@ class Difference:
 
 
 async def verify(store: ResultStore, experiment_id: str) -> list[Difference]:
-    """Recompute every cell of an experiment from its rows; empty if each is exactly their fold.
+    """Recompute every cell of an experiment from its rows; empty if no cell differs.
 
-    Rows are folded batch by batch as they are read: memory grows with cells and failures, not with
-    rows. Raises UnknownExperiment; StoreUnavailable if the store keeps changing, so that cells and
-    rows cannot be read as of one moment.
+    The fold reads rows batch by batch: memory grows with cells and failures, not with rows. Raises
+    UnknownExperiment, and StoreUnavailable if writes to the store prevent a consistent read.
     """
     if await store.experiment(experiment_id) is None:
         raise UnknownExperiment(f"there is no experiment {experiment_id!r} in this store")
@@ -97,7 +96,7 @@ def _merge(cells: dict[CellKey, Cell], more: Mapping[CellKey, Cell]) -> None:
 
 
 def _compare(key: CellKey, stored: Cell | None, recomputed: Cell | None) -> list[Difference]:
-    """What differs; a cell that counts nothing is the same as none at all."""
+    """Return the differences; an empty cell equals a missing one."""
     left, right = _figures(stored), _figures(recomputed)
     if stored is not None and recomputed is not None:
         left["dimension"], right["dimension"] = stored.dimension, recomputed.dimension
@@ -109,7 +108,7 @@ def _compare(key: CellKey, stored: Cell | None, recomputed: Cell | None) -> list
 
 
 def _figures(cell: Cell | None) -> dict[str, Any]:
-    """The cell's figures that are not zero, flat, by name."""
+    """Return the cell's nonzero figures, flat, by name."""
     if cell is None:
         return {}
     contents = json.loads(cell.to_json())

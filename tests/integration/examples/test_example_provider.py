@@ -58,5 +58,5 @@ def test_a_wrong_option_of_the_provider_is_a_mistake_with_its_line(installed, tm
 def test_without_the_distributions_provider_and_pack_are_unknown(tmp_path):
     done = run(tmp_path, PLAN, dict(os.environ))
     assert done.returncode == 2
-    assert "there is no provider 'echo'; there is anthropic" in done.stderr
+    assert "unknown provider 'echo'; the providers are anthropic" in done.stderr
     assert '"first-programs" is neither a scenario pack (there is socratic-15)' in done.stderr

@@ -32,7 +32,7 @@ def test_a_configuration_can_name_an_installed_pack(install):
     ("content", "said"),
     [
         (PACK.replace("pack: debts", "pack: loans"), "needs `pack: debts`"),
-        (PACK + "- {id: ethical-debt, dimension: ethical, prompt: Why?}\n", "an id of its own"),
+        (PACK + "- {id: ethical-debt, dimension: ethical, prompt: Why?}\n", "a unique id"),
         (
             PACK.replace("version: 1", "version: 0"),
             r"cannot read debts.yaml .*: version: Input should be .* 1$",

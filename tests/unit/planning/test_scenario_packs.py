@@ -54,7 +54,7 @@ def test_a_pack_is_read_once():
 
 
 def test_an_unknown_pack_is_refused_with_those_there_are():
-    with pytest.raises(InvalidConfig, match=r"no scenario pack 'socratic-99'.*socratic-15"):
+    with pytest.raises(InvalidConfig, match=r"unknown scenario pack 'socratic-99'.*socratic-15"):
         load_pack("socratic-99")
 
 

@@ -52,8 +52,8 @@ def test_it_may_be_a_file(tmp_path: Path):
 @pytest.mark.parametrize(
     ("setting", "problem"),
     [
-        ("/no/such/file.json", "its file cannot be read: No such file or directory"),
-        ("{", "is no JSON"),
+        ("/no/such/file.json", "cannot read its file: No such file or directory"),
+        ("{", "must be JSON"),
         ({"x": {}}, "x.origin: Field required"),
         ({"x": 7}, "x: "),
         ({"x": {"origin": "llm.example.org"}}, "x.origin: must begin with http"),
@@ -67,9 +67,9 @@ def test_it_may_be_a_file(tmp_path: Path):
             {"x": {"origin": "http://h", "key_variable": "A_KEY", "secret": SECRET}},
             "x: has more than one of key_variable, secret and aws",
         ),
-        ({"x": {"origin": "http://h", "api_key": SECRET}}, "x: has a field that is not known"),
+        ({"x": {"origin": "http://h", "api_key": SECRET}}, "x: has an unknown field"),
         ({"x": {"origin": "http://h", "secret": 7}}, "x.secret: "),
-        ({f"x {SECRET}": "http://h"}, "a name has letters"),
+        ({f"x {SECRET}": "http://h"}, "each name must have letters"),
     ],
 )
 def test_what_is_wrong_is_named_and_nothing_that_may_be_secret_repeated(setting, problem):

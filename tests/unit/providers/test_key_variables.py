@@ -47,9 +47,9 @@ def test_what_cannot_be_one_is_refused_and_not_shown(value):
 @pytest.mark.parametrize(
     ("model", "problem"),
     [
-        ({"id": "reference/socratic"}, "reference models are sent no key"),
-        ({"id": "bedrock/x"}, "bedrock models are sent no key"),
-        ({"endpoint": "ours"}, "its endpoint says which key it is"),
+        ({"id": "reference/socratic"}, "reference models take no key"),
+        ({"id": "bedrock/x"}, "bedrock models take no key"),
+        ({"endpoint": "ours"}, "endpoint already names its key"),
     ],
 )
 def test_where_no_key_is_sent_or_it_is_named_already_it_is_refused(model, problem):
@@ -59,7 +59,7 @@ def test_where_no_key_is_sent_or_it_is_named_already_it_is_refused(model, proble
 
 @pytest.mark.parametrize("provider", ["reference/socratic", "local/smollm2"])
 def test_a_model_in_this_process_has_no_endpoint(provider):
-    with pytest.raises(InvalidConfig, match="not reached by network; remove its endpoint"):
+    with pytest.raises(InvalidConfig, match="use no network; remove its endpoint"):
         config_of(id=provider, endpoint="ours")
 
 

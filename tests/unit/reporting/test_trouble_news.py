@@ -3,7 +3,7 @@
 import pytest
 
 from socratic_bench.domain.trouble import Trouble
-from socratic_bench.reporting.trouble_news import REMEMBERED, TELL_AGAIN_SECONDS, TroubleNews
+from socratic_bench.reporting.trouble_news import MOST_REMEMBERED, REPORT_AGAIN_SECONDS, TroubleNews
 
 
 class Clock:
@@ -37,30 +37,30 @@ def trouble(model="m/a", attempt=1):
 
 def test_a_trouble_is_told_once_however_long_it_lasts(news, clock):
     assert news.is_new(trouble())
-    clock.now += 10 * TELL_AGAIN_SECONDS
+    clock.now += 10 * REPORT_AGAIN_SECONDS
     assert not news.is_new(trouble(attempt=2))
     assert news.is_new(trouble("m/b"))
 
 
 def test_after_a_reply_it_is_told_again_but_not_at_every_turn(news, clock):
-    told = 0
+    reports = 0
     for _ in range(100):
-        told += news.is_new(trouble())
+        reports += news.is_new(trouble())
         news.over("exp", "m/a")
-        clock.now += TELL_AGAIN_SECONDS / 20
-    assert told == 5
+        clock.now += REPORT_AGAIN_SECONDS / 20
+    assert reports == 5
 
 
 def test_a_trouble_that_is_not_there_any_more_is_over(news, clock):
     a, b = trouble("m/a"), trouble("m/b")
     assert news.new_among([a, b]) == [a, b]
     assert news.new_among([b]) == []
-    clock.now += TELL_AGAIN_SECONDS
+    clock.now += REPORT_AGAIN_SECONDS
     assert news.new_among([a, b]) == [a]
 
 
 def test_what_it_remembers_is_bounded(news):
-    for number in range(REMEMBERED + 1):
+    for number in range(MOST_REMEMBERED + 1):
         assert news.is_new(trouble(f"m/{number}"))
     assert not news.is_new(trouble("m/1"))
     assert news.is_new(trouble("m/0"))

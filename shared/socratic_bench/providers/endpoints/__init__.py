@@ -1,1 +1,1 @@
-"""Endpoints that the operator lists, and the keys that each may receive."""
+"""Endpoints that the operator lists, with the key that each may receive."""

@@ -1,4 +1,4 @@
-"""Base URLs: where an API is, as a configuration says it."""
+"""Base URLs of APIs in configurations."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ _USUAL_PORTS: Final = {"http": 80, "https": 443}
 
 
 def base_url(model: TutorModel, known: str | None) -> str:
-    """Where `model` is reached, without a slash at its end; `known` where it does not say.
+    """Return the base URL of `model`, or else `known`, without a slash at its end.
 
-    Raises InvalidInput for an address that is none, or that holds more than an address. It never
-    repeats the address, in which there may be a password.
+    Raises InvalidInput for a malformed address, and for one with a password, a query or a fragment.
+    The error never repeats the address.
     """
     url = known if model.base_url is None else model.base_url
     if url is None:
@@ -34,7 +34,7 @@ def base_url(model: TutorModel, known: str | None) -> str:
 
 
 def origin(url: str) -> str:
-    """The scheme, host and port of a URL, always spelled in the same way."""
+    """Return the scheme, host and port of a URL in one canonical spelling."""
     parts = urlsplit(url)
     scheme, host = parts.scheme.lower(), (parts.hostname or "").rstrip(".")
     host = f"[{host}]" if ":" in host else host
@@ -43,18 +43,18 @@ def origin(url: str) -> str:
 
 
 def url_problem(url: str) -> str | None:
-    """What is wrong about a URL, without repeating it; None: nothing."""
+    """Return the problem of a URL without repeating the URL, or None."""
     if not url.startswith(("http://", "https://")):
         return "must begin with http:// or https://"
     if not _SAFE.fullmatch(url):
-        return "holds white space or a character that has to be percent-encoded"
+        return "holds white space or a character that needs percent-encoding"
     if "@" in url.partition("//")[2].partition("/")[0]:
         return (
             "holds a user or a password; keys belong into the environment, bound to their origins "
             "by SOCRATIC_ENDPOINTS"
         )
     if not _is_address(url):
-        return "is no address: its host or its port is wrong"
+        return "has a wrong host or port"
     if "?" in url or "#" in url:
         return "holds a query or a fragment; remove what begins with ? or #"
     refused = is_refused_host(urlsplit(url).hostname or "")

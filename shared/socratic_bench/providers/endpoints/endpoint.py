@@ -1,7 +1,7 @@
-"""Which key goes to which origin: what the operator of a process says, and no plan.
+"""Endpoints: the operator of a process binds keys to origins; a plan cannot.
 
-`SOCRATIC_ENDPOINTS` is JSON, or the path of a file that holds it: a name, the origin, and the key
-that this origin may be sent.
+`SOCRATIC_ENDPOINTS` is JSON, or the path of a file with it: a name, the origin, and the key that
+this origin may receive.
 
     {"ours": {"origin": "https://llm.example.org", "key_variable": "OUR_LLM_KEY"},
      "theirs": {"origin": "https://gateway.example.net", "secret": "sk-…"},
@@ -24,12 +24,12 @@ from socratic_bench.providers.spec import Destination
 SETTING: Final = "SOCRATIC_ENDPOINTS"
 
 AWS: Final = "aws"
-"""What AWS credentials are called where others are called by their environment variable."""
+"""The name of AWS credentials among keys, which have the names of their environment variables."""
 
 
 @dataclass(frozen=True, slots=True)
 class KeySource:
-    """Where a key is found: in an environment variable, or here."""
+    """The source of a key: an environment variable, or the key itself."""
 
     variable: str | None = None
     secret: SecretStr | None = None
@@ -37,16 +37,16 @@ class KeySource:
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """An origin that may be called, and the key that it may be sent."""
+    """An origin that a process may call, and the key that the origin may receive."""
 
     name: str
     origin: str
     key: KeySource | None = None
     aws: bool = False
-    """Whether calls to it may be signed with AWS credentials."""
+    """Whether clients may sign calls to it with AWS credentials."""
 
     def takes(self, key_name: str) -> bool:
-        """Whether it may be sent this key: an environment variable's, or AWS credentials."""
+        """Whether it may receive this key: an environment variable's, or AWS credentials."""
         if key_name == AWS:
             return self.aws
         return self.key is not None and self.key.variable == key_name
@@ -54,22 +54,22 @@ class Endpoint:
 
 @dataclass(frozen=True, slots=True)
 class Endpoints:
-    """The endpoints that a process may call, with the keys that are bound to them."""
+    """The endpoints that a process may call, with their keys."""
 
     listed: tuple[Endpoint, ...] = ()
     only_listed: bool = True
-    """Whether no other address is called at all, as in a service: whoever plans a benchmark there
-    is somebody else than its operator."""
+    """Whether the process may call no other address, as in a service, where planner and operator
+    are different people."""
 
     allowed: frozenset[tuple[str, str]] = frozenset()
-    """Further keys by their names, each with an origin that may be sent it."""
+    """Further pairs of a key's name and an origin that may receive the key."""
 
     def allowing(self, pairs: Iterable[tuple[str, str]]) -> Endpoints:
-        """The same, with further pairs of a key's name and an origin."""
+        """Return these endpoints with further pairs of a key's name and an origin."""
         return replace(self, allowed=self.allowed | frozenset(pairs))
 
     def binds(self, key_name: str, where: Destination) -> bool:
-        """Whether the key of this name may be sent there."""
+        """Whether that origin may receive the key of this name."""
         if where.own and (where.signed or where.usual_key == key_name):
             return True
         listed = any(each.takes(key_name) for each in self._at(where))
@@ -78,11 +78,11 @@ class Endpoints:
     def key_for(
         self, model: TutorModel, where: Destination, key_variable: str | None = None
     ) -> KeySource | None:
-        """The key that calls to `model` carry; None: they carry none.
+        """Return the key for calls to `model`, or None for calls without a key.
 
-        `key_variable` is the one that a person named for it. Raises UnlistedEndpoint where the
-        address may not be called, or not with this key, and InvalidInput where it is not known
-        which key is meant.
+        `key_variable` is the variable that the configuration named. Raises UnlistedEndpoint where
+        the process may not call the address, or not with this key, and InvalidInput for an
+        ambiguous key.
         """
         if where.signed:
             if self.binds(AWS, where):
@@ -121,7 +121,7 @@ class Endpoints:
 
 
 ANYWHERE: Final = Endpoints(only_listed=False)
-"""Every address may be called, and none is sent a key but those of the providers themselves."""
+"""The process may call every address; only the providers' own origins receive keys."""
 
 
 def _unlisted(model: TutorModel, where: Destination, key: str, how: str) -> UnlistedEndpoint:

@@ -1,4 +1,4 @@
-"""Reading `SOCRATIC_ENDPOINTS`. Nothing that stands in it is ever repeated but names."""
+"""The reader of `SOCRATIC_ENDPOINTS`. Its errors repeat names alone."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ class _Entry(BaseModel):
     def _is_a_variable(cls, name: str | None) -> str | None:
         if name is not None and not is_key_variable(name):
             raise ValueError(
-                "must be the name of an environment variable, and none of AWS_… or SOCRATIC_…; "
-                "for AWS credentials there is `aws`"
+                "must be the name of an environment variable that does not begin with AWS_ or "
+                "SOCRATIC_; use `aws` for AWS credentials"
             )
         return name
 
@@ -61,9 +61,9 @@ class _Entry(BaseModel):
 
 
 def read_endpoints(setting: SecretStr | None) -> tuple[Endpoint, ...]:
-    """The endpoints that the setting lists, as JSON or as the path of a file with it.
+    """Return the endpoints of the setting: JSON, or the path of a file with it.
 
-    Raises InvalidSettings, which names the entry and never shows what stands in it.
+    Raises InvalidSettings, which names the entry and never shows its contents.
     """
     text = "" if setting is None else setting.get_secret_value().strip()
     if not text:
@@ -71,9 +71,11 @@ def read_endpoints(setting: SecretStr | None) -> tuple[Endpoint, ...]:
     try:
         listed = json.loads(text if text.startswith("{") else _content(text))
     except (ValueError, RecursionError):
-        raise InvalidSettings(f"{SETTING}: is no JSON: a name, and what it stands for") from None
+        raise InvalidSettings(
+            f"{SETTING}: must be JSON: an object of names and endpoints"
+        ) from None
     if not isinstance(listed, dict):
-        raise InvalidSettings(f"{SETTING}: must be a JSON object: a name, and what it stands for")
+        raise InvalidSettings(f"{SETTING}: must be a JSON object of names and endpoints")
     return tuple(_endpoint(name, entry) for name, entry in listed.items())
 
 
@@ -83,7 +85,7 @@ def _content(path: str) -> str:
             content = file.read(_LARGEST + 1)
     except (OSError, RuntimeError, ValueError) as error:
         reason = getattr(error, "strerror", None) or "no path"
-        raise InvalidSettings(f"{SETTING}: its file cannot be read: {reason}") from None
+        raise InvalidSettings(f"{SETTING}: cannot read its file: {reason}") from None
     if len(content) > _LARGEST:
         raise InvalidSettings(f"{SETTING}: its file is larger than {_LARGEST // 1_000_000} MB")
     return content.decode("utf-8-sig")
@@ -92,8 +94,8 @@ def _content(path: str) -> str:
 def _endpoint(name: str, entry: Any) -> Endpoint:
     if not _NAME.fullmatch(name):
         raise InvalidSettings(
-            f"{SETTING}: a name has letters, digits, dots, dashes and underscores, at most 64; "
-            "one has not"
+            f"{SETTING}: each name must have letters, digits, dots, dashes and underscores, "
+            "at most 64"
         )
     try:
         return _Entry.model_validate(
@@ -104,5 +106,5 @@ def _endpoint(name: str, entry: Any) -> Endpoint:
         field = "".join(f".{step}" for step in first["loc"] if step in _Entry.model_fields)
         problem = first["msg"].removeprefix("Value error, ")
         if first["type"] == "extra_forbidden":
-            problem = f"has a field that is not known; there are {', '.join(_Entry.model_fields)}"
+            problem = f"has an unknown field; the fields are {', '.join(_Entry.model_fields)}"
         raise InvalidSettings(f"{SETTING}: {name}{field}: {problem}") from None

@@ -1,6 +1,6 @@
-"""Addresses that are never called: those of the network link, and of a cloud's metadata.
+"""Addresses that no process calls: the network link's, and a cloud's metadata.
 
-Behind them are the credentials of the machine, which whoever names an address could ask for.
+They give out the credentials of the machine, so an author of a plan could ask for those.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _REFUSED: Final[tuple[IPv4Network | IPv6Network, ...]] = tuple(
     map(
         ip_network,
         (
-            "169.254.0.0/16",  # the link; AWS, Azure, Google and others have their metadata here
+            "169.254.0.0/16",  # the link; metadata of AWS, Azure, Google and others
             "fe80::/10",  # the link
             "fd00:ec2::/32",  # AWS
             "fd20:ce::254/128",  # Google
@@ -39,7 +39,7 @@ _IPV4_WITHIN: Final = tuple(map(IPv6Network, ("::/96", "64:ff9b::/96")))
 
 
 def is_refused(address: str) -> bool:
-    """Whether an address, as a resolver writes it, is never called, however it is written."""
+    """Whether no process may call this numeric address, in any spelling."""
     parsed = ip_address(address.partition("%")[0])
     return any(
         each.version == network.version and each in network
@@ -49,20 +49,20 @@ def is_refused(address: str) -> bool:
 
 
 def is_refused_host(host: str) -> bool:
-    """Whether the host of a URL is such an address. What a name leads to is known on connecting."""
+    """Whether the host of a URL is a refused address. A host name resolves only on connecting."""
     try:
         return is_refused(host)
     except ValueError:
         pass
     try:
-        # The C library also takes 0xA9FEA9FE, 2852039166 and 169.254.43518 for addresses.
+        # The C library also reads 0xA9FEA9FE, 2852039166 and 169.254.43518 as addresses.
         return is_refused(socket.inet_ntoa(socket.inet_aton(host)))
     except (OSError, UnicodeError):
         return False
 
 
 def _meanings(address: Address) -> list[Address]:
-    """The address, and the IPv4 address that is wrapped in it."""
+    """Return the address, and the IPv4 address that it wraps."""
     if isinstance(address, IPv4Address):
         return [address]
     wrapped = [address.ipv4_mapped, address.sixtofour]

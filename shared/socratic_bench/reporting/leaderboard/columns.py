@@ -20,7 +20,7 @@ Read = Callable[[ModelFigures], Any]
 
 
 class Drop(IntEnum):
-    """Which columns a narrow table leaves out first: those of the lowest number."""
+    """The order in which a narrow table leaves out columns, the lowest number first."""
 
     SIMULATED_LATENCY = 1
     DIMENSIONS = 2
@@ -38,23 +38,23 @@ class Column:
     """One column of the leaderboard."""
 
     fields: Mapping[str, Read]
-    """The fields of it in a CSV, by name: values unrounded, None where one is unknown."""
+    """Its fields in a CSV, by name: values unrounded, None for unknown ones."""
 
     heading: str = ""
     show: Callable[[ModelFigures], str] | None = None
-    """The cell that people read; None: only the CSV has this column."""
+    """The cell of the table; None: only the CSV has this column."""
 
     align: Literal["left", "right", "center"] = "right"
     drop: Drop = Drop.NEVER
     is_name: bool = False
-    """Whether the cell is a name, which a narrow table may shorten; it never shortens a figure."""
+    """Whether the cell is a name, which a narrow table may shorten. It never shortens figures."""
 
     shown_if: Callable[[ModelFigures], bool] = field(default=lambda _: True)
-    """A table shows the column if this holds for any model."""
+    """A table shows the column if this holds for a model."""
 
 
 def leaderboard_columns(comparison: ModelComparison) -> tuple[Column, ...]:
-    """All columns, in the order in which tables and CSVs have them."""
+    """Return all columns, in the order of tables and CSVs."""
     return (
         *_identity(),
         *_totals(),
@@ -195,7 +195,7 @@ def _consumption() -> Sequence[Column]:
 
 
 def _provenance(comparison: ModelComparison) -> Sequence[Column]:
-    """What somebody who cites a row has to name; a row of several experiments names each."""
+    """The provenance of a row, for citations; a row of several experiments names each."""
     summaries = {each.experiment_id: each for each in comparison.experiments}
 
     def of_each(read: Callable[[ExperimentSummary], str | None]) -> Read:

@@ -1,4 +1,4 @@
-"""The leaderboard in the shape of `/api/model-comparison`, for the API and the command line."""
+"""The leaderboard in the shape of `/api/model-comparison`, for the API and the command."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class VectorFigure(BaseModel):
     model_config = ConfigDict(frozen=True)
 
     mean: float | None
-    """0.0 to 1.0, unrounded; null where nothing was scored."""
+    """0.0 to 1.0, unrounded; null without a scored response."""
 
     interval: Interval | None
     """95 %, clustered by scenario; null with fewer than two scenarios."""
@@ -43,11 +43,11 @@ class VectorFigure(BaseModel):
     """Scored responses that the vector applies to."""
 
     not_applicable: int = Field(default=0, exclude_if=lambda count: not count)
-    """Scored responses that the vector does not apply to; left out where there are none."""
+    """Scored responses that the vector does not apply to; left out if 0."""
 
 
 class DimensionFigures(BaseModel):
-    """One dimension of one model. Beside these keys stands one for each vector: its mean."""
+    """One dimension of one model. Each vector adds a key with its mean."""
 
     model_config = ConfigDict(frozen=True, extra="allow")
     __pydantic_extra__: dict[str, float | None] = Field(init=False)
@@ -66,11 +66,11 @@ class ModelFigures(BaseModel):
     model_id: str
     model_name: str
     kind: Literal["reference", "model"]
-    """`reference` is a built-in archetype and no real model."""
+    """`reference` is a built-in archetype, no real model."""
 
     rank: int | None
-    """The place among the real models that have a score; null for a reference tutor, unless the
-    table has no scored real model: then reference tutors are ranked among themselves."""
+    """The place among the real models with a score; null for a reference tutor. A table without a
+    scored real model ranks reference tutors among themselves."""
 
     simulated_latency_ms: int
     total_runs: int
@@ -82,7 +82,7 @@ class ModelFigures(BaseModel):
     """95 %, clustered by scenario; null with fewer than two scenarios."""
 
     coverage: float | None
-    """The share of ended responses that have a score; null before any ended."""
+    """The share of ended responses with a score; null before one ended."""
 
     scored_responses: int
     statuses: dict[str, int]
@@ -93,7 +93,8 @@ class ModelFigures(BaseModel):
     mean_input_tokens: float | None
     mean_latency_ms: float | None
     total_input_tokens: int | None
-    """Of the responses whose provider counted them; null where none did. So are those below."""
+    """The total of the responses that the provider counted; null without such a response. The same
+    holds for the totals below."""
 
     total_visible_output_tokens: int | None
     total_reasoning_tokens: int | None
@@ -101,31 +102,31 @@ class ModelFigures(BaseModel):
     """Per response with a known cost; null where no price is known."""
 
     total_cost_usd: float | None
-    """Of the responses with a known cost; null where none has one, which is not zero. What a
-    reference tutor costs is simulated."""
+    """The total of the responses with a known cost; null without one, which is not zero. A
+    reference tutor's cost is simulated."""
 
     cost_known: float | None
-    """The share of ended responses whose cost is known; null before any ended. Below 1 the total
-    is what was paid at least: a failed run has no known cost."""
+    """The share of ended responses with a known cost; null before one ended. Below 1 the total is a
+    lower bound: a failed run has no known cost."""
 
     experiment_ids: tuple[str, ...]
-    """The experiments the row is folded from, newest first."""
+    """The experiments that the row is folded from, newest first."""
 
 
 class ExperimentSummary(BaseModel):
-    """An experiment, and how far it is, in runs."""
+    """An experiment and its progress, in runs."""
 
     model_config = ConfigDict(frozen=True)
 
     experiment_id: str
     manifest_id: str
     conditions_id: str
-    """Experiments with the same one asked the same things in the same way."""
+    """The name of the conditions: figures of experiments with the same one compare."""
 
     profile: str
     occasion: str | None
     name: str | None
-    """How people call it; null where nobody named it."""
+    """The experiment's name for people; null without one."""
 
     notes: str | None
     models: int
@@ -170,17 +171,17 @@ class ModelComparison(BaseModel):
     """The experiments in this table, newest first."""
 
     mixed_conditions: bool
-    """Whether figures of different test conditions stand in this table: they do not compare."""
+    """Whether the table mixes different conditions, whose figures do not compare."""
 
     note: str | None
-    """What a reader must know before comparing; null if nothing."""
+    """A caution for comparisons; null without one."""
 
 
 async def model_comparison(store: ResultStore, experiment: str | None = None) -> ModelComparison:
-    """The leaderboard of each model's newest experiment, of one experiment, or of `all`.
+    """Return the leaderboard of each model's newest experiment, of one experiment, or of `all`.
 
-    A table has one profile: that of the newest experiment in it; experiments under others are left
-    out, and `note` says so. Raises UnknownExperiment, AmbiguousExperiment.
+    A table has one profile, its newest experiment's; it leaves out experiments under others, and
+    `note` says so. Raises UnknownExperiment, AmbiguousExperiment.
     """
     return await asyncio.to_thread(_compare, await select(store, experiment))
 
@@ -221,14 +222,13 @@ def _note(conditions: int, profile: str, selected: Selection) -> str | None:
         sentences.append(f"{experiments} scored by another profile than {profile} {verb} left out.")
     if selected.too_old:
         sentences.append(
-            f"There is no room for all experiments in one table: the {selected.too_old} oldest "
-            "are left out."
+            f"One table cannot hold all experiments: the {selected.too_old} oldest are left out."
         )
     return " ".join(sentences) or None
 
 
 def _ranks(rows: Iterable[ModelRow]) -> list[int | None]:
-    """The rank of each row, which are best first."""
+    """Return the rank of each row; rows come best first."""
     rows = list(rows)
     scored = [row for row in rows if row.standing.overall.mean is not None]
     real = [row.model.id for row in scored if not is_reference(row.model)]

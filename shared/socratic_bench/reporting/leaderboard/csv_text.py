@@ -10,11 +10,11 @@ from socratic_bench.reporting.leaderboard.columns import leaderboard_columns
 from socratic_bench.reporting.leaderboard.comparison import ModelComparison
 
 FORMULA_STARTS: Final = ("=", "+", "-", "@", "\t", "\r")
-"""A spreadsheet takes text that begins like this for a formula."""
+"""The first characters of a text that a spreadsheet reads as a formula."""
 
 
 def comparison_csv(comparison: ModelComparison) -> str:
-    """One row a model, scores unrounded; an empty field is unknown, never zero."""
+    """Return one row a model, scores unrounded; an empty field is unknown, never zero."""
     fields = [
         field for column in leaderboard_columns(comparison) for field in column.fields.items()
     ]
@@ -27,7 +27,7 @@ def comparison_csv(comparison: ModelComparison) -> str:
 
 
 def _as_text(value: object) -> object:
-    """Quote text that a spreadsheet would execute: it is a name, not code."""
+    """Quote a name that a spreadsheet would execute as code."""
     if isinstance(value, str) and value.startswith(FORMULA_STARTS):
         return f"'{value}"
     return value

@@ -1,4 +1,4 @@
-"""Which experiments stand in a table, and their cells."""
+"""The selection of a table's experiments and their cells."""
 
 from __future__ import annotations
 
@@ -24,49 +24,49 @@ from socratic_bench.scoring.profile import CANONICAL
 from socratic_bench.scoring.profiles import known_vectors
 
 EVERY = "all"
-"""Selects every experiment at once instead of one."""
+"""The word that selects all experiments."""
 
 MOST_TOGETHER: Final = 500
-"""Experiments in one table at most."""
+"""The most experiments in one table."""
 
 MOST_CELLS: Final = 40_000
-"""Cells of a table: once there are so many, older experiments are left out. They take 100 MB."""
+"""The most cells of a table, which take 100 MB; beyond, the table leaves out older experiments."""
 
 _READ_TOGETHER: Final = 10
-"""Experiments whose cells are read at a time, those that do not count too."""
+"""Experiments whose cells one query reads, uncounted cells included."""
 
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Experiments that can stand in one table."""
+    """Experiments that fit in one table."""
 
     by_model: Mapping[str, tuple[Experiment, ...]]
-    """For each model the experiments that count, newest first."""
+    """The counted experiments of each model, newest first."""
 
     cells: Sequence[Cell]
-    """Those of the models in these experiments, under the profile."""
+    """The cells of the models in these experiments, under the profile."""
 
     done: Mapping[str, int]
-    """How many runs of each experiment are done."""
+    """The number of done runs of each experiment."""
 
     profile: str
     left_out: int
-    """Experiments that were meant too, but were scored by another profile."""
+    """The number of selected experiments left out because of another profile."""
 
     too_old: int
-    """Experiments that were meant too, but were too many."""
+    """The number of selected experiments left out because of the limits."""
 
     def leaderboard(self) -> Leaderboard:
-        """Their models, best first. Takes a while for many: not for the event loop."""
+        """Return the models, best first. Many models take long: call it outside the event loop."""
         vectors = known_vectors(self.profile)
         return build_leaderboard(self.by_model, self.cells, self.profile, vectors)
 
 
 async def select(store: ResultStore, experiment: str | None) -> Selection:
-    """Each model's newest experiment, one experiment as `find_experiment` finds it, or `all`.
+    """Select each model's newest experiment, one experiment by `find_experiment`, or `all`.
 
-    A table has one profile: that of the newest experiment in it. There are bounds to how many
-    experiments it has. Raises UnknownExperiment, AmbiguousExperiment.
+    A table has one profile, its newest experiment's, and a limited size. Raises UnknownExperiment,
+    AmbiguousExperiment.
     """
     candidates = await _candidates(store, experiment)
     profile = candidates[0].profile if candidates else CANONICAL
@@ -97,7 +97,7 @@ async def _candidates(store: Experiments, experiment: str | None) -> Sequence[Ex
 
 
 def _newest(experiments: Iterable[ExperimentOutline]) -> list[ExperimentOutline]:
-    """Those that are any model's newest; given and returned newest first."""
+    """Return the experiments that are a model's newest; given and returned newest first."""
     seen: set[str] = set()
     newest = []
     for experiment in experiments:
@@ -113,8 +113,8 @@ async def _cells_and_done(
     experiments: Sequence[Experiment],
     profile: str,
 ) -> tuple[list[Cell], dict[str, int]]:
-    """The cells that count, and how many runs of each experiment are done: of the newest first,
-    until there are MOST_CELLS.
+    """Return the counted cells, and the done runs of each experiment, newest first, up to
+    MOST_CELLS.
     """
     counting = {
         (each.experiment_id, model_id) for model_id, several in by_model.items() for each in several

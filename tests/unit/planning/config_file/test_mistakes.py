@@ -199,8 +199,8 @@ IN_SCENARIOS = [
     (
         "scenarios:\n- student-empty-line",
         (
-            'line 3, scenarios[0]: "student-empty-line" is no scenario '
-            'of socratic-15; did you mean "student-empty-lines"?'
+            'line 3, scenarios[0]: "student-empty-line" is not in '
+            'socratic-15; did you mean "student-empty-lines"?'
         ),
     ),
     (
@@ -216,7 +216,7 @@ IN_SCENARIOS = [
     ),
     (
         "scenarios:\n- id: mine\n  dimension: student",
-        'line 3, scenarios[0].prompt: is missing, and "mine" is no scenario of socratic-15',
+        'line 3, scenarios[0].prompt: is missing, and "mine" is not in socratic-15',
     ),
     ("scenarios:\n- id: mine\n  prompt: Why?", "line 3, scenarios[0].dimension: is missing"),
     ("scenarios:\n- dimension: student\n  prompt: Why?", "line 3, scenarios[0].id: is missing"),

@@ -15,11 +15,11 @@ from socratic_runner.models.local import smollm2 as local
 from socratic_runner.models.registry import check_access, open_client
 
 WRONG = [
-    ({"id": "reference/sage"}, "no model reference/sage; there is reference/socratic"),
-    ({"id": "local/gpt-9"}, "no model local/gpt-9; there is local/smollm2"),
+    ({"id": "reference/sage"}, "unknown model reference/sage; the models are reference/socratic"),
+    ({"id": "local/gpt-9"}, "unknown model local/gpt-9; the models are local/smollm2"),
     (
         {"id": "reference/hedger", "options": {"latency": 5}},
-        "model reference/hedger: there is no option 'latency' here; there is latency_ms",
+        "model reference/hedger: unknown option 'latency'; the options are latency_ms",
     ),
     (
         {"id": "reference/hedger", "options": {"latency_ms": -1}},
@@ -60,7 +60,7 @@ def test_a_wrong_model_is_refused_early_and_late_in_the_same_words(fields, messa
 
 def test_an_unknown_provider_is_refused_with_those_there_are():
     with pytest.raises(
-        UnknownProvider, match=r"no provider 'oracle'; there is .*reference, replay"
+        UnknownProvider, match=r"unknown provider 'oracle'; the providers are .*reference, replay"
     ):
         check_model(TutorModel(id="oracle/delphi"))
 

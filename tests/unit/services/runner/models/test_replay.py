@@ -244,7 +244,7 @@ def test_a_recording_that_is_too_large_is_not_read(folder):
 
 
 def test_a_recording_needs_a_folder_to_lie_in():
-    with pytest.raises(InvalidInput, match="beside a configuration"):
+    with pytest.raises(InvalidInput, match="a recording needs a folder"):
         check_model(MODEL)
 
 

@@ -29,7 +29,7 @@ def _nothing_in_the_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path)
 
 
 WRONG = [
-    ({"options": {"regoin": "us-east-1"}}, r"there is no option 'regoin' here; .* region, stream"),
+    ({"options": {"regoin": "us-east-1"}}, r"unknown option 'regoin'; .* region, stream"),
     ({"options": {"stream": "yes"}}, "option stream: .* valid boolean"),
     ({"options": {"omit": ["max_tokens"]}}, "option omit.0: .* 'temperature' or 'top_p'"),
     ({"options": {"additional_model_request_fields": []}}, "additional_model_request_fields: "),
