@@ -20,11 +20,14 @@ from socratic_bench.hosting.metrics.process_metrics import (
     ReadyMetrics,
 )
 from socratic_curator.reconciler_metrics import add_reconciler_metrics
+from socratic_runner.clients import TutorPool
 from socratic_runner.limits.limiters import ConcurrencyLimiters
+from socratic_runner.metrics.breakers import add_breaker_metrics
 from socratic_runner.metrics.calls import CallMetrics
 from socratic_runner.metrics.leases import add_lease_metrics
 from socratic_runner.metrics.limits import add_limit_metrics
 from socratic_runner.metrics.model_names import ModelNames
+from socratic_runner.models.registry import open_client
 
 ROOT = Path(__file__).parents[2]
 RULES = ROOT / "deploy" / "alerts" / "socratic-bench.rules.yaml"
@@ -52,6 +55,7 @@ def exported() -> set[str]:
     limiters.limiter_for(TutorModel(id="reference/socratic"), None)
     CallMetrics(metrics, names)
     add_limit_metrics(metrics, limiters, names)
+    add_breaker_metrics(metrics, TutorPool(open_client, limiters), names)
     add_lease_metrics(metrics, {})
     add_reconciler_metrics(metrics, {})
     return {family.name for family in metrics.registry.collect()}

@@ -36,7 +36,7 @@ from socratic_runner.limits.retries import Retries
 from socratic_runner.settings import RunnerSettings
 from socratic_runner.troubles import Troubles
 
-Watch = Callable[[ConcurrencyLimiters, LeaseBook], None]
+Watch = Callable[[ConcurrencyLimiters, LeaseBook, TutorPool], None]
 """Gets the parts of a runner that have figures for metrics."""
 
 
@@ -102,7 +102,7 @@ async def runner_dispatcher(
     `owner` names this runner in leases and is unique for this process. A runner that is `alone` has
     the store and the limits of its models to itself; others share limits through the store.
     `troubles` collects failing models; without it the log reports them. `watch` receives the
-    limiters and the lease book at the start.
+    limiters, the lease book and the tutors at the start.
     """
     back_off = BackOff(settings.runner_first_delay, 2 * settings.runner_longest_delay)
     limiters = ConcurrencyLimiters(
@@ -116,7 +116,7 @@ async def runner_dispatcher(
     troubles = troubles or Troubles(observing)
     leases = LeaseBook(store, owner, waits, draining, troubles)
     if watch is not None:
-        watch(limiters, leases)
+        watch(limiters, leases, tutors)
     runner = ConversationRunner(
         leases,
         store,

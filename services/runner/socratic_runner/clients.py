@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -92,6 +92,10 @@ class TutorPool:
             limiter = self._limiters.limiter_for(model, client.concurrency)
             tutor = self._tutors[key] = Tutor(model, client, limiter, breaker)
         return tutor
+
+    def __iter__(self) -> Iterator[Tutor]:
+        """Iterate over the tutors that are open."""
+        return iter(self._tutors.values())
 
     def close_idle(self, in_use: Callable[[], Collection[ModelInHand]]) -> None:
         """Begin, now and then, to close clients that were idle for long.

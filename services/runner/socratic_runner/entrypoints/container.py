@@ -19,8 +19,10 @@ from socratic_bench.hosting.workers import host_workers
 from socratic_bench.providers.endpoints.endpoint import Endpoints
 from socratic_bench.providers.endpoints.endpoint_list import read_endpoints
 from socratic_runner.bootstrap import runner_worker
+from socratic_runner.clients import TutorPool
 from socratic_runner.conversations.leases import LeaseBook
 from socratic_runner.limits.limiters import ConcurrencyLimiters
+from socratic_runner.metrics.breakers import add_breaker_metrics
 from socratic_runner.metrics.calls import CallMetrics
 from socratic_runner.metrics.leases import add_lease_metrics
 from socratic_runner.metrics.limits import add_limit_metrics
@@ -45,9 +47,10 @@ async def _serve(settings: RunnerProcessSettings, stop: asyncio.Event) -> None:
         async def workers(observer: Observer, metrics: Metrics) -> AsyncIterator[Sequence[Worker]]:
             model_names = ModelNames()
 
-            def watch(limiters: ConcurrencyLimiters, leases: LeaseBook) -> None:
+            def watch(limiters: ConcurrencyLimiters, leases: LeaseBook, tutors: TutorPool) -> None:
                 add_limit_metrics(metrics, limiters, model_names)
                 add_lease_metrics(metrics, leases.answers)
+                add_breaker_metrics(metrics, tutors, model_names)
 
             async with runner_worker(
                 broker,

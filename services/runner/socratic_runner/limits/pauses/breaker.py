@@ -77,6 +77,11 @@ class Breaker:
         self._probing = False
 
     @property
+    def is_open(self) -> bool:
+        """Whether the model is stopped: until a probe, or an earlier call, gets a reply."""
+        return self._failure is not None
+
+    @property
     def refusal(self) -> ModelCallFailed | None:
         """What a call that came now would fail with, without being made; None: it may come."""
         failure = self._failure
