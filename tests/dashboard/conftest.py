@@ -12,11 +12,13 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pytest
 import pytest_asyncio
 
 from socratic_api.entrypoints.container import serve
 from socratic_api.settings import ApiSettings
 from socratic_bench.adapters.sql.store import SqlStore
+from tests.built_pages import require_pages
 from tests.servers.discovery import missing
 from tests.waiting import PATIENCE
 
@@ -36,6 +38,11 @@ ARGUMENTS = [
 ]
 DESKTOP = {"width": 1440, "height": 1000}
 PHONE = {"width": 390, "height": 844}
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _pages() -> None:
+    require_pages()
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")

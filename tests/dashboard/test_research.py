@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import csv
+import sys
 from collections.abc import Awaitable, Callable
 from datetime import timedelta
 from decimal import Decimal
@@ -255,7 +257,7 @@ async def test_models_are_ordered_by_cost_on_request_and_keep_their_ranks(
     await unpriced(store, TutorModel(id="local/unpriced"))
     page = await visit("/")
     models = await models_at(address)
-    ranks = {model["model_id"]: str(at) for at, model in enumerate(models, start=1)}
+    ranks = {model["model_id"]: str(model["rank"] or "–") for model in models}
     known = [model for model in models if model["total_cost_usd"] is not None]
 
     for order, sign in (("cheapest", 1), ("most-expensive", -1)):
@@ -407,24 +409,87 @@ async def test_an_experiment_that_is_not_there_is_said(visit: Visit):
     await page.get_by_text("there is no experiment 'exp-nowhere'").wait_for()
 
 
-async def test_the_table_is_downloaded_as_csv_with_unrounded_figures(
+async def csv_of_the_command(folder: Path) -> bytes:
+    """What `leaderboard --format csv` prints of the store of a test."""
+    code = "from socratic_cli.cli import main; main()"
+    words = ["leaderboard", "--format", "csv", "--store", f"sqlite:///{folder}/benchmark.db"]
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", code, *words, stdout=asyncio.subprocess.PIPE
+    )
+    printed, _ = await process.communicate()
+    assert process.returncode == 0
+    return printed
+
+
+async def test_the_page_the_api_and_the_command_give_the_same_csv_byte_by_byte(
     store: SqlStore, address: str, visit: Visit, tmp_path: Path
 ):
     formula = TutorModel(id="local/formula", name='=1+1, "quoted"')
     await seed(store, experiment((formula, *tutors(3))))
-    page = await visit("/")
+    page = await visit("/", permissions=["clipboard-read", "clipboard-write"])
+    await rows_of(page)
+    async with page.expect_download() as downloading:
+        await page.locator("#download").click()
+    downloaded = await downloading.value
+    await downloaded.save_as(tmp_path / "table.csv")
+    await page.locator("#copy").click()
+    await page.get_by_role("button", name="Copied").wait_for()
+
+    async with httpx.AsyncClient(base_url=address) as client:
+        answer = await client.get("/api/model-comparison", params={"format": "csv"})
+    assert downloaded.suggested_filename == "socratic-bench.csv"
+    assert (tmp_path / "table.csv").read_bytes() == answer.content
+    assert answer.content == await csv_of_the_command(tmp_path)
+    assert await page.evaluate("navigator.clipboard.readText()") == answer.text
+    lines = list(csv.DictReader(answer.text.splitlines()))
+    models = await models_at(address)
+    assert [line["model_id"] for line in lines] == [model["model_id"] for model in models]
+    assert [float(line["overall"]) for line in lines] == [m["overall_score"] for m in models]
+
+
+async def test_the_csv_of_a_page_is_that_of_the_experiment_it_shows(
+    store: SqlStore, address: str, visit: Visit, tmp_path: Path
+):
+    first, second = experiment(tutors(2)), experiment(tutors(3), occasion="later")
+    for each in (first, second):
+        await seed(store, each)
+    page = await visit(f"/?experiment={first.experiment_id}")
     await rows_of(page)
     async with page.expect_download() as downloading:
         await page.locator("#download").click()
     await (await downloading.value).save_as(tmp_path / "table.csv")
 
-    with (tmp_path / "table.csv").open(newline="") as file:
-        lines = list(csv.DictReader(file))
-    models = await models_at(address)
-    assert [line["model_id"] for line in lines] == [model["model_id"] for model in models]
-    assert [float(line["overall_score"]) for line in lines] == [m["overall_score"] for m in models]
-    assert float(lines[0]["ethical_verbosity"]) == models[0]["dimensions"]["ethical"]["verbosity"]
-    assert [float(line["total_cost_usd"]) for line in lines] == [
-        m["total_cost_usd"] for m in models
+    query = {"format": "csv", "experiment": first.experiment_id}
+    async with httpx.AsyncClient(base_url=address) as client:
+        answer = await client.get("/api/model-comparison", params=query)
+    assert (tmp_path / "table.csv").read_bytes() == answer.content
+    assert second.experiment_id not in answer.text
+
+
+async def test_a_vector_that_does_not_apply_is_said_to_and_has_no_bar(
+    store: SqlStore, visit: Visit
+):
+    planned = experiment((TutorModel(id="local/partly"),), repeats=1)
+    await store.register(planned)
+    runs = planned.runs()
+    without = {"verbosity": None, "exploratory": 0.5, "interrogative": 1.0}
+    scores = [
+        a_score(run).model_copy(update={"vectors": without, "overall": 0.75})
+        if run.dimension == "ethical"
+        else a_score(run)
+        for run in runs
     ]
-    assert '\'=1+1, "quoted"' in {line["model_name"] for line in lines}
+    await store.fold(scores, ())
+    page = await visit("/?open=local/partly")
+    await rows_of(page)
+
+    bars = await page.locator("tr.detail:not([hidden]) .group").evaluate_all(
+        """groups => Object.fromEntries(groups.map(group => [
+            group.querySelector("h3 span").textContent,
+            [...group.querySelectorAll(".vector-bar")].map(bar =>
+                [...bar.querySelectorAll("dt, dd")].map(part => part.textContent).join("|")),
+        ]))"""
+    )
+    assert bars["ethical"][0] == "verbosity|does not apply|"
+    assert bars["all dimensions"][0].startswith("verbosity|does not apply to 5 of 15: 0.")
+    assert "does not apply" not in "".join(bars["student"])

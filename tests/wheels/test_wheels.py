@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import urllib.request
@@ -15,6 +16,7 @@ from pathlib import Path
 import pytest
 
 import socratic_bench
+from tests.built_pages import require_pages
 from tests.servers.discovery import missing
 
 ROOT = Path(__file__).parents[2]
@@ -42,6 +44,7 @@ pytestmark = [
 def wheels(tmp_path_factory):
     folder = tmp_path_factory.mktemp("wheels")
     pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "wheel", "--no-index"]
+    require_pages()
     sources = [str(ROOT / each) for each in FOLDERS]
     built = _run([*pip, "--no-deps", "--no-build-isolation", "--wheel-dir", str(folder), *sources])
     assert built.returncode == 0, built.stderr
@@ -105,8 +108,23 @@ def test_a_wheel_brings_version_licence_readme_and_types(wheels):
 def test_the_wheel_of_the_api_holds_the_pages_of_the_dashboard(wheels):
     [wheel] = wheels.glob("socratic_ai_bench_api-*.whl")
     with zipfile.ZipFile(wheel) as files:
-        pages = {Path(name).name for name in files.namelist() if name.endswith(".html")}
-    assert {"research.html", "methodology.html"} <= pages
+        names = set(files.namelist())
+    pages = {f"socratic_api/static/pages/{name}.html" for name in ("research", "methodology")}
+    scripts = {f"socratic_api/static/assets/{name}.js" for name in ("research", "methodology")}
+    assert {*pages, *scripts, "socratic_api/static/document.html"} <= names
+    assert not [name for name in names if "dashboard/" in name]
+
+
+def test_without_pages_and_their_sources_there_is_no_wheel_of_the_api(tmp_path):
+    for folder in ("shared/socratic_bench", "services/api"):
+        ignored = shutil.ignore_patterns("dashboard", "static", "__pycache__")
+        shutil.copytree(ROOT / folder, tmp_path / folder, ignore=ignored)
+    pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "wheel", "--no-index"]
+    options = ["--no-deps", "--no-build-isolation", "--wheel-dir", str(tmp_path / "wheels")]
+    done = _run([*pip, *options, str(tmp_path / "services/api")])
+    assert done.returncode
+    assert "The dashboard's pages are not built: run `make dashboard` first." in done.stderr
+    assert "Traceback" not in done.stderr
 
 
 def test_one_name_gives_the_command_the_library_a_run_and_a_score(environment, tmp_path):

@@ -9,6 +9,12 @@ import pytest
 from socratic_api.bootstrap import build_app
 from socratic_api.settings import ApiSettings
 from socratic_bench.adapters.sql.store import SqlStore
+from tests.built_pages import require_pages
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _pages() -> None:
+    require_pages()
 
 
 @pytest.fixture

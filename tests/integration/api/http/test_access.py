@@ -170,7 +170,7 @@ async def test_a_browser_sends_a_key_as_a_password(store: SqlStore):
     assert answered.status_code == 200
 
 
-@pytest.mark.parametrize("path", [READ, "/", "/metrics", "/openapi.json", "/assets/api.js"])
+@pytest.mark.parametrize("path", [READ, "/", "/metrics", "/openapi.json", "/assets/research.js"])
 async def test_reading_needs_a_key_where_it_is_told_to(store: SqlStore, path: str):
     async with asking(store, api_keys=KEYS, reads_need_key=True) as client:
         assert (await client.get(path)).status_code == 401

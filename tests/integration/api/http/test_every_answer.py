@@ -105,7 +105,7 @@ async def test_pages_have_no_inline_script_or_style_and_load_nothing_from_elsewh
         assert "<style" not in page
         assert " style=" not in page
         assert " onclick=" not in page
-        assert page.count("<script") == page.count('<script type="module" src="assets/')
+        assert page.count("<script") == page.count('<script type="module" src="assets/') > 0
         assert "https://" not in page
         assert "http://" not in page
 

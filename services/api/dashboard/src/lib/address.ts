@@ -1,19 +1,33 @@
 // What is shown stands in the address, so that every view can be linked.
 
-const ORDERS = ["cheapest", "most-expensive"];
+const ORDERS = ["cheapest", "most-expensive"] as const;
 
-export function readAddress() {
+export type Order = (typeof ORDERS)[number] | "";
+
+/** What the ranking shows: the empty text stands for "not chosen". */
+export interface View {
+  experiment: string;
+  filter: string;
+  order: Order;
+  open: Set<string>;
+}
+
+export function orderNamed(name: string | null): Order {
+  return ORDERS.find((order) => order === name) ?? "";
+}
+
+export function readAddress(): View {
   const query = new URLSearchParams(location.search);
   return {
     experiment: query.get("experiment") ?? "",
     filter: query.get("q") ?? "",
-    order: ORDERS.find((order) => order === query.get("order")) ?? "",
+    order: orderNamed(query.get("order")),
     open: new Set(query.getAll("open")),
   };
 }
 
 /** Writes the view into the address; `step` makes it one that the back button returns from. */
-export function writeAddress(view, { step = false } = {}) {
+export function writeAddress(view: View, { step = false } = {}): void {
   const query = new URLSearchParams();
   if (view.experiment) query.set("experiment", view.experiment);
   if (view.filter) query.set("q", view.filter);

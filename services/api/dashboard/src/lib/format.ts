@@ -4,16 +4,16 @@ export const UNKNOWN = "–";
 const GROUPED = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
 const CENTS = new Intl.NumberFormat("en", { minimumFractionDigits: 2, maximumFractionDigits: 2 });
 
-export function score(value) {
-  return value === null || value === undefined ? UNKNOWN : value.toFixed(2);
+export function score(value: number | null): string {
+  return value === null ? UNKNOWN : value.toFixed(2);
 }
 
-export function interval(bounds) {
+export function interval(bounds: [number, number] | null): string {
   return bounds ? `${score(bounds[0])} to ${score(bounds[1])}` : UNKNOWN;
 }
 
-export function percent(share) {
-  if (share === null || share === undefined) return UNKNOWN;
+export function percent(share: number | null): string {
+  if (share === null) return UNKNOWN;
   // 99.6 % is not all: round towards the middle at the ends.
   const whole = Math.round(share * 100);
   if (whole === 100 && share < 1) return "99 %";
@@ -21,47 +21,57 @@ export function percent(share) {
   return `${whole} %`;
 }
 
-export function count(number) {
+export function count(number: number): string {
   return GROUPED.format(number);
 }
 
-export function counted(number, singular, plural = `${singular}s`) {
-  return `${count(number)} ${number === 1 ? singular : plural}`;
+export function counted(number: number, singular: string): string {
+  return `${count(number)} ${singular}${number === 1 ? "" : "s"}`;
 }
 
-export function amount(value, unit) {
+export function amount(value: number | null, unit: string): string {
   return value === null ? "unknown" : `${count(value)} ${unit}`;
 }
 
 /** An amount in USD: hundredths from 1 on; below that four digits, and two at least that say something. */
-export function dollars(value) {
+export function dollars(value: number | null): string {
   if (value === null) return UNKNOWN;
   if (value === 0 || value >= 1) return `$${CENTS.format(value)}`;
   return `$${value.toFixed(Math.max(4, 1 - Math.floor(Math.log10(value))))}`;
 }
 
 /** What is known of a cost, of which a share is `known`. */
-export function cost(value, known) {
+export function cost(value: number | null, known: number | null): string {
   return value !== null && known !== null && known < 1 ? `≥ ${dollars(value)}` : dollars(value);
 }
 
 /** The words in one phrase: "a, b and c". */
-export function listed(words) {
-  return words.length < 2 ? words.join("") : `${words.slice(0, -1).join(", ")} and ${words.at(-1)}`;
+export function listed(words: readonly string[]): string {
+  const last = words.at(-1);
+  if (last === undefined || words.length < 2) return words.join("");
+  return `${words.slice(0, -1).join(", ")} and ${last}`;
 }
 
 /** A long text without its middle: its ends tell names apart. */
-export function shortened(text, limit = 34) {
+export function shortened(text: string, limit = 34): string {
   const letters = Array.from(text);
   if (letters.length <= limit) return text;
   const head = Math.ceil((limit - 1) / 2);
   return `${letters.slice(0, head).join("")}…${letters.slice(head + 1 - limit).join("")}`;
 }
 
-export function clockTime(date) {
-  return date.toLocaleTimeString(undefined, { hour: "2-digit", minute: "2-digit", second: "2-digit" });
+export function clockTime(date: Date): string {
+  return date.toLocaleTimeString(undefined, {
+    hour: "2-digit",
+    minute: "2-digit",
+    second: "2-digit",
+  });
 }
 
-export function day(iso) {
-  return new Date(iso).toLocaleDateString(undefined, { day: "numeric", month: "short", year: "numeric" });
+export function day(iso: string): string {
+  return new Date(iso).toLocaleDateString(undefined, {
+    day: "numeric",
+    month: "short",
+    year: "numeric",
+  });
 }

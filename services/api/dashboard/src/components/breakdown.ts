@@ -1,0 +1,155 @@
+// What a row opens into: dimension by dimension, vector by vector, and what the responses took.
+
+import type { ModelComparison, ModelFigures } from "../lib/api_types";
+import { element } from "../lib/dom";
+import {
+  amount,
+  cost,
+  count,
+  counted,
+  dollars,
+  interval,
+  listed,
+  percent,
+  score,
+} from "../lib/format";
+import { meanOf } from "../lib/models";
+
+const NOT_APPLICABLE = "does not apply";
+
+/** One vector of one dimension, or of all. */
+interface Bar {
+  vector: string;
+  mean: number | null;
+  /** What is said instead of a figure, or besides it. */
+  remark: string;
+}
+
+interface Group {
+  title: string;
+  overall: number | null;
+  runs: number;
+  coverage: number | null;
+  bounds: [number, number] | null;
+  bars: Bar[];
+}
+
+function bar({ vector, mean, remark }: Bar): HTMLElement {
+  const filled = element("div", { class: "bar" });
+  filled.style.width = `${(mean ?? 0) * 100}%`;
+  const figure = mean === null && remark ? "" : score(mean);
+  return element(
+    "div",
+    { class: "vector-bar" },
+    element("dt", {}, vector),
+    element("dd", {}, remark ? element("small", {}, remark, figure ? " " : "") : null, figure),
+    element("dd", { class: "bar-track", "aria-hidden": "true" }, filled),
+  );
+}
+
+function group({ title, overall, runs, coverage, bounds, bars }: Group): HTMLElement {
+  return element(
+    "section",
+    { class: "group" },
+    element("h3", {}, element("span", {}, title), element("span", {}, score(overall))),
+    element(
+      "p",
+      { class: "about" },
+      element("span", {}, `${counted(runs, "run")}, ${percent(coverage)} of responses scored`),
+      element("span", {}, `95 % interval ${interval(bounds)}`),
+    ),
+    element("dl", { class: "bars" }, ...bars.map(bar)),
+  );
+}
+
+function allDimensions(model: ModelFigures, vectors: readonly string[]): Group {
+  const bars = vectors.map((vector): Bar => {
+    const figures = model.vectors[vector];
+    const [mean, n, without] = [
+      figures?.mean ?? null,
+      figures?.n ?? 0,
+      figures?.not_applicable ?? 0,
+    ];
+    const some =
+      n > 0 ? `${NOT_APPLICABLE} to ${count(without)} of ${count(n + without)}:` : NOT_APPLICABLE;
+    return { vector, mean, remark: without > 0 ? some : "" };
+  });
+  return {
+    title: "all dimensions",
+    overall: model.overall_score,
+    runs: model.total_runs,
+    coverage: model.coverage,
+    bounds: model.confidence_interval,
+    bars,
+  };
+}
+
+function oneDimension(model: ModelFigures, title: string, vectors: readonly string[]): Group[] {
+  const figures = model.dimensions[title];
+  if (!figures) return [];
+  const bars = vectors.map((vector): Bar => {
+    const mean = meanOf(figures, vector);
+    // A scored dimension lacks a vector only where it applies to no response.
+    return {
+      vector,
+      mean,
+      remark: mean === null && figures.overall !== null ? NOT_APPLICABLE : "",
+    };
+  });
+  const { overall, runs, coverage, interval: bounds } = figures;
+  return [{ title, overall, runs, coverage, bounds, bars }];
+}
+
+function fact(term: string, ...description: (Node | string)[]): HTMLElement {
+  return element("div", {}, element("dt", {}, term), element("dd", {}, ...description));
+}
+
+function tokens(model: ModelFigures): string {
+  const reasoned = model.total_reasoning_tokens;
+  const reasoning = reasoned ? `, ${count(reasoned)} of reasoning` : "";
+  const read = amount(model.total_input_tokens, "read");
+  return `${read}, ${amount(model.total_visible_output_tokens, "written")}${reasoning}`;
+}
+
+function costs(model: ModelFigures): string {
+  if (model.total_cost_usd === null) return "unknown";
+  const simulated = model.kind === "reference" ? ", simulated" : "";
+  const share = model.cost_known ?? 1;
+  const known = share < 1 ? `, known for ${percent(share)} of responses` : "";
+  const total = cost(model.total_cost_usd, model.cost_known);
+  return `${total}, ${dollars(model.mean_cost_usd)} each${known}${simulated}`;
+}
+
+function facts(model: ModelFigures): HTMLElement {
+  const statuses = Object.entries(model.statuses).map(([status, number]) => `${number} ${status}`);
+  const ids = model.experiment_ids.flatMap((id, at) => [
+    at ? ", " : "",
+    element("span", { class: "identifier" }, id),
+  ]);
+  const latency = amount(model.mean_latency_ms, "ms each");
+  return element(
+    "dl",
+    { class: "facts" },
+    fact("Responses", statuses.length ? listed(statuses) : "none yet"),
+    fact("Output", amount(model.mean_visible_output_tokens, "tokens each")),
+    fact("Latency", latency, model.simulated_latency_ms ? " (simulated)" : ""),
+    fact("Tokens", tokens(model)),
+    fact("Cost", costs(model)),
+    fact("Model", element("bdi", { class: "identifier" }, model.model_id)),
+    fact("Experiments", ...ids),
+  );
+}
+
+export function breakdown(model: ModelFigures, comparison: ModelComparison): HTMLElement {
+  const { vectors, dimensions } = comparison;
+  const groups = [
+    allDimensions(model, vectors),
+    ...dimensions.flatMap((dimension) => oneDimension(model, dimension, vectors)),
+  ];
+  return element(
+    "div",
+    {},
+    element("div", { class: "breakdown" }, ...groups.map(group)),
+    facts(model),
+  );
+}

@@ -1,0 +1,72 @@
+// The rows of the ranking, in the order of the view.
+
+import type { View } from "../lib/address";
+import type { ModelComparison, ModelFigures } from "../lib/api_types";
+import { element, toggle } from "../lib/dom";
+import { leaderOf, ordered } from "../lib/models";
+import { COLUMNS, Row } from "./row";
+
+export class Ranking {
+  readonly #body: HTMLElement;
+  readonly #onToggle: (model: string) => void;
+  readonly #rows = new Map<string, Row>();
+  #serial = 0;
+
+  constructor(body: HTMLElement, onToggle: (model: string) => void) {
+    this.#body = body;
+    this.#onToggle = onToggle;
+  }
+
+  /** Shows the models that match; returns how many do. */
+  show(comparison: ModelComparison, view: View): number {
+    const leader = leaderOf(comparison.models);
+    const wanted = view.filter.trim().toLowerCase();
+    const present = new Set<string>();
+    let previous: ChildNode | null = null;
+    let shown = 0;
+    for (const model of ordered(comparison.models, view.order)) {
+      present.add(model.model_id);
+      const row = this.#rowOf(model);
+      row.show(model, comparison, leader, { open: view.open.has(model.model_id) });
+      const text = `${model.model_name} ${model.model_id} ${model.kind}`.toLowerCase();
+      const matches = text.includes(wanted);
+      toggle(row.node, matches);
+      if (!matches) row.detail.hidden = true;
+      shown += Number(matches);
+      previous = this.#putAfter(previous, row);
+    }
+    while (this.#next(previous)) this.#next(previous)?.remove();
+    for (const id of this.#rows.keys()) if (!present.has(id)) this.#rows.delete(id);
+    return shown;
+  }
+
+  /** Moves a row only if it stands elsewhere: focus and scroll position stay. Returns its end. */
+  #putAfter(previous: ChildNode | null, row: Row): ChildNode {
+    const due = this.#next(previous);
+    if (due !== row.node) this.#body.insertBefore(row.node, due);
+    if (row.node.nextSibling !== row.detail) row.node.after(row.detail);
+    return row.detail;
+  }
+
+  #next(previous: ChildNode | null): ChildNode | null {
+    return previous ? previous.nextSibling : this.#body.firstChild;
+  }
+
+  #rowOf(model: ModelFigures): Row {
+    const known = this.#rows.get(model.model_id);
+    if (known) return known;
+    const row = new Row(model, `detail-${(this.#serial += 1)}`, this.#onToggle);
+    this.#rows.set(model.model_id, row);
+    return row;
+  }
+}
+
+/** Rows of the same height as real ones, so that nothing jumps when those come. */
+export function skeleton(body: HTMLElement, rows = 8): void {
+  for (let row = 0; row < rows; row += 1) {
+    const cells = Array.from({ length: COLUMNS }, () =>
+      element("td", {}, element("span", { class: "bone" })),
+    );
+    body.append(element("tr", { "aria-hidden": "true", class: "bones" }, ...cells));
+  }
+}

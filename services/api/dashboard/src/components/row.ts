@@ -1,0 +1,113 @@
+// One row of the ranking and what it opens into, kept and brought up to date in place.
+
+import type { ModelComparison, ModelFigures } from "../lib/api_types";
+import { element, say, toggle } from "../lib/dom";
+import { UNKNOWN, cost, count, interval, percent, score, shortened } from "../lib/format";
+import { anyCost, overlaps } from "../lib/models";
+import { breakdown } from "./breakdown";
+import { Plot } from "./plot";
+
+export const COLUMNS = 7;
+const LOW_COVERAGE = 0.8;
+
+function cell(kind: string, ...children: Node[]): HTMLTableCellElement {
+  return element("td", { role: "cell", class: kind }, ...children);
+}
+
+export class Row {
+  readonly node: HTMLTableRowElement;
+  readonly detail: HTMLTableRowElement;
+  readonly #rank = cell("rank");
+  readonly #button: HTMLButtonElement;
+  readonly #about = element("small");
+  readonly #plot: Plot;
+  readonly #score = cell("figure score");
+  readonly #bounds = element("span");
+  readonly #remark = element("small");
+  readonly #coverage = cell("figure coverage");
+  readonly #runs = cell("figure runs");
+  readonly #paid = element("span");
+  readonly #simulated = element("small");
+  readonly #cost = cell("figure cost", this.#paid, this.#simulated);
+  readonly #inside = element("td", { role: "cell" });
+  #filled = "";
+
+  constructor(model: ModelFigures, detailId: string, onToggle: (model: string) => void) {
+    const closed = { type: "button", "aria-expanded": "false", "aria-controls": detailId };
+    this.#button = element("button", closed);
+    this.#plot = new Plot(model.kind);
+    const heading = { role: "rowheader", scope: "row", class: "name" };
+    this.node = element(
+      "tr",
+      { role: "row", class: `row ${model.kind}`, "data-model": model.model_id },
+      this.#rank,
+      element("th", heading, this.#button, this.#about),
+      cell("plot", this.#plot.node),
+      this.#score,
+      cell("figure interval", this.#bounds, this.#remark),
+      this.#coverage,
+      this.#runs,
+      this.#cost,
+    );
+    const hidden = { role: "row", class: `detail ${model.kind}`, id: detailId, hidden: "" };
+    this.detail = element("tr", hidden, this.#inside);
+    this.node.addEventListener("click", ({ target }) => {
+      const onButton = target instanceof Element && target.closest("button");
+      if (onButton || !String(getSelection())) onToggle(model.model_id);
+    });
+  }
+
+  show(
+    model: ModelFigures,
+    comparison: ModelComparison,
+    leader: ModelFigures | null,
+    { open }: { open: boolean },
+  ): void {
+    say(this.#rank, model.rank === null ? UNKNOWN : String(model.rank));
+    say(this.#button, model.model_name);
+    this.#button.title = model.model_name;
+    this.#describe(model);
+    this.#plot.show(model, leader);
+    say(this.#score, score(model.overall_score));
+    say(this.#bounds, interval(model.confidence_interval));
+    say(this.#remark, overlaps(model, leader) ? "overlaps leader’s" : "");
+    say(this.#coverage, percent(model.coverage));
+    const isLow = model.coverage !== null && model.coverage < LOW_COVERAGE;
+    this.#coverage.classList.toggle("low", isLow);
+    say(this.#runs, count(model.total_runs));
+    this.#showCost(model, anyCost(comparison.models));
+    this.node.classList.toggle("open", open);
+    this.#button.setAttribute("aria-expanded", String(open));
+    toggle(this.detail, open);
+    if (open) this.#fill(model, comparison);
+  }
+
+  #showCost(model: ModelFigures, costs: boolean): void {
+    toggle(this.#cost, costs);
+    this.#inside.colSpan = COLUMNS + Number(costs);
+    say(this.#paid, cost(model.total_cost_usd, model.cost_known));
+    const isSimulated = model.kind === "reference" && model.total_cost_usd !== null;
+    say(this.#simulated, isSimulated ? "simulated" : "");
+  }
+
+  #describe(model: ModelFigures): void {
+    const isReference = model.kind === "reference";
+    const id = model.model_name === model.model_id ? "" : shortened(model.model_id);
+    const milliseconds = model.simulated_latency_ms;
+    const latency = milliseconds ? `, latency of ${count(milliseconds)} ms simulated` : "";
+    const told = isReference ? `reference${latency}` : `${id}${latency}`;
+    if (this.#about.textContent === told) return;
+    this.#about.title = isReference ? `${model.model_id}${latency}` : model.model_id;
+    const name = isReference
+      ? element("span", { class: "tag" }, "reference")
+      : element("bdi", {}, id);
+    this.#about.replaceChildren(name, latency);
+  }
+
+  #fill(model: ModelFigures, comparison: ModelComparison): void {
+    const figures = JSON.stringify([model, comparison.vectors, comparison.dimensions]);
+    if (this.#filled === figures) return;
+    this.#filled = figures;
+    this.#inside.replaceChildren(breakdown(model, comparison));
+  }
+}

@@ -1,0 +1,66 @@
+// A scored text: its markers in place, their legend, and how every figure was computed.
+
+import type { DescribedProfile, ScoreAnswer } from "../lib/api_types";
+import { byId, element, toggle } from "../lib/dom";
+import { score } from "../lib/format";
+import { kindsOf, marked, markedText } from "./marked_text";
+import { inWords } from "./profile";
+
+/** Shows the answer for a text; without a profile it takes the vectors that the evidence names. */
+export function showScore(
+  text: string,
+  answer: ScoreAnswer,
+  profile: DescribedProfile | null,
+): void {
+  const { evidence } = answer;
+  const legend = profile?.legend ?? [];
+  byId("marked").replaceChildren(...markedText(text, evidence, legend));
+  const numberOf = (kind: string) => evidence.spans.filter((span) => span.kind === kind).length;
+  const kinds = [...kindsOf(evidence, legend).values()];
+  byId("marks").replaceChildren(
+    ...kinds.map((kind) => {
+      const number = kind.mark === "passage" ? "" : ` ${numberOf(kind.kind)}`;
+      return element("li", {}, marked(kind, kind.name), number);
+    }),
+  );
+  const isScored = answer.overall !== null;
+  const told = isScored
+    ? evidence.notes
+    : [`Status “${answer.status}”: unscored, which is not zero.`];
+  const names = profile?.vectors.map((each) => each.name) ?? Object.keys(evidence.facts);
+  byId("figures").replaceChildren(
+    sums(answer, names),
+    ...told.map((note) => element("p", { class: "quiet" }, note)),
+  );
+  toggle(byId("result"), true);
+}
+
+function sums(answer: ScoreAnswer, names: readonly string[]): HTMLElement {
+  const isScored = answer.overall !== null;
+  const arithmetic = (name: string) => {
+    const fact = answer.evidence.facts[name];
+    return fact && isScored ? inWords(fact.word, fact.sentence) : "";
+  };
+  // A vector that does not apply to the text enters no mean.
+  const applicable = names.map((name) => figure(answer, name)).filter((value) => value !== null);
+  const mean = isScored ? `mean of ${applicable.map(score).join(", ")}` : "";
+  return element(
+    "dl",
+    { class: "sums" },
+    ...names.flatMap((name) => sum(name, figure(answer, name), arithmetic(name))),
+    ...sum("overall", answer.overall, mean, "total"),
+  );
+}
+
+function figure(answer: ScoreAnswer, vector: string): number | null {
+  const value = answer[vector];
+  return typeof value === "number" ? value : null;
+}
+
+function sum(name: string, value: number | null, arithmetic: string, kind = ""): HTMLElement[] {
+  return [
+    element("dt", { class: kind }, name),
+    element("dd", { class: `figure ${kind}` }, score(value)),
+    element("dd", { class: `arithmetic ${kind}` }, arithmetic),
+  ];
+}

@@ -1,0 +1,61 @@
+// The sentences around the ranking: what it shows, who leads, and where the figures come from.
+
+import type { ModelComparison, ModelFigures } from "../lib/api_types";
+import { byId, element, say, toggle } from "../lib/dom";
+import { counted, day, interval, listed, score } from "../lib/format";
+import { leaderOf, overlaps } from "../lib/models";
+
+export function showSummary({ models, vectors }: ModelComparison): void {
+  const runs = models.reduce((sum, model) => sum + model.total_runs, 0);
+  say(
+    byId("summary"),
+    models.length
+      ? `How ${counted(models.length, "tutor")} answered in ${counted(runs, "run")}: every response is scored from 0.00 to 1.00 on ${listed(vectors)}.`
+      : "How language models answer students: every response is scored from 0.00 to 1.00.",
+  );
+}
+
+/** Who leads, by how much, and who is not clearly behind. */
+export function showFinding({ models }: ModelComparison): void {
+  const node = byId("finding");
+  const leader = leaderOf(models);
+  if (!leader) {
+    say(node, "");
+    return;
+  }
+  const name = leader.model_name;
+  const bounds = leader.confidence_interval
+    ? ` (95 % ${interval(leader.confidence_interval)})`
+    : "";
+  const told = `${roleOf(leader, models)} leads with ${score(leader.overall_score)}${bounds}. ${nearest(leader, models)}`;
+  if (node.textContent === name + told) return;
+  node.replaceChildren(element("strong", {}, element("bdi", {}, name)), told);
+}
+
+function roleOf(leader: ModelFigures, models: readonly ModelFigures[]): string {
+  if (leader.kind === "reference") return ", a reference tutor,";
+  return models[0] === leader ? "" : ", the best model,";
+}
+
+function nearest(leader: ModelFigures, models: readonly ModelFigures[]): string {
+  const near = models.filter((model) => overlaps(model, leader)).length;
+  if (near) {
+    const [noun, verb] = near === 1 ? ["interval", "overlaps"] : ["intervals", "overlap"];
+    return `The ${noun} of ${counted(near, "other")} ${verb} that: not clearly different on these runs.`;
+  }
+  const isCompared = models.length > 1 && leader.confidence_interval;
+  return isCompared ? "No other interval overlaps that." : "";
+}
+
+export function showProvenance({ experiments, profile }: ModelComparison): void {
+  const node = byId("provenance");
+  toggle(node, experiments.length > 0);
+  const [one, ...others] = experiments;
+  if (!one || others.length) {
+    say(node, `Scored by ${profile} · ${counted(experiments.length, "experiment")}`);
+    return;
+  }
+  const occasion = one.occasion ? ` (${one.occasion})` : "";
+  const begun = day(one.created_at);
+  say(node, `Scored by ${profile} · experiment ${one.experiment_id}${occasion}, begun ${begun}`);
+}

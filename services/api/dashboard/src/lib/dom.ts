@@ -1,0 +1,51 @@
+// Building elements. Children that are text become text nodes: nothing is ever read as markup.
+
+const SVG = "http://www.w3.org/2000/svg";
+
+type Attributes = Record<string, string | number>;
+type Child = Node | string | null;
+
+function build<Built extends Element>(
+  node: Built,
+  attributes: Attributes,
+  children: Child[],
+): Built {
+  for (const [name, value] of Object.entries(attributes)) node.setAttribute(name, String(value));
+  node.append(...children.filter((child) => child !== null));
+  return node;
+}
+
+export function element<Tag extends keyof HTMLElementTagNameMap>(
+  tag: Tag,
+  attributes: Attributes = {},
+  ...children: Child[]
+): HTMLElementTagNameMap[Tag] {
+  return build(document.createElement(tag), attributes, children);
+}
+
+export function drawing<Tag extends keyof SVGElementTagNameMap>(
+  tag: Tag,
+  attributes: Attributes = {},
+  ...children: Child[]
+): SVGElementTagNameMap[Tag] {
+  return build(document.createElementNS(SVG, tag), attributes, children);
+}
+
+/** The element of the page with this id, of this class. Raises TypeError where there is none. */
+export function byId<Kind extends HTMLElement = HTMLElement>(
+  id: string,
+  kind: new () => Kind = HTMLElement as new () => Kind,
+): Kind {
+  const found = document.getElementById(id);
+  if (!(found instanceof kind)) throw new TypeError(`the page has no ${kind.name} #${id}`);
+  return found;
+}
+
+/** Sets the text of a node only if it changes, so that selections and screen readers rest. */
+export function say(node: Node, text: string): void {
+  if (node.textContent !== text) node.textContent = text;
+}
+
+export function toggle(node: HTMLElement, shown: boolean): void {
+  if (node.hidden === shown) node.hidden = !shown;
+}

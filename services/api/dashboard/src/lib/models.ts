@@ -1,0 +1,36 @@
+// What the rows of a ranking say about each other.
+
+import type { Order } from "./address";
+import type { DimensionFigures, ModelFigures } from "./api_types";
+
+/** Whom the others are compared with: the best model, or the best reference tutor if alone. */
+export function leaderOf(models: readonly ModelFigures[]): ModelFigures | null {
+  const scored = models.filter((model) => model.overall_score !== null);
+  return scored.find((model) => model.kind === "model") ?? scored[0] ?? null;
+}
+
+export function overlaps(model: ModelFigures, leader: ModelFigures | null): boolean {
+  const [a, b] = [model.confidence_interval, leader?.confidence_interval];
+  return Boolean(a && b && model !== leader && a[0] <= b[1] && b[0] <= a[1]);
+}
+
+export function anyCost(models: readonly ModelFigures[]): boolean {
+  return models.some((model) => model.total_cost_usd !== null);
+}
+
+/** The models in the order of the view; those of unknown cost stand last, best first. */
+export function ordered(models: readonly ModelFigures[], order: Order): readonly ModelFigures[] {
+  if (order === "") return models;
+  const sign = order === "cheapest" ? 1 : -1;
+  const key = ({ total_cost_usd: cost }: ModelFigures) => (cost === null ? Infinity : sign * cost);
+  return models.toSorted((a, b) => {
+    const [first, second] = [key(a), key(b)];
+    return first === second ? 0 : first - second;
+  });
+}
+
+/** The mean of one vector in one dimension; null where nothing was scored on it. */
+export function meanOf(figures: DimensionFigures, vector: string): number | null {
+  const mean = figures[vector];
+  return typeof mean === "number" ? mean : null;
+}

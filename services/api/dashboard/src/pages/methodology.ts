@@ -1,0 +1,92 @@
+// The method page: the profile as the scorer describes it, and the box that scores a text.
+
+import { describedVector, weighing } from "../components/profile";
+import { showScore } from "../components/scored_text";
+import { ApiProblem, read, send } from "../lib/api";
+import type {
+  DescribedProfile,
+  ScoreAnswer,
+  ScoreOrBatchAnswer,
+  ScoreRequest,
+  Status,
+} from "../lib/api_types";
+import { byId, element, say, toggle } from "../lib/dom";
+
+const TYPING_PAUSE_MS = 300;
+const STATUSES: Status[] = ["ok", "truncated", "refused", "empty", "error"];
+
+/** Describes the profile on the page and returns it; null where the API does not answer. */
+async function showProfile(): Promise<DescribedProfile | null> {
+  const node = byId("profile");
+  try {
+    const profiles = (await read("/api/profiles")).data?.profiles ?? [];
+    const profile = profiles.find((each) => each.canonical) ?? profiles[0] ?? null;
+    if (!profile) throw new TypeError("the API lists no profile");
+    const words = element("p", { class: "weighing" }, weighing(profile));
+    node.replaceChildren(...profile.vectors.map(describedVector), words);
+    return profile;
+  } catch {
+    const told =
+      "The API does not answer, so the vectors cannot be described here. Load the page again in a moment.";
+    node.replaceChildren(element("p", { class: "notice" }, told));
+    return null;
+  }
+}
+
+/** The box: a text is scored on the button, and a moment after the last key. */
+class Scorer {
+  readonly #text = byId("text", HTMLTextAreaElement);
+  readonly #tokens = byId("tokens", HTMLInputElement);
+  readonly #status = byId("status", HTMLSelectElement);
+  #profile: DescribedProfile | null = null;
+  #asked: AbortController | null = null;
+  #pause: ReturnType<typeof setTimeout> | undefined;
+
+  constructor() {
+    byId("score").addEventListener("click", () => void this.score());
+    for (const node of [this.#text, this.#tokens, this.#status]) {
+      node.addEventListener("input", () => {
+        clearTimeout(this.#pause);
+        this.#pause = setTimeout(() => void this.score(), TYPING_PAUSE_MS);
+      });
+    }
+  }
+
+  /** Names the vectors and marks as the profile does. */
+  use(profile: DescribedProfile | null): void {
+    this.#profile = profile;
+  }
+
+  async score(): Promise<void> {
+    clearTimeout(this.#pause);
+    this.#asked?.abort();
+    const asked = (this.#asked = new AbortController());
+    const request = this.#request();
+    try {
+      const answer = await send("/api/score", request, asked.signal);
+      toggle(byId("problem"), false);
+      if (isScore(answer)) showScore(request.text, answer, this.#profile);
+    } catch (error) {
+      if (asked.signal.aborted) return;
+      toggle(byId("problem"), true);
+      const away = "The API does not answer. Try again in a moment.";
+      say(byId("problem"), error instanceof ApiProblem ? error.message : away);
+    }
+  }
+
+  #request(): ScoreRequest {
+    const status = STATUSES.find((each) => each === this.#status.value) ?? "ok";
+    const request = { text: this.#text.value, status };
+    const tokens = this.#tokens.value;
+    return tokens === "" ? request : { ...request, output_tokens: Number(tokens) };
+  }
+}
+
+function isScore(answer: ScoreOrBatchAnswer): answer is ScoreAnswer {
+  return "evidence" in answer;
+}
+
+byId("status").append(...STATUSES.map((status) => element("option", { value: status }, status)));
+const scorer = new Scorer();
+scorer.use(await showProfile());
+await scorer.score();

@@ -1,0 +1,192 @@
+// The ranking page: reads the API, shows what it says, and keeps it fresh.
+
+import { pending, showProgress, standing, type State } from "../components/progress";
+import { Ranking, skeleton } from "../components/ranking";
+import { showFinding, showProvenance, showSummary } from "../components/summary";
+import { connectExport, showExport } from "../components/table_export";
+import { orderNamed, readAddress, writeAddress, type View } from "../lib/address";
+import { ApiProblem, read } from "../lib/api";
+import type { ExperimentPage, ModelComparison } from "../lib/api_types";
+import { byId, element, say, toggle } from "../lib/dom";
+import { clockTime, counted, day, shortened } from "../lib/format";
+import { anyCost } from "../lib/models";
+
+const RUNNING_MS = 2_000;
+const RESTING_MS = 15_000;
+const AWAY_MS = 5_000;
+const FILTER_FROM = 10;
+
+class ResearchPage {
+  #view: View = readAddress();
+  #comparison: ModelComparison | null = null;
+  #states: ReadonlyMap<string, State> = new Map();
+  #etag: string | null = null;
+  #answeredAt: Date | null = null;
+  #timer: ReturnType<typeof setTimeout> | undefined;
+  #round = 0;
+  readonly #ranking = new Ranking(byId("rows"), (model) => {
+    if (!this.#view.open.delete(model)) this.#view.open.add(model);
+    writeAddress(this.#view);
+    this.#showRanking();
+  });
+
+  start(): void {
+    skeleton(byId("rows"));
+    this.#connect();
+    this.#choose(this.#view);
+  }
+
+  #connect(): void {
+    const experiment = byId("experiment", HTMLSelectElement);
+    experiment.addEventListener("change", () => {
+      this.#view.experiment = experiment.value;
+      writeAddress(this.#view, { step: true });
+      this.#choose(this.#view);
+    });
+    const filter = byId("filter", HTMLInputElement);
+    filter.addEventListener("input", () => {
+      this.#view.filter = filter.value;
+      writeAddress(this.#view);
+      this.#showRanking();
+    });
+    const order = byId("order", HTMLSelectElement);
+    order.addEventListener("change", () => {
+      this.#view.order = orderNamed(order.value);
+      writeAddress(this.#view);
+      this.#showRanking();
+    });
+    connectExport(() => this.#view.experiment);
+    addEventListener("popstate", () => {
+      this.#choose(readAddress());
+    });
+    document.addEventListener("visibilitychange", () => {
+      if (!document.hidden) void this.#refresh();
+    });
+  }
+
+  #choose(next: View): void {
+    this.#view = next;
+    this.#etag = null;
+    byId("filter", HTMLInputElement).value = next.filter;
+    byId("order", HTMLSelectElement).value = next.order;
+    showExport(next.experiment);
+    void this.#refresh();
+  }
+
+  /** Asks the API, shows its answer, and asks again later. */
+  async #refresh(): Promise<void> {
+    clearTimeout(this.#timer);
+    const mine = (this.#round += 1);
+    let wait = AWAY_MS;
+    try {
+      wait = await this.#ask(mine);
+    } catch (error) {
+      if (mine === this.#round) this.#showAway(error);
+    }
+    if (mine !== this.#round) return;
+    const next = document.hidden ? RESTING_MS : wait;
+    this.#timer = setTimeout(() => void this.#refresh(), next);
+  }
+
+  /** Returns the milliseconds until the next look. Stops where a later round has begun. */
+  async #ask(mine: number): Promise<number> {
+    const query = { experiment: this.#view.experiment };
+    const { etag, data } = await read("/api/model-comparison", query, this.#etag);
+    if (mine !== this.#round) return RESTING_MS;
+    this.#answeredAt = new Date();
+    toggle(byId("away"), false);
+    document.body.classList.remove("stale");
+    if (data) {
+      this.#etag = etag;
+      this.#comparison = data;
+      this.#showAll(data);
+    }
+    const experiments = this.#comparison?.experiments ?? [];
+    if (data || pending(experiments).length) {
+      await this.#showChoices();
+      showProgress(experiments, this.#states);
+    }
+    this.#showUpdated(this.#answeredAt);
+    const isMoving = standing(experiments, this.#states) !== "out_of_budget";
+    return pending(experiments).length && isMoving ? RUNNING_MS : RESTING_MS;
+  }
+
+  #showAll(comparison: ModelComparison): void {
+    showSummary(comparison);
+    showFinding(comparison);
+    toggle(byId("note"), Boolean(comparison.note));
+    say(byId("note"), comparison.note ?? "");
+    showProgress(comparison.experiments, this.#states);
+    this.#showRanking();
+    showProvenance(comparison);
+  }
+
+  #showRanking(): void {
+    if (!this.#comparison) return;
+    const { models } = this.#comparison;
+    const isEmpty = models.length === 0;
+    const shown = this.#ranking.show(this.#comparison, this.#view);
+    byId("ranking").classList.remove("loading");
+    toggle(byId("empty"), isEmpty);
+    for (const id of ["ranking", "reading", "download", "toolbar"]) toggle(byId(id), !isEmpty);
+    this.#showOrder(anyCost(models));
+    // Browsers leave the clipboard out where a page came without TLS from another machine.
+    toggle(byId("copy"), !isEmpty && "clipboard" in navigator);
+    toggle(byId("filter-choice"), models.length >= FILTER_FROM || this.#view.filter !== "");
+    toggle(byId("nothing-found"), !isEmpty && shown === 0);
+  }
+
+  #showOrder(costs: boolean): void {
+    for (const id of ["cost-header", "order-choice", "about-costs"]) toggle(byId(id), costs);
+    byId("ranking").classList.toggle("costs", costs);
+    const { order } = this.#view;
+    const told = costs && order ? `by cost, ${order} first` : "by overall score, best first";
+    say(byId("caption"), `Tutors ${told}. Each row opens into dimensions and vectors.`);
+  }
+
+  async #showChoices(): Promise<void> {
+    const { data } = await read("/api/experiments", { limit: "500" });
+    if (!data) return;
+    this.#states = new Map(data.experiments.map((each) => [each.experiment_id, each.state]));
+    toggle(byId("experiment-choice"), data.total > 1 || this.#view.experiment !== "");
+    const select = byId("experiment", HTMLSelectElement);
+    const options = choices(data);
+    if (select.options.length !== options.length) select.replaceChildren(...options);
+    select.value = this.#view.experiment;
+  }
+
+  #showUpdated(at: Date): void {
+    const exact = at.toISOString();
+    const time = element("time", { datetime: exact, title: exact }, clockTime(at));
+    byId("updated").replaceChildren("Up to date as of ", time);
+  }
+
+  #showAway(error: unknown): void {
+    const isKnown = error instanceof ApiProblem && error.status < 500;
+    document.body.classList.toggle("stale", this.#comparison !== null && !isKnown);
+    toggle(byId("away"), true);
+    const since = this.#answeredAt
+      ? ` The figures below are those of ${clockTime(this.#answeredAt)}.`
+      : "";
+    const again = `Trying again every ${AWAY_MS / 1000} seconds.`;
+    say(byId("away"), isKnown ? error.message : `The API does not answer.${since} ${again}`);
+    if (this.#comparison) return;
+    say(byId("summary"), isKnown ? "There is nothing to show at this address." : "No figures yet.");
+  }
+}
+
+function choices({ experiments }: ExperimentPage): HTMLOptionElement[] {
+  return [
+    element("option", { value: "" }, "newest of each tutor"),
+    element("option", { value: "all" }, "all together"),
+    ...experiments.map(({ experiment_id: id, occasion, created_at, models }) =>
+      element(
+        "option",
+        { value: id, title: id },
+        `${occasion ?? day(created_at)} · ${counted(models, "tutor")} · ${shortened(id, 14)}`,
+      ),
+    ),
+  ];
+}
+
+new ResearchPage().start();

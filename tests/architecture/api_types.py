@@ -1,0 +1,145 @@
+"""The API's shapes as TypeScript types, from its OpenAPI document."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import sys
+from collections.abc import Mapping
+from textwrap import wrap
+from typing import Any
+
+import httpx
+
+from socratic_api.bootstrap import build_app
+from socratic_api.settings import ApiSettings
+from socratic_bench.adapters.memory.store.store import MemoryStore
+
+JSON = "application/json"
+HEAD = """\
+// Generated from the API's OpenAPI document; a test compares the two. To write it again:
+//   python -m tests.architecture.api_types > services/api/dashboard/src/lib/api_types.ts
+
+"""
+_WORDS = {
+    "string": "string",
+    "integer": "number",
+    "number": "number",
+    "boolean": "boolean",
+    "null": "null",
+}
+_IDENTIFIER = re.compile(r"[A-Za-z_$][\w$]*")
+
+Schema = Mapping[str, Any]
+
+
+def api_types() -> str:
+    """The types of this version's API."""
+    return typescript(asyncio.run(openapi_document()))
+
+
+async def openapi_document() -> dict[str, Any]:
+    """The document that the API serves; an empty store is enough for it."""
+    app = build_app(MemoryStore(), ApiSettings())
+    async with httpx.AsyncClient(
+        transport=httpx.ASGITransport(app), base_url="http://127.0.0.1"
+    ) as client:
+        document: dict[str, Any] = (await client.get("/openapi.json")).json()
+    return document
+
+
+def typescript(document: Schema) -> str:
+    """An exported type for each schema, and one that gives the answer of each address."""
+    declared = [
+        _declaration(name, schema)
+        for name, schema in sorted(document["components"]["schemas"].items())
+    ]
+    for method, name in (("get", "GetAnswers"), ("post", "PostAnswers")):
+        fields = {
+            path: answer
+            for path, methods in sorted(document["paths"].items())
+            if method in methods and (answer := _answer_of(methods[method]))
+        }
+        about = f"What each address answers to a {method.upper()}, where that is JSON."
+        declared.append(_interface(name, about, fields))
+    return HEAD + "\n".join(declared)
+
+
+def _answer_of(operation: Schema) -> str | None:
+    content = operation["responses"]["200"]["content"]
+    return type_of(content[JSON]["schema"]) if JSON in content else None
+
+
+def _declaration(name: str, schema: Schema) -> str:
+    about = schema.get("description", "")
+    if "properties" not in schema:
+        return f"{_comment(about)}export type {name} = {type_of(schema)};\n"
+    required = schema.get("required", ())
+    fields = {
+        f"{field}" if field in required else f"{field}?": type_of(each)
+        for field, each in schema["properties"].items()
+    }
+    more = schema.get("additionalProperties", False)
+    if more is not False:
+        # TypeScript wants the type of further keys to include those of the named ones.
+        kinds = [*fields.values(), "unknown" if more is True else type_of(more)]
+        every = {kind: None for each in kinds for kind in each.split(" | ")}
+        fields["[name: string]"] = " | ".join(every)
+    return _interface(name, about, fields)
+
+
+def _interface(name: str, about: str, fields: Mapping[str, str]) -> str:
+    lines = "".join(f"  {_key(field)}: {type_};\n" for field, type_ in fields.items())
+    return f"{_comment(about)}export interface {name} {{\n{lines}}}\n"
+
+
+def type_of(schema: Schema) -> str:
+    """A schema as a TypeScript type. Raises ValueError for a kind that no schema of ours has."""
+    known = _reference_or_choice(schema) or _structure(schema) or _WORDS.get(schema.get("type", ""))
+    if known is None and schema.keys() - {"title", "description", "default"}:
+        raise ValueError(f"no type is known for {json.dumps(schema)}")
+    return known or "unknown"
+
+
+def _reference_or_choice(schema: Schema) -> str | None:
+    match schema:
+        case {"$ref": reference}:
+            return str(reference).rpartition("/")[2]
+        case {"anyOf": kinds} | {"oneOf": kinds}:
+            return " | ".join(type_of(each) for each in kinds)
+        case {"const": value}:
+            return json.dumps(value)
+        case {"enum": values}:
+            return " | ".join(map(json.dumps, values))
+    return None
+
+
+def _structure(schema: Schema) -> str | None:
+    match schema:
+        case {"type": "array", "prefixItems": items}:
+            return f"[{', '.join(map(type_of, items))}]"
+        case {"type": "array", "items": items}:
+            inner = type_of(items)
+            return f"({inner})[]" if " | " in inner else f"{inner}[]"
+        case {"type": "object", "additionalProperties": bool()}:
+            return "Record<string, unknown>"
+        case {"type": "object", "additionalProperties": values}:
+            return f"Record<string, {type_of(values)}>"
+    return None
+
+
+def _key(field: str) -> str:
+    name, _, _ = field.partition("?")
+    return field if field.startswith("[") or _IDENTIFIER.fullmatch(name) else json.dumps(field)
+
+
+def _comment(text: str) -> str:
+    lines = [line for part in text.split("\n\n") for line in wrap(part, 96)]
+    if len(lines) < 2:
+        return f"/** {lines[0]} */\n" if lines else ""
+    return "/**\n" + "".join(f" * {line}\n" for line in lines) + " */\n"
+
+
+if __name__ == "__main__":
+    sys.stdout.write(api_types())
