@@ -7,7 +7,6 @@ import json
 import re
 import sys
 from collections.abc import Mapping
-from textwrap import wrap
 from typing import Any
 
 import httpx
@@ -50,7 +49,10 @@ async def openapi_document() -> dict[str, Any]:
 
 
 def typescript(document: Schema) -> str:
-    """An exported type for each schema, and one that gives the answer of each address."""
+    """A type for each schema, and for each method one that gives the JSON of every address.
+
+    Descriptions are left out: a better sentence in Python changes no type.
+    """
     declared = [
         _declaration(name, schema)
         for name, schema in sorted(document["components"]["schemas"].items())
@@ -61,8 +63,7 @@ def typescript(document: Schema) -> str:
             for path, methods in sorted(document["paths"].items())
             if method in methods and (answer := _answer_of(methods[method]))
         }
-        about = f"What each address answers to a {method.upper()}, where that is JSON."
-        declared.append(_interface(name, about, fields))
+        declared.append(_interface(name, fields))
     return HEAD + "\n".join(declared)
 
 
@@ -72,12 +73,11 @@ def _answer_of(operation: Schema) -> str | None:
 
 
 def _declaration(name: str, schema: Schema) -> str:
-    about = schema.get("description", "")
     if "properties" not in schema:
-        return f"{_comment(about)}export type {name} = {type_of(schema)};\n"
+        return f"export type {name} = {type_of(schema)};\n"
     required = schema.get("required", ())
     fields = {
-        f"{field}" if field in required else f"{field}?": type_of(each)
+        field if field in required else f"{field}?": type_of(each)
         for field, each in schema["properties"].items()
     }
     more = schema.get("additionalProperties", False)
@@ -86,12 +86,12 @@ def _declaration(name: str, schema: Schema) -> str:
         kinds = [*fields.values(), "unknown" if more is True else type_of(more)]
         every = {kind: None for each in kinds for kind in each.split(" | ")}
         fields["[name: string]"] = " | ".join(every)
-    return _interface(name, about, fields)
+    return _interface(name, fields)
 
 
-def _interface(name: str, about: str, fields: Mapping[str, str]) -> str:
+def _interface(name: str, fields: Mapping[str, str]) -> str:
     lines = "".join(f"  {_key(field)}: {type_};\n" for field, type_ in fields.items())
-    return f"{_comment(about)}export interface {name} {{\n{lines}}}\n"
+    return f"export interface {name} {{\n{lines}}}\n"
 
 
 def type_of(schema: Schema) -> str:
@@ -132,13 +132,6 @@ def _structure(schema: Schema) -> str | None:
 def _key(field: str) -> str:
     name, _, _ = field.partition("?")
     return field if field.startswith("[") or _IDENTIFIER.fullmatch(name) else json.dumps(field)
-
-
-def _comment(text: str) -> str:
-    lines = [line for part in text.split("\n\n") for line in wrap(part, 96)]
-    if len(lines) < 2:
-        return f"/** {lines[0]} */\n" if lines else ""
-    return "/**\n" + "".join(f" * {line}\n" for line in lines) + " */\n"
 
 
 if __name__ == "__main__":

@@ -1,12 +1,10 @@
 // Generated from the API's OpenAPI document; a test compares the two. To write it again:
 //   python -m tests.architecture.api_types > services/api/dashboard/src/lib/api_types.ts
 
-/** One score or error for each item, in order. */
 export interface BatchAnswer {
   scores: (ScoreAnswer | ItemProblem)[];
 }
 
-/** The costs of all models, the most expensive first; those of unknown cost last, by id. */
 export interface CostAnalysis {
   models: ModelCost[];
   total_cost_usd: number | null;
@@ -14,7 +12,6 @@ export interface CostAnalysis {
   profile: string;
 }
 
-/** A scorer profile, as it describes itself. */
 export interface DescribedProfile {
   name: string;
   canonical: boolean;
@@ -23,7 +20,6 @@ export interface DescribedProfile {
   legend: LegendEntry[];
 }
 
-/** A vector in words. */
 export interface DescribedVector {
   name: string;
   meaning: string;
@@ -32,7 +28,6 @@ export interface DescribedVector {
   ranges: NamedRange[];
 }
 
-/** One dimension of one model. Beside these keys stands one for each vector: its mean. */
 export interface DimensionFigures {
   runs: number;
   overall: number | null;
@@ -41,14 +36,12 @@ export interface DimensionFigures {
   [name: string]: number | null | [number, number];
 }
 
-/** Experiments, newest first. */
 export interface ExperimentPage {
   experiments: ExperimentStatus[];
   total: number;
   offset: number;
 }
 
-/** An experiment at one moment. */
 export interface ExperimentStatus {
   experiment_id: string;
   manifest_id: string;
@@ -69,7 +62,6 @@ export interface ExperimentStatus {
   spending: SpendingFigures;
 }
 
-/** An experiment, and how far it is, in runs. */
 export interface ExperimentSummary {
   experiment_id: string;
   manifest_id: string;
@@ -85,7 +77,6 @@ export interface ExperimentSummary {
   done: number;
 }
 
-/** One turn before the scored one. */
 export interface GivenTurn {
   student: string;
   tutor: string;
@@ -93,17 +84,14 @@ export interface GivenTurn {
   status?: Status | null;
 }
 
-/** All is well; anything else is a problem instead. */
 export interface Health {
   status?: "ok";
 }
 
-/** An item of a batch that could not be scored. */
 export interface ItemProblem {
   error: Problem;
 }
 
-/** A kind of span in the evidence for a score. */
 export interface LegendEntry {
   kind: string;
   name: string;
@@ -111,10 +99,8 @@ export interface LegendEntry {
   mark: Mark;
 }
 
-/** How a page marks a span. */
 export type Mark = "raises" | "lowers" | "neutral" | "passage";
 
-/** All models under one profile, best first; those without a score last, by id. */
 export interface ModelComparison {
   models: ModelFigures[];
   winner: string | null;
@@ -126,7 +112,6 @@ export interface ModelComparison {
   note: string | null;
 }
 
-/** What one model took and cost. Money is in USD; null is unknown, never zero. */
 export interface ModelCost {
   model_id: string;
   model_name: string;
@@ -144,7 +129,6 @@ export interface ModelCost {
   experiment_ids: string[];
 }
 
-/** One model's row. Every score is 0.0 to 1.0, unrounded; null is unknown, never zero. */
 export interface ModelFigures {
   model_id: string;
   model_name: string;
@@ -173,16 +157,13 @@ export interface ModelFigures {
   experiment_ids: string[];
 }
 
-/** A word for the scores from `least` up to the next range. */
 export interface NamedRange {
   least: number;
   word: string;
 }
 
-/** An OpenAPI 3.1 document. */
 export type OpenApiDocument = Record<string, unknown>;
 
-/** What every error of this API looks like. */
 export interface Problem {
   type?: string;
   title: string;
@@ -190,12 +171,10 @@ export interface Problem {
   detail: string;
 }
 
-/** The scorer profiles that are installed. */
 export interface ProfileList {
   profiles: DescribedProfile[];
 }
 
-/** A score. Beside these keys stands one for each vector: 0.0 to 1.0, null if unscored. */
 export interface ScoreAnswer {
   overall: number | null;
   status: Status;
@@ -203,18 +182,14 @@ export interface ScoreAnswer {
   [name: string]: number | null | Status | ShownEvidence;
 }
 
-/** Up to 1,000 responses, each looked at by itself. */
 export interface ScoreBatch {
   items: Record<string, unknown>[];
 }
 
-/** One response, or a batch of them. */
 export type ScoreOrBatch = ScoreRequest | ScoreBatch;
 
-/** A score for a response, a list of them for a batch. */
 export type ScoreOrBatchAnswer = ScoreAnswer | BatchAnswer;
 
-/** A tutor's response, and what a profile may want to know about it. */
 export interface ScoreRequest {
   text: string;
   output_tokens?: number | null;
@@ -225,21 +200,18 @@ export interface ScoreRequest {
   profile?: string;
 }
 
-/** Why the figures are what they are. */
 export interface ShownEvidence {
   spans: ShownSpan[];
   facts: Record<string, ShownFact>;
   notes: string[];
 }
 
-/** How one vector came to its score. */
 export interface ShownFact {
   values: Record<string, number | string>;
   sentence: string;
   word: string | null;
 }
 
-/** A part of the text that a vector looked at, counted in code points, the end exclusive. */
 export interface ShownSpan {
   start: number;
   end: number;
@@ -247,7 +219,6 @@ export interface ShownSpan {
   label: string;
 }
 
-/** What an experiment's calls cost so far, in USD; those of reference tutors are simulated. */
 export interface SpendingFigures {
   budget_usd: number | null;
   spent_usd: number | null;
@@ -255,13 +226,10 @@ export interface SpendingFigures {
   exhausted: boolean;
 }
 
-/** How an experiment stands. */
 export type State = "complete" | "running" | "overdue" | "paused" | "cancelled" | "out_of_budget";
 
-/** What became of a response. */
 export type Status = "ok" | "truncated" | "refused" | "empty" | "error";
 
-/** One vector over all of a model's scored responses. */
 export interface VectorFigure {
   mean: number | null;
   interval: [number, number] | null;
@@ -269,7 +237,6 @@ export interface VectorFigure {
   not_applicable?: number;
 }
 
-/** A response and what the running scorer makes of it. */
 export interface WorkedExample {
   text: string;
   output_tokens: number | null;
@@ -278,7 +245,6 @@ export interface WorkedExample {
   word: string | null;
 }
 
-/** What each address answers to a GET, where that is JSON. */
 export interface GetAnswers {
   "/api/cost-analysis": CostAnalysis;
   "/api/experiments": ExperimentPage;
@@ -289,7 +255,6 @@ export interface GetAnswers {
   "/readyz": Health;
 }
 
-/** What each address answers to a POST, where that is JSON. */
 export interface PostAnswers {
   "/api/score": ScoreOrBatchAnswer;
 }
