@@ -61,6 +61,7 @@ def judge(response: Response) -> ScoredResponse:
         error_kind=response.error_kind,
         vectors=figures.vectors,
         overall=figures.overall,
+        counts=figures.counts,
         usage=response.usage,
         latency_ms=response.latency_ms,
         cost_nanodollars=response.cost_nanodollars,

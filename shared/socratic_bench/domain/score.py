@@ -8,12 +8,15 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from socratic_bench.domain.response import Usage
 from socratic_bench.domain.run import MOST_TURNS, Run
+from socratic_bench.scoring.profile import MOST_COUNT
 from socratic_bench.scoring.statuses import Status
 
 MOST_VECTORS: Final = 1000
 
 UnitScore = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 """A score on the only scale; a value outside of it would spoil every mean."""
+
+Count = Annotated[int, Field(ge=0, le=MOST_COUNT)]
 
 
 class ScoredResponse(BaseModel):
@@ -45,6 +48,11 @@ class ScoredResponse(BaseModel):
 
     overall: UnitScore | None = None
     """The profile's overall score, unrounded; None: unscored."""
+
+    counts: Annotated[dict[str, Count], Field(max_length=MOST_VECTORS)] = Field(
+        default_factory=dict, exclude_if=lambda counts: not counts
+    )
+    """What the profile counted in the response, by name; left out where it counts nothing."""
 
     usage: Usage = Usage()
     """Tokens as the provider counted them."""

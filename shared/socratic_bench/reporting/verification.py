@@ -111,7 +111,7 @@ def _figures(cell: Cell | None) -> dict[str, Any]:
     """Return the cell's nonzero figures, flat, by name."""
     if cell is None:
         return {}
-    contents = json.loads(cell.to_json())
+    contents = cell.contents()
     flat: dict[str, Any] = {}
     for figure, value in contents.items():
         if isinstance(value, dict):

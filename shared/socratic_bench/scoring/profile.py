@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Protocol, cast, runtime_checkable
+from typing import Final, Protocol, cast, runtime_checkable
 
 from socratic_bench.scoring.evidence import Evidence, SpanKind
 from socratic_bench.scoring.exchange import Exchange
@@ -17,6 +17,9 @@ from socratic_bench.scoring.statuses import Status
 
 CANONICAL = "socratic-v1"
 """The default profile's name."""
+
+MOST_COUNT: Final = 10**12
+"""The highest count of one response."""
 
 OVERALL = "overall"
 """The weighted mean of a profile's vectors; no vector may take this name."""
@@ -107,6 +110,30 @@ class Profile(Protocol):
     def legend(self) -> tuple[SpanKind, ...]:
         """Return the kinds of spans in `evidence`, with their meaning and mark on a page."""
         ...
+
+
+@runtime_checkable
+class CountingProfile(Profile, Protocol):
+    """A profile that also counts something in each response that it scores.
+
+    Cells sum the counts exactly, so that a share of runs or turns can be told from them: how many
+    runs were at risk of a lapse in a turn, and how many lapsed.
+    """
+
+    @property
+    def counts(self) -> tuple[str, ...]:
+        """The names of the counts, in the order in which `count` gives them; none is a vector's."""
+        ...
+
+    def count(self, exchange: Exchange) -> tuple[int, ...]:
+        """The counts of one response, each from 0 to MOST_COUNT."""
+        ...
+
+
+def counting(profile: Profile) -> CountingProfile | None:
+    """The profile as one that counts; None if it counts nothing."""
+    # A look at the whole protocol would take as long as a score.
+    return cast("CountingProfile", profile) if hasattr(profile, "counts") else None
 
 
 def overall(values: tuple[float | None, ...], weights: tuple[float, ...] | None) -> float | None:

@@ -11,7 +11,7 @@ from typing import Final
 
 from socratic_bench.errors import BrokenPlugin, UnknownProfile
 from socratic_bench.plugins import Plugin, found
-from socratic_bench.scoring.profile import CANONICAL, OVERALL, Profile
+from socratic_bench.scoring.profile import CANONICAL, OVERALL, CountingProfile, Profile, counting
 from socratic_bench.scoring.socratic_v1.profile import SocraticV1
 
 GROUP: Final = "socratic_bench.profiles"
@@ -75,6 +75,7 @@ def _made(plugin: Plugin) -> Profile:
     vectors = profile.vectors
     if not vectors or len(set(vectors)) < len(vectors) or TAKEN & set(vectors):
         raise plugin.broken(f"needs vectors of different names, none of {', '.join(sorted(TAKEN))}")
+    _check_counts(plugin, profile)
     for dimension, weights in profile.weights.by_dimension.items():
         if unknown := sorted(set(weights) - set(vectors)):
             raise plugin.broken(
@@ -83,3 +84,13 @@ def _made(plugin: Plugin) -> Profile:
         if min(weights.values(), default=0) < 0 or not any(weights.values()):
             raise plugin.broken(f"needs a positive weight in {dimension!r}, and no negative one")
     return profile
+
+
+def _check_counts(plugin: Plugin, profile: Profile) -> None:
+    if not (counted := counting(profile)):
+        return
+    if not isinstance(counted, CountingProfile):
+        raise plugin.broken("has `counts` but no `count`: see CountingProfile there")
+    names = (*profile.vectors, *counted.counts)
+    if len(set(names)) < len(names) or TAKEN & set(counted.counts):
+        raise plugin.broken(f"needs counts of other names, none of {', '.join(sorted(TAKEN))}")

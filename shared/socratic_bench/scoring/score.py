@@ -8,7 +8,15 @@ from typing import Any, TypeVar, overload
 from socratic_bench.errors import BrokenProfile
 from socratic_bench.scoring.evidence import Evidence
 from socratic_bench.scoring.exchange import EarlierTurn, Exchange
-from socratic_bench.scoring.profile import CANONICAL, OVERALL, Profile, overall
+from socratic_bench.scoring.profile import (
+    CANONICAL,
+    MOST_COUNT,
+    OVERALL,
+    CountingProfile,
+    Profile,
+    counting,
+    overall,
+)
 from socratic_bench.scoring.profiles import is_registered, profile_named
 from socratic_bench.scoring.statuses import Status, effective_status
 
@@ -64,6 +72,17 @@ class Score(Mapping[str, float | None]):
         if self._values is None:
             return None
         return dict(zip(self._profile.vectors, self._values, strict=True))
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """What the profile counts in this response, by name; empty if unscored or nothing.
+
+        Raises BrokenProfile.
+        """
+        profile = counting(self._profile)
+        if self._values is None or profile is None:
+            return {}
+        return _counted(profile, self._exchange)
 
     @property
     def evidence(self) -> Evidence:
@@ -202,6 +221,23 @@ def _measured(
             wrong = f"measured {value!r} for {vector}; a score is from 0 to 1"
             raise _broken(profile, wrong)
     return values
+
+
+def _counted(profile: CountingProfile, exchange: Exchange) -> dict[str, int]:
+    """Return the counts of a response by name. Raises BrokenProfile."""
+    try:
+        counts: object = profile.count(exchange)
+    except Exception as error:
+        raise _broken(profile, f"cannot count in a response: {_said(error)}") from error
+    if not isinstance(counts, tuple) or len(counts) != len(profile.counts):
+        wrong = f"counted {counts!r}, which is not one number for each of {profile.counts}"
+        raise _broken(profile, wrong)
+    for name, count in zip(profile.counts, counts, strict=True):
+        if not isinstance(count, int) or not 0 <= count <= MOST_COUNT:
+            raise _broken(
+                profile, f"counted {count!r} for {name}; a count is a whole number from 0"
+            )
+    return dict(zip(profile.counts, counts, strict=True))
 
 
 def _is_score(value: object) -> bool:

@@ -135,6 +135,7 @@ def a_score(
     last_turn: bool = True,
     overall: float = 0.75,
     profile: str = CANONICAL,
+    counts: Mapping[str, int] | None = None,
 ) -> ScoredResponse:
     """A response that was scored."""
     return ScoredResponse(
@@ -145,6 +146,7 @@ def a_score(
         status=Status.OK,
         vectors={"verbosity": 0.976, "exploratory": overall / 3, "interrogative": 1.0},
         overall=overall,
+        counts=dict(counts or {}),
         usage=Usage(visible_output_tokens=12, reasoning_tokens=3, input_tokens=80),
         latency_ms=740,
         cost_nanodollars=21_000,

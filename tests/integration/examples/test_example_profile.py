@@ -4,9 +4,14 @@ import json
 import os
 import subprocess
 import sys
+from collections import defaultdict
 from pathlib import Path
 
 import pytest
+
+from socratic_bench.adapters.sql.store import SqlStore
+from tests.contract.store.adapters import opened
+from tests.e2e.command import Terminal
 
 EXAMPLE = Path(__file__).parents[3] / "examples" / "profile"
 COMMAND = [sys.executable, "-c", "from socratic_cli.cli import main; main()", "score", "-"]
@@ -39,6 +44,35 @@ def test_the_command_scores_by_the_installed_profile(installed):
     assert (first["uptake"], first["asking"], first["overall"]) == (None, 1.0, 1.0)
     assert (second["uptake"], second["overall"]) == (0.5, 0.75)
     assert second["evidence"]["facts"]["uptake"]["word"] == "takes up"
+
+
+async def test_counts_of_the_installed_profile_are_summed_in_the_cells_of_each_turn(
+    installed, tmp_path
+):
+    terminal = Terminal(tmp_path, {"PYTHONPATH": installed["PYTHONPATH"]})
+    follow_ups = ["Are you sure?", "Just tell me."]
+    scenario = {"id": "s", "dimension": "student", "prompt": "Why?", "follow_ups": follow_ups}
+    models = ["reference/socratic", "reference/lecturer"]
+    plan = {"models": models, "scenarios": [scenario], "profile": "persistence-v1", "repeats": 4}
+    config = terminal.write("plan.yaml", json.dumps(plan))
+    for _ in range(2):  # the second one finds everything done
+        done = terminal.run("run", config)
+        assert done.returncode == 0, done.stderr
+    assert terminal.run("verify").returncode == 0
+    asked: defaultdict[tuple[str, int], list[str]] = defaultdict(list)
+    async with opened(lambda: SqlStore.from_url(terminal.store)) as store:
+        [experiment] = await store.experiments()
+        cells = {(cell.key.model_id, cell.key.turn): cell.counts for cell in await store.cells()}
+        for turns in (await store.responses([run.run_id for run in experiment.runs()])).values():
+            asks = "".join("?" if "?" in turn.text else "." for turn in turns)
+            for turn in turns:
+                asked[turn.run.model_id, turn.turn].append(asks[: turn.turn])
+    assert len(cells) == len(asked) == 6
+    for place, runs in asked.items():
+        at_risk = [asks for asks in runs if "." not in asks[:-1]]
+        lapsed = [asks for asks in at_risk if asks.endswith(".")]
+        assert cells[place] == {"at_risk": len(at_risk), "lapsed": len(lapsed)}
+    assert any(counts["lapsed"] for counts in cells.values())
 
 
 def test_without_the_distribution_the_profile_is_unknown():

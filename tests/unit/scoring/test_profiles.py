@@ -79,10 +79,61 @@ def test_what_is_no_score_is_refused_with_the_name_of_the_profile(values):
         score("Why?", profile=Wrong(values))
 
 
-def scored(vectors, overall):
+class Counting(Following):
+    counts = ("at_risk", "lapsed")
+
+    def __init__(self, counted=(1, 0)):
+        super().__init__()
+        self.counted = counted
+
+    def count(self, exchange):
+        return self.counted
+
+
+def test_a_profile_may_count_besides_in_each_response_that_it_scores():
+    assert score("Why?", profile=Counting()).counts == {"at_risk": 1, "lapsed": 0}
+    assert score("Why?", status="refused", profile=Counting()).counts == {}
+    assert score("Why?").counts == score("Why?", profile=Following()).counts == {}
+
+
+@pytest.mark.parametrize("counted", [(1,), (-1, 0), (0.5, 0), (10**13, 0), None])
+def test_what_is_no_count_is_refused_with_the_name_of_the_profile(counted):
+    with pytest.raises(BrokenProfile, match="profile following-v1 counted"):
+        _ = score("Why?", profile=Counting(counted)).counts
+
+
+def scored(vectors, overall, **counts):
     return ScoredResponse(
-        run=RUN, turn=1, last_turn=True, profile="p", status="ok", vectors=vectors, overall=overall
+        run=RUN,
+        turn=1,
+        last_turn=True,
+        profile="p",
+        status="ok",
+        vectors=vectors,
+        overall=overall,
+        counts=counts,
     )
+
+
+def test_a_cell_sums_counts_and_writes_them_only_where_there_are_any():
+    key = CellKey("exp", "m/m", "s", 1, "p")
+    cell = Cell(key, "student")
+    bare = scored({"a": 0.5}, 0.5)
+    cell.add_score(bare)
+    assert "counts" not in cell.to_json() + bare.model_dump_json()
+    counted = scored({"a": 0.5}, 0.5, lapsed=2)
+    cell.add_score(ScoredResponse.model_validate_json(counted.model_dump_json()))
+    again = Cell.from_json(key, "student", cell.to_json())
+    assert again == cell
+    assert again.contents()["counts"] == {"lapsed": 2}
+    again.merge(cell)
+    assert again.counts == {"lapsed": 4}
+
+
+def test_an_earlier_version_finds_no_figure_in_a_cell_whose_counts_it_would_drop():
+    cell = Cell(CellKey("exp", "m/m", "s", 1, "p"), "student")
+    cell.add_score(scored({"a": 0.5}, 0.5, lapsed=2))
+    assert json.loads(cell.to_json()).keys() == {"counts", "figures"}
 
 
 def test_a_cell_counts_what_a_vector_did_not_apply_to_and_writes_it_only_then():
@@ -178,3 +229,30 @@ def make():
     )
     with pytest.raises(BrokenPlugin, match=said):
         profile_named("mine")
+
+
+@pytest.mark.parametrize(
+    ("counts", "said"),
+    [
+        ('counts = ("verbosity",); count = lambda self, exchange: (1,)', "counts of other names"),
+        ('counts = ("runs",); count = lambda self, exchange: (1,)', "none of .* runs"),
+        ('counts = ("lapsed",)', "`counts` but no `count`"),
+    ],
+)
+def test_an_installed_profile_with_useless_counts_is_refused(install, counts, said):
+    code = f"""
+from socratic_bench.scoring.socratic_v1.profile import SocraticV1
+
+class Counts(SocraticV1):
+    name = "counts"
+    {counts}
+"""
+    install(
+        "counts-dist",
+        "socratic_bench.profiles",
+        "counts",
+        "counts_profile:Counts",
+        {"counts_profile.py": code},
+    )
+    with pytest.raises(BrokenPlugin, match=said):
+        profile_named("counts")

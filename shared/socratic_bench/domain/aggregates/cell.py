@@ -71,6 +71,9 @@ class Cell:
     not_applicable: dict[str, int] = field(default_factory=dict)
     """Scored responses that a vector did not apply to, by vector; JSON omits an empty mapping."""
 
+    counts: dict[str, int] = field(default_factory=dict)
+    """Per count of the profile: its sum over the scored responses; JSON omits an empty mapping."""
+
     visible_output_tokens: Tally = field(default_factory=Tally)
     reasoning_tokens: Tally = field(default_factory=Tally)
     input_tokens: Tally = field(default_factory=Tally)
@@ -100,6 +103,8 @@ class Cell:
                     self.not_applicable[vector] = self.not_applicable.get(vector, 0) + 1
                 elif scored.overall is not None:
                     self.vectors.setdefault(vector, Tally()).add(millionths(score))
+        for name, count in scored.counts.items():
+            self.counts[name] = self.counts.get(name, 0) + count
         if scored.overall is not None:
             self.vectors.setdefault(OVERALL, Tally()).add(millionths(scored.overall))
         usage = scored.usage
@@ -139,30 +144,46 @@ class Cell:
             self.vectors.setdefault(vector, Tally()).merge(tally)
         for vector, count in other.not_applicable.items():
             self.not_applicable[vector] = self.not_applicable.get(vector, 0) + count
+        for counted, count in other.counts.items():
+            self.counts[counted] = self.counts.get(counted, 0) + count
         for name in _TALLIES:
             getattr(self, name).merge(getattr(other, name))
         self.runs_ended += other.runs_ended
 
-    def to_json(self) -> str:
-        """Return the contents without the key as canonical JSON: equal cells give equal text."""
+    def contents(self) -> dict[str, Any]:
+        """Return everything but the key, as JSON has it, the counts beside the other figures."""
         contents: dict[str, Any] = {name: _tally_to_list(getattr(self, name)) for name in _TALLIES}
         contents["statuses"] = self.statuses
         contents["vectors"] = {name: _tally_to_list(t) for name, t in self.vectors.items()}
         contents["runs_ended"] = self.runs_ended
         if self.not_applicable:
             contents["not_applicable"] = self.not_applicable
+        if self.counts:
+            contents["counts"] = self.counts
+        return contents
+
+    def to_json(self) -> str:
+        """Return the contents without the key as canonical JSON: equal cells give equal text."""
+        contents = self.contents()
+        if self.counts:
+            # D-174: an older version would write the cell back without its counts.
+            counts = contents.pop("counts")
+            contents = {"counts": counts, "figures": contents}
         return canonical_json(contents)
 
     @classmethod
     def from_json(cls, key: CellKey, dimension: str, text: str) -> Cell:
         """Return the cell whose `to_json` is `text`."""
         contents = json.loads(text)
+        counts = contents.get("counts", {})
+        contents = contents["figures"] if counts else contents
         return cls(
             key=key,
             dimension=dimension,
             statuses=contents["statuses"],
             vectors={name: Tally(*tally) for name, tally in contents["vectors"].items()},
             not_applicable=contents.get("not_applicable", {}),
+            counts=counts,
             runs_ended=contents["runs_ended"],
             **{name: Tally(*contents[name]) for name in _TALLIES},
         )

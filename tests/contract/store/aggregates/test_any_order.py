@@ -30,7 +30,15 @@ def _facts_of_a_run(draw: st.DrawFn, repeat: int, profile: str) -> list[Fact]:
     facts: list[Fact] = []
     for turn in sorted(draw(st.sets(st.integers(1, turns)))):
         overall = draw(st.sampled_from([0.0, 1 / 3, 0.7, 1.0]))
-        scored = a_score(run, turn=turn, last_turn=turn == turns, overall=overall, profile=profile)
+        counts = draw(st.sampled_from([{}, {"lapsed": 0}, {"lapsed": 3, "at_risk": 1}]))
+        scored = a_score(
+            run,
+            turn=turn,
+            last_turn=turn == turns,
+            overall=overall,
+            profile=profile,
+            counts=counts,
+        )
         if draw(st.booleans()):
             unscored = {"status": Status.REFUSED, "vectors": None, "overall": None}
             scored = scored.model_copy(update=unscored)

@@ -77,6 +77,21 @@ async def test_the_same_response_under_two_profiles_is_two_scores(store: Store) 
     assert len(await store.cells()) == 2
 
 
+async def test_counts_of_a_profile_are_summed_once_for_each_response(store: Store) -> None:
+    runs = [a_run(repeat) for repeat in range(1, 6)]
+    lapses = [0, 1, 0, 0, 10**12]
+    scores = [
+        a_score(run, counts={"at_risk": 1, "lapsed": lapsed})
+        for run, lapsed in zip(runs, lapses, strict=True)
+    ]
+    await store.fold(scores[:2], [])
+    await store.fold(scores * 2, [a_failure(runs[0])])
+    [cell] = await store.fold(scores[3:], [])
+    assert cell.counts == {"at_risk": 5, "lapsed": 10**12 + 1}
+    assert contents(await store.cells()) == Facts(tuple(scores)).cells
+    assert sorted(await _score_rows(store), key=lambda scored: scored.run.repeat) == scores
+
+
 async def test_a_failure_before_its_run_ended_with_a_response_is_taken_back(
     store: Store,
 ) -> None:
