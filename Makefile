@@ -89,7 +89,7 @@ bench: $(VENV)/.test ## Run the benchmarks and print their figures
 chaos: $(VENV)/.test ## Kill, cut, repeat and poison everything for a long while (ROUNDS=5)
 	SOCRATIC_CHAOS_ROUNDS=$(ROUNDS) $(BIN)/python -m pytest tests/chaos -s
 
-lock: ## Resolve all dependencies anew and write the lock files
+lock: ## Resolve all dependencies and write the lock files
 	sh deploy/lock.sh
 
 clean: ## Remove everything that was set up or measured here

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Resolve every dependency anew. The lock files name packages, versions and hashes, and no index.
+# Resolve all dependencies. The lock files hold packages, versions and hashes, but no index.
 set -eu
 cd "$(dirname "$0")/.."
 

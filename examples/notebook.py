@@ -1,4 +1,4 @@
-"""Benchmark tutors from Python. A notebook writes `await main()` instead of the last two lines."""
+"""Benchmarks tutors from Python. A notebook writes `await main()` instead of the last two lines."""
 
 import asyncio
 

@@ -1,11 +1,11 @@
 #!/bin/sh
-# Tell the socratic-bench command in this shell where the running containers are:
+# Print the addresses of the running containers for the socratic-bench command in this shell:
 #
 #     eval "$(sh deploy/compose/addresses.sh)"
 set -eu
 compose() { docker compose --file "$(dirname "$0")/compose.yaml" "$@"; }
 
-# address SETTING SERVER PORT: what the runner is told, as it is reached from outside.
+# address SETTING SERVER PORT: the runner's setting, with the address as seen from outside.
 address() {
   inside=$(compose exec -T runner printenv "$1")
   published=$(compose port "$2" "$3")

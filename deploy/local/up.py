@@ -1,18 +1,18 @@
 #!/usr/bin/env python3
-"""All services on this machine, each a process of its own, in the foreground. `make up-local`.
+"""Starts all services on this machine, each as a process of its own, in the foreground.
 
-RabbitMQ and PostgreSQL have to be running already; SOCRATIC_BROKER_URL and SOCRATIC_STORE_URL say
-where, if it is not where they usually are. RUNNERS, JUDGES and CURATORS say how many of each.
+`make up-local` starts it. RabbitMQ and PostgreSQL must be running; SOCRATIC_BROKER_URL and
+SOCRATIC_STORE_URL give their addresses if they are not the usual ones. RUNNERS, JUDGES and CURATORS
+set the number of each service. The runners find keys, and in SOCRATIC_ENDPOINTS the addresses that
+they may call, in the environment of this script.
 
-The runners find keys, and in SOCRATIC_ENDPOINTS the addresses they may call, in the environment of
-this script.
+Metrics have fixed ports: the first runner, judge and curator use 9101, 9102 and 9103, each further
+one a port ten higher. SOCRATIC_HEALTH_PORT sets another port for the first runner, and the others
+follow; 0 takes free ones for all.
 
-Their metrics are at fixed ports: the first runner, judge and curator at 9101, 9102 and 9103, each
-further one ten higher. SOCRATIC_HEALTH_PORT names another port for the first runner, which the
-others follow; 0 takes free ones for all.
-
-Ctrl-C drains all; another one ends them at once. A service that ends by itself is started again,
-after a pause that doubles each time. One that was never ready cannot start at all: then all stop.
+Ctrl-C drains all; a second Ctrl-C ends them at once. A service that ends by itself is restarted,
+after a pause that doubles each time. A service that was never ready cannot start at all: then
+all stop.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ STORE_URL: Final = "postgresql://postgres@127.0.0.1:5432/socratic_bench"
 WORKERS: Final = {"runner": "RUNNERS", "judge": "JUDGES", "curator": "CURATORS"}
 FIRST_PORT: Final = "9101"
 NEXT_OF_A_KIND: Final = 10
-"""From the port of one service to that of the next of its kind."""
+"""The distance between the ports of two services of a kind."""
 
 FIRST_PAUSE: Final = 1.0
-"""Seconds until a service that ended by itself is started again, for the first time."""
+"""Seconds before the first restart of a service that ended by itself."""
 
 LONGEST_PAUSE: Final = 30.0
 STEADY_SECONDS: Final = 60.0
-"""A service that lived for so long begins with the first pause again."""
+"""Seconds of life after which the first pause applies again."""
 
 MOST: Final = 64
 CONFIG: Final = "deploy/cli/socratic_cli/configs/quickstart.yaml"
@@ -47,20 +47,20 @@ CONFIG: Final = "deploy/cli/socratic_cli/configs/quickstart.yaml"
 
 @dataclass(slots=True, eq=False)
 class Service:
-    """One process, and what it has said of itself."""
+    """One process, and its last report."""
 
     name: str
     module: str
     environment: Mapping[str, str]
     address: str = ""
     ready: bool = False
-    """Whether it was ready, be it in an earlier process."""
+    """True once it was ready, also in an earlier process."""
 
     stopped: bool = False
     process: asyncio.subprocess.Process | None = None
 
     async def run(self, on_ready: asyncio.Event) -> int:
-        """Start it, and show what it says until it ends; returns its exit code."""
+        """Start it, and show its log until it ends; returns its exit code."""
         self.process = await asyncio.create_subprocess_exec(
             sys.executable,
             "-m",
@@ -78,14 +78,14 @@ class Service:
         return await self.process.wait()
 
     def stop(self) -> None:
-        """Have it drain; a second time, have it end at once."""
+        """Drain it; the second call ends it at once."""
         self.stopped = True
         if self.process is not None and self.process.returncode is None:
             self.process.terminate()
 
     @property
     def ending(self) -> str:
-        """How its process ended."""
+        """The end of its process, in words."""
         code = self.process.returncode if self.process else None
         if code is None or code >= 0:
             return f"ended by itself with exit code {code}"
@@ -137,14 +137,14 @@ class Fleet:
         return max(end.result() for end in ends)
 
     def stop(self) -> None:
-        """Have all drain; a second time, have them end at once."""
+        """Drain all; the second call ends them at once."""
         say("Ending at once." if self.stopping.is_set() else "Draining; Ctrl-C again ends at once.")
         self.stopping.set()
         for service in self.services:
             service.stop()
 
     async def _watch(self, service: Service) -> int:
-        """Run a service, and again whenever it ends by itself; returns 1 if it cannot start."""
+        """Run a service, and restart it after an unplanned end; returns 1 if it cannot start."""
         loop, pause = asyncio.get_running_loop(), FIRST_PAUSE
         while True:
             begun = loop.time()
@@ -157,7 +157,7 @@ class Fleet:
                 return 1
             if loop.time() - begun > STEADY_SECONDS:
                 pause = FIRST_PAUSE
-            say(f"{service.name} {service.ending}: starting it again in {pause:g} s.")
+            say(f"{service.name} {service.ending}: restarting it in {pause:g} s.")
             with suppress(TimeoutError):
                 async with asyncio.timeout(pause):
                     await self.stopping.wait()
@@ -173,7 +173,7 @@ class Fleet:
 
 
 def greeting(services: list[Service]) -> Iterator[str]:
-    """What a person does next."""
+    """Return the next commands for a person."""
     yield ""
     yield f"All {len(services)} services are ready."
     for service in services:
@@ -200,7 +200,7 @@ def say(line: str) -> None:
 
 
 def planned() -> list[Service]:
-    """The services that the environment asks for. Raises SystemExit for a wrong number."""
+    """Return the services that the environment asks for. Raises SystemExit for a wrong number."""
     environment = {
         "SOCRATIC_BROKER_URL": BROKER_URL,
         "SOCRATIC_STORE_URL": STORE_URL,
@@ -218,10 +218,10 @@ def planned() -> list[Service]:
 
 
 def whole_number(variable: str, default: str, allowed: range) -> int:
-    """The number in an environment variable, or the default. Raises SystemExit for a wrong one."""
+    """Read a number from the environment, or the default. Raises SystemExit for a wrong one."""
     given = os.environ.get(variable, default)
     if not given.isdecimal() or int(given) not in allowed:
-        sys.exit(f"{variable}: {given!r} is no number from {allowed[0]} to {allowed[-1]}")
+        sys.exit(f"{variable}: {given!r} is not a number from {allowed[0]} to {allowed[-1]}")
     return int(given)
 
 

@@ -1,4 +1,4 @@
-"""What pip calls at the root of the repository, where there is nothing to build: one sentence."""
+"""The build backend of the repository's root, which pip calls: it prints one sentence."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ import sys
 from typing import Any, NoReturn
 
 _SENTENCE = (
-    "The root of the repository is no distribution. Run `make install`, or: "
+    "The root of the repository is not a distribution. Run `make install`, or: "
     "pip install ./shared ./services/api ./services/curator ./services/judge ./services/runner "
     "./deploy/cli"
 )
 
 
 def build_wheel(*_: Any, **__: Any) -> NoReturn:
-    """End with the sentence. pip shows what a build backend says when it ends."""
+    """End with the sentence. pip shows a build backend's last output."""
     sys.exit(_SENTENCE)
 
 

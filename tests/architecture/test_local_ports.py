@@ -59,5 +59,5 @@ def test_they_can_be_elsewhere_or_anywhere(up: ModuleType, monkeypatch: pytest.M
     monkeypatch.setenv("SOCRATIC_HEALTH_PORT", "0")
     assert set(ports(up).values()) == {"0"}
     monkeypatch.setenv("SOCRATIC_HEALTH_PORT", "many")
-    with pytest.raises(SystemExit, match="SOCRATIC_HEALTH_PORT: 'many' is no number from 0 to"):
+    with pytest.raises(SystemExit, match="SOCRATIC_HEALTH_PORT: 'many' is not a number from 0 to"):
         up.planned()

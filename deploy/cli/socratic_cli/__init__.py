@@ -12,7 +12,7 @@ __all__ = ["run"]
 
 
 def __getattr__(name: str) -> Any:
-    """Import what a notebook asks for when it does: the command starts faster."""
+    """Import a name for a notebook at its first use: the command starts faster."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from socratic_cli import notebook  # noqa: PLC0415 - see above

@@ -1,7 +1,7 @@
 """The `socratic-bench` command.
 
-Exit codes: 0 done, 1 the work says no (a failed check, a model without a single score), 2 wrong
-use. What machines read goes to standard output, what people read beside it to standard error.
+Exit codes: 0 done, 1 a negative result (a failed check, a model without a single score), 2 wrong
+use. Output for programs goes to standard output, notes for people to standard error.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ COMMANDS = {
     "init": ("benchmark", "Write a commented configuration to FILE, by default mine.yaml."),
     "run": ("benchmark", "Run the benchmark in CONFIG and show the leaderboard."),
     "submit": ("benchmark", "Have running services carry out the benchmark in CONFIG."),
-    "status": ("control", "Show how far experiments are, and what is not done."),
+    "status": ("control", "Show the progress of experiments, and their pending runs."),
     "watch": ("control", "Follow an experiment to its end, and show the leaderboard."),
-    "pause": ("control", "Pause an experiment: no call of it begins until it is resumed."),
-    "resume": ("control", "Let an experiment go on that was paused or cancelled."),
-    "cancel": ("control", "Cancel an experiment: it goes no further, and its results stay."),
-    "delete": ("control", "Delete an experiment with everything that it brought, for good."),
-    "dlq": ("queues", "Look at dead letters, put them back, or throw them away."),
+    "pause": ("control", "Pause an experiment: its calls wait until `resume`."),
+    "resume": ("control", "Resume a paused or cancelled experiment."),
+    "cancel": ("control", "Cancel an experiment; its results stay."),
+    "delete": ("control", "Delete an experiment with all its results, for good."),
+    "dlq": ("queues", "List dead letters, redrive them, or purge them."),
     "score": ("results", "Score texts or transcripts, without a model."),
     "leaderboard": ("results", "Show the models, best first, with intervals and coverage."),
     "serve": ("results", "Serve the API and the dashboard, until Ctrl-C."),
@@ -46,10 +46,10 @@ def load_command(name: str) -> click.Command:
 
 
 class _Commands(click.Group):
-    """Imports a command when it is used: scoring a text waits for no database driver."""
+    """Imports a command at its use: scoring a text waits for no database driver."""
 
     def invoke(self, ctx: click.Context) -> object:
-        """Whoever reads our output may have read enough, as `head` does: that is no error."""
+        """End quietly once the reader of our output has read enough, as `head` does."""
         try:
             return super().invoke(ctx)
         except BrokenPipeError:
@@ -77,14 +77,14 @@ def socratic_bench() -> None:
 
 
 def main() -> None:
-    """Run the command; every expected error is one sentence and an exit code."""
+    """Run the command; every expected error becomes one sentence and an exit code."""
     if COMMANDS.keys() & set(sys.argv[1:]):
         import_module("socratic_cli.display.command_log").log_to_standard_error()
     try:
-        # A command that ends with an exit code of its own gives it back from here.
+        # A command with an exit code of its own returns it here.
         sys.exit(socratic_bench(standalone_mode=False))
     except click.Abort:
-        # Python warns of each coroutine that the interrupt met before its first step.
+        # Python would warn of each coroutine that the interrupt prevented from starting.
         warnings.simplefilter("ignore", RuntimeWarning)
         click.echo("Stopped.", err=True)
         sys.exit(130)

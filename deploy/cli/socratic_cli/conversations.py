@@ -1,4 +1,4 @@
-"""What was said before a response: the fields of a record, or the messages of a chat."""
+"""The turns before a response: read from a record's fields, or from a chat's messages."""
 
 from __future__ import annotations
 
@@ -11,11 +11,13 @@ from socratic_bench.scoring.score import MOST_TOKENS
 from socratic_bench.scoring.statuses import Status
 
 _SIDES: Final = {"user": "student", "assistant": "tutor", "system": None, "developer": None}
-"""Whose words the messages of a role are; those of an instruction are left out."""
+"""The speaker for each role of a message; instructions are left out."""
 
 
 def student_message_of(record: Mapping[str, Any]) -> str:
-    """What the student said in this turn; empty if unknown. Raises TypeError for no string."""
+    """Return the student's message of this turn; empty if unknown. Raises TypeError unless it is a
+    string.
+    """
     found = record.get("student_message", "")
     if not isinstance(found, str):
         raise TypeError(f"`student_message` must be a string, not {_shown(found)}")
@@ -23,7 +25,7 @@ def student_message_of(record: Mapping[str, Any]) -> str:
 
 
 def earlier_turns_of(record: Mapping[str, Any]) -> tuple[EarlierTurn, ...]:
-    """The turns before this one. Raises TypeError or ValueError, naming the turn."""
+    """Return the turns before this one. Raises TypeError or ValueError, naming the turn."""
     found = record.get("earlier_turns") or ()
     if isinstance(found, str | Mapping):
         raise TypeError('`earlier_turns` must be a list of {"student": …, "tutor": …}')
@@ -46,11 +48,11 @@ def _turn(place: str, turn: object) -> EarlierTurn:
 
 
 def of_chat(messages: object) -> dict[str, Any]:
-    """The fields of a record that the messages of a chat stand for.
+    """Return the fields of a record that a chat's messages stand for.
 
-    The last message of the assistant is the `text`, what the user said before it the
-    `student_message`, and everything before that the `earlier_turns`. Messages of one role that
-    follow each other are one. Raises TypeError or ValueError, naming the message.
+    The assistant's last message is the `text`, the user's message before it the `student_message`,
+    and all earlier ones the `earlier_turns`. Consecutive messages of one role are joined. Raises
+    TypeError or ValueError, naming the message.
     """
     if not isinstance(messages, list):
         raise TypeError(f"`messages` must be a list, not {_shown(messages)}")

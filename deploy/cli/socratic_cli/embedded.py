@@ -1,8 +1,8 @@
 """The whole benchmark in one process: plan, run, score, aggregate.
 
-The services are the same as anywhere else; here they share a process, a broker and a store. The
-broker dies with the process and the store does not: a benchmark that was cut off is planned again,
-and what is stored is neither asked for nor counted a second time.
+The services are the same as in separate processes; here they share a process, a broker and a
+store. The broker ends with the process, the store stays. An interrupted benchmark is planned
+again, and no stored response is requested or counted twice.
 """
 
 from __future__ import annotations
@@ -44,39 +44,39 @@ from socratic_runner.troubles import Troubles
 
 SOURCE = "socratic-bench"
 WATCH_INTERVAL = 0.05
-"""Seconds between two looks at whether anything is left to do."""
+"""Seconds between two checks for remaining work."""
 
 MAX_WAITING = 2_000
-"""Messages that wait in a queue, at most: planning goes no faster than the runs are carried out."""
+"""The most messages that wait in a queue: planning goes no faster than the runs."""
 
 ENDLESS = RetryPolicy(attempts=sys.maxsize)
-"""Planning waits for the store as long as the workers do: its end would cancel their calls."""
+"""Planning waits for the store as long as the workers do: the end of planning would cancel their
+calls."""
 
 DRAIN_DEADLINE = 10.0
-"""Seconds that what is in hand has to end once a stop was asked for; calls have as long as each may
-take."""
+"""Seconds that work in hand may take after a stop; calls may take their own deadlines."""
 
 
 @dataclass(frozen=True, slots=True)
 class BenchmarkResult:
-    """What one execution came to."""
+    """The result of one execution."""
 
     experiment: Experiment
     progress: Progress
     plan: PlanCounts | None
-    """None if it was stopped before planning was done."""
+    """None if it was stopped before the end of planning."""
 
     calls: int
-    """Calls to models begun in this execution."""
+    """Calls of models begun in this execution."""
 
     dead_letters: tuple[DeadLetter, ...]
-    """Messages nobody could handle; their runs are neither scored nor failed."""
+    """Messages that no handler could handle; their runs are neither scored nor failed."""
 
     stopped: bool
-    """Whether it was asked to stop while something was left to do."""
+    """True if it was stopped with work left."""
 
     state: ExperimentState
-    """What somebody decided about the experiment meanwhile."""
+    """The state that a person gave the experiment meanwhile."""
 
 
 @dataclass(slots=True)
@@ -88,34 +88,34 @@ class Benchmark:
     open_client: OpenClient
     clock: Clock = field(default_factory=SystemClock)
     on_progress: Callable[[Progress], Awaitable[None]] | None = None
-    """Called a few times a second while work goes on."""
+    """Called a few times a second during work."""
 
     on_wait: Callable[[Exception | None], None] | None = None
-    """Called as often with the trouble for which work waits; with None while none does."""
+    """Called as often with the trouble that work waits for; with None without one."""
 
     retry_failed: bool = False
-    """Whether runs that failed are tried again."""
+    """True to retry failed runs."""
 
     alone: bool = False
-    """Whether no other process carries out runs with this store."""
+    """True if no other process carries out runs with this store."""
 
     troubles: Troubles | None = None
-    """Where to look which models fail; without it the log tells of them."""
+    """Finds the failing models; without it the log reports them."""
 
     _stop: asyncio.Event = field(default_factory=asyncio.Event)
     _cut_short: bool = False
     _calls_before: int = 0
 
     def stop(self) -> None:
-        """Take up nothing new; what is in flight is finished, within a deadline, and stored."""
+        """Begin no more work; finish calls in flight within a deadline, and store them."""
         self._stop.set()
 
     async def execute(self) -> BenchmarkResult:
-        """Carry out every run that is not done yet, and aggregate it.
+        """Carry out every missing run, and aggregate it.
 
-        An unavailable store is waited for. Raises ExperimentStopped for one that is paused,
-        cancelled or deleted at first, StoreNotWritable where the store takes nothing before any
-        call was begun, StoreBroken and other errors that end all work; what is stored stays.
+        Waits for an unavailable store. Raises ExperimentStopped for an experiment that is paused,
+        cancelled or deleted at the start, StoreNotWritable for a read-only store before the first
+        call, StoreBroken and other errors that end all work. Stored results stay.
         """
         experiment = await self.store.register(self.experiment)
         experiment_id = experiment.experiment_id
@@ -172,7 +172,7 @@ class Benchmark:
     async def _carry_out(
         self, experiment: Experiment, broker: MemoryBroker, workers: Sequence[Worker]
     ) -> PlanCounts | None:
-        """Run the workers until everything planned is settled, or a stop was asked for."""
+        """Run the workers until all planned runs are settled, or a stop."""
 
         async def publish(events: Sequence[Event]) -> None:
             await broker.publish([to_message(event) for event in events])
@@ -199,7 +199,7 @@ class Benchmark:
             )
             self._cut_short = not await self._watch(experiment, broker, planning, waits_for)
             planning.cancel()
-            # In the order in which the data flows: what one hands on, the next still takes.
+            # In the direction of the data: each worker drains before the next one stops.
             for worker, task in zip(workers, running, strict=True):
                 worker.drain()
                 deadline = max(DRAIN_DEADLINE, worker.longest())
@@ -215,20 +215,21 @@ class Benchmark:
         planning: asyncio.Task[PlanCounts],
         waits_for: Callable[[], Exception | None],
     ) -> bool:
-        """Wait until planning is done and no message is left; False if a stop came first.
+        """Wait until planning ends and no message is left; False if a stop came first.
 
-        Raises StoreNotWritable if that is waited for and no call was begun: there is no reply to
-        be kept.
+        Raises StoreNotWritable if the work waits for that before the first call: there is no reply
+        to lose.
         """
         while not (planning.done() and broker.outstanding == 0):
             error = waits_for()
-            # D-062: before the first call nothing is lost by ending; after it, paid replies are.
+            # D-062: ending before the first call loses nothing; after it, paid replies would be
+            # lost.
             if isinstance(error, StoreNotWritable) and not await self._has_called(experiment):
                 raise error
             if self.on_wait is not None:
                 self.on_wait(error)
             if self.on_progress is not None:
-                # The workers wait for a store that is away; so does whoever only looks on.
+                # The workers wait for an unavailable store, and so does this loop.
                 with suppress(StoreUnavailable):
                     await self.on_progress(await self.store.progress(experiment.experiment_id))
             try:
@@ -242,7 +243,7 @@ class Benchmark:
         return True
 
     async def _has_called(self, experiment: Experiment) -> bool:
-        """Whether any call was begun in this execution; yes, if the store cannot tell."""
+        """Return whether this execution began a call; True if the store cannot tell."""
         try:
             calls = await self.store.calls(experiment.experiment_id)
         except StoreUnavailable:

@@ -1,8 +1,8 @@
-"""Which keys a person lets go to which addresses: bound by a setting, or asked for once.
+"""Approves which keys may go to which addresses: by a setting, or by a question.
 
-A configuration may have been written by somebody else. A key goes to the provider it is for, and to
-any other address only if SOCRATIC_ENDPOINTS binds it there or the person at the terminal agrees.
-What was agreed to is remembered, as by ssh: the name of the key and the origin, never the key.
+The author of a configuration may be a stranger. A key goes to its own provider, and to another
+address only if SOCRATIC_ENDPOINTS binds it there or the person at the terminal agrees. A file
+remembers each approval, as ssh does: the name of the key and the origin, never the key.
 """
 
 from __future__ import annotations
@@ -33,23 +33,22 @@ LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
 def own_endpoints() -> Endpoints:
-    """What SOCRATIC_ENDPOINTS of this process lists; every other address may be called too.
-
-    Raises InvalidSettings.
+    """Return the addresses that SOCRATIC_ENDPOINTS lists; others may be called too. Raises
+    InvalidSettings.
     """
     return Endpoints(read_endpoints(load_settings(RunnerSettings).endpoints), only_listed=False)
 
 
 def key_of(model: TutorModel, key_variable: str | None) -> str | None:
-    """The name of the key that a configuration wants to be sent; None: none, or the usual one."""
+    """Return the name of a configuration's own key; None: none, or the usual one."""
     where = destination(model)
     return AWS if where is not None and where.signed else key_variable
 
 
 def access_check(endpoints: Endpoints) -> CheckAccess:
-    """The check of whether this process, with these `endpoints`, could call a model.
+    """Return the check of whether this process, with these `endpoints`, could call a model.
 
-    It lets a key for another address pass: `with_approved_keys` asks about that once all else is
+    It passes a key for another address: `with_approved_keys` asks about that once all else is
     right.
     """
     return partial(_check_access, endpoints)
@@ -69,9 +68,9 @@ def _check_access(
 
 
 def with_approved_keys(endpoints: Endpoints, config: BenchmarkConfig) -> Endpoints:
-    """`endpoints`, and what was agreed to; asks about what is new.
+    """Return `endpoints` and all approved pairs; asks about new ones.
 
-    Raises UnlistedEndpoint where nobody is there to be asked, or the answer is no.
+    Raises UnlistedEndpoint without a terminal, or after a refusal.
     """
     known = KnownKeys(Path(click.get_app_dir("socratic-bench")) / "known-endpoints")
     for model in config.manifest.models:
@@ -88,7 +87,7 @@ def with_approved_keys(endpoints: Endpoints, config: BenchmarkConfig) -> Endpoin
 
 
 class KnownKeys:
-    """The file of what was agreed to: a line each, the name of a key and an origin."""
+    """The file of approvals: a line each, the name of a key and an origin."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -97,7 +96,7 @@ class KnownKeys:
         return pair in set(self._read())
 
     def add(self, key_name: str, origin: str) -> None:
-        """Remember a pair; where that cannot be done it is said, and asked again next time."""
+        """Remember a pair; report a failed write, and ask again next time."""
         try:
             self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND
@@ -131,7 +130,7 @@ def _ask(model: TutorModel, key_name: str, origin: str, remembered_in: Path) -> 
     setting = f'{SETTING}=\'{{"mine": {{"origin": "{origin}", {entry}}}}}\''
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         raise UnlistedEndpoint(
-            f"model {model.id}: {origin} is to be sent {what}, and nobody has agreed to that: run "
+            f"model {model.id}: {origin} is to be sent {what}, which needs approval: run "
             f"it once on a terminal, or set {setting}"
         )
     used = "Sign calls with" if key_name == AWS else "Send"

@@ -1,4 +1,4 @@
-"""What configurations are checked against: the specs of the model providers."""
+"""The specs of the model providers, for the checks of configurations."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from socratic_bench.domain.experiment.manifest import TutorModel
 from socratic_bench.providers import registry
 
 CheckAccess = Callable[[TutorModel, Path | None, str | None], None]
-"""Raises InvalidInput where this process could not call a model; takes the folder of the
+"""Raises InvalidInput if this process could not call a model; takes the folder of the
 configuration and the environment variable of the model's key."""
 
 
@@ -17,7 +17,7 @@ class RegisteredModels:
     """The providers, as planning sees them."""
 
     def __init__(self, check_access: CheckAccess | None = None) -> None:
-        """Without `check_access` the runner is a process elsewhere, with access of its own."""
+        """Without `check_access`, the runner is another process with access of its own."""
         self._check_access = check_access
 
     @property

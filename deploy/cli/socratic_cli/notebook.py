@@ -1,4 +1,4 @@
-"""`await run(...)`: a benchmark from Python, as in a notebook, instead of on a terminal."""
+"""`await run(...)`: a benchmark from Python, for example in a notebook."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from socratic_cli.model_catalogue import RegisteredModels
 from socratic_cli.options.store import DEFAULT_STORE
 
 GIVEN = "the configuration"
-"""How mistakes in a mapping name the place."""
+"""The word for a mapping in mistakes."""
 
 _LINE = re.compile(r" line \d+")
 
@@ -37,18 +37,18 @@ async def run(
 ) -> RunResult:
     """Carry out a benchmark as `socratic-bench run` does; returns its figures and responses.
 
-    `config` is a file, or a mapping of the same shape whose relative paths start here. `store` is
-    an address or the path of a database file; None is SOCRATIC_STORE_URL, or socratic-bench.db
-    here. `on_progress` is called a few times a second. `fresh` reuses no answers of other
-    experiments, `retry_failed` asks failed runs once more. The same call again goes on where the
-    last one stopped.
+    `config` is a file, or a mapping of the same shape whose paths are relative to the working
+    folder. `store` is an address or the path of a database file; None is SOCRATIC_STORE_URL, or
+    socratic-bench.db in the working folder. `on_progress` is called a few times a second. `fresh`
+    reuses no answers of other experiments, `retry_failed` asks failed runs once more.
 
-    Cancelled, it begins no further call, stores what is in flight and then raises CancelledError;
-    cancelled once more, it ends at once.
+    The same call again continues an interrupted benchmark. A cancelled call begins no further model
+    call, stores the calls in flight and then raises CancelledError; a second cancellation ends it
+    at once.
 
     Raises InvalidConfig with every mistake, other InvalidInput such as MissingCredential and
     UnlistedEndpoint, StoreInUse, ExperimentStopped, StoreError, and the error of `on_progress`,
-    once everything in flight is stored.
+    once all calls in flight are stored.
     """
     endpoints = own_endpoints()
     read = _read(config, RegisteredModels(access_check(endpoints)))
@@ -72,7 +72,9 @@ def _read(config: str | Path | Mapping[str, Any], models: RegisteredModels) -> B
     try:
         text = json.dumps(dict(config))
     except (TypeError, ValueError) as error:
-        raise InvalidConfig([Mistake(GIVEN, f"holds what JSON cannot: {error}")]) from None
+        raise InvalidConfig(
+            [Mistake(GIVEN, f"holds a value that JSON cannot hold: {error}")]
+        ) from None
     try:
         return parse_config(text, name=GIVEN, base_folder=Path.cwd(), catalogue=models)
     except InvalidConfig as error:
@@ -89,7 +91,7 @@ def _address(store: str | Path | None) -> str:
 
 
 class _Listener:
-    """Tells a caller of progress. Its error stops the benchmark, and loses no paid reply."""
+    """Calls a caller's `on_progress`. Its error stops the benchmark, and loses no paid reply."""
 
     def __init__(self, benchmark: Benchmark, tell: Callable[[Progress], object]) -> None:
         self.error: Exception | None = None
@@ -99,14 +101,14 @@ class _Listener:
     async def _update(self, progress: Progress) -> None:
         try:
             self._tell(progress)
-        except Exception as error:  # noqa: BLE001 - raised once what is in flight is stored
+        except Exception as error:  # noqa: BLE001 - raised once calls in flight are stored
             self.error = error
             self._benchmark.on_progress = None
             self._benchmark.stop()
 
 
 async def _executed(benchmark: Benchmark) -> BenchmarkResult:
-    """Execute a benchmark in a task of its own, which outlives the first cancellation."""
+    """Execute a benchmark in a task of its own, which survives the first cancellation."""
     task = asyncio.create_task(benchmark.execute())
     try:
         return await asyncio.shield(task)

@@ -1,4 +1,4 @@
-"""The records of a file of texts: plain lines, JSON Lines, one JSON array, or CSV with a header."""
+"""Reads files of texts: plain lines, JSON Lines, one JSON array, or CSV with a header."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from typing import Any, Final
 from socratic_bench.errors import InvalidInput
 
 TEXT_KEYS: Final = ("text", "response", "output")
-"""Where a record may keep the tutor's response, in the order of preference."""
+"""The keys of the tutor's response, in the order of preference."""
 
 MOST_BYTES: Final = 64 * 1024 * 1024
-"""The size of a JSON array at most: it is read as a whole."""
+"""The greatest size of a JSON array, which is read as a whole."""
 
 NAMED_KEYS: Final = 8
-"""Keys that a message names, at most."""
+"""The most keys that a message names."""
 
 MOST_OF_A_KEY: Final = 40
-"""Characters of a key that a message shows."""
+"""The most characters of a key in a message."""
 
 _NUMBERS: Final = ("output_tokens",)
 """Columns of CSV that hold numbers."""
@@ -29,25 +29,25 @@ _NUMBERS: Final = ("output_tokens",)
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One response of a file, as it was read."""
+    """One response of a file, as read."""
 
     number: int
-    """Of its line, item or row, from 1."""
+    """The number of its line, item or row, from 1."""
 
     place: str
-    """Where it stands, for a message."""
+    """Its position in the file, for a message."""
 
     content: str | Mapping[str, Any] | None
-    """A plain text or a record; None where it cannot be read."""
+    """A plain text or a record; None if it is unreadable."""
 
     problem: str | None = None
-    """What is wrong with it; None where it may be scored."""
+    """The mistake in it; None if it can be scored."""
 
 
 def entries(lines: Iterable[bytes], *, name: str, whole: bool) -> Iterator[Entry]:
-    """Every response of a file, as it is read: only a JSON array is held in memory.
+    """Yield every response of a file while reading: only a JSON array is held in memory.
 
-    Raises InvalidInput for a file that cannot be read at all.
+    Raises InvalidInput for an unreadable file.
     """
     remaining = iter(lines)
     first = next(remaining, b"").removeprefix(b"\xef\xbb\xbf")
@@ -63,7 +63,7 @@ def entries(lines: Iterable[bytes], *, name: str, whole: bool) -> Iterator[Entry
 
 
 def _lines(name: str, lines: Iterable[bytes]) -> Iterator[Entry]:
-    """Plain text or JSON Lines: the first line that is not blank decides."""
+    """Read plain text or JSON Lines: the first line that is not blank decides."""
     reads_json: bool | None = None
     for number, raw in enumerate(lines, start=1):
         [entry] = _plain(name, [raw], number)
@@ -108,7 +108,7 @@ def _record(number: int, place: str, record: object) -> Entry:
 
 
 def _items(name: str, lines: Iterable[bytes]) -> Iterator[Entry]:
-    """The items of a JSON array; the lines of a text that only begins like one."""
+    """Read the items of a JSON array, or the lines of a text that only begins like one."""
     kept: list[bytes] = []
     size = 0
     for line in lines:
@@ -132,7 +132,7 @@ def _items(name: str, lines: Iterable[bytes]) -> Iterator[Entry]:
 
 
 def _rows(name: str, lines: Iterable[bytes]) -> Iterator[Entry]:
-    """The rows of CSV, whose header names the columns."""
+    """Read the rows of CSV, whose header names the columns."""
     rows = csv.DictReader(_decoded(name, lines), strict=True)
     try:
         columns = [column.strip() for column in rows.fieldnames or ()]
@@ -169,11 +169,11 @@ def _decoded(name: str, lines: Iterable[bytes]) -> Iterator[str]:
 
 
 def keys_named(keys: Iterable[str]) -> str:
-    """What a message says of the keys that a record has instead of those it needs."""
+    """Return the words for a record's keys, if it lacks the needed ones."""
     found = [json.dumps(key[:MOST_OF_A_KEY]) for key in keys]
     more = ", …" if len(found) > NAMED_KEYS else ""
     return f"it has {', '.join(found[:NAMED_KEYS]) or 'none at all'}{more}"
 
 
 def _refuse_constant(name: str) -> None:
-    raise ValueError(f"{name} is no number in JSON")
+    raise ValueError(f"{name} is not a number in JSON")

@@ -1,4 +1,4 @@
-"""Scoring texts and transcripts as they are read."""
+"""Scores texts and transcripts while reading them."""
 
 from __future__ import annotations
 
@@ -17,33 +17,33 @@ from socratic_cli.conversations import earlier_turns_of, of_chat, student_messag
 from socratic_cli.transcript_files import TEXT_KEYS, Entry, entries, keys_named
 
 CONVERTED = "converted"
-"""The status of a record that held the predecessor's scores, now on the scale 0 to 1."""
+"""The status of a record with the predecessor's scores, converted to the scale 0 to 1."""
 
 
 @dataclass(frozen=True, slots=True)
 class ScoredLine:
-    """One line, item or row of the input with what came of it."""
+    """One line, item or row of the input with its outcome."""
 
     number: int
     text: str
     figures: dict[str, Any]
-    """Ready for JSON; the shape of a score, or with `error` in place of figures. First the `id` of
-    a record that has one."""
+    """Ready for JSON: the shape of a score, or `error` in place of figures; the `id` of the
+    record comes first."""
 
     problem: str | None = None
 
     @property
     def scored(self) -> bool:
-        """Whether it was scored here, and not converted from an older score."""
+        """True if it was scored here, and not converted from an older score."""
         return self.problem is None and self.figures["status"] != CONVERTED
 
 
 def scored_lines(
     lines: Iterable[bytes], *, name: str, whole: bool, profile: str
 ) -> Iterator[ScoredLine]:
-    """Every response of a file scored, in order.
+    """Score every response of a file, in order.
 
-    Raises InvalidInput for a file that cannot be read at all.
+    Raises InvalidInput for an unreadable file.
     """
     for entry in entries(lines, name=name, whole=whole):
         if entry.problem is not None or entry.content is None:
@@ -83,13 +83,13 @@ def _text(found: object, record: Mapping[str, Any]) -> str:
 
 
 def _named(record: Mapping[str, Any], figures: dict[str, Any]) -> dict[str, Any]:
-    """The figures, after the id of the record if it has one that JSON can hold in a line."""
+    """Return the figures, after the record's id if it has one that JSON can hold in a line."""
     found = record.get("id")
     return {"id": found, **figures} if isinstance(found, str | int) else figures
 
 
 def _converted(record: Mapping[str, Any]) -> dict[str, Any]:
-    """The predecessor's scores on the scale of today. Raises ValueError for those that are none."""
+    """Convert the predecessor's scores to the present scale. Raises ValueError for invalid ones."""
     scores = {key: value for key, value in record.items() if key != "id"}
     try:
         converted = {**on_unit_scale(scores), "status": CONVERTED}

@@ -40,11 +40,11 @@ class Uptake:
     weights = Weights()
 
     def may_score(self, status: Status, visible_tokens: float | None) -> bool:
-        """Finished responses alone."""
+        """Score finished responses only."""
         return status is Status.OK
 
     def measure(self, exchange: Exchange) -> tuple[float | None, float]:
-        """`uptake` is None on the first turn, and where the student says nothing."""
+        """Return both scores; `uptake` is None on the first turn and without a student message."""
         said = _words(exchange.student_message)
         asking = 1.0 if "?" in exchange.text else 0.0
         if not exchange.earlier_turns or not said:
@@ -52,7 +52,7 @@ class Uptake:
         return len(said & _words(exchange.text)) / len(said), asking
 
     def evidence(self, exchange: Exchange) -> Evidence:
-        """Where the question marks are, and the figures in words."""
+        """Return the positions of the question marks, and the figures in words."""
         uptake, asking = self.measure(exchange)
         first, second = DESCRIPTIONS
         taken_up = (
@@ -70,9 +70,9 @@ class Uptake:
         )
 
     def describe(self) -> tuple[VectorDescription, ...]:
-        """The vectors in words."""
+        """Describe the vectors."""
         return DESCRIPTIONS
 
     def legend(self) -> tuple[SpanKind, ...]:
-        """Question marks raise `asking`."""
+        """Explain the spans: question marks raise `asking`."""
         return (SpanKind("question", "question", "It raises asking.", Mark.RAISES),)

@@ -1,4 +1,4 @@
-"""The client of the provider `echo`, which the runner imports when it first needs it."""
+"""The client of the provider `echo`, which the runner imports at its first use."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ class EchoClient:
         )
 
     async def close(self) -> None:
-        """There is nothing to free."""
+        """Do nothing."""
 
 
 def check_access(model: TutorModel, access: Access) -> None:
-    """An echo needs no key and no library."""
+    """Do nothing: an echo needs no key and no library."""
 
 
 def open_client(model: TutorModel, access: Access) -> ModelClient:
-    """A client for `model`, whose options the spec has checked."""
+    """Return a client for `model`, whose options the spec has checked."""
     return EchoClient(read_options(model, EchoOptions).words)

@@ -1,4 +1,4 @@
-"""The provider `echo`, as configurations are checked by it, without its client."""
+"""The spec of the provider `echo`, for checks of configurations without its client."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class EchoOptions(Options):
     """The options of an echo."""
 
     words: Annotated[int, Field(ge=1, le=50)] = 4
-    """How many of the student's last words come back."""
+    """The number of the student's last words that come back."""
 
 
 def _check(model: TutorModel, _: Path | None) -> None:

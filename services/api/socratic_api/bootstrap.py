@@ -1,4 +1,4 @@
-"""Where the pieces of the API meet: a store and settings become an application."""
+"""Wires the API: a store and settings become an application."""
 
 from __future__ import annotations
 
@@ -33,8 +33,7 @@ from socratic_bench.ports.clock import Clock
 from socratic_bench.ports.stores.store import Store
 
 SPENDING_SECONDS = 5
-"""What was spent, and whether a deadline has passed, may be shown as it was so long ago: neither
-changes the store's revision."""
+"""The greatest age of shown spending and passed deadlines: neither changes the store's revision."""
 
 
 def build_app(
@@ -45,9 +44,10 @@ def build_app(
     metrics: Metrics | None = None,
     clock: Clock | None = None,
 ) -> Starlette:
-    """The application. The store is prepared and closed by whoever owns it.
+    """Return the application.
 
-    Without a `readiness` it is ready whenever the store answers.
+    The caller prepares and closes the store. Without a `readiness` the API is ready whenever the
+    store answers.
     """
     if readiness is None:
         readiness = api_readiness(store, settings)
@@ -97,5 +97,5 @@ def build_app(
 
 
 def api_readiness(store: Store, settings: ApiSettings) -> Readiness:
-    """Whether the API can do its work: once it has started, whenever the store answers."""
+    """Return the readiness of the API: it has started, and the store answers."""
     return Readiness({"store": store.ping}, deadline=settings.store_timeout)

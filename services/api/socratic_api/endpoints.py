@@ -1,4 +1,4 @@
-"""What an endpoint is: a route together with what OpenAPI says about it."""
+"""Endpoints: each is a route with its description for OpenAPI."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ class Endpoint:
     handler: Callable[[Request], Awaitable[Response]]
     summary: str
     answer: type[BaseModel] | str
-    """The model of a good answer, or the media type of one that is no JSON."""
+    """The model of a successful answer, or the media type of an answer other than JSON."""
 
     also: str | None = None
-    """The media type of another form of the same answer, which a query asks for."""
+    """The media type of another form of the same answer, which a query selects."""
 
     method: str = "GET"
     description: str = ""
@@ -43,11 +43,11 @@ class Endpoint:
     """The model of the request's body."""
 
     problems: Mapping[int, str] = field(default_factory=dict)
-    """Which problems it answers with, and when."""
+    """The problems it answers with, by status."""
 
     ready: Callable[[], ReadyBody | None] | None = None
-    """The answer to a request without a query, where it is at hand."""
+    """The cached answer to a request without a query, if there is one."""
 
     def route(self) -> Route:
-        """The endpoint as a route of the application."""
+        """Return the endpoint as a route of the application."""
         return Route(self.path, self.handler, methods=[self.method])

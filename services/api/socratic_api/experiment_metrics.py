@@ -18,10 +18,10 @@ from socratic_bench.ports.stores.experiments import ExperimentCounts, Experiment
 from socratic_bench.ports.stores.leases import Leases, Spending
 
 INTERVAL: Final = 15.0
-"""Seconds between two looks at the experiments."""
+"""Seconds between two queries of the experiments."""
 
 DEADLINE: Final = 10.0
-"""Seconds that the store may take to tell."""
+"""Seconds that the store may take to answer."""
 
 Part = Literal["spent", "reserved", "left"]
 

@@ -22,7 +22,7 @@ _PATH_PARAMETER = re.compile(r"{(\w+)}")
 
 
 def openapi_document(endpoints: Sequence[Endpoint]) -> dict[str, Any]:
-    """The document as JSON data; every endpoint is in it."""
+    """Return the document as JSON data; it contains every endpoint."""
     references, schemas = _schemas(endpoints)
     paths: dict[str, dict[str, Any]] = {}
     for endpoint in endpoints:

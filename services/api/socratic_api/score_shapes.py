@@ -1,4 +1,4 @@
-"""What `/api/score` takes and gives."""
+"""The shapes of the requests to `/api/score`, and of its answers."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class ScoreBatch(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     items: Annotated[list[SkipValidation[ScoreRequest]], Field(max_length=ITEM_LIMIT)]
-    """As they came: each is validated when its turn comes, so that a bad one loses no other."""
+    """Unvalidated: each is validated at its turn, so that a bad one loses no other."""
 
 
 class ScoreOrBatch(RootModel[ScoreRequest | ScoreBatch]):

@@ -1,9 +1,9 @@
-"""Scoring what the body of a request holds, piece by piece, so that no request is in another's way.
+"""Scores the body of a request in pieces, so that no request blocks another.
 
-A body of 2 MB takes seconds to score, and its answer has ten times its size. So a piece is scored
-at a time, of whichever request is next, and sent before the next one of that request. Small bodies
-take turns on the event loop, large ones in a thread: large ones keep small ones waiting no longer
-than Python needs to change threads.
+A body of 2 MB takes seconds to score, and its answer has ten times its size. So requests take
+turns, a piece each, and a piece is sent before the next one is scored. Small bodies are scored
+on the event loop, large ones in a thread: they delay a small one only until Python switches
+threads.
 """
 
 from __future__ import annotations
@@ -28,31 +28,31 @@ from socratic_bench.scoring.exchange import EarlierTurn
 from socratic_bench.scoring.score import Score, score
 
 SMALL_BODY: Final = 16 * 1024
-"""Bodies up to so many bytes are scored in less time than handing them to a thread is worth."""
+"""The most bytes of a small body: scoring it takes less time than a thread would."""
 
 LARGE_AT_ONCE: Final = 8
-"""Larger bodies that are held at once, from their first byte to the last one of their answer."""
+"""The most large bodies held at once, from their first byte to the last byte of their answer."""
 
 MOST_WAITING: Final = 64
-"""Requests that may wait for their turn, small ones and large ones each; others are sent away."""
+"""The most requests that wait for their turn, small and large ones each; others are refused."""
 
 LONGEST_WAIT: Final = 30.0
-"""Seconds that a large body may wait for others to be done with."""
+"""Seconds that a large body may wait for others."""
 
 PIECE: Final = 16 * 1024
-"""Characters that are scored at a time, one item at least."""
+"""Characters scored at a time, one item at least."""
 
 SPANS_SHOWN: Final = 1000
-"""Spans of one kind that are listed at most; all of them count."""
+"""The most listed spans of one kind; all of them count."""
 
 Result = TypeVar("Result")
 Item = ScoreRequest | InvalidInput
-"""What to score, or why it cannot be."""
+"""The text to score, or the reason why it cannot be scored."""
 
 
 @dataclass(slots=True)
 class ScoringTurns:
-    """Has every request wait for its turn."""
+    """Gives each request its turn."""
 
     _small: asyncio.Lock = field(default_factory=asyncio.Lock)
     _large: asyncio.Lock = field(default_factory=asyncio.Lock)
@@ -65,24 +65,24 @@ class ScoringTurns:
     )
 
     async def small(self, work: Callable[[], Result]) -> Result:
-        """Do what takes milliseconds. Raises HTTPException 503 where too much waits."""
+        """Do work of milliseconds in turn. Raises HTTPException 503 if too many requests wait."""
         if self._small_waiting >= MOST_WAITING:
             raise _busy()
         self._small_waiting += 1
         try:
             async with self._small:
-                await asyncio.sleep(0)  # one a round of the event loop, whatever else is ready
+                await asyncio.sleep(0)  # one per round of the event loop
                 return work()
         finally:
             self._small_waiting -= 1
 
     async def large(self, work: Callable[[], Result]) -> Result:
-        """Do what takes longer."""
+        """Do longer work in the thread."""
         async with self._large:
             return await asyncio.get_running_loop().run_in_executor(self._thread, work)
 
     async def make_room(self) -> None:
-        """Wait until a large body may be held. Raises HTTPException 503 where too many wait."""
+        """Wait until a large body may be held. Raises HTTPException 503 if too many wait."""
         if self._large_waiting >= MOST_WAITING:
             raise _busy()
         self._large_waiting += 1
@@ -95,16 +95,16 @@ class ScoringTurns:
             self._large_waiting -= 1
 
     def leave_room(self) -> None:
-        """Say that a large body is done with."""
+        """Note the end of a large body."""
         self._room.release()
 
     def close(self) -> None:
-        """End the thread, once it is done with what it has in hand."""
+        """End the thread after its present work."""
         self._thread.shutdown(wait=False, cancel_futures=True)
 
 
 def items_in(body: bytes) -> Item | list[Item]:
-    """The item in a body, or those of a batch, each by itself. Raises InvalidInput for neither."""
+    """Return the item in a body, or those of a batch. Raises InvalidInput for neither."""
     try:
         data = from_json(body, allow_inf_nan=False)
     except ValueError as error:
@@ -121,21 +121,21 @@ def items_in(body: bytes) -> Item | list[Item]:
 
 
 def one_answer(item: Item) -> bytes:
-    """The answer to a request for one score. Raises InvalidInput."""
+    """Return the answer to a request for one score. Raises InvalidInput."""
     if isinstance(item, InvalidInput):
         raise item
     return to_json(_scored(item, ""))
 
 
 def batch_answer(items: Sequence[Item]) -> bytes:
-    """The answer to a request for many."""
+    """Return the answer to a request for many scores."""
     return b'{"scores":[%b]}' % _answers(items, 0)
 
 
 async def batch_answer_in_pieces(
     turns: ScoringTurns, items: Sequence[Item]
 ) -> AsyncIterator[bytes]:
-    """The same, a piece at a time, each made when it is asked for."""
+    """Yield the same in pieces, each made when it is needed."""
     yield b'{"scores":['
     first = 0
     while first < len(items):
@@ -157,13 +157,13 @@ def _end_of_piece(items: Sequence[Item], first: int) -> int:
 
 
 def _size(item: ScoreRequest) -> int:
-    """The characters that a profile may read to score this item."""
+    """Return the characters that a profile may read to score this item."""
     earlier = sum(len(turn.student) + len(turn.tutor) for turn in item.earlier_turns)
     return len(item.text) + len(item.student_message) + earlier
 
 
 def _answers(items: Sequence[Item], first: int) -> bytes:
-    """The answers to these items, of which the first is the batch's `first`, between commas."""
+    """Yield the answers to these items with commas between; the first is the batch's `first`."""
     return b",".join(to_json(_score_or_problem(each, at)) for at, each in enumerate(items, first))
 
 
@@ -210,7 +210,7 @@ def _shown(scored: Score) -> dict[str, Any]:
 
 
 def _shortened(evidence: Evidence) -> Evidence:
-    """The evidence with at most SPANS_SHOWN spans of a kind, and a note where there are more."""
+    """Return the evidence with at most SPANS_SHOWN spans of a kind, and a note about more."""
     if len(evidence.spans) <= SPANS_SHOWN:
         return evidence
     seen: Counter[str] = Counter()

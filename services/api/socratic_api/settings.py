@@ -13,7 +13,7 @@ Entry = TypeVar("Entry")
 
 
 def _entries(value: object) -> object:
-    """What a variable lists between commas."""
+    """Split a variable at its commas."""
     if not isinstance(value, str):
         return value
     return [entry for each in value.split(",") if (entry := each.strip())]
@@ -23,37 +23,37 @@ Listed = Annotated[tuple[Entry, ...], NoDecode, BeforeValidator(_entries)]
 
 
 class ApiSettings(ProcessSettings):
-    """Where the API listens, what it reads, and how fresh its figures are."""
+    """Settings of the API: its address, its store, and the freshness of its figures."""
 
     store_url: SecretStr = Field(default=SecretStr("sqlite:///socratic-bench.db"), min_length=1)
-    """The address of the store it reads; a secret, since there may be a password in it."""
+    """The address of the store; a secret, since it may hold a password."""
 
     broker_url: SecretStr | None = Field(default=None, min_length=1)
-    """The address of the broker whose queues `/metrics` tells the depths of; none is needed."""
+    """The address of the broker whose queue depths `/metrics` shows; optional."""
 
     host: str = Field(default="127.0.0.1", min_length=1)
-    """The address it listens on; 0.0.0.0 for every one the machine has."""
+    """The address to listen on; 0.0.0.0 for every address of the machine."""
 
     port: int = Field(default=8000, ge=0, le=65535)
-    """The port it listens on; 0 takes a free one."""
+    """The port to listen on; 0 takes a free one."""
 
     freshness_ms: int = Field(default=100, ge=0, le=60_000)
-    """For how long figures are served without asking the store whether they have changed."""
+    """Seconds for which figures are served without asking the store for changes."""
 
     store_timeout: float = Field(default=10.0, gt=0, le=300)
-    """Seconds a request waits for the store before it is told to come back later."""
+    """Seconds that a request waits for the store before it is refused."""
 
     api_keys: Listed[SecretStr] = ()
-    """Keys, separated by commas: whoever writes, or has texts scored, has to send one of them.
-    Without any the API listens on loopback alone."""
+    """Keys, separated by commas, for writing and scoring. Without any the API listens on
+    loopback only."""
 
     reads_need_key: bool = False
-    """Whether whoever reads has to send a key as well."""
+    """True if reading needs a key too."""
 
     allowed_hosts: Listed[str] = ()
-    """Names by which the API may be asked, separated by commas, besides loopback's and the address
-    it listens on."""
+    """Further names of the API in requests, separated by commas; loopback's names and the
+    listening address always work."""
 
     loopback_only: bool = False
-    """Whether this machine alone reaches the API, though it does not listen on loopback: so it is
-    with a container's port that is published on 127.0.0.1."""
+    """True if only this machine reaches the API, though it listens on more than loopback, as in
+    a container whose port is published on 127.0.0.1."""

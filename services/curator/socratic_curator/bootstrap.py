@@ -1,4 +1,4 @@
-"""Where the curator's parts meet."""
+"""Wires the curator's parts together."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from socratic_curator.handlers import FactHandler
 from socratic_curator.settings import CuratorSettings
 
 PAUSE = 0.1
-"""Seconds between two folds unless one was full. A fold rewrites every cell it touches, whatever
-number of facts it adds to it: the fewer there are, the better."""
+"""Seconds between two folds unless a batch is full. A fold rewrites every touched cell, whatever
+the number of its facts: fewer folds are cheaper."""
 
 
 class CuratorDispatchers(NamedTuple):
@@ -31,7 +31,7 @@ class CuratorDispatchers(NamedTuple):
 
 
 def curator_dispatchers(publish: Publish, store: Store, clock: Clock) -> CuratorDispatchers:
-    """The dispatchers that fold facts into the store and give `publish` the announcements."""
+    """Return the dispatchers that fold facts and announce the changes through `publish`."""
     handler = FactHandler(store, clock)
     return CuratorDispatchers(
         BatchDispatcher(publish, Dispatcher(handler, ResponseScored)),
@@ -47,7 +47,7 @@ def curator_workers(
     *,
     observer: Observer | None = None,
 ) -> tuple[Worker, Worker]:
-    """The workers that fold scores and failures."""
+    """Return the workers that fold scores and failures."""
     batch = settings.curator_batch
     intake = Intake(batch=batch, prefetch=2 * batch, pause=PAUSE)
     scores, failures = curator_dispatchers(broker.publish, store, clock)

@@ -1,4 +1,4 @@
-"""What the curator does with scores and failures."""
+"""Folds scores and failures, and announces the changes."""
 
 from __future__ import annotations
 
@@ -26,10 +26,11 @@ class CurationStore(Experiments, Aggregates, Protocol):
 
 
 class FactHandler:
-    """Handles `response.scored` and `run.failed`: folds them and says how far the experiment is.
+    """Handles `response.scored` and `run.failed`: folds them and announces the experiment's
+    progress.
 
-    A redelivered fact changes no cell, and is announced again: whatever a crash kept from being
-    published is published then.
+    A redelivered fact changes no cell and is announced again. So the announcement that a crash
+    prevented still goes out.
     """
 
     def __init__(self, store: CurationStore, clock: Clock) -> None:
@@ -79,7 +80,7 @@ class FactHandler:
 def _completed(
     experiment_id: str, progress: Progress, completed_at: datetime
 ) -> ExperimentCompleted:
-    """The announcement, the same however often it is made."""
+    """Return the announcement; it is equal each time."""
     data = ExperimentCompletedData(
         experiment_id=experiment_id, planned=progress.planned, failed=progress.failed
     )

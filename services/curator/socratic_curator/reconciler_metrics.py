@@ -1,4 +1,4 @@
-"""What the reconciler sent again, read when Prometheus asks."""
+"""Metrics of the reconciler, read when Prometheus asks."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from socratic_bench.planning.reconciler import SentAgain
 
 
 def add_reconciler_metrics(metrics: Metrics, sent_again: Mapping[SentAgain, int]) -> None:
-    """Add what a reconciler counted, by kind, those of what was never sent again too."""
+    """Register the reconciler's counts by kind; a kind that was never sent again counts 0."""
 
     def read() -> Iterator[tuple[Sequence[str], float]]:
         for what in get_args(SentAgain):

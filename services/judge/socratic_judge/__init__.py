@@ -1,1 +1,1 @@
-"""The judge: scores recorded responses. Pure: an event in, an event out, no store."""
+"""The judge: scores recorded responses. It is pure: an event in, an event out, no store."""

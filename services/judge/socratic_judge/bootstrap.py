@@ -1,4 +1,4 @@
-"""Where the judge's parts meet."""
+"""Wires the judge's parts together."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from socratic_judge.settings import JudgeSettings
 
 
 def judge_dispatcher(publish: Publish, clock: Clock) -> BatchDispatcher:
-    """The dispatcher that scores recorded responses and gives `publish` their scores."""
+    """Return the dispatcher that scores recorded responses and gives their scores to `publish`."""
     return BatchDispatcher(publish, Dispatcher(ResponseRecordedHandler(clock), ResponseRecorded))
 
 
 def judge_worker(
     broker: Broker, clock: Clock, settings: JudgeSettings, *, observer: Observer | None = None
 ) -> Worker:
-    """The worker that scores recorded responses."""
+    """Return the worker that scores recorded responses."""
     dispatcher = judge_dispatcher(broker.publish, clock)
     batch = settings.judge_batch
     intake = Intake(batch=batch, prefetch=2 * batch)

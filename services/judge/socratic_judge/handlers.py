@@ -1,4 +1,4 @@
-"""What the judge does with a recorded response."""
+"""Scores recorded responses."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class ResponseRecordedHandler:
 
 
 def judge(response: Response) -> ScoredResponse:
-    """The score of a response under its profile; none where its status has none.
+    """Return the score of a response under its profile; None if its status has no score.
 
     Raises UnknownProfile, BrokenPlugin or BrokenProfile.
     """

@@ -8,13 +8,13 @@ from socratic_bench.service_settings import ServiceSettings, WorkerProcessSettin
 
 
 class JudgeSettings(ServiceSettings):
-    """How the judge scores."""
+    """Settings of the judge's work."""
 
     judge_batch: int = Field(default=500, ge=1, le=10_000)
-    """Responses scored at a time, at most."""
+    """The most responses scored at a time."""
 
 
 class JudgeProcessSettings(JudgeSettings, WorkerProcessSettings):
-    """What the judge needs besides where it is a process of its own."""
+    """Settings of the judge as a process of its own."""
 
     health_port: int = Field(default=9102, ge=0, le=65535)

@@ -7,7 +7,7 @@ from collections.abc import Collection, Hashable
 from typing import Final, Generic, TypeVar
 
 IDLE_SECONDS: Final = 600.0
-"""Seconds without use after which a thing is idle: an experiment that goes on opens it anew."""
+"""Seconds without use after which a thing is idle: a running experiment opens it again."""
 
 BETWEEN_LOOKS: Final = 60.0
 """Seconds between two searches for idle things."""

@@ -137,7 +137,7 @@ def test_a_model_that_fails_every_time_is_named_and_loses_nothing_else(terminal)
     config = terminal.write("b.yaml", "models: [replay/recorded.jsonl, reference/socratic]\n")
     done = terminal.run("run", config)
     assert done.returncode == 1
-    assert "replay/recorded.jsonl: 45 of 45 runs failed (not_found 45); one of them:" in done.stderr
+    assert "replay/recorded.jsonl: 45 of 45 runs failed (not_found 45), for example:" in done.stderr
     board = json.loads(terminal.run("leaderboard", "--format", "json").stdout)
     socratic, replay = board["models"]
     assert (socratic["model_id"], socratic["coverage"]) == ("reference/socratic", 1.0)
@@ -268,7 +268,7 @@ def test_ctrl_c_finishes_and_stores_what_is_in_flight(terminal):
         _, said = running.communicate(timeout=PATIENCE)
     assert running.returncode == 1
     assert "Stopping: calls in flight are finished and stored" in said
-    assert "the same command goes on where this stopped" in said
+    assert "the same command continues from here" in said
     with closing(connect(terminal.database)) as database:
         (calls,) = database.execute("SELECT sum(calls) FROM calls").fetchone()
     assert calls == _stored(terminal)

@@ -56,7 +56,7 @@ async def test_one_more_repeat_and_one_more_model_are_all_that_is_asked_and_paid
         )
 
         second, said = await shop.run(repeats=3)
-        assert "6 runs: 4 reused ($0.00068 were paid for them before), 2 new (3 calls" in said
+        assert "6 runs: 4 reused (already paid: $0.00068), 2 new (3 calls" in said
         assert (second["model_calls"], second["reused"], second["done"]) == (3, 4, 6)
         assert second["spending"]["spent_usd"] == pytest.approx(3 * COST)
         assert first["experiment_id"] != second["experiment_id"]

@@ -357,7 +357,7 @@ async def test_up_local_starts_a_killed_runner_again_and_the_others_go_on(enviro
         said = await until_said(process, "socratic-bench submit")
         [pid] = (line.split()[-1] for line in said if line.startswith("  runner-2 "))
         os.kill(int(pid), signal.SIGKILL)
-        said = await until_said(process, "runner-2 was ended by SIGKILL: starting it again in 1 s.")
+        said = await until_said(process, "runner-2 was ended by SIGKILL: restarting it in 1 s.")
         said += await until_said(process, " ready ")
         assert said[-1].startswith("runner-2 ")
         process.send_signal(signal.SIGINT)

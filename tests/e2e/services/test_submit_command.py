@@ -125,7 +125,7 @@ async def test_past_its_deadline_what_is_pending_is_listed_by_name_and_where_it_
     status = terminal.run("status", experiment_id)
     assert status.returncode == 1
     assert "… and 70 more: --pending" in status.stdout
-    assert "90 runs are not done: 90 without a score." in status.stderr
+    assert "90 runs are pending: 90 without a score." in status.stderr
 
 
 async def every_response(terminal, experiment_id):
@@ -179,7 +179,7 @@ async def test_what_no_service_can_handle_is_listed_put_back_and_thrown_away(ter
     ]
     assert terminal.run("dlq", "purge", queue.name).returncode == 2
     purged = terminal.run("dlq", "purge", queue.name, "--yes")
-    assert purged.stderr == f"{queue.name}: 1 dead letter thrown away.\n"
+    assert purged.stderr == f"{queue.name}: 1 dead letter deleted.\n"
     assert terminal.run("dlq", "list").stdout == ""
 
 

@@ -81,7 +81,7 @@ async def test_run_says_at_the_first_failed_attempt_what_is_wrong(tmp_path, dead
         running.send_signal(signal.SIGINT)
         _, rest = await asyncio.to_thread(running.communicate)
     assert running.returncode == 1
-    assert "2 runs are left: the same command goes on where this stopped." in rest
+    assert "2 runs are left: the same command continues from here." in rest
     assert REFUSED not in rest, "it was told before"
 
 
@@ -132,7 +132,7 @@ async def test_check_asks_each_model_once_and_stores_nothing(tmp_path, dead_port
     assert empty.split()[1] == "empty"
     assert f"{MODEL} at http://127.0.0.1:{dead_port} {REFUSED}" in rest
     assert "openai-compatible/other-2: the answer is empty, and has no score" in rest
-    assert rest[-1].startswith("The check cost $0.00, and what is not known of openai-compatible/")
+    assert rest[-1].startswith("The check cost $0.00, and an unknown amount for openai-compatible/")
     [first, second, third] = json.loads(as_json.stdout)["models"]
     assert (first["ok"], first["result"], first["output_tokens"]) == (False, "unreachable", None)
     assert (second["ok"], second["model_version"], second["input_tokens"]) == (

@@ -121,7 +121,7 @@ def test_purged_letters_are_gone_and_those_of_other_queues_are_not(prompt, broke
     asyncio.run(broker.bury(JUDGE, "why", b"1", b"2"))
     asyncio.run(broker.bury(CURATOR, "why", b"3"))
     done = prompt.run("dlq", "purge", JUDGE, "--yes")
-    assert (done.code, done.err) == (0, f"{JUDGE}: 2 dead letters thrown away.\n")
+    assert (done.code, done.err) == (0, f"{JUDGE}: 2 dead letters deleted.\n")
     assert prompt.run("dlq", "list").err == f"{CURATOR}: 1 dead letter.\n"
     assert asyncio.run(broker.depth(JUDGE)) == 0
 
@@ -144,7 +144,7 @@ def test_a_person_is_asked_before_letters_are_thrown_away(
     monkeypatch.setattr(sys.stdin, "isatty", lambda: True, raising=False)
     monkeypatch.setattr("click.confirm", lambda text, **_: questions.append(text) or answer)
     assert prompt.run("dlq", "purge", JUDGE).code == code
-    assert questions == [f"Throw away all dead letters of {JUDGE}, for good?"]
+    assert questions == [f"Delete all dead letters of {JUDGE}, for good?"]
     assert len(asyncio.run(broker.dead_letters(JUDGE))) == left
 
 

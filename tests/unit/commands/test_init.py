@@ -19,7 +19,7 @@ def test_it_overwrites_nothing(prompt):
     done = prompt.run("init")
     assert done.code == 2
     assert done.err == (
-        "Error: mine.yaml is there already and was not overwritten: name another file\n"
+        "Error: mine.yaml already exists and was not overwritten: name another file\n"
     )
     assert mine.read_text() == "models: [reference/socratic]\n"
 

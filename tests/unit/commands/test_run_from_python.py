@@ -164,7 +164,7 @@ async def test_two_runs_at_once_need_two_stores_and_leave_the_collector_as_it_wa
     ("config", "problem"),
     [
         ({"models": ["reference/nobody"]}, r"^the configuration, models\[0\]: "),
-        ({"models": {1, 2}}, "holds what JSON cannot"),
+        ({"models": {1, 2}}, "holds a value that JSON cannot hold"),
         ("nowhere.yaml", "there is no such file"),
     ],
 )

@@ -91,7 +91,7 @@ def test_the_deadline_counts_from_the_first_submission_and_can_be_put_off(prompt
     prompt.write(CONFIG.replace("deadline_hours: 2", "deadline_hours: 0.0000001"))
     late = prompt.run("submit", config)
     assert late.out.strip() == experiment_id
-    assert "a higher `deadline_hours` in CONFIG puts it off" in late.err
+    assert "raise `deadline_hours` in CONFIG to postpone it" in late.err
     status = prompt.run("status", experiment_id, "--json")
     assert (status.code, status.json["state"]) == (1, "overdue")
     assert status.json["created_at"] == first["created_at"]
@@ -146,7 +146,7 @@ def test_a_broker_that_goes_away_is_one_sentence_and_the_same_command_goes_on(
         patch.setattr(broker, "publish", gone)
         done = prompt.run("submit", config)
     assert (done.code, done.out) == (1, "")
-    assert "The same command goes on where this stopped" in done.err
+    assert "The same command continues from here" in done.err
     assert done.err.endswith("Error: broker.example: the broker cannot be used for now: gone\n")
     assert prompt.run("submit", config, "--json").json["requested"] == 90
 

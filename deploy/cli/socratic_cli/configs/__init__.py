@@ -1,1 +1,1 @@
-"""Configurations that come with the command: the demo, and one to start from."""
+"""Configurations of the command: the demo, and a template."""

@@ -1,1 +1,1 @@
-"""What a person at a terminal reads: sentences, progress and warnings."""
+"""Output for a person at a terminal: sentences, progress and warnings."""

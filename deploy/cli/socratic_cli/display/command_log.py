@@ -1,4 +1,4 @@
-"""The log of a command: what a person at a prompt should see of it, on standard error."""
+"""The log of a command, on standard error: warnings in a person's words."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from structlog.typing import EventDict
 from socratic_bench.consuming.waits import STORE_IS_WAITED_FOR, WORK_WAITS
 
 SAYINGS = 50
-"""Different log lines that are printed before the rest is kept to itself."""
+"""The most different log lines; further ones are suppressed."""
 
 TOLD_OTHERWISE = {"model stopped", WORK_WAITS, STORE_IS_WAITED_FOR}
-"""What `run` says in sentences of its own."""
+"""Events that `run` reports in sentences of its own."""
 
 
 def log_to_standard_error() -> None:
     """Print warnings and worse."""
-    # What a driver warns of, such as a channel that was closed under it, is its own affair.
+    # A driver's warnings, such as a closed channel, help no user.
     logging.getLogger().setLevel(logging.ERROR)
     logging.getLogger("aiormq").setLevel(logging.CRITICAL)
     structlog.configure(
@@ -42,7 +42,7 @@ def _without_what_the_progress_tells(_logger: object, _method: str, event: Event
 
 
 def _named_error(_logger: object, _method: str, event: EventDict) -> EventDict:
-    """An exception as its name and message: a traceback helps nobody at a prompt."""
+    """Show an exception as its name and message: a traceback helps no user."""
     error = event.pop("exc_info", None)
     if error is True:
         error = sys.exc_info()[1]
@@ -52,7 +52,7 @@ def _named_error(_logger: object, _method: str, event: EventDict) -> EventDict:
 
 
 class _Once:
-    """Says the same thing once, however many runs it happens to."""
+    """Logs an equal line once, however many runs repeat it."""
 
     def __init__(self) -> None:
         self._said: set[tuple[str, str]] = set()

@@ -1,5 +1,5 @@
-"""What a person sees while a benchmark runs: a line a model on a terminal, now and then one in a
-pipe, and the trouble of a model at once.
+"""Progress of a benchmark: a line per model on a terminal, an occasional line in a pipe, and
+each failing model at once.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ MODELS_SHOWN = 30
 """More models than this share one line."""
 
 LINE_SECONDS: Final = 30.0
-"""From one line to the next where there is no terminal."""
+"""Seconds between two lines without a terminal."""
 
 TROUBLE_WIDTH: Final = 400
-"""Characters of a sentence about a model in trouble."""
+"""The most characters of a sentence about a failing model."""
 
 MODELS_NAMED: Final = 5
-"""Models in trouble that a line names."""
+"""The most failing models that a line names."""
 
 
 class ProgressStore(Leases, Aggregates, Protocol):
@@ -51,7 +51,7 @@ class ProgressDisplay:
         store: ProgressStore,
         find_troubles: Callable[[], Awaitable[Sequence[Trouble]]] | None = None,
     ) -> None:
-        """`find_troubles` says which models fail; without it the store is asked."""
+        """`find_troubles` returns the failing models; without it the store is asked."""
         self._experiment = experiment
         self._store = store
         self._find_troubles = find_troubles or partial(store.troubles, experiment.experiment_id)
@@ -94,7 +94,7 @@ class ProgressDisplay:
         self._lines[key] = self._bars.add_task(excerpt(name, 40), total=total, note="")
 
     async def update(self, progress: ExperimentProgress) -> None:
-        """Show how far the experiment is, and which of its models fail."""
+        """Show the experiment's progress, and its failing models."""
         troubles = {each.model_id: each for each in await self._find_troubles()}
         for trouble in self._news.new_among(troubles.values()):
             self._say(trouble)
@@ -105,7 +105,7 @@ class ProgressDisplay:
             say(await self._line(progress, troubles))
 
     def tell(self, trouble: Trouble) -> None:
-        """Say at once that a model fails, unless it was said."""
+        """Report a failing model at once, unless it was reported."""
         if self._news.is_new(trouble):
             self._say(trouble)
 
@@ -153,7 +153,7 @@ class ProgressDisplay:
 
 
 def _in_short(trouble: Trouble | None) -> str:
-    """What has room beside a bar: the sentence stands above."""
+    """Return the part that fits beside a bar: the sentence stands above."""
     if trouble is None:
         return ""
     tries = f" {trouble.attempt}/{trouble.attempts}" if trouble.attempt else ""

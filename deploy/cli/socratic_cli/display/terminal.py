@@ -1,4 +1,4 @@
-"""How figures and texts look on a terminal, the same in every table."""
+"""The look of figures and texts on a terminal, the same in every table."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ if TYPE_CHECKING:
     from socratic_bench.ports.stores.experiments import Progress
 
 PIPED_WIDTH = 160
-"""Columns of a table that goes into a file or a pipe."""
+"""The width of a table in a file or a pipe."""
 
 
 def standard_output() -> Console:
-    """The console for what was asked for."""
+    """Return the console for results."""
     return Console(
         width=None if sys.stdout.isatty() else PIPED_WIDTH,
         highlight=False,
@@ -28,12 +28,12 @@ def standard_output() -> Console:
 
 
 def standard_error() -> Console:
-    """The console for progress, beside what was asked for."""
+    """Return the console for progress and notes."""
     return Console(stderr=True, highlight=False, markup=False, emoji=False)
 
 
 def say(sentence: str) -> None:
-    """Tell a person something beside what was asked for: on standard error, unwrapped."""
+    """Print a note on standard error, unwrapped."""
     click.echo(sentence, err=True)
 
 
@@ -43,14 +43,14 @@ def counted(number: int, what: str) -> str:
 
 
 def how_far(progress: Progress) -> str:
-    """How far an experiment is, in runs."""
+    """Return the progress of an experiment, in runs."""
     runs = counted(progress.planned, "run")
     done = runs if progress.done == progress.planned else f"{progress.done} of {runs}"
     return f"{done} done, {progress.failed or 'none'} failed"
 
 
 def excerpt(text: str, width: int = 60) -> str:
-    """The start of `text` on one line, without control characters: a model's text is data."""
+    """Return the start of `text` on one line, without control characters: it is data."""
     folded = " ".join(text[: 4 * width].split())
     printable = "".join(c if c.isprintable() else "\ufffd" for c in folded)
     shortened = len(printable) > width or len(text) > 4 * width
@@ -58,14 +58,14 @@ def excerpt(text: str, width: int = 60) -> str:
 
 
 def name_of(text: str, width: int = 60) -> str:
-    """A name that anybody may have written, as it is safe to print, in at most `width` columns."""
+    """Return a name of unknown origin, safe to print, in at most `width` columns."""
     return shortened(excerpt(text, 300), width)
 
 
 def shortened(text: str, width: int) -> str:
-    """`text` in at most `width` columns: what is too long loses its middle.
+    """Return `text` in at most `width` columns: a long one loses its middle.
 
-    The end of a model's id is what tells it from others: `openai-compa…/good`.
+    The ends of models' ids differ: `openai-compa…/good`.
     """
     if cell_len(text) <= width:
         return text
@@ -76,7 +76,7 @@ def shortened(text: str, width: int) -> str:
 
 
 def _last(text: str, width: int) -> str:
-    """As much of the end of `text` as `width` columns hold."""
+    """Return as much of the end of `text` as `width` columns hold."""
     end = text[-width:] if width > 0 else ""
     while cell_len(end) > width:
         end = end[1:]

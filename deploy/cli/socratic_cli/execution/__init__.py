@@ -1,1 +1,1 @@
-"""Carrying out a benchmark in this process, whoever asks for it."""
+"""Carries out a benchmark in this process, for the command and for notebooks."""

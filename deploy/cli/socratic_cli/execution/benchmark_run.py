@@ -1,6 +1,6 @@
-"""One run of a benchmark from its configuration to its figures, without a word on a terminal.
+"""A benchmark from its configuration to its figures, without output.
 
-The command and `socratic_cli.run` differ in whom they tell: both take these steps.
+The command and `socratic_cli.run` take the same steps and report them differently.
 """
 
 from __future__ import annotations
@@ -29,20 +29,20 @@ from socratic_runner.models.registry import open_client
 
 
 class Outcome(NamedTuple):
-    """What came of a benchmark."""
+    """The outcome of a benchmark."""
 
     result: BenchmarkResult
     prospect: Prospect
     comparison: ModelComparison
     reasons: Mapping[str, str]
-    """Why models have no score."""
+    """The reasons why models have no score."""
 
     failures: Sequence[FailureCount]
     spending: SpendingFigures
 
 
 def client_opener(config: BenchmarkConfig, endpoints: Endpoints) -> OpenClient:
-    """Opens the clients of a configuration's models."""
+    """Return the opener of the clients of a configuration's models."""
 
     def opened(model: TutorModel) -> ModelClient:
         return open_client(
@@ -64,10 +64,10 @@ async def opened_benchmark(
     retry_failed: bool = False,
     fresh: bool = False,
 ) -> AsyncIterator[tuple[Benchmark, Prospect]]:
-    """A benchmark to be executed once, and what there is to do; its store is open meanwhile.
+    """Open a benchmark for one execution, with its prospect; its store is open meanwhile.
 
-    The caller sets who is told of progress, waits and troubles. Raises StoreInUse where another
-    benchmark runs on the same file, ExperimentStopped where the experiment may not go on.
+    The caller sets the receivers of progress, waits and troubles. Raises StoreInUse if another
+    benchmark runs on the same file, ExperimentStopped if the experiment is stopped.
     """
     file = database_file(store_url)
     with store_lock(file):
@@ -83,15 +83,15 @@ async def opened_benchmark(
                 open_client=client_opener(config, endpoints),
                 clock=clock,
                 retry_failed=retry_failed,
-                alone=file is not None,  # the holder of its lock is
+                alone=file is not None,  # the holder of the store's lock is alone
             )
             yield benchmark, prospect
 
 
 async def outcome_of(benchmark: Benchmark, prospect: Prospect, result: BenchmarkResult) -> Outcome:
-    """The figures of a benchmark after its execution.
+    """Return the figures of a benchmark after its execution.
 
-    Raises ExperimentStopped where the experiment was deleted meanwhile.
+    Raises ExperimentStopped if the experiment was deleted meanwhile.
     """
     store, experiment = benchmark.store, result.experiment
     experiment_id = experiment.experiment_id

@@ -1,4 +1,4 @@
-"""How Ctrl-C ends a benchmark."""
+"""Ends a benchmark on Ctrl-C."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from socratic_cli.embedded import Benchmark
 
 STOPPING = "Stopping: calls in flight are finished and stored (Ctrl-C: at once)."
 STOPPING_UNSTORED = (
-    "Stopping: replies that were paid for still wait for the store, for some minutes at most "
+    "Stopping: paid replies still wait for the store, for some minutes at most "
     "(Ctrl-C: at once, and they are lost)."
 )
 
 
 @contextmanager
 def stopped_by_interrupt(benchmark: Benchmark, notice: WaitNotice) -> Iterator[None]:
-    """The first Ctrl-C finishes what is in flight and stores it; the second ends at once.
+    """Let the first Ctrl-C finish and store the calls in flight; the second ends at once.
 
-    The second cancels the task that is in the context, which raises KeyboardInterrupt then.
-    Python's own handler raises it wherever the loop happens to be. The loop then loses the
-    callback that it was about to call, and a task that waits for that callback never ends.
+    The second cancels the task in the context, which then raises KeyboardInterrupt. Python's own
+    handler raises it anywhere in the event loop. The loop then loses a callback, and a task that
+    waits for the callback never ends.
     """
     loop, task = asyncio.get_running_loop(), asyncio.current_task()
     interrupted = False

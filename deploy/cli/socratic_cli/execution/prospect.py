@@ -1,4 +1,4 @@
-"""What an experiment will take before any of it is carried out, given what the store has."""
+"""The remaining work of an experiment, given the store."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 def fresh_option(command: F) -> F:
     """Add `--fresh` to a command."""
-    return click.option(
-        "--fresh", is_flag=True, help="Reuse no answers of other experiments: ask everything."
-    )(command)
+    return click.option("--fresh", is_flag=True, help="Reuse no answers of other experiments.")(
+        command
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class Prospect:
-    """What there is to do, and what that takes."""
+    """The remaining work, and its cost."""
 
     outlook: Outlook
     estimate: Estimate
 
     @classmethod
     def from_nothing(cls, experiment: Experiment) -> Prospect:
-        """Where nothing is stored."""
+        """Return the work of an experiment without stored results."""
         manifest = experiment.manifest
         outlook = Outlook(manifest.planned_runs)
         for pair in experiment.conversation_keys:
@@ -51,10 +51,10 @@ async def look_into(
     adopt: bool,
     retry_failed: bool = False,
 ) -> Prospect:
-    """See what there is to do, and, if `adopt`, take over what other experiments have.
+    """Find the remaining work and, if `adopt`, take over answers of other experiments.
 
-    With `retry_failed`, runs that failed are asked once more; if `fresh`, nothing is taken over.
-    Raises ExperimentStopped where nothing is to be taken over either.
+    `retry_failed` includes failed runs; `fresh` takes over nothing. Raises ExperimentStopped for a
+    stopped experiment, unless nothing would be taken over.
     """
     if adopt:
         await _refuse_stopped(store, experiment.experiment_id)

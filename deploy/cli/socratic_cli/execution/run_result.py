@@ -1,4 +1,4 @@
-"""What a benchmark brought, row by row, as a notebook reads it."""
+"""The results of a benchmark, row by row, for a notebook."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from socratic_bench.reporting.leaderboard.comparison import ModelComparison
 from socratic_cli.execution.benchmark_run import Outcome
 
 RUNS_TOGETHER = 500
-"""Runs whose responses are read at a time."""
+"""The number of runs whose responses are read at a time."""
 
 
 class RunResultStore(Responses, Aggregates, Protocol):
@@ -30,7 +30,7 @@ class RunResultStore(Responses, Aggregates, Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ResponseRow:
-    """What a model answered in one turn, and its scores."""
+    """A model's response in one turn, and its scores."""
 
     model: str
     scenario: str
@@ -40,66 +40,66 @@ class ResponseRow:
     text: str
     status: str
     vectors: Mapping[str, float | None] | None
-    """0.0 to 1.0 each, unrounded; None for one that does not apply; None for all: unscored."""
+    """0.0 to 1.0 each, unrounded; None for a vector that does not apply; all None: unscored."""
 
     overall: float | None
     """0.0 to 1.0, unrounded; None: unscored, which is not zero."""
 
     cost_usd: float | None
-    """None: not known, which is not zero."""
+    """None: unknown, which is not zero."""
 
     latency_ms: int | None
 
 
 @dataclass(frozen=True, slots=True)
 class FailedRun:
-    """A run that gave no response after all its tries."""
+    """A run without a response after all its tries."""
 
     model: str
     scenario: str
     dimension: str
     repeat: int
     turn: int
-    """The turn it failed at."""
+    """The turn that failed."""
 
     kind: str
     """The class of the failure, such as `rate_limited`."""
 
     message: str
-    """What the provider said."""
+    """The provider's message."""
 
     attempts: int
 
 
 @dataclass(frozen=True, slots=True)
 class RunResult:
-    """What a benchmark brought, as the store has it at its end."""
+    """The results of a benchmark, as stored at its end."""
 
     experiment_id: str
     comparison: ModelComparison
     """The leaderboard: the same figures as `socratic-bench leaderboard --experiment ID`."""
 
     responses: tuple[ResponseRow, ...]
-    """In the order of the plan, those of earlier executions included."""
+    """In the order of the plan, with those of earlier executions."""
 
     failures: tuple[FailedRun, ...]
-    """In the order of the plan; a run counts only while it has not ended with a response."""
+    """In the order of the plan; a run that later got a response is left out."""
 
     progress: Progress
-    """How far the experiment is, in runs."""
+    """The progress of the experiment, in runs."""
 
     dead_letters: tuple[DeadLetter, ...]
-    """Messages that could not be handled; their runs are not done."""
+    """Messages that no handler could handle; their runs are not done."""
 
     @property
     def finished(self) -> bool:
-        """Whether every planned run is done, those that failed included."""
+        """True once every planned run is done or failed."""
         return self.progress.done >= self.progress.planned
 
     def to_pandas(self) -> Any:
-        """The responses as a pandas.DataFrame: a row each, a column for each vector.
+        """Return the responses as a pandas.DataFrame: a row each, a column for each vector.
 
-        Raises MissingExtra where pandas is not installed.
+        Raises MissingExtra without pandas.
         """
         require_package("pandas", needed_by="to_pandas()", extra="pandas")
         names = self.comparison.vectors
@@ -113,7 +113,7 @@ class RunResult:
 
 
 async def result_of(store: RunResultStore, outcome: Outcome) -> RunResult:
-    """Everything that the store has of a benchmark's experiment, in memory."""
+    """Read all results of a benchmark's experiment into memory."""
     experiment = outcome.result.experiment
     scores = await _scores(store, experiment)
     responses: list[ResponseRow] = []
@@ -140,7 +140,7 @@ async def result_of(store: RunResultStore, outcome: Outcome) -> RunResult:
 async def _scores(
     store: Aggregates, experiment: Experiment
 ) -> Mapping[tuple[str, int], ScoredResponse]:
-    """The scores under the experiment's profile, by run and turn."""
+    """Return the scores under the experiment's profile, by run and turn."""
     return {
         (score.run.run_id, score.turn): score
         async for page in store.score_rows(experiment.experiment_id)
@@ -150,7 +150,7 @@ async def _scores(
 
 
 async def _failures(store: Aggregates, experiment: Experiment) -> Mapping[str, RunFailure]:
-    """The failure of each run, that at its highest turn."""
+    """Return the failure of each run, the one at its highest turn."""
     failures: dict[str, RunFailure] = {}
     async for page in store.failure_rows(experiment.experiment_id):
         for failure in page:

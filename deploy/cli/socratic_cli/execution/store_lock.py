@@ -1,7 +1,7 @@
-"""One embedded benchmark at a time on a database file.
+"""Allows one embedded benchmark at a time on a database file.
 
-Two at once would take each other's leases for their own. The lock is the operating system's: it
-ends with the process, however that ends.
+Two at once would mistake each other's leases for their own. The lock is the operating system's:
+it ends with the process, even after a kill.
 """
 
 from __future__ import annotations
@@ -21,9 +21,10 @@ class StoreInUse(SocraticBenchError):
 
 @contextmanager
 def store_lock(database: Path | None) -> Iterator[None]:
-    """Hold the lock of a database file; without a file there is nothing to lock.
+    """Hold the lock of a database file; a store without a file needs none.
 
-    Raises StoreInUse at once where another process holds it, StoreBroken where it cannot be held.
+    Raises StoreInUse at once if another process holds the lock, StoreBroken if the lock cannot be
+    taken.
     """
     if database is None:
         yield

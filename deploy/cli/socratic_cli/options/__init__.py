@@ -1,1 +1,1 @@
-"""Options that several commands share, and opening what they name."""
+"""Options that several commands share, with the stores and brokers that they name."""

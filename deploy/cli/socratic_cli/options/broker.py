@@ -1,4 +1,4 @@
-"""The `--broker` option, and opening what it names."""
+"""The `--broker` option, and opening its broker."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def broker_option(command: F) -> F:
-    """Add `--broker URL` to a command; None where neither it nor the variable names one."""
+    """Add `--broker URL` to a command; None if neither the option nor the variable is set."""
     return click.option(
         "--broker",
         "broker_url",
         metavar="URL",
         envvar=VARIABLE,
         show_envvar=True,
-        help="Where the services exchange messages.",
+        help="The broker of the services.",
     )(command)
 
 
 @asynccontextmanager
 async def opened_broker(broker_url: str | None) -> AsyncIterator[Broker]:
-    """The broker at an address, closed in the end. It connects when it is first used.
+    """Open the broker at an address, and close it at the end. It connects at its first use.
 
-    Raises InvalidSettings where no broker is named, or none that services could share.
+    Raises InvalidSettings without a broker, or for one that services cannot share.
     """
     if not broker_url:
         raise InvalidSettings(
@@ -43,7 +43,7 @@ async def opened_broker(broker_url: str | None) -> AsyncIterator[Broker]:
         )
     if broker_url.startswith("memory:"):
         raise InvalidSettings(
-            "memory:// is a broker within one process, where no service would hear this command: "
+            "memory:// is a broker within one process, which no service can reach: "
             f"name the one that your services use, {_ADDRESS}, or do it all in one process with "
             "`socratic-bench run`"
         )

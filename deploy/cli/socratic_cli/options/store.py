@@ -1,4 +1,4 @@
-"""The `--store` option, and opening what it names."""
+"""The `--store` option, and opening its store."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def store_option(command: F) -> F:
         default=DEFAULT_STORE,
         show_default=True,
         show_envvar=True,
-        help="Where results are kept.",
+        help="The store of the results.",
     )(command)
 
 
@@ -39,21 +39,21 @@ def database_file(store_url: str) -> Path | None:
 
 
 def shown_address(store_url: str) -> str:
-    """A store's address as anybody may read it: without user, password and options."""
+    """Return a store's address in public form: without user, password and options."""
     if database_file(store_url) is not None:
         return store_url
     scheme, _, rest = store_url.partition("://")
     address, _, options = rest.partition("?")
-    if "@" in options:  # or a password with a question mark: whatever it is, it is kept
+    if "@" in options:  # or a password with a question mark: keep it either way
         return f"{scheme}://…"
     return f"{scheme}://{address.rpartition('@')[2]}"
 
 
 @asynccontextmanager
 async def prepared_store(store_url: str, *, must_exist: bool = False) -> AsyncIterator[Store]:
-    """The store at an address, its schema brought up to date, and closed in the end.
+    """Open the store at an address, bring its schema up to date, and close it at the end.
 
-    With `must_exist`, raises InvalidSettings where there is no database file yet.
+    With `must_exist`, raises InvalidSettings for a missing database file.
     """
     if must_exist:
         _require_file(store_url)
@@ -67,10 +67,10 @@ async def prepared_store(store_url: str, *, must_exist: bool = False) -> AsyncIt
 
 @asynccontextmanager
 async def readable_store(store_url: str) -> AsyncIterator[Store]:
-    """The store at an address for a command that only reads: its schema stays as it is.
+    """Open the store at an address for a command that only reads: its schema stays as it is.
 
-    Raises InvalidSettings where there is no database file, StoreBroken where this version cannot
-    read the schema.
+    Raises InvalidSettings for a missing database file, StoreBroken for a schema that this version
+    cannot read.
     """
     _require_file(store_url)
     store = open_store(store_url)

@@ -1,4 +1,4 @@
-"""What came of asking each model once, as a table for people and as JSON."""
+"""The outcomes of `run --check`, as a table for people and as JSON."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from socratic_runner.checking import Checked
 from socratic_runner.conversations.failure_classes import MAY_BE_BILLED
 
 SENTENCE = 400
-"""Characters of a sentence about a model."""
+"""The most characters of a sentence about a model."""
 
 _NOT_SCORED = {
     Status.TRUNCATED: "the answer was cut off, and has no score: raise `max_tokens`",
@@ -34,38 +34,38 @@ _NOT_SCORED = {
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """What is said of one model."""
+    """The outcome of one model."""
 
     checked: Checked
     result: str
     """`ok`, another status, or the class of the failure."""
 
     problem: str | None
-    """Why a run of this model would have no score; None: it would have one."""
+    """The reason why a run of this model would have no score; None: it would have one."""
 
     cost: int | None
-    """In nanodollars; None where it is not known."""
+    """In nanodollars; None if unknown."""
 
     @property
     def simulated(self) -> bool:
-        """Whether what it cost is not real."""
+        """True if its cost is not real."""
         return is_reference(self.checked.model)
 
     @property
     def response(self) -> Response | None:
-        """None where the call failed."""
+        """None if the call failed."""
         result = self.checked.result
         return None if isinstance(result, ModelCallFailed) else result
 
     @property
     def latency_ms(self) -> int:
-        """How long the model took, as its client says, or until the call failed."""
+        """The model's latency as its client reports it, or the time until the call failed."""
         told = None if self.response is None else self.response.latency_ms
         return round(self.checked.seconds * 1000) if told is None else told
 
 
 def rows_of(checked: Sequence[Checked]) -> list[Row]:
-    """A row a model."""
+    """Return a row per model."""
     return [_row(each) for each in checked]
 
 
@@ -80,7 +80,7 @@ def _row(checked: Checked) -> Row:
 
 
 def check_table(rows: Sequence[Row]) -> RenderableType:
-    """A row a model, why some of them fail, and what all that cost."""
+    """Make a table: a row per model, the reasons of failures, and the cost of the check."""
     kinds = any(row.simulated for row in rows)
     columns = (
         Column("model", "left", is_name=True),
@@ -122,23 +122,23 @@ def _tokens(count: int | None) -> str:
 
 
 def _total(rows: Sequence[Row]) -> str:
-    """What was paid. What reference tutors cost is simulated."""
+    """Return the sentence about the cost. Reference tutors' costs are simulated."""
     paid, unknown = _paid(rows)
     if unknown:
         named = ", ".join(excerpt(row.checked.model.id) for row in unknown[:5])
         more = f" and {len(unknown) - 5} more" if len(unknown) > 5 else ""
-        return f"The check cost {dollars(usd(paid))}, and what is not known of {named}{more}."
+        return f"The check cost {dollars(usd(paid))}, and an unknown amount for {named}{more}."
     return f"The check cost {dollars(usd(paid))}. Nothing was stored."
 
 
 def _paid(rows: Sequence[Row]) -> tuple[int, list[Row]]:
-    """Nanodollars, and the models of which they are not known."""
+    """Return the paid nanodollars, and the models with unknown cost."""
     real = [row for row in rows if not row.simulated]
     return sum(row.cost or 0 for row in real), [row for row in real if row.cost is None]
 
 
 def check_as_json(rows: Sequence[Row]) -> dict[str, Any]:
-    """The same with money in USD; null is unknown, never zero."""
+    """Return the same as JSON with money in USD; null is unknown, never zero."""
     paid, unknown = _paid(rows)
     return {
         "models": [_as_json(row) for row in rows],

@@ -9,7 +9,7 @@ from socratic_cli.display.terminal import excerpt, name_of
 from socratic_cli.tables.fitting import Column, FittingTable
 
 REASON_SHOWN = 300
-"""Characters of a reason in a table; `--json` has all of it."""
+"""The most characters of a reason in a table; `--json` has all of it."""
 
 _COLUMNS = (
     Column("queue", "left", is_name=True),
@@ -21,7 +21,9 @@ _COLUMNS = (
 
 
 def dead_letters_table(letters: Iterable[DeadLetter]) -> FittingTable:
-    """What stands in a message was written by anybody: it is shown as text, free of controls."""
+    """Make the table. Anybody may have written a message: it is shown as text, without control
+    characters.
+    """
     rows = [
         (
             letter.queue,

@@ -1,4 +1,4 @@
-"""What a benchmark will take, as a table for people and as JSON."""
+"""The expected calls, tokens and cost of a benchmark, as a table for people and as JSON."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from socratic_cli.execution.prospect import Prospect
 from socratic_cli.tables.fitting import Column, FittingTable
 
 MODELS_NAMED = 5
-"""Models without a price that are named; the rest are counted."""
+"""The most models without a price that are named; the rest are counted."""
 
 _WHAT_FIGURES_MEAN = (
     "Tokens are the likely ones. At most: answers as long as max_tokens allows, a token for each "
@@ -26,7 +26,7 @@ _WHAT_FIGURES_MEAN = (
 
 
 def estimate_table(estimate: Estimate) -> RenderableType:
-    """A row a model, the total, and what it means for the budget."""
+    """Make the table: a row per model, the total, and its relation to the budget."""
     kinds = any(is_reference(each.model) for each in estimate.models)
     columns = (
         Column("model", "left", is_name=True),
@@ -49,7 +49,7 @@ def estimate_table(estimate: Estimate) -> RenderableType:
 
 
 def _names(model: TutorModel, *, kinds: bool) -> list[str | Text]:
-    """The name, with the kind where the table has a column of it."""
+    """Return the name, with the kind if the table has a column for it."""
     kind = Text("reference" if is_reference(model) else "", style="dim italic")
     return [name_of(model.display_name), *([kind] if kinds else [])]
 
@@ -81,7 +81,7 @@ def _costs(cost: Range | None) -> tuple[str, str]:
 
 
 def _total_costs(estimate: Estimate) -> tuple[str, str]:
-    """There is no telling the most where a model has no price."""
+    """Return the sums; the maximum is unknown if a model has no price."""
     cost = estimate.cost
     if cost is None or not estimate.unpriced:
         return _costs(cost)
@@ -103,13 +103,10 @@ def _on_unpriced(models: tuple[TutorModel, ...], others_cost: Range | None) -> s
     named = ", ".join(excerpt(model.id) for model in models[:MODELS_NAMED])
     more = len(models) - MODELS_NAMED
     others = f" and {more} more" if more > 0 else ""
-    unknown = (
-        f"No price is known for {named}{others}, and so no cost: "
-        "a `price` says it, 0 where the model is free."
-    )
+    unknown = f"The price of {named}{others} is unknown: set a `price`, 0 for a free model."
     if others_cost is None:
         return unknown
-    return f"{unknown} Without that it is {dollars(usd(others_cost.at_most))} at most."
+    return f"{unknown} The other models cost {dollars(usd(others_cost.at_most))} at most."
 
 
 def _on_budget(estimate: Estimate, cost: Range) -> str:
@@ -119,14 +116,14 @@ def _on_budget(estimate: Estimate, cost: Range) -> str:
     budget = f"The budget of {dollars(usd(estimate.budget))}"
     if not estimate.may_exceed_budget:
         return f"{budget} suffices for {at_most}, the most that it costs."
-    then = "No call is made that does not fit into it: runs would be left."
+    then = "Calls beyond it are not made: runs would be left."
     if estimate.likely_exceeds_budget:
         return f"{budget} is less than the likely cost of {likely}. {then}"
     return f"{budget} is likely to suffice, but not for {at_most}. {then}"
 
 
 def prospect_sentence(prospect: Prospect) -> str:
-    """What is done, reused and new, and what the new takes."""
+    """Return a sentence: the answered, reused and new runs, and the cost of the new ones."""
     outlook, estimate = prospect.outlook, prospect.estimate
     parts = [f"{outlook.done:,} done"] if outlook.done else []
     if outlook.answered:
@@ -142,7 +139,7 @@ def _runs(count: int) -> str:
 
 
 def _paid_then(nanodollars: int) -> str:
-    return f" ({dollars(usd(nanodollars))} were paid for them before)" if nanodollars else ""
+    return f" (already paid: {dollars(usd(nanodollars))})" if nanodollars else ""
 
 
 def _price_of_new(estimate: Estimate) -> str:
@@ -160,7 +157,7 @@ def _price_of_new(estimate: Estimate) -> str:
 
 
 def estimate_as_json(prospect: Prospect) -> dict[str, Any]:
-    """What is left with money in USD; null is unknown, never zero."""
+    """Return the remaining work with money in USD; null is unknown, never zero."""
     outlook, estimate = prospect.outlook, prospect.estimate
     return {
         "planned_runs": outlook.planned,

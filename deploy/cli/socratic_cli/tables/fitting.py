@@ -14,13 +14,13 @@ from rich.text import Text
 from socratic_cli.display.terminal import shortened
 
 GAP: Final = 2
-"""Columns of the terminal between two columns of the table."""
+"""The gap between two columns of a table, in columns of the terminal."""
 
 NAME_WIDTH: Final = 14
-"""Names are shortened to so much before a column is left out."""
+"""The width to which names shrink before a column is left out."""
 
 FOLDED_WIDTH: Final = 24
-"""Sentences are folded to so much before a column is left out."""
+"""The width to which sentences fold before a column is left out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,17 +30,17 @@ class Column:
     heading: str
     align: Literal["left", "right", "center"] = "right"
     drop: int | None = None
-    """Columns of the lowest number are left out first; None: never."""
+    """Columns with the lowest number are left out first; None: never."""
 
     is_name: bool = False
-    """Whether its texts may be shortened in the middle."""
+    """True if its texts may be shortened in the middle."""
 
     folds: bool = False
-    """Whether its texts may go on in the next line."""
+    """True if its texts may continue on the next line."""
 
     @property
     def least(self) -> int | None:
-        """The width to which its texts may be brought; None: they keep theirs."""
+        """The least width of its texts; None: they keep theirs."""
         if self.folds:
             return FOLDED_WIDTH
         return NAME_WIDTH if self.is_name else None
@@ -52,10 +52,10 @@ class FittedTable:
 
     table: Table
     left_out: tuple[str, ...]
-    """The headings of the columns for which the terminal is too narrow."""
+    """The headings of the left-out columns."""
 
     def note(self, remedy: str) -> list[str]:
-        """A line that names the columns left out and how to see them; none if all are there."""
+        """A line that names the left-out columns and the remedy; None if there are none."""
         if not self.left_out:
             return []
         return [f"Too narrow for {', '.join(self.left_out)}: {remedy}."]
@@ -63,15 +63,15 @@ class FittedTable:
 
 @dataclass(frozen=True, slots=True)
 class FittingTable:
-    """Rows that take the width of the terminal when they are printed."""
+    """Rows that adapt to the width of the terminal when they are printed."""
 
     columns: Sequence[Column]
     rows: Sequence[Sequence[str | Text]]
     remedy: str
-    """How to see the columns for which the terminal is too narrow."""
+    """The way to see the left-out columns."""
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """The table, and a line that names the columns left out."""
+        """Render the table, and a line that names the left-out columns."""
         fitted = fitted_table(self.columns, self.rows, width=options.max_width)
         yield fitted.table
         for line in fitted.note(self.remedy):
@@ -81,7 +81,7 @@ class FittingTable:
 def fitted_table(
     columns: Sequence[Column], rows: Iterable[Sequence[str | Text]], *, width: int
 ) -> FittedTable:
-    """The rows in a table of at most `width` columns of the terminal."""
+    """Put the rows into a table of at most `width` columns of the terminal."""
     texts = [[each if isinstance(each, Text) else Text(each) for each in row] for row in rows]
     wanted = [
         max([cell_len(column.heading), *(row[place].cell_len for row in texts)])
@@ -108,7 +108,7 @@ def fitted_table(
 
 
 def _kept(columns: Sequence[Column], wanted: Sequence[int], width: int) -> list[int]:
-    """The places of the columns that fit when names are as short as they may be."""
+    """Return the positions of the columns that fit with the shortest names."""
     least = [
         wide if column.least is None else min(column.least, wide)
         for column, wide in zip(columns, wanted, strict=True)
@@ -125,7 +125,7 @@ def _kept(columns: Sequence[Column], wanted: Sequence[int], width: int) -> list[
 def _widths(
     columns: Sequence[Column], wanted: Sequence[int], kept: Sequence[int], width: int
 ) -> dict[int, int]:
-    """The width of each column: the widest name or sentence gives way first."""
+    """Return the width of each column: the widest name or sentence shrinks first."""
     widths = {place: wanted[place] for place in kept}
     names = [place for place in kept if columns[place].least is not None]
     over = sum(widths.values()) + GAP * (len(kept) - 1) - width

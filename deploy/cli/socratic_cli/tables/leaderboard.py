@@ -26,16 +26,16 @@ from socratic_cli.tables import fitting
 from socratic_cli.tables.fitting import GAP, FittedTable, fitted_table
 
 REASON_WIDTH = 24
-"""Columns of the terminal that the reason for a missing score takes at most."""
+"""The greatest width of the reason for a missing score."""
 
 BLOCK_CELL = len("0.00 to 0.00")
 """The widest figure in the block of a model."""
 
 NAMED = 3
-"""Experiments whose names stand above the table."""
+"""The most experiments named above the table."""
 
 NOTES = 2_000
-"""Characters of the notes above the table: all of them."""
+"""The most characters of the notes above the table, in all."""
 
 _INTERVAL = "95 % interval"
 
@@ -47,10 +47,11 @@ def comparison_table(
     width: int,
     reasons: Mapping[str, str] | None = None,
 ) -> RenderableType:
-    """The models, best first; with `detail`, a block a model with every dimension and vector.
+    """Make the table of models, best first; `detail` gives a block per model with every dimension
+    and vector.
 
-    `reasons` says of models why they have no score. A table wider than `width` shortens names and
-    leaves columns out, which the last lines say; it never cuts a figure.
+    `reasons` explains missing scores. A table wider than `width` shortens names and leaves columns
+    out, and its last lines say so; it never cuts a figure.
     """
     table = _fitted(comparison, reasons or {}, width)
     blocks: list[RenderableType] = []
@@ -62,7 +63,7 @@ def comparison_table(
 
 
 def _heading(comparison: ModelComparison) -> list[Text]:
-    """The names of the experiments in the table, with the notes of a single one."""
+    """Name the experiments of the table, with the notes of a single one."""
     named = [each for each in comparison.experiments if each.name is not None]
     lines = [
         Text.assemble(
@@ -116,7 +117,7 @@ def _cell(column: Column, model: ModelFigures, reason: str | None) -> Text:
 def _block(
     model: ModelFigures, comparison: ModelComparison, width: int
 ) -> Iterator[RenderableType]:
-    """Every vector of one model, downwards, over all its responses and for each dimension."""
+    """Show every vector of one model, downwards, over all its responses and per dimension."""
     yield Text()
     yield Text(name_of(model.model_name, width), style="bold")
     names = (OVERALL, _INTERVAL, *comparison.vectors, "coverage", "runs")
@@ -175,9 +176,11 @@ def _legend(comparison: ModelComparison, table: FittedTable, *, detail: bool) ->
             f"reference: a built-in archetype that shows the scale, not a real model{price}."
         )
     if any(model.coverage is not None and model.coverage < 1 for model in models):
-        lines.append("coverage: the share of responses that have a score; the rest is not zero.")
+        lines.append(
+            "coverage: the share of responses with a score; the others do not count as zero."
+        )
     if any(model.total_cost_usd is not None and is_partial(model.cost_known) for model in models):
-        lines.append("cost: \u2265 where that of some responses is unknown, as of failed runs.")
+        lines.append("cost: \u2265 if some costs are unknown, such as those of failed runs.")
     if not detail:
         lines += table.note("see --detail, or --format csv")
     if comparison.note:

@@ -14,7 +14,7 @@ from socratic_cli.transcripts import ScoredLine
 
 
 def print_score_table(lines: Iterable[ScoredLine], vectors: Sequence[str]) -> list[str]:
-    """Print one row a line and their means; returns what was wrong with which lines."""
+    """Print one row per line and the means; returns the mistakes with their lines."""
     names = (*vectors, OVERALL)
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("line", justify="right")
@@ -47,7 +47,7 @@ def print_score_table(lines: Iterable[ScoredLine], vectors: Sequence[str]) -> li
 
 
 def _in_words(line: ScoredLine, name: str) -> str:
-    """A figure, and below it the profile's word for it."""
+    """Return a figure, with the profile's word for it below."""
     value = line.figures.get(name)
     facts = (line.figures.get("evidence") or {}).get("facts", {})
     word = facts.get(name, {}).get("word") if value is not None else None

@@ -1,4 +1,4 @@
-"""How far experiments are, as tables for people."""
+"""The progress of experiments, as tables for people."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from socratic_cli.display.terminal import excerpt, name_of
 from socratic_cli.tables.fitting import Column, FittingTable
 
 SENTENCE = 400
-"""Characters of a sentence about a failure."""
+"""The most characters of a sentence about a failure."""
 
 NOTES = 2_000
-"""Characters of the notes: all of them."""
+"""The most characters of the notes, in all."""
 
 LISTED = 20
-"""Lines about failures."""
+"""The most lines about failures."""
 
 _REMEDY = "see --json"
 
@@ -37,7 +37,7 @@ _STYLES = {
 
 
 def experiments_table(statuses: Iterable[ExperimentStatus]) -> FittingTable:
-    """A row an experiment; a column of names where any has one."""
+    """Make a table: a row per experiment, with names if any has one."""
     statuses = tuple(statuses)
     named = any(status.name for status in statuses)
     columns = (
@@ -67,7 +67,7 @@ def experiments_table(statuses: Iterable[ExperimentStatus]) -> FittingTable:
 
 
 def status_table(status: ExperimentStatus) -> Table:
-    """What there is to say of one experiment as a whole, a line each."""
+    """Make the lines about one experiment as a whole."""
     table = Table(box=None, pad_edge=False, show_header=False)
     table.add_column(style="bold", no_wrap=True)
     table.add_column(overflow="fold")
@@ -92,7 +92,7 @@ def status_table(status: ExperimentStatus) -> Table:
 
 
 def _spent(spending: SpendingFigures) -> str:
-    """What was spent, of how much; empty where there is neither a price nor a budget."""
+    """Return the spending and the budget; empty without a price and a budget."""
     spent, budget, in_flight = spending.spent_usd, spending.budget_usd, spending.in_flight_usd
     if spent is None:
         return "" if budget is None else f"{MISSING} of {dollars(budget)}"
@@ -102,7 +102,7 @@ def _spent(spending: SpendingFigures) -> str:
 
 
 def models_table(models: Sequence[ModelProgress]) -> FittingTable:
-    """A row a model; costs and reasons of failure where there are any."""
+    """Make a table: a row per model, with costs and reasons of failure if any."""
     costs = any(model.total_cost_usd is not None for model in models)
     simulated = any(map(_is_simulated, models))
     failures = any(model.failures for model in models)
@@ -143,12 +143,12 @@ def _reasons(failures: Mapping[str, int]) -> str:
 
 
 def trouble_lines(troubles: Sequence[Trouble]) -> list[Text]:
-    """A sentence for each model whose calls fail now, under a heading."""
+    """Return a sentence for each model whose calls fail now, under a heading."""
     return _listed("in trouble", [excerpt(each.sentence, SENTENCE) for each in troubles])
 
 
 def failure_lines(models: Sequence[ModelProgress]) -> list[Text]:
-    """For each model and kind of failure what one of its failed runs was told."""
+    """Return one failed run's message for each model and kind of failure."""
     told = [
         excerpt(f"{model.model_id}: {kind} {model.failures[kind]}: {message}", SENTENCE)
         for model in models
@@ -163,7 +163,7 @@ def _listed(heading: str, lines: Sequence[str]) -> list[Text]:
 
 
 def pending_table(runs: Iterable[PendingRun]) -> FittingTable:
-    """A row a run that is not done."""
+    """Make a table: a row per pending run."""
     columns = (
         Column("model", "left", is_name=True),
         Column("scenario", "left", is_name=True),
@@ -185,7 +185,7 @@ def pending_table(runs: Iterable[PendingRun]) -> FittingTable:
 
 
 def _turn(run: PendingRun) -> str:
-    """Which turn of a dialogue is to be answered."""
+    """Return the next turn of a dialogue."""
     if run.turns == 1 or run.waits_for != WaitsFor.RESPONSE:
         return ""
     return f" {run.turns_answered + 1} of {run.turns}"

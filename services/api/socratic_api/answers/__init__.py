@@ -1,1 +1,1 @@
-"""Answers at hand: encoded once for each revision of the store."""
+"""Cached answers: encoded once for each revision of the store."""

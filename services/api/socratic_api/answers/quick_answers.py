@@ -1,4 +1,4 @@
-"""What is at hand is sent before anything else is asked of a request."""
+"""Sends cached answers before the framework handles a request."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from socratic_api.endpoints import Endpoint
 
 
 class QuickAnswers:
-    """Middleware that sends bodies that are ready, without a route, a request or a response."""
+    """Middleware that sends ready bodies without a route, a request or a response object."""
 
     def __init__(self, app: ASGIApp, endpoints: Iterable[Endpoint]) -> None:
         self._app = app
@@ -30,7 +30,7 @@ class QuickAnswers:
 
 
 async def _send(scope: Scope, send: Send, ready: ReadyBody, route: Route) -> None:
-    scope["route"] = route  # by which requests are counted
+    scope["route"] = route  # the key of the request counts
     status, headers, body = wanted(scope, ready)
     await send({"type": "http.response.start", "status": status, "headers": headers})
     await send({"type": "http.response.body", "body": body})

@@ -1,4 +1,4 @@
-"""Answers that are encoded once for each revision of the store and then sent as they are."""
+"""Answers encoded once for each revision of the store and then sent unchanged."""
 
 from __future__ import annotations
 
@@ -22,13 +22,14 @@ _GZIP_FROM_BYTES = 1024
 _GZIP_LEVEL = 5
 
 _MADE_AT_ONCE = 1
-"""Bodies that are made side by side; others wait. One alone can take 100 MB to make."""
+"""The most bodies made at once; others wait. One alone can take 100 MB to make."""
 
 _STALE_AFTER = 0.25
-"""Seconds that a request waits for a new body where there is an older one."""
+"""Seconds that a request waits for a new body where an older one exists."""
 
 _STALE_FOR = 10.0
-"""Seconds that an older one is good for that: a store that does not answer is told of."""
+"""Seconds for which an older body replaces a new one; after that the API reports that the store
+does not answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +48,7 @@ class ReadyBody:
 
     @property
     def size(self) -> int:
-        """Bytes that it takes."""
+        """Its size in bytes."""
         return len(self.plain) + len(self.compressed or b"")
 
 
@@ -77,7 +78,7 @@ def make_ready(body: bytes, media_type: str) -> ReadyBody:
 
 
 def ready_response(request: Request, ready: ReadyBody) -> Response:
-    """The body as this request wants it: not at all (304), compressed, or plain."""
+    """Return the response to this request: 304 without a body, compressed, or plain."""
     response = Response()
     response.status_code, headers, response.body = wanted(request.scope, ready)
     response.raw_headers = list(headers)
@@ -85,7 +86,7 @@ def ready_response(request: Request, ready: ReadyBody) -> Response:
 
 
 def wanted(scope: Scope, ready: ReadyBody) -> tuple[int, RawHeaders, bytes]:
-    """Status, headers and body of what a request wants."""
+    """Return the status, headers and body for a request."""
     known = encodings = None
     for name, value in scope["headers"]:
         if name == b"if-none-match":
@@ -101,7 +102,7 @@ def wanted(scope: Scope, ready: ReadyBody) -> tuple[int, RawHeaders, bytes]:
 
 
 def _names(if_none_match: str, etag: str) -> bool:
-    """Weak comparison, which is what If-None-Match asks for (RFC 9110, section 13.1.2)."""
+    """Compare weakly, as If-None-Match requires (RFC 9110, section 13.1.2)."""
     opaque = etag.removeprefix("W/")
     return any(
         candidate.strip() == "*" or candidate.strip().removeprefix("W/") == opaque
@@ -131,13 +132,12 @@ class _Entry:
 
 @dataclass(slots=True)
 class ReadyBytes:
-    """A bounded cache of bodies, each as good as the store's revision it was made from.
+    """A bounded cache of bodies, each valid for the store's revision of its making.
 
-    An entry is served without a question for `freshness` seconds. After that the store is asked
-    for its revision, by one task however many requests wait for it, and the body is made anew only
-    if the revision has changed. Making a body takes at most a fifth of the time: an entry that was
-    slow to make stays fresh for longer. Where so much is asked for that this one has to wait, the
-    body of an earlier revision is served.
+    An entry is served without a question to the store for `freshness` seconds. After that one task
+    asks the store for its revision, however many requests wait. The body is made again only after a
+    change. Making bodies takes at most a fifth of the time: an entry that was slow to make stays
+    fresh for longer. Under load, a request gets the body of an earlier revision instead of waiting.
     """
 
     revision: Callable[[], Awaitable[str]]
@@ -148,7 +148,7 @@ class ReadyBytes:
     """Seconds that a refresh may take; TimeoutError after that."""
 
     lasting: Container[str] = ()
-    """What is asked for all the time, and stays whatever else is: few keys."""
+    """Frequent keys, which the cache always keeps: few."""
 
     capacity: int = 64
     capacity_bytes: int = 16 * 1024 * 1024
@@ -157,7 +157,7 @@ class ReadyBytes:
     _making: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(_MADE_AT_ONCE))
 
     def fresh(self, key: str) -> ReadyBody | None:
-        """The body called `key`, if it can be served without a question."""
+        """Return the body called `key` if it is still fresh, else None."""
         entry = self._entries.get(key)
         if entry is None or time.monotonic() >= entry.fresh_until:
             return None
@@ -166,7 +166,7 @@ class ReadyBytes:
     async def get(
         self, key: str, make: Callable[[], Awaitable[bytes]], media_type: str = JSON
     ) -> ReadyBody:
-        """The body called `key`, made by `make` if there is none of the present revision."""
+        """Return the body called `key`; `make` makes it if the present revision has none."""
         entry = self._entries.get(key)
         if entry is None:
             entry = self._entries[key] = _Entry()
@@ -213,17 +213,17 @@ class ReadyBytes:
     def _refreshed(self, refresh: asyncio.Task[ReadyBody]) -> None:
         self._running.discard(refresh)
         if not refresh.cancelled():
-            refresh.exception()  # looked at, though nobody may have waited for it
+            refresh.exception()  # retrieved, even without a waiting request
 
     def _make_room(self) -> None:
-        """Forget what was asked for the longest time ago, until the rest fits."""
+        """Drop the least recently used bodies until the rest fits."""
         passing = [key for key in self._entries if key not in self.lasting]
         held = sum(self._entries[key].size for key in passing)
         while passing and (len(passing) > self.capacity or held > self.capacity_bytes):
             held -= self._entries.pop(passing.pop(0)).size
 
     async def close(self) -> None:
-        """End the refreshes in hand."""
+        """End the running refreshes."""
         for task in self._running:
             task.cancel()
         await asyncio.gather(*self._running, return_exceptions=True)

@@ -1,1 +1,1 @@
-"""How the API is started."""
+"""Entry points of the API."""

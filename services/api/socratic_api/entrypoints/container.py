@@ -1,4 +1,4 @@
-"""The API as a process of its own, and as part of another one."""
+"""The API as a process of its own, and as part of another process."""
 
 from __future__ import annotations
 
@@ -29,12 +29,13 @@ from socratic_bench.service_settings import load_settings
 log = structlog.get_logger(__name__)
 
 SWITCH_SECONDS: Final = 0.0005
-"""After so long whoever scores lets the event loop go on, which needs several goes for a request.
-With Python's 5 ms everybody else is answered three times as late while large batches are scored."""
+"""Seconds after which a scoring thread yields to the event loop, which needs several turns for a
+request. With Python's 5 ms, other requests take three times as long while large batches are
+scored."""
 
 
 def main() -> int:
-    """Run the API until it is told to stop; returns the exit code."""
+    """Run the API until a signal stops it; returns the exit code."""
     return run_process("socratic_api", ApiSettings, _serve_process)
 
 
@@ -47,9 +48,9 @@ async def serve(
 ) -> None:
     """Serve the API and the dashboard until SIGINT or SIGTERM, or until cancelled.
 
-    `on_ready` is called with the address once connections are accepted. The store is the caller's:
-    prepared before, closed after. Raises InvalidSettings where nobody can listen at `host` and
-    `port`, or other machines could write without a key.
+    `on_ready` gets the address once the API accepts connections. The caller prepares and closes the
+    store. Raises InvalidSettings if `host` and `port` cannot be bound, or if other machines could
+    write without a key.
     """
     settings = settings or load_settings(ApiSettings)
     settings = settings.model_copy(update={"host": host, "port": port})

@@ -1,1 +1,1 @@
-"""What holds for every request: keys, limits on bodies, errors, security headers."""
+"""Rules for every request: keys, limits on bodies, errors, security headers."""

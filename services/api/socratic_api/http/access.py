@@ -1,8 +1,8 @@
-"""Who may ask for what: the names the API answers to, the pages that may write, and keys.
+"""Access control: the names that the API answers to, the pages that may write, and keys.
 
-A page of another site can have a person's browser send requests to this API. It is kept out by the
-names in `Host` (its own name may lead here: DNS rebinding) and by `Origin`. What is no browser is
-kept out by keys.
+A page of another site can make a person's browser send requests to this API. Two checks keep it
+out: the names in `Host`, since its own name may resolve to this API (DNS rebinding), and
+`Origin`. Keys keep other clients out.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from socratic_api.settings import ApiSettings
 from socratic_bench.errors import InvalidSettings
 
 OPEN_TO_ALL: Final = frozenset({"/healthz", "/readyz"})
-"""What whoever watches over the process may ask for, by whatever name, without a key."""
+"""Paths for monitoring, open under any name and without a key."""
 
 _READING: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 _LOOPBACK_NAMES: Final = frozenset({"localhost", "127.0.0.1", "::1"})
@@ -33,18 +33,18 @@ _TWO_LENGTHS: Final = frozenset({b"content-length", b"transfer-encoding"})
 
 _CHALLENGE: Final = {"WWW-Authenticate": 'Bearer, Basic realm="Socratic Bench", charset="UTF-8"'}
 _NO_KEYS: Final = (
-    "listening on {host} lets other machines in: set SOCRATIC_API_KEYS to a key that whoever "
-    "writes has to send, or SOCRATIC_LOOPBACK_ONLY=true where this machine alone reaches it all "
-    "the same, as it does a container's port that is published on 127.0.0.1"
+    "listening on {host} lets other machines in: set SOCRATIC_API_KEYS to a key for writing, or "
+    "SOCRATIC_LOOPBACK_ONLY=true if only this machine reaches the port, as with a container's port "
+    "that is published on 127.0.0.1"
 )
 
 
 # D-132: a warning goes unread in a container.
 def require_keys(settings: ApiSettings) -> None:
-    """Raises InvalidSettings where other machines could write without a key, or nobody has one."""
+    """Raise InvalidSettings if other machines could write without a key, or if no key is listed."""
     if settings.reads_need_key and not settings.api_keys:
         raise InvalidSettings(
-            "SOCRATIC_READS_NEED_KEY: nobody has a key; list some in SOCRATIC_API_KEYS"
+            "SOCRATIC_READS_NEED_KEY: there are no keys; list some in SOCRATIC_API_KEYS"
         )
     beyond = not (is_loopback(settings.host) or settings.loopback_only)
     if beyond and not settings.api_keys:
@@ -52,7 +52,7 @@ def require_keys(settings: ApiSettings) -> None:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine reaches what listens at `host`."""
+    """Return whether only this machine reaches a listener at `host`."""
     try:
         return ip_address(host).is_loopback
     except ValueError:
@@ -60,7 +60,7 @@ def is_loopback(host: str) -> bool:
 
 
 class Access:
-    """Decides about requests by their heads."""
+    """Decides about requests by their headers."""
 
     def __init__(self, settings: ApiSettings) -> None:
         self._keys = [_digest(key.get_secret_value().encode()) for key in settings.api_keys]
@@ -70,7 +70,7 @@ class Access:
         self._is_ours = lru_cache(maxsize=256)(self._answers_to)
 
     def refusal(self, scope: Scope) -> Response | None:
-        """Why a request is not answered; None where it is."""
+        """Return why a request is refused; None for a permitted one."""
         if scope["path"] in OPEN_TO_ALL:
             return None
         reads = scope["method"] in _READING
@@ -104,15 +104,15 @@ class Access:
         return None
 
     def _answers_to(self, host: bytes, own_address: str) -> bool:
-        """Whether a `Host` is one of this API's: a name it knows, or the address it was reached at.
+        """Return whether `Host` is a name of this API, or the address that was called.
 
-        A page can have its own name lead here, but no address.
+        A page can have its own name resolve to this API, but not an address.
         """
         name = _name_in(host.decode("latin-1"))
         return name in self._names or name == own_address.lower().removeprefix("::ffff:")
 
     def _may_write(self, origin: bytes, host: bytes) -> bool:
-        """Whether a page at `origin` is this API's own, or one of a host that was allowed."""
+        """Return whether a page at `origin` belongs to this API, or to an allowed host."""
         try:
             authority = urlsplit(origin.decode("latin-1")).netloc.lower()
         except ValueError:
@@ -126,7 +126,7 @@ class Access:
             detail = "authorization: this needs a key; send `Authorization: Bearer KEY`"
             return problem(401, detail, _CHALLENGE)
         digest = _digest(given)
-        # Every key is compared, and each in the same time: how long it takes tells nothing.
+        # Constant-time comparison with every key: the duration reveals nothing.
         if not sum(hmac.compare_digest(digest, key) for key in self._keys):
             detail = "authorization: no such key; SOCRATIC_API_KEYS lists those there are"
             return problem(401, detail, _CHALLENGE)
@@ -134,7 +134,7 @@ class Access:
 
 
 class CheckAccess:
-    """Middleware that answers what is refused."""
+    """Middleware that answers refused requests."""
 
     def __init__(self, app: ASGIApp, access: Access) -> None:
         self._app = app
@@ -155,7 +155,7 @@ def _wrong_name(host: bytes | None) -> Response:
 
 
 def _name_in(authority: str) -> str:
-    """The host in `host:port`, in lower case and without the brackets of an IPv6 address."""
+    """Return the host in `host:port`, in lower case and without the brackets of an IPv6 address."""
     authority = authority.strip().lower()
     if authority.startswith("["):
         return authority[1:].partition("]")[0]
@@ -164,7 +164,7 @@ def _name_in(authority: str) -> str:
 
 
 def _key_in(authorization: bytes | None) -> bytes | None:
-    """The key in `Bearer KEY`, or in `Basic` as the password of whomever, as browsers send it."""
+    """Return the key in `Bearer KEY`, or the password in `Basic`, as browsers send it."""
     scheme, _, given = (authorization or b"").partition(b" ")
     match scheme.lower():
         case b"bearer":
@@ -178,5 +178,5 @@ def _key_in(authorization: bytes | None) -> bytes | None:
 
 
 def _digest(key: bytes) -> bytes:
-    """All keys compare in the same time, however long they are."""
+    """Hash a key, so that keys of any length compare in equal time."""
     return hashlib.sha256(key).digest()

@@ -1,4 +1,4 @@
-"""Reading request bodies within limits."""
+"""Reads request bodies within limits."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ _DEADLINE_SECONDS = 30.0
 
 
 def require_json(request: Request) -> None:
-    """Raises HTTPException 415 unless the body is said to be JSON.
+    """Raise HTTPException 415 unless the request declares JSON.
 
-    A browser asks first before a page of another site may send that: what it may send unasked is
-    not JSON.
+    A browser asks first before a page of another site may send JSON; other types it may send
+    unasked.
     """
     media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if media_type != JSON:
@@ -27,20 +27,20 @@ def require_json(request: Request) -> None:
 
 
 def is_at_most(request: Request, size: int) -> bool:
-    """Whether the body is known to have at most so many bytes."""
+    """Return whether the body is known to have at most so many bytes."""
     declared = request.headers.get("content-length", "")
     return declared.isdecimal() and int(declared) <= size
 
 
 def refuse_too_large(request: Request, limit: int = BODY_LIMIT) -> None:
-    """Raises HTTPException 413 for a body that is declared to be larger than `limit` bytes."""
+    """Raise HTTPException 413 for a body that declares more than `limit` bytes."""
     declared = request.headers.get("content-length", "")
     if declared.isdecimal() and int(declared) > limit:
         raise _too_large(limit)
 
 
 async def read_body(request: Request, limit: int = BODY_LIMIT) -> bytes:
-    """The body of a request, counted while it arrives.
+    """Read the body of a request, counting while it arrives.
 
     Raises HTTPException 413 beyond `limit` bytes, 408 if it has not arrived in time, 400 if the
     client went away.
@@ -63,5 +63,5 @@ async def read_body(request: Request, limit: int = BODY_LIMIT) -> bytes:
 
 def _too_large(limit: int) -> HTTPException:
     detail = f"body: larger than {limit:,} bytes; send it in smaller batches"
-    # The rest of the body is not read: the connection cannot carry another request.
+    # The rest of the body stays unread, so the connection cannot carry another request.
     return HTTPException(413, detail, {"Connection": "close"})

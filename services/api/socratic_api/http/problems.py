@@ -1,4 +1,4 @@
-"""Errors as problem details (RFC 9457): JSON that says what is wrong, where, and what to do."""
+"""Errors as problem details (RFC 9457): JSON with the mistake, its place and the remedy."""
 
 from __future__ import annotations
 
@@ -36,31 +36,33 @@ class Problem(BaseModel):
 
 
 def problem(status: int, detail: str, headers: Mapping[str, str] | None = None) -> Response:
-    """A problem as a response."""
+    """Return a problem as a response."""
     body = Problem(title=HTTPStatus(status).phrase, status=status, detail=detail)
     return Response(to_json(body), status, headers=headers, media_type=MEDIA_TYPE)
 
 
 async def on_http_error(request: Request, error: Exception) -> Response:
-    """404, 405 and whatever else the framework finds wrong with a request."""
+    """Answer 404, 405 and other errors of the framework."""
     if not isinstance(error, HTTPException):
         raise error
     details = {
-        404: f"{request.url.path}: there is nothing here; /openapi.json lists what there is",
+        404: f"{request.url.path}: no such address; /openapi.json lists the addresses",
         405: f"{request.url.path} does not take {request.method}; see the Allow header",
     }
     return problem(error.status_code, details.get(error.status_code, error.detail), error.headers)
 
 
 async def on_invalid_input(_request: Request, error: Exception) -> Response:
-    """What a client got wrong, in the error's own words."""
+    """Answer a client's mistake, in the error's own words."""
     if isinstance(error, AmbiguousExperiment):
         return problem(400, str(error))
     return problem(404 if isinstance(error, UnknownExperiment) else 422, str(error))
 
 
 async def on_store_error(_request: Request, error: Exception) -> Response:
-    """The store does not answer. The reason is for the log: it may name hosts and paths."""
+    """Answer that the store is unavailable. The reason goes to the log only: it may name hosts and
+    paths.
+    """
     log.error("the store did not answer", error=str(error), kind=type(error).__name__)
     return problem(
         503,
@@ -70,11 +72,11 @@ async def on_store_error(_request: Request, error: Exception) -> Response:
 
 
 async def on_unexpected_error(_request: Request, _error: Exception) -> Response:
-    """Anything nobody foresaw: the server logs it in full, the client reads not a word of it.
+    """Answer an unexpected error: the log has it in full, the client reads none of it.
 
-    This one is answered outside the application's middleware, hence the headers.
+    The framework calls this outside the application's middleware, so it adds the headers itself.
     """
-    return problem(500, "something went wrong here; the service's log says what", HEADERS)
+    return problem(500, "the service failed; its log has the reason", HEADERS)
 
 
 HANDLERS = {
@@ -84,4 +86,4 @@ HANDLERS = {
     TimeoutError: on_store_error,
     Exception: on_unexpected_error,
 }
-"""Which exception becomes which problem."""
+"""The handler for each exception."""

@@ -1,4 +1,4 @@
-"""Headers that keep a browser from doing with our answers what nobody intends."""
+"""Headers that restrict a browser's use of the answers."""
 
 from __future__ import annotations
 

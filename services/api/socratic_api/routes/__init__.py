@@ -1,1 +1,1 @@
-"""One file per resource: each gives its endpoints, given what they need."""
+"""The endpoints, one file per resource."""

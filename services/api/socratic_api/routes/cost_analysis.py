@@ -15,11 +15,11 @@ from socratic_bench.reporting.cost_analysis import CostAnalysis, cost_analysis
 from socratic_bench.reporting.result_store import ResultStore
 
 KEY = "cost-analysis "
-"""What the costs are called among what is ready; the experiment's id follows, if any."""
+"""The cache key of the costs; the experiment's id follows, if any."""
 
 
 def endpoints(store: ResultStore, ready: ReadyBytes) -> list[Endpoint]:
-    """The costs, encoded once for each revision of the store."""
+    """Return the endpoint of the costs, encoded once for each revision of the store."""
 
     async def analyse_costs(request: Request) -> Response:
         experiment = chosen_experiment(request)

@@ -1,4 +1,4 @@
-"""Which experiments a request is about: `experiment=` in the query of an address."""
+"""The experiments of a request: `experiment=` in the query of an address."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ PROBLEMS: Final[Mapping[int, str]] = {
     422: "The experiment's id is too long, or none at all",
     503: "The store does not answer",
 }
-"""What may come of such a request."""
+"""The possible problems of such a request."""
 
 
 def chosen_experiment(request: Request) -> str | None:
-    """The text that was asked for, or `all`; None where nothing was. Raises InvalidInput."""
+    """Return the requested experiment, or `all`; None without one. Raises InvalidInput."""
     experiment = request.query_params.get("experiment") or None
     if experiment is not None and len(experiment) > _ID_LIMIT:
         raise InvalidInput(f"experiment: longer than {_ID_LIMIT} characters; no id is")

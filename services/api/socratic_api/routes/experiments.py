@@ -1,4 +1,4 @@
-"""`/api/experiments`: what was planned, when, how far it is, and what it cost so far."""
+"""`/api/experiments`: the plans, their progress and their cost so far."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _PARAMETERS = (
     ),
 )
 KEY = f"experiments 0 {_PAGE}"
-"""What the first page is called among what is ready."""
+"""The cache key of the first page."""
 
 
 class ExperimentPage(BaseModel):
@@ -46,13 +46,13 @@ class ExperimentPage(BaseModel):
 
     experiments: tuple[ExperimentStatus, ...]
     total: int
-    """How many there are in all."""
+    """The number of all experiments."""
 
     offset: int
 
 
 def endpoints(store: StatusStore, ready: ReadyBytes, clock: Clock) -> list[Endpoint]:
-    """The experiments, a page at a time."""
+    """Return the endpoint of the experiments, a page at a time."""
 
     async def list_experiments(request: Request) -> Response:
         offset = _whole_number(request, "offset", default=0, low=0, high=_OFFSET_LIMIT)
@@ -67,7 +67,7 @@ def endpoints(store: StatusStore, ready: ReadyBytes, clock: Clock) -> list[Endpo
         Endpoint(
             "/api/experiments",
             list_experiments,
-            "Experiments, newest first: how far each is, and what it cost so far",
+            "Experiments, newest first, with progress and cost so far",
             ExperimentPage,
             parameters=_PARAMETERS,
             ready=partial(ready.fresh, KEY),

@@ -1,4 +1,4 @@
-"""`/healthz`, `/readyz` and `/metrics`: whether the process lives and can work, and what it did."""
+"""`/healthz`, `/readyz` and `/metrics`: liveness, readiness and figures of the process."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _OK = to_json(Health())
 
 
 def endpoints(readiness: Readiness, metrics: Metrics) -> list[Endpoint]:
-    """Liveness, readiness and metrics."""
+    """Return the endpoints of liveness, readiness and metrics."""
 
     async def is_alive(_request: Request) -> Response:
         return Response(_OK, media_type=JSON)
@@ -40,7 +40,7 @@ def endpoints(readiness: Readiness, metrics: Metrics) -> list[Endpoint]:
             return problem(503, reason, {"Retry-After": RETRY_SECONDS})
         return Response(_OK, media_type=JSON)
 
-    turn = asyncio.Lock()  # it takes milliseconds: many at once take turns with everybody else
+    turn = asyncio.Lock()  # milliseconds: concurrent ones take turns with other requests
 
     async def show_metrics(_request: Request) -> Response:
         async with turn:

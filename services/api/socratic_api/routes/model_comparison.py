@@ -18,7 +18,7 @@ from socratic_bench.reporting.leaderboard.csv_text import comparison_csv
 from socratic_bench.reporting.result_store import ResultStore
 
 KEY = "model-comparison "
-"""What the leaderboard is called among what is ready; the experiment's id follows, if any."""
+"""The cache key of the leaderboard; the experiment's id follows, if any."""
 
 CSV_KEY = "model-comparison.csv "
 CSV: Final = "text/csv; charset=utf-8"
@@ -32,7 +32,7 @@ FORMAT: Final = QueryParameter(
 
 
 def endpoints(store: ResultStore, ready: ReadyBytes) -> list[Endpoint]:
-    """The leaderboard, encoded once for each revision of the store."""
+    """Return the endpoint of the leaderboard, encoded once for each revision of the store."""
 
     async def compare_models(request: Request) -> Response:
         experiment = chosen_experiment(request)

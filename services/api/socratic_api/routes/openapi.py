@@ -1,4 +1,4 @@
-"""`/openapi.json`: what this API takes and gives."""
+"""`/openapi.json`: the description of this API."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class OpenApiDocument(RootModel[dict[str, Any]]):
 
 
 def with_openapi(endpoints: Sequence[Endpoint]) -> list[Endpoint]:
-    """These endpoints and the one that describes them all, itself included."""
+    """Return these endpoints and the one that describes them all, itself included."""
 
     async def openapi(request: Request) -> Response:
         return ready_response(request, ready)

@@ -1,4 +1,4 @@
-"""`/api/profiles`: how scores are made, as the scorer that makes them describes itself."""
+"""`/api/profiles`: the scorer profiles, as they describe themselves."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ class ProfileList(BaseModel):
 
 
 def endpoints() -> list[Endpoint]:
-    """The installed scorer profiles, described: found when somebody asks first."""
+    """Return the endpoint of the installed profiles, found at the first request."""
 
     async def list_profiles(request: Request) -> Response:
         return ready_response(request, await asyncio.to_thread(_described))
@@ -121,7 +121,7 @@ def _described() -> ReadyBody:
 
 
 def _usable(name: str) -> DescribedProfile | None:
-    """The profile described; None, and a line in the log, if it does not work."""
+    """Return the described profile; log a profile that does not work, and return None."""
     try:
         return _describe(profile_named(name))
     except Exception as error:  # noqa: BLE001 - whatever a profile raises, the others are listed

@@ -1,4 +1,4 @@
-"""`/api/score`: scoring a text, or a batch of them, without a model."""
+"""`/api/score`: scores a text, or a batch of them, without a model."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from socratic_api.scoring import (
 
 
 class _LargeAnswer(StreamingResponse):
-    """The answer to a large batch; it makes room for others once it is sent, or given up."""
+    """The answer to a large batch; the next batch may begin once it is sent, or given up."""
 
     def __init__(self, turns: ScoringTurns, items: list[Item]) -> None:
         super().__init__(batch_answer_in_pieces(turns, items), media_type=JSON)
@@ -44,7 +44,7 @@ class _LargeAnswer(StreamingResponse):
 
 
 def endpoints(turns: ScoringTurns) -> list[Endpoint]:
-    """Scoring; it stores nothing and calls no model."""
+    """Return the endpoint of scoring; it stores nothing and calls no model."""
 
     async def score_texts(request: Request) -> Response:
         require_json(request)

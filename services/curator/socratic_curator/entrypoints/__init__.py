@@ -1,1 +1,1 @@
-"""How the curator is started."""
+"""Entry points of the curator."""

@@ -22,7 +22,7 @@ from socratic_curator.settings import CuratorProcessSettings
 
 
 def main() -> int:
-    """Run the curator until it is told to stop; returns the exit code."""
+    """Run the curator until a signal stops it; returns the exit code."""
     return run_process("socratic_curator", CuratorProcessSettings, _serve)
 
 

@@ -1,1 +1,1 @@
-"""How the judge is started."""
+"""Entry points of the judge."""

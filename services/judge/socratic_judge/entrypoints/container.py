@@ -18,7 +18,7 @@ from socratic_judge.settings import JudgeProcessSettings
 
 
 def main() -> int:
-    """Run the judge until it is told to stop; returns the exit code."""
+    """Run the judge until a signal stops it; returns the exit code."""
     return run_process("socratic_judge", JudgeProcessSettings, _serve)
 
 

@@ -63,7 +63,7 @@ def _failure(error: Exception, question: Question) -> ModelCallFailed:
     if isinstance(error, ModelCallFailed):
         return error
     if isinstance(error, UnicodeEncodeError):
-        message = f"the reply is no valid Unicode text: {error.reason}"
+        message = f"the reply is not valid Unicode text: {error.reason}"
         return ModelCallFailed(FailureKind.MALFORMED_REPLY, message, retryable=False)
     log.error(
         "model client failed",

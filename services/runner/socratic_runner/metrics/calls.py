@@ -41,7 +41,7 @@ class CallMetrics:
         )
         seconds = Histogram(
             "socratic_call_seconds",
-            "From when a call was begun to when it ended, whatever came of it",
+            "Seconds from the start of a call to its end, whatever its outcome",
             ("model",),
             buckets=_SECONDS,
             registry=registry,

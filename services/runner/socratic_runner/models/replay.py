@@ -202,7 +202,7 @@ class ReplayClient:
                 message = f"{self._name} cannot be read: {error.strerror}"
                 raise ModelCallFailed(FailureKind.NOT_FOUND, message, retryable=False) from error
         if self._options.sha256 not in (None, self._recording.sha256):
-            message = f"{self._name} has changed since the benchmark was planned; plan it anew"
+            message = f"{self._name} has changed since the benchmark was planned; plan it again"
             raise ModelCallFailed(FailureKind.BAD_REQUEST, message, retryable=False)
         return self._recording
 

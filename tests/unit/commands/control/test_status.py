@@ -96,7 +96,7 @@ def test_pending_runs_are_named_before_the_deadline_when_asked_for(prompt):
             list(experiment.runs())[9:], ["score", "score", "response"], strict=True
         )
     ]
-    assert done.err == "3 runs are not done: 1 without a response, 2 without a score.\n"
+    assert done.err == "3 runs are pending: 1 without a response, 2 without a score.\n"
 
 
 PRICED = TutorModel(
@@ -226,7 +226,7 @@ def test_out_of_budget_is_a_state_that_names_what_is_pending_and_exits_with_1(pr
     assert done.code == 1
     assert ["state", "out", "of", "budget"] in [line.split() for line in done.out.splitlines()]
     assert len([line for line in done.out.splitlines() if "run-" in line]) == 9
-    assert "9 runs are not done: 9 without a response." in done.err
+    assert "9 runs are pending: 9 without a response." in done.err
     assert "Raise `budget` in CONFIG" in done.err
     [listed] = prompt.run("status", "--json").json["experiments"]
     assert listed["state"] == "out_of_budget"
@@ -258,7 +258,7 @@ def test_past_its_deadline_every_pending_run_is_named_and_the_exit_code_is_1(pro
     named = [line for line in asked_for.splitlines() if "run-" in line]
     assert [line.split()[3] for line in named] == pending[:50]
     assert asked_for.endswith("… and 10 more\n")
-    assert "60 runs are not done: 57 without a response, 3 without a score." in done.err
+    assert "60 runs are pending: 57 without a response, 3 without a score." in done.err
     assert "The deadline has passed." in done.err
     as_json = prompt.run("status", experiment.experiment_id, "--json")
     assert (as_json.code, as_json.json["state"], as_json.json["left"]) == (1, "overdue", 60)

@@ -85,12 +85,12 @@ def test_stopping_what_is_stopped_so_already_is_no_mistake_and_cancelled_is_not_
 
 def test_resuming_says_who_goes_on(prompt):
     registered(prompt)
-    assert "nothing was to be changed" in prompt.run("resume", ID).err
+    assert "nothing was changed" in prompt.run("resume", ID).err
     embedded = an_experiment(occasion="embedded").model_copy(update={"submitted": False})
     registered(prompt, embedded)
     prompt.run("pause", embedded.experiment_id)
     resumed = prompt.run("resume", embedded.experiment_id)
-    assert "`socratic-bench run CONFIG` takes it up" in resumed.err
+    assert "`socratic-bench run CONFIG` continues it" in resumed.err
     assert state_of(prompt, embedded.experiment_id) == ExperimentState.OPEN
     complete = an_experiment(occasion="complete")
     registered(prompt, complete, scored=12, complete=True)
@@ -149,8 +149,8 @@ def test_a_deletion_that_was_cut_off_goes_on_by_the_same_command(prompt):
     prompt.seed(cut_off)
     done = prompt.run("delete", ID, "--yes")
     assert done.code == 0
-    assert f"{ID} is deleted: 12 rows went now." in done.err  # 6 conversations, 3 scores, 3 cells
-    assert "0 rows" in prompt.run("delete", ID, "--yes").err
+    assert f"{ID} is deleted: 12 more rows removed." in done.err  # 6 + 3 + 3
+    assert "0 more rows" in prompt.run("delete", ID, "--yes").err
 
 
 async def requested(broker, *experiments):

@@ -259,7 +259,7 @@ def test_a_broker_that_cannot_be_heard_is_no_reason_to_stop(prompt, broker, monk
     registered(prompt, an_experiment(created_at=NOW), scored=12)
     done = prompt.run("watch", "exp-")
     assert done.code == 0
-    assert "Looking at the store every second, since nothing can be heard" in done.err
+    assert "Querying the store every second, since the broker sends no announcements" in done.err
 
 
 def _after(function, wait):

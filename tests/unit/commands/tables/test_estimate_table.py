@@ -53,8 +53,8 @@ def test_a_total_with_an_unknown_part_is_at_least_what_is_known():
     assert lines[4].startswith("total 135 135 ")
     assert lines[4].count("≥ $") == 1
     assert lines[4].endswith(" –"), "there is no most where a price is unknown"
-    assert "No price is known for hosted/unpriced, and so no cost" in sentences(found)
-    assert "Without that it is $0.4436 at most." in sentences(found)
+    assert "The price of hosted/unpriced is unknown: set a `price`" in sentences(found)
+    assert "The other models cost $0.4436 at most." in sentences(found)
 
 
 def test_models_without_a_price_are_named_up_to_a_few():
@@ -66,7 +66,7 @@ def test_reference_tutors_are_labelled_and_need_no_price():
     found = an_estimate(REFERENCE, PRICED)
     assert shown(found)[1].startswith("reference/socratic reference 45")
     assert "its price is simulated" in sentences(found)
-    assert "No price is known" not in sentences(found)
+    assert "is unknown" not in sentences(found)
     assert "≥" not in sentences(found)
 
 

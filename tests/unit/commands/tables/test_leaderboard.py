@@ -75,7 +75,7 @@ async def test_named_experiments_stand_above_the_table_and_the_notes_of_a_single
 async def test_where_a_run_failed_the_cost_is_at_least_what_is_known_and_the_legend_says_so(store):
     _, row, *legend = shown(await scored(store, TutorModel(id="hosted/m"), failing=True))
     assert row.endswith("≥ $0.00092")
-    assert "cost: ≥ where that of some responses is unknown, as of failed runs." in legend
+    assert "cost: ≥ if some costs are unknown, such as those of failed runs." in legend
 
 
 async def test_without_any_known_cost_nothing_is_said_of_it(store):

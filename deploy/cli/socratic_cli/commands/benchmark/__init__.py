@@ -1,1 +1,1 @@
-"""Commands that carry out a benchmark, or have it carried out."""
+"""Commands that carry out a benchmark, or request one from services."""

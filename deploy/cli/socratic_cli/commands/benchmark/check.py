@@ -1,4 +1,4 @@
-"""`socratic-bench run --check`: ask each model once, and say what came of it."""
+"""`socratic-bench run --check`: ask each model once, and show the outcomes."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def show_check(config: BenchmarkConfig, open_client: OpenClient, *, as_json: boo
 
 
 def _fit_into_budget(experiment: Experiment) -> None:
-    """Raise InvalidInput where asking each model once might cost more than the whole budget."""
+    """Raise InvalidInput if asking each model once might cost more than the whole budget."""
     budget, most = experiment.manifest.budget, most_a_check_costs(experiment)
     if budget is not None and most > nanodollars(budget):
         raise InvalidInput(

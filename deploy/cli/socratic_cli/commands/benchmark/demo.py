@@ -1,4 +1,4 @@
-"""`socratic-bench demo`: the built-in tutors and, where it is installed, a real local model."""
+"""`socratic-bench demo`: benchmarks the built-in tutors and, if installed, a real local model."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _config(name: str) -> BenchmarkConfig:
 def demo(store_url: str) -> None:
     """Benchmark the built-in tutors and a local model.
 
-    The local model is a real one; where it is not installed the demo goes on without it.
+    The local model is a real one. Without it the demo shows the built-in tutors alone.
     """
     try:
         config = _config("demo.yaml")
@@ -37,7 +37,7 @@ def demo(store_url: str) -> None:
     say(
         f"{manifest.planned_runs} runs: {len(manifest.models)} tutors ({names}), "
         f"{len(manifest.scenarios)} scenarios, {manifest.repeats} repeats. "
-        "A local model takes a few minutes; Ctrl-C stops, and the same command goes on."
+        "A local model takes a few minutes; after Ctrl-C the same command continues."
     )
     outcome = execute(config, store_url=store_url)
     say("See it in a browser: make serve   (or: socratic-bench serve --store URL)")

@@ -1,4 +1,4 @@
-"""What the operator of the services has to list, for a plan to be carried out there."""
+"""The addresses that the operator of the services must permit for a plan."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from socratic_bench.providers.registry import destination
 
 
 def endpoints_to_list(config: BenchmarkConfig) -> list[str]:
-    """A sentence for each address that the plan names, and that is not a provider's own.
+    """Return a sentence for each address of the plan that is not a provider's own.
 
-    A server on the runner's machine is such an address too, since a plan comes from elsewhere.
+    A server on the runner's machine counts too, since a plan comes from elsewhere.
     """
     entries: dict[str, dict[str, Any]] = {}
     for model in config.manifest.models:

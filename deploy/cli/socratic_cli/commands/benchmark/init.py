@@ -1,4 +1,4 @@
-"""`socratic-bench init`: write a configuration to begin with."""
+"""`socratic-bench init`: writes a first configuration."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from socratic_cli.display.terminal import say
 def init(file: Path) -> None:
     """Write a commented configuration to FILE, by default mine.yaml.
 
-    It runs as it is, without a key: change its models and scenarios. A file that is there already
-    is not overwritten.
+    It runs unchanged and without a key: replace its models and scenarios. An existing file is never
+    overwritten.
     """
     text = resources.files("socratic_cli.configs").joinpath("quickstart.yaml").read_bytes()
     try:
@@ -26,7 +26,7 @@ def init(file: Path) -> None:
             opened.write(text)
     except FileExistsError:
         raise InvalidInput(
-            f"{file} is there already and was not overwritten: name another file"
+            f"{file} already exists and was not overwritten: name another file"
         ) from None
     except OSError as error:
         raise InvalidInput(f"{file} cannot be written: {error.strerror}") from None

@@ -1,4 +1,4 @@
-"""`socratic-bench run`: plan, run, score, aggregate, show; resumes if run again."""
+"""`socratic-bench run`: plans, runs, scores, aggregates and shows; resumes if run again."""
 
 from __future__ import annotations
 
@@ -51,16 +51,18 @@ from socratic_runner.troubles import Troubles
 _FROM_ENVIRONMENT = ParameterSource.ENVIRONMENT
 
 REASONS_SHOWN = 5
-"""Different reasons for unhandled messages that are printed, the most frequent first."""
+"""The most reasons for unhandled messages in the report, the most frequent first."""
 
 
 @click.command()
 @click.argument("config", type=click.Path(path_type=Path))
 @store_option
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
-@click.option("--retry-failed", is_flag=True, help="Try runs that failed before once more.")
+@click.option("--retry-failed", is_flag=True, help="Try failed runs once more.")
 @fresh_option
-@click.option("--estimate", "only_estimate", is_flag=True, help="Show what it will take, and stop.")
+@click.option(
+    "--estimate", "only_estimate", is_flag=True, help="Show calls, tokens and cost, and stop."
+)
 @click.option("--check", "only_check", is_flag=True, help="Ask each model once, and stop.")
 def run(
     config: Path,
@@ -73,22 +75,20 @@ def run(
 ) -> None:
     """Run the benchmark in CONFIG and show the leaderboard.
 
-    CONFIG is YAML or JSON. The same command run again goes on where it stopped: no stored
-    response is asked for twice. Neither is what another experiment in the store asked the same
-    way within 30 days: its answers are reused.
+    CONFIG is YAML or JSON. The same command continues an interrupted benchmark: it asks for no
+    stored response twice. It also reuses the answers that another experiment in the store got to
+    the same questions within 30 days.
 
-    With --estimate nothing is run and no key is needed: calls, tokens and cost of what is left are
-    shown, likely and at most.
+    --estimate makes no call and needs no key: it shows the calls, tokens and cost of the remaining
+    runs, likely and at most. --check asks each model the first scenario once and stores nothing: it
+    shows the outcome, latency, tokens and cost. Its exit code is 1 if a model gives no answer that
+    can be scored.
 
-    With --check each model is asked the first scenario once, and nothing is stored: what came of it
-    is shown with its latency, tokens and cost. Exit code 1 if a model gives nothing that can be
-    scored.
-
-    Exit code 1 if it could not be finished, be it that the budget does not suffice, or a model has
-    not a single score.
+    Exit code 1 if the benchmark is unfinished, for example for lack of budget, or if a model has no
+    score at all.
     """
     if only_check and only_estimate:
-        raise click.UsageError("--estimate calls nobody, --check does: take one of them")
+        raise click.UsageError("--estimate makes no call, --check does: take one of them")
     models = RegisteredModels(None if only_estimate else access_check(own_endpoints()))
     benchmark_config = read_config(config, models)
     for unused in benchmark_config.unused:
@@ -125,7 +125,7 @@ def _show_estimate(config: BenchmarkConfig, store_url: str, *, as_json: bool, fr
 
 
 async def _prospect(config: BenchmarkConfig, store_url: str, *, fresh: bool) -> Prospect:
-    """What is left to do, if there is a store; what all of it takes, if there is none."""
+    """Return the remaining work, or all of it without a store."""
     file = database_file(store_url)
     experiment = config.experiment(SystemClock().now())
     if file is not None and not file.exists():
@@ -134,7 +134,7 @@ async def _prospect(config: BenchmarkConfig, store_url: str, *, fresh: bool) -> 
         async with prepared_store(store_url) as store:
             return await look_into(store, experiment, fresh=fresh, adopt=False)
     except StoreError as error:
-        say(f"Note: all of it is counted, since the store cannot be read: {error}")
+        say(f"Note: this counts every run, since the store cannot be read: {error}")
         return Prospect.from_nothing(experiment)
 
 
@@ -146,9 +146,9 @@ def execute(
     retry_failed: bool = False,
     fresh: bool = False,
 ) -> int:
-    """Carry out a benchmark and show what came of it; returns the exit code.
+    """Carry out a benchmark and show its results; returns the exit code.
 
-    Raises UnlistedEndpoint where a key is to be sent to an address that nobody has agreed to.
+    Raises UnlistedEndpoint for a key that would go to an address without approval.
     """
     endpoints = with_approved_keys(own_endpoints(), config)
     done = asyncio.run(
@@ -203,7 +203,7 @@ def _as_json(done: Outcome) -> dict[str, object]:
 
 
 def _report(done: Outcome, store_url: str) -> int:
-    """Say on standard error what a person should know; returns the exit code."""
+    """Report problems on standard error; returns the exit code."""
     result, comparison, spending = done.result, done.comparison, done.spending
     progress = result.progress
     for model_id, sentence in _failure_sentences(done.failures, comparison).items():
@@ -219,16 +219,16 @@ def _report(done: Outcome, store_url: str) -> int:
     )
     if unfinished and not result.state.calls_may_begin:
         sentence = stopped_sentence(result.experiment.experiment_id, result.state)
-        say(f"{unfinished} runs are left: {sentence}. Then the same command goes on.")
+        say(f"{_are_left(unfinished)}: {sentence}. Then the same command continues.")
     elif unfinished and spending.exhausted:
         say(
-            f"The budget of {dollars(spending.budget_usd or 0)} does not suffice: "
+            f"The budget of {dollars(spending.budget_usd or 0)} is too small for the next call: "
             f"{dollars(spending.spent_usd or 0)} of it are spent, {_are_left(unfinished)}. "
-            "Raise `budget` in the configuration, and the same command goes on."
+            "Raise `budget` in the configuration, and the same command continues."
         )
     elif result.stopped or unfinished:
-        left = _are_left(unfinished) if unfinished else "Not every run was tried again"
-        say(f"{left}: the same command goes on where this stopped.")
+        left = _are_left(unfinished) if unfinished else "Some failed runs were not retried"
+        say(f"{left}: the same command continues from here.")
     unscored = [model.model_id for model in comparison.models if not model.scored_responses]
     return 1 if result.stopped or unfinished or unscored or result.dead_letters else 0
 
@@ -240,7 +240,7 @@ def _are_left(runs: int) -> str:
 def _failure_sentences(
     failures: Sequence[FailureCount], comparison: ModelComparison
 ) -> dict[str, str]:
-    """For each model with failures: how many of which kind, and a message of the usual kind."""
+    """Return a sentence for each model with failures: their counts by kind, and one message."""
     by_model: defaultdict[str, list[FailureCount]] = defaultdict(list)
     for failure in failures:
         by_model[failure.model_id].append(failure)
@@ -250,7 +250,7 @@ def _failure_sentences(
         listed = ", ".join(f"{each.kind} {each.runs}" for each in kinds)
         sentences[model_id] = (
             f"{sum(each.runs for each in kinds)} of {planned.get(model_id, 0)} runs failed "
-            f"({listed}); one of them: {excerpt(kinds[0].message, 160)}. "
+            f"({listed}), for example: {excerpt(kinds[0].message, 160)}. "
             "--retry-failed tries them again."
         )
     return sentences

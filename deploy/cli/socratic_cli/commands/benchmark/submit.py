@@ -1,4 +1,4 @@
-"""`socratic-bench submit`: request a benchmark from services that run elsewhere."""
+"""`socratic-bench submit`: requests a benchmark from services that run elsewhere."""
 
 from __future__ import annotations
 
@@ -33,15 +33,15 @@ from socratic_cli.options.store import database_file, prepared_store, store_opti
 from socratic_cli.tables.estimate import prospect_sentence
 
 SOURCE = "socratic-bench"
-GOES_ON = "The same command goes on where this stopped, and requests nothing twice that is done."
+GOES_ON = "The same command continues from here, and requests no finished run twice."
 
 
 @click.command()
 @click.argument("config", type=click.Path(path_type=Path))
 @broker_option
 @store_option
-@click.option("--json", "as_json", is_flag=True, help="Print what was requested as JSON.")
-@click.option("--retry-failed", is_flag=True, help="Request runs that failed before once more.")
+@click.option("--json", "as_json", is_flag=True, help="Print the counts of requests as JSON.")
+@click.option("--retry-failed", is_flag=True, help="Request failed runs once more.")
 @fresh_option
 def submit(
     config: Path,
@@ -53,9 +53,8 @@ def submit(
 ) -> None:
     """Have running services carry out the benchmark in CONFIG.
 
-    Prints the experiment's id. The same command again requests only the runs that are not done.
-    What another experiment in the store asked the same way within 30 days is not asked again: its
-    answers are reused.
+    Prints the experiment's id. The same command again requests only the missing runs. It reuses the
+    answers that another experiment in the store got to the same questions within 30 days.
     """
     benchmark_config = read_config(config, RegisteredModels())
     for note in (*benchmark_config.unused, *_notes(benchmark_config, store_url)):
@@ -75,7 +74,7 @@ def submit(
 
 
 def _notes(config: BenchmarkConfig, store_url: str) -> list[str]:
-    """What will surprise a person whose services run elsewhere."""
+    """Return notes about files that remote services cannot read."""
     notes = []
     if database_file(store_url) is not None:
         notes.append(
@@ -84,7 +83,7 @@ def _notes(config: BenchmarkConfig, store_url: str) -> list[str]:
         )
     if any(spec_of(model).reads_files for model in config.manifest.models):
         notes.append(
-            "recordings are not sent along: the runner reads them from its own folder, which "
+            "recordings stay on this machine: the runner reads them from its own folder, which "
             "SOCRATIC_RUNNER_FOLDER names"
         )
     notes += endpoints_to_list(config)
@@ -121,7 +120,7 @@ async def _submit(
 
 
 class _Requests:
-    """Publishes events, and shows on standard error how many, where that is a terminal."""
+    """Publishes events, and counts them on standard error if that is a terminal."""
 
     def __init__(self, broker: Broker, expected: int) -> None:
         self._broker = broker
@@ -144,7 +143,7 @@ class _Requests:
         self._bar.stop()
 
     async def publish(self, events: Sequence[Event]) -> None:
-        """Returns once the broker has taken responsibility for all of them."""
+        """Return once the broker has confirmed all of them."""
         await self._broker.publish([to_message(event) for event in events])
         self._bar.advance(self._line, sum(isinstance(event, RunRequested) for event in events))
 
@@ -161,17 +160,17 @@ def _as_json(experiment: Experiment, counts: PlanCounts) -> dict[str, object]:
 
 
 def _report(experiment: Experiment, counts: PlanCounts) -> None:
-    """Say on standard error what was done, and what to type next."""
+    """Report the requests on standard error, and the next command."""
     experiment_id, deadline = experiment.experiment_id, experiment.deadline_at
     say(f"{counts.requested} of {counts.planned} runs requested.")
     source = click.get_current_context().get_parameter_source("store_url")
     store = " --store URL" if source is ParameterSource.COMMANDLINE else ""
     if experiment.completed_at is not None or not (counts.requested or counts.answered):
-        # It stays complete while failed runs are tried again: there is nothing to watch.
+        # A complete experiment stays complete while failed runs are retried: nothing to watch.
         say(f"See the results: socratic-bench leaderboard --experiment {experiment_id}{store}")
         return
     if deadline <= SystemClock().now():
         say(
-            f"Its deadline was {moment(deadline)}: a higher `deadline_hours` in CONFIG puts it off."
+            f"Its deadline was {moment(deadline)}: raise `deadline_hours` in CONFIG to postpone it."
         )
-    say(f"See how far it is: socratic-bench watch {experiment_id}{store}")
+    say(f"Follow it: socratic-bench watch {experiment_id}{store}")

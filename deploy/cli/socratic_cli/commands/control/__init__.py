@@ -1,1 +1,1 @@
-"""Commands that follow and steer experiments that services carry out."""
+"""Commands that follow and control experiments of running services."""

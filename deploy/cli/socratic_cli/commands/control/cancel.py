@@ -1,4 +1,4 @@
-"""`socratic-bench cancel`: carry an experiment out no further, and keep what it brought."""
+"""`socratic-bench cancel`: stops an experiment, and keeps its results."""
 
 from __future__ import annotations
 
@@ -15,12 +15,10 @@ from socratic_cli.options.store import store_option
 @click.argument("experiment", metavar="ID")
 @store_option
 def cancel(experiment: str, store_url: str) -> None:
-    """Cancel an experiment: it goes no further, and its results stay.
+    """Cancel an experiment; its results stay.
 
-    ID may be its start, an occasion or a name.
-
-    Calls in flight finish, and what they bring is stored, scored and shown.
-    `socratic-bench resume ID` takes it up again all the same.
+    ID may be the start of an id, an occasion or a name. Calls in flight finish, and their responses
+    are stored, scored and shown. `socratic-bench resume ID` continues the experiment.
     """
     found, state = asyncio.run(change(experiment, store_url, ExperimentState.CANCELLED))
     if state is not ExperimentState.CANCELLED:

@@ -1,4 +1,4 @@
-"""`socratic-bench delete`: remove an experiment with everything that it brought."""
+"""`socratic-bench delete`: removes an experiment with all its results."""
 
 from __future__ import annotations
 
@@ -25,13 +25,12 @@ from socratic_cli.options.store import prepared_store, store_option
 @broker_option
 @click.option("--yes", is_flag=True, help="Do not ask.")
 def delete(experiment: str, store_url: str, broker_url: str | None, yes: bool) -> None:
-    """Delete an experiment with everything that it brought, for good.
+    """Delete an experiment with all its results, for good.
 
-    ID may be its start, an occasion or a name.
-
-    No call of it begins any more, and what calls in flight bring is not kept.
-    Requests that wait in the queue of a model are removed with it where a broker is named and no
-    other experiment needs the model. Cut off, the same command goes on.
+    ID may be the start of an id, an occasion or a name. No further call begins, and responses of
+    calls in flight are dropped. With a broker, the waiting requests of its models are removed too,
+    except for models that another experiment needs. An interrupted deletion continues with the same
+    command.
     """
     asyncio.run(_delete(experiment, store_url, broker_url, yes=yes))
 
@@ -40,8 +39,9 @@ async def _delete(experiment_id: str, store_url: str, broker_url: str | None, *,
     async with prepared_store(store_url, must_exist=True) as store:
         states = await store.states([experiment_id])
         if states.get(experiment_id) is ExperimentState.DELETED:
-            # Cut off before: of what it was, nothing is known any more.
-            say(f"{experiment_id} is deleted: {await _remove(store, experiment_id)} rows went now.")
+            # An interrupted deletion: the store has only the id left.
+            rows = await _remove(store, experiment_id)
+            say(f"{experiment_id} is deleted: {rows} more rows removed.")
             return
         experiment = await find_experiment(store, experiment_id)
         if not yes:
@@ -56,11 +56,11 @@ async def _delete(experiment_id: str, store_url: str, broker_url: str | None, *,
 
 async def _ask(store: Experiments, experiment: Experiment) -> None:
     if not sys.stdin.isatty():
-        raise click.UsageError("nobody is there to be asked: give --yes to delete it")
+        raise click.UsageError("no terminal to ask for confirmation: give --yes to delete it")
     progress = await store.progress(experiment.experiment_id)
     question = (
-        f"Delete {experiment.experiment_id}, of which {progress.done} of {progress.planned} runs "
-        "are done, for good?"
+        f"Delete {experiment.experiment_id} with {progress.done} of {progress.planned} runs done, "
+        "for good?"
     )
     if not click.confirm(question, err=True):
         say("Nothing was deleted.")
@@ -68,7 +68,7 @@ async def _ask(store: Experiments, experiment: Experiment) -> None:
 
 
 async def _remove(store: Experiments, experiment_id: str) -> int:
-    """Remove all its rows; returns how many."""
+    """Remove all its rows; returns their number."""
     rows = 0
     try:
         while some := await store.delete_rows(experiment_id):
@@ -87,7 +87,7 @@ async def _remove_queues(
 ) -> None:
     models = await _unneeded(store, experiment)
     if not broker_url:
-        say("No broker is named: its requests that still wait are thrown away by the runners.")
+        say("No broker is named: runners drop the requests that still wait.")
         return
     try:
         async with opened_broker(broker_url) as broker:
@@ -95,11 +95,11 @@ async def _remove_queues(
             for model in sorted(models):
                 await broker.remove_group(RUNNER_RUN_REQUESTED.name, model)
     except BrokerError as error:
-        say(f"The queues of its models stay, until a month after they were last used: {error}")
+        say(f"The queues of its models stay until a month after their last use: {error}")
 
 
 async def _unneeded(store: Experiments, experiment: Experiment) -> Collection[str]:
-    """Its models that no experiment names which is being carried out."""
+    """Return its models that no other open experiment names."""
     running = [each for each in await store.running() if each.state.calls_may_begin]
     needed = frozenset[str]().union(*(each.model_ids for each in running))
     return experiment.manifest.models_by_id.keys() - needed

@@ -1,4 +1,4 @@
-"""`socratic-bench pause`: let no call of an experiment begin until it is resumed."""
+"""`socratic-bench pause`: holds the calls of an experiment until it is resumed."""
 
 from __future__ import annotations
 
@@ -15,11 +15,10 @@ from socratic_cli.options.store import store_option
 @click.argument("experiment", metavar="ID")
 @store_option
 def pause(experiment: str, store_url: str) -> None:
-    """Pause an experiment: no call of it begins until it is resumed.
+    """Pause an experiment: its calls wait until `resume`.
 
-    ID may be its start, an occasion or a name.
-
-    Calls in flight finish, and what they bring is stored, scored and shown.
+    ID may be the start of an id, an occasion or a name. Calls in flight finish, and their responses
+    are stored, scored and shown.
     """
     found, state = asyncio.run(change(experiment, store_url, ExperimentState.PAUSED))
     if state is not ExperimentState.PAUSED:

@@ -1,4 +1,4 @@
-"""`socratic-bench resume`: let an experiment go on that was paused or cancelled."""
+"""`socratic-bench resume`: resumes a paused or cancelled experiment."""
 
 from __future__ import annotations
 
@@ -16,12 +16,10 @@ from socratic_cli.options.store import store_option
 @click.argument("experiment", metavar="ID")
 @store_option
 def resume(experiment: str, store_url: str) -> None:
-    """Let an experiment go on that was paused or cancelled.
+    """Resume a paused or cancelled experiment.
 
-    ID may be its start, an occasion or a name.
-
-    Services request by themselves, within seconds, what is not done. An
-    experiment that only `run` began goes on when `run` is typed again.
+    ID may be the start of an id, an occasion or a name. Services request the missing runs by
+    themselves, within seconds. An experiment of `run` alone continues with the same `run`.
     """
     found, state = asyncio.run(change(experiment, store_url, ExperimentState.RESUMED))
     experiment_id = found.experiment_id
@@ -30,11 +28,11 @@ def resume(experiment: str, store_url: str) -> None:
     elif found.completed_at is not None:
         say(f"{experiment_id} is complete: nothing is left to do.")
     elif not found.submitted:
-        say(f"{experiment_id} may go on: `socratic-bench run CONFIG` takes it up.")
+        say(f"{experiment_id} is resumed: `socratic-bench run CONFIG` continues it.")
     elif state is ExperimentState.RESUMED:
         say(
-            f"{experiment_id} goes on: services request within seconds what is not done. See how "
-            f"far it is: socratic-bench watch {experiment_id}"
+            f"{experiment_id} is resumed: services request its pending runs within seconds. "
+            f"Follow it: socratic-bench watch {experiment_id}"
         )
     else:
-        say(f"{experiment_id} is open: nothing was to be changed.")
+        say(f"{experiment_id} is not stopped: nothing was changed.")

@@ -1,4 +1,4 @@
-"""`socratic-bench status`: how far experiments are, and what is not done."""
+"""`socratic-bench status`: shows the progress of experiments, and their pending runs."""
 
 from __future__ import annotations
 
@@ -43,13 +43,13 @@ from socratic_cli.tables.status import (
 )
 
 BROKER_DEADLINE = 5.0
-"""Seconds that the broker may take to tell of dead letters."""
+"""Seconds that the broker may take to report dead letters."""
 
 PENDING_SHOWN = 50
-"""Undone runs that are named in a table where they are asked for; `--json` names all."""
+"""The most pending runs that `--pending` lists; `--json` lists all."""
 
 FEW_PENDING = 20
-"""The same where nobody asked."""
+"""The most pending runs without `--pending`."""
 
 
 class DetailedStatusStore(StatusStore, PendingStore, Protocol):
@@ -61,18 +61,15 @@ class DetailedStatusStore(StatusStore, PendingStore, Protocol):
 @store_option
 @broker_option
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, every pending run included.")
-@click.option(
-    "--pending", is_flag=True, help="Name the runs that are not done, before the deadline too."
-)
+@click.option("--pending", is_flag=True, help="List the pending runs, before the deadline too.")
 def status(
     experiment: str | None, store_url: str, broker_url: str | None, as_json: bool, pending: bool
 ) -> None:
-    """Show how far experiments are, and what is not done.
+    """Show the progress of experiments, and their pending runs.
 
-    Without an ID all are listed. An ID may be its start, an occasion or a name.
-
-    Past its deadline, or out of budget, the runs that are not done are named, and the exit code is
-    1. Dead letters are told of where a broker is named.
+    Without an ID it lists all experiments. An ID may be the start of an id, an occasion or a name.
+    After the deadline, or without budget, it lists the pending runs and the exit code is 1. With a
+    broker it reports dead letters.
     """
     if experiment is not None:
         outcome = asyncio.run(_one(experiment, store_url, as_json=as_json, pending=pending))
@@ -93,7 +90,7 @@ def status(
 
 
 async def _tell_of_dead_letters(broker_url: str | None) -> None:
-    """Say in which queues there are any. Without a broker nobody can know."""
+    """Report the queues that have any. Only the broker knows them."""
     if not broker_url:
         return
     try:
@@ -101,7 +98,7 @@ async def _tell_of_dead_letters(broker_url: str | None) -> None:
             await broker.declare(WORK_QUEUES, BROADCASTS)
             dead = {each.name: await broker.dead_letter_depth(each.name) for each in WORK_QUEUES}
     except (BrokerError, TimeoutError):
-        say("The broker does not answer: whether there are dead letters is not known.")
+        say("The broker does not answer: dead letters are unknown.")
         return
     if found := ", ".join(f"{count} in {queue}" for queue, count in dead.items() if count):
         say(f"There are dead letters: {found}. `socratic-bench dlq list` says why.")
@@ -129,10 +126,10 @@ async def show_status(
     as_json: bool,
     name_pending: bool = False,
 ) -> int:
-    """Print how far an experiment is, with its pending runs if it is overdue or they are asked for.
+    """Print the progress of an experiment, with its pending runs if needed.
 
-    They are named too once it is out of budget. Returns the exit code: 1 if runs are not done past
-    the deadline, or for want of budget.
+    They are listed on request, after the deadline, and once the budget is exhausted. Returns the
+    exit code: 1 if runs are pending after the deadline or without budget.
     """
     now = clock.now()
     found = await experiment_status(store, experiment, now)
@@ -159,7 +156,7 @@ async def show_status(
 async def _print_pending(
     pending: AsyncIterator[PendingRun] | None, *, shown: int
 ) -> Mapping[WaitsFor, int]:
-    """Print a table of the first pending runs; returns how many wait for what."""
+    """Print a table of the first pending runs; returns the counts by missing part."""
     counts: Counter[WaitsFor] = Counter()
     named: list[PendingRun] = []
     if pending is not None:
@@ -181,7 +178,7 @@ async def _print_json(
     troubles: Sequence[Trouble],
     pending: AsyncIterator[PendingRun] | None,
 ) -> Mapping[WaitsFor, int]:
-    """Prints one object, run by run: there may be more of them than fit into memory."""
+    """Print one object, run by run: all runs may not fit into memory."""
     counts: Counter[WaitsFor] = Counter()
     head = {
         **found.model_dump(mode="json"),
@@ -204,14 +201,14 @@ async def _print_json(
 def _explain(counts: Mapping[WaitsFor, int], *, late: bool, out_of_budget: bool) -> None:
     runs = sum(counts.values())
     lacking = ", ".join(f"{counts[what]} without a {what}" for what in WaitsFor if what in counts)
-    say(f"{'1 run is' if runs == 1 else f'{runs} runs are'} not done: {lacking}.")
+    say(f"{'1 run is' if runs == 1 else f'{runs} runs are'} pending: {lacking}.")
     if out_of_budget:
         say(
-            "The budget does not suffice for them. Raise `budget` in CONFIG: "
-            "`socratic-bench submit CONFIG` then requests again what is not done."
+            "The budget is too small for them. Raise `budget` in CONFIG: "
+            "`socratic-bench submit CONFIG` then requests them again."
         )
     elif late:
         say(
             "The deadline has passed. Look for dead letters with `socratic-bench dlq list`; "
-            "`socratic-bench submit CONFIG` requests again what is not done."
+            "`socratic-bench submit CONFIG` requests the pending runs again."
         )

@@ -1,4 +1,4 @@
-"""`socratic-bench watch`: follow an experiment until it is complete, or will not be."""
+"""`socratic-bench watch`: follows an experiment until it is complete, or cannot complete."""
 
 from __future__ import annotations
 
@@ -42,17 +42,17 @@ from socratic_cli.options.broker import broker_option, opened_broker
 from socratic_cli.options.store import readable_store, shown_address, store_option
 
 LONGEST_PAUSE = 1.0
-"""Seconds between two looks at the store where nothing is heard: an announcement may be missed."""
+"""Seconds between two queries of the store without announcements: one may be lost."""
 
 SHORTEST_PAUSE = 0.2
-"""Seconds between two looks however much is announced."""
+"""The least seconds between two queries, however many announcements arrive."""
 
 STOP_SECONDS = 10.0
-"""How long the store and the broker may take to be let go of."""
+"""Seconds that closing the store and the broker may take."""
 
 
 class WatchStore(Experiments, Leases, Aggregates, Protocol):
-    """The roles of the store that tell how an experiment goes on, and what came of it."""
+    """The roles of the store for the progress of an experiment and its results."""
 
 
 @click.command()
@@ -63,12 +63,10 @@ class WatchStore(Experiments, Leases, Aggregates, Protocol):
 def watch(experiment: str, store_url: str, broker_url: str | None, as_json: bool) -> None:
     """Follow an experiment to its end, and show the leaderboard.
 
-    ID may be its start, an occasion or a name.
-
-    Without a broker the store is looked at every second. At the deadline, or
-    when the budget does not suffice for what is left, it names what is not done and ends with exit
-    code 1, as it does for one that was cancelled or deleted; one that is paused is waited for.
-    Ctrl-C ends the watching, not the experiment.
+    ID may be the start of an id, an occasion or a name. Without a broker it queries the store every
+    second. At the deadline, or with too small a budget, it lists the pending runs and ends with
+    exit code 1; a cancelled or deleted experiment ends it too. It waits for a paused one. Ctrl-C
+    ends the command, not the experiment.
     """
     outcome = asyncio.run(_until_stopped(experiment, store_url, broker_url, as_json=as_json))
     if outcome:
@@ -80,7 +78,7 @@ async def _until_stopped(
 ) -> int:
     """Watch until the end or Ctrl-C; returns the exit code.
 
-    A shell starts what it runs in the background with Ctrl-C ignored: the handler is set here.
+    A shell starts background commands with Ctrl-C ignored, so the handler is set here.
     """
     with stop_signals() as stop:
         watching = asyncio.create_task(
@@ -127,12 +125,12 @@ async def follow(
     heard: asyncio.Event,
     on_progress: Callable[[Progress], Awaitable[None]],
 ) -> tuple[Experiment, bool]:
-    """Wait until an experiment is complete, or its deadline passes, or nothing more is to come.
+    """Wait until an experiment is complete, its deadline passes, or nothing more can happen.
 
-    That is so once its budget is exhausted, or it is cancelled or deleted. `heard` is set when
-    something of it was announced, and cleared here. Returns the experiment as it is stored then,
-    and whether it is complete. A store that cannot be used for now is waited for, but not past the
-    deadline: StoreUnavailable is raised then.
+    Nothing more happens once its budget is exhausted, or it is cancelled or deleted. An
+    announcement sets `heard`; this function clears it. Returns the stored experiment, and whether
+    it is complete. An unavailable store is waited for until the deadline; then StoreUnavailable is
+    raised.
     """
     told = paused = False
     while True:
@@ -151,7 +149,7 @@ async def follow(
             paused = not paused
             say(f"{experiment.experiment_id} {'is paused' if paused else 'goes on'}.")
         if over or clock.now() >= experiment.deadline_at:
-            # As it is now: its deadline may have been put off meanwhile.
+            # Read again: its deadline may have been postponed.
             experiment = await _as_stored(store, experiment)
             if over or clock.now() >= experiment.deadline_at:
                 return experiment, complete
@@ -159,7 +157,7 @@ async def follow(
 
 
 async def _as_stored(store: Experiments, experiment: Experiment) -> Experiment:
-    """The experiment as it is now, be it deleted."""
+    """Return the stored experiment, even a deleted one."""
     deleted = experiment.model_copy(update={"state": ExperimentState.DELETED})
     return await store.experiment(experiment.experiment_id) or deleted
 
@@ -170,9 +168,9 @@ async def _nothing_is_to_come(store: WatchStore, experiment: Experiment) -> bool
 
 
 async def _no_budget_is_left(store: WatchStore, experiment: Experiment) -> bool:
-    """Whether nothing more will be done since the budget does not suffice for what is left.
+    """Return whether the budget is too small for the remaining runs.
 
-    Calls in flight may still give money back, and models without cost go on without it.
+    Calls in flight may still return money, and models without cost go on.
     """
     spending = await store.spending(experiment.experiment_id)
     if not spending.exhausted or spending.in_flight:
@@ -201,7 +199,7 @@ async def _pause(heard: asyncio.Event) -> None:
 async def _announcements(
     experiment: Experiment, broker_url: str | None
 ) -> AsyncIterator[asyncio.Event]:
-    """Set whenever something of the experiment is announced, if there is a broker to hear it by."""
+    """Set the event at each announcement of the experiment, if there is a broker."""
     heard = asyncio.Event()
     if not broker_url:
         yield heard
@@ -229,7 +227,7 @@ async def _listen(broker: Broker, experiment_id: str, heard: asyncio.Event) -> N
     except BrokerClosed:
         return
     except BrokerError as error:
-        say(f"Looking at the store every second, since nothing can be heard: {error}")
+        say(f"Querying the store every second, since the broker sends no announcements: {error}")
 
 
 async def _show_result(

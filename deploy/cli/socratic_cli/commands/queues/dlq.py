@@ -1,4 +1,4 @@
-"""`socratic-bench dlq`: look at dead letters, put them back, or throw them away."""
+"""`socratic-bench dlq`: lists, redrives and purges dead letters."""
 
 from __future__ import annotations
 
@@ -30,10 +30,11 @@ def _queue_argument(*, required: bool) -> Callable[[F], F]:
 
 @click.group()
 def dlq() -> None:
-    """Look at dead letters, put them back, or throw them away.
+    """List dead letters, redrive them, or purge them.
 
-    A dead letter is a message that no service could handle. Each of the work queues has its own:
-    runner-run-requested, judge-response-recorded, curator-response-scored, curator-run-failed.
+    A dead letter is a message that no service could handle. Each work queue has its own dead
+    letters: runner-run-requested, judge-response-recorded, curator-response-scored,
+    curator-run-failed.
     """
 
 
@@ -45,14 +46,14 @@ def dlq() -> None:
     type=click.IntRange(1, 100_000),
     default=100,
     show_default=True,
-    help="Dead letters of one queue, at most: the oldest.",
+    help="The most dead letters of one queue: the oldest.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print an object a line, bodies included.")
 def list_(queue: str | None, broker_url: str | None, limit: int, as_json: bool) -> None:
-    """List dead letters, and why they are dead.
+    """List dead letters with their reasons.
 
-    Those of QUEUE, or of all queues. They stay where they are. Queues that are missing or have no
-    leader are named first, and the exit code is 1 then, for `redrive` and `purge` too.
+    Lists those of QUEUE, or of all queues, and leaves them in place. It first names queues that are
+    missing or have no leader; the exit code is then 1, for `redrive` and `purge` too.
     """
     problems, found = asyncio.run(_list(broker_url, _chosen(queue), limit, as_json=as_json))
     letters = [letter for letters in found.values() for letter in letters[:limit]]
@@ -63,7 +64,7 @@ def list_(queue: str | None, broker_url: str | None, limit: int, as_json: bool) 
         standard_output().print(dead_letters_table(letters))
     for name, dead in found.items():
         if len(dead) > limit:
-            say(f"{name}: more than {limit} dead letters, of which the oldest {limit} are listed.")
+            say(f"{name}: more than {limit} dead letters; the oldest {limit} are listed.")
         elif dead:
             say(f"{name}: {_counted(len(dead))}.")
     if not letters:
@@ -74,11 +75,11 @@ def list_(queue: str | None, broker_url: str | None, limit: int, as_json: bool) 
 @dlq.command()
 @_queue_argument(required=False)
 @broker_option
-@click.option("--limit", type=click.IntRange(1), help="Dead letters put back in all, at most.")
+@click.option("--limit", type=click.IntRange(1), help="The most dead letters to redrive in all.")
 def redrive(queue: str | None, broker_url: str | None, limit: int | None) -> None:
     """Put dead letters back into their queue.
 
-    Those of QUEUE, or of all queues: they are handled once more, as if they were new.
+    Takes those of QUEUE, or of all queues. Services handle them like new messages.
     """
     problems, put_back = asyncio.run(_redrive(broker_url, _chosen(queue), limit))
     for name, count in put_back.items():
@@ -91,15 +92,15 @@ def redrive(queue: str | None, broker_url: str | None, limit: int | None) -> Non
 @broker_option
 @click.option("--yes", is_flag=True, help="Do not ask.")
 def purge(queue: str, broker_url: str | None, yes: bool) -> None:
-    """Throw the dead letters of QUEUE away, for good."""
+    """Delete the dead letters of QUEUE, for good."""
     if not yes:
         if not sys.stdin.isatty():
-            raise click.UsageError("nobody is there to be asked: give --yes to throw them away")
-        if not click.confirm(f"Throw away all dead letters of {queue}, for good?", err=True):
-            say("Nothing was thrown away.")
+            raise click.UsageError("no terminal to ask for confirmation: give --yes to delete them")
+        if not click.confirm(f"Delete all dead letters of {queue}, for good?", err=True):
+            say("Nothing was deleted.")
             raise click.exceptions.Exit(1)
     problems, count = asyncio.run(_purge(broker_url, queue))
-    say(f"{queue}: {_counted(count)} thrown away.")
+    say(f"{queue}: {_counted(count)} deleted.")
     _fail_because_of(problems)
 
 
@@ -116,7 +117,7 @@ def _fail_because_of(problems: Sequence[str]) -> None:
 async def _inspected(
     broker_url: str | None, queues: Collection[str], *, as_json: bool = False
 ) -> AsyncIterator[tuple[Broker, Sequence[str]]]:
-    """The broker, and what is wrong with these queues, which is said before anything is done."""
+    """Open the broker, and report the problems of these queues first."""
     async with opened_broker(broker_url) as broker:
         problems = await broker.inspect(each for each in WORK_QUEUES if each.name in queues)
         for problem in problems:
@@ -130,7 +131,7 @@ async def _inspected(
 async def _list(
     broker_url: str | None, queues: Collection[str], limit: int, *, as_json: bool
 ) -> tuple[Sequence[str], dict[str, Sequence[DeadLetter]]]:
-    """Problems, and one more than `limit` of each queue, where there are more."""
+    """Return the problems, and one more than `limit` of each queue, if it has more."""
     async with _inspected(broker_url, queues, as_json=as_json) as (broker, problems):
         return problems, {name: await broker.dead_letters(name, limit + 1) for name in queues}
 
@@ -138,7 +139,7 @@ async def _list(
 async def _redrive(
     broker_url: str | None, queues: Collection[str], limit: int | None
 ) -> tuple[Sequence[str], dict[str, int]]:
-    """Problems, and how many were put back into each queue."""
+    """Return the problems, and the number of messages put back into each queue."""
     put_back: dict[str, int] = {}
     async with _inspected(broker_url, queues) as (broker, problems):
         for name in queues:
@@ -148,7 +149,7 @@ async def _redrive(
 
 
 async def _purge(broker_url: str | None, queue: str) -> tuple[Sequence[str], int]:
-    """Problems, and how many were thrown away."""
+    """Return the problems, and the number of deleted messages."""
     async with _inspected(broker_url, [queue]) as (broker, problems):
         return problems, await broker.purge_dead_letters(queue)
 
@@ -158,7 +159,7 @@ def _counted(letters: int) -> str:
 
 
 def _as_json(letter: DeadLetter) -> dict[str, object]:
-    """With the body as text where it is any, else in base64; both are lossless."""
+    """Return it as JSON: the body as text if it is text, else in base64; both are lossless."""
     message = letter.message
     try:
         body: dict[str, object] = {"body": message.body.decode(), "body_base64": None}

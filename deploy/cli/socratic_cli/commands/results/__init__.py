@@ -1,1 +1,1 @@
-"""Commands that score texts, and show and check what was scored."""
+"""Commands that score texts, and show and check results."""

@@ -1,4 +1,4 @@
-"""`socratic-bench leaderboard`: the models, best first."""
+"""`socratic-bench leaderboard`: shows the models, best first."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ async def _load(
 def show_comparison(
     comparison: ModelComparison, reasons: Mapping[str, str], *, output: str, detail: bool
 ) -> None:
-    """Print a leaderboard on standard output; `reasons` says why models have no score."""
+    """Print a leaderboard on standard output; `reasons` explains missing scores."""
     if output == "json":
         click.echo(comparison.model_dump_json())
     elif output == "csv":
@@ -59,4 +59,4 @@ def show_comparison(
             comparison_table(comparison, detail=detail, width=console.width, reasons=reasons)
         )
     else:
-        say("Nothing was benchmarked yet: socratic-bench run CONFIG")
+        say("There are no results yet: socratic-bench run CONFIG")

@@ -1,4 +1,4 @@
-"""`socratic-bench score`: score texts or transcripts without a model."""
+"""`socratic-bench score`: scores texts or transcripts without a model."""
 
 from __future__ import annotations
 
@@ -38,12 +38,14 @@ from socratic_cli.transcripts import ScoredLine, scored_lines
 def score(file: str, output: str, whole: bool, profile: str) -> None:
     """Score texts or transcripts, without a model.
 
-    FILE, or standard input with -, holds JSON Lines or a JSON array: objects with `text` (or
-    `response`, or `output`) and, where known, `id`, `output_tokens`, `status`, `dimension`,
-    `student_message` and `earlier_turns` (a list of {"student": …, "tutor": …}); or with the
-    `messages` of a chat, of which the last one of the assistant is scored; or plain text, one
-    response per line. A file named .csv has a header with such columns. A line that cannot be read
-    is reported, and the others are scored all the same.
+    FILE, or standard input with -, may be plain text with one response per line, JSON Lines, a JSON
+    array, or, if named .csv, CSV with a header.
+
+    A record has `text` (or `response`, or `output`) and optionally `id`, `output_tokens`, `status`,
+    `dimension`, `student_message` and `earlier_turns` (a list of {"student": …, "tutor": …}). A
+    record with the `messages` of a chat works too: the assistant's last message is scored.
+
+    The command reports each unreadable line and scores the others.
     """
     vectors = profile_named(profile).vectors
     with _opened(file) as lines:

@@ -1,4 +1,4 @@
-"""`socratic-bench serve`: the API and the dashboard."""
+"""`socratic-bench serve`: serves the API and the dashboard."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from socratic_cli.options.store import (
 def serve(store_url: str, host: str, port: int) -> None:
     """Serve the API and the dashboard, until Ctrl-C.
 
-    Other machines are let in with keys alone: `--host 0.0.0.0` needs SOCRATIC_API_KEYS, and whoever
-    writes, or has texts scored, sends one of them.
+    Other machines need a key: `--host 0.0.0.0` requires SOCRATIC_API_KEYS, and clients that write
+    or score send one of the keys.
     """
     asyncio.run(_serve(store_url, host, port))
 

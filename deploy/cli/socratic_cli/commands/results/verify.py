@@ -1,4 +1,4 @@
-"""`socratic-bench verify`: is every cell the fold of its rows?"""
+"""`socratic-bench verify`: compares every cell with its rows."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from socratic_bench.reporting.verification import verify as verify_experiment
 from socratic_cli.options.store import readable_store, store_option
 
 SHOWN = 20
-"""Differences printed in full."""
+"""The most differences in the report."""
 
 
 @click.command()
@@ -19,7 +19,7 @@ SHOWN = 20
 def verify(store_url: str) -> None:
     """Recompute every aggregate and compare exactly.
 
-    Exit code 1, with the differences, if any is not the fold of its stored rows.
+    Exit code 1, with the differences, if a cell disagrees with its stored rows.
     """
     experiments, cells, differences = asyncio.run(_verify(store_url))
     for difference in differences[:SHOWN]:
