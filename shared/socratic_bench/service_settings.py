@@ -1,7 +1,8 @@
 """The settings every service has, and how wrong ones are reported.
 
-Settings come from environment variables that begin with `SOCRATIC_`. A service is given one
-settings object at start; nothing else reads the environment.
+Settings come from environment variables that begin with `SOCRATIC_`. A secret may also stand in a
+file that `SOCRATIC_…_FILE` names. A service gets one settings object at start; nothing else reads
+the environment.
 """
 
 from __future__ import annotations
@@ -9,9 +10,11 @@ from __future__ import annotations
 from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import BeforeValidator, Field, SecretStr, ValidationError
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic.fields import FieldInfo
+from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
 from socratic_bench.errors import InvalidSettings
+from socratic_bench.secret_files import secret_in_file
 
 PREFIX = "SOCRATIC_"
 
@@ -20,10 +23,38 @@ def _lower(value: Any) -> Any:
     return value.lower() if isinstance(value, str) else value
 
 
+class _SecretFiles(PydanticBaseSettingsSource):
+    """Reads the settings that are secrets from the files that the environment names."""
+
+    def get_field_value(self, field: FieldInfo, field_name: str) -> tuple[Any, str, bool]:
+        is_secret = SecretStr.__name__ in str(field.annotation)
+        text = secret_in_file(f"{PREFIX}{field_name.upper()}") if is_secret else None
+        return text, field_name, False
+
+    def __call__(self) -> dict[str, Any]:
+        found = {
+            name: self.get_field_value(field, name)[0]
+            for name, field in self.settings_cls.model_fields.items()
+        }
+        return {name: text for name, text in found.items() if text is not None}
+
+
 class ServiceSettings(BaseSettings):
     """What a service is told at start."""
 
     model_config = SettingsConfigDict(env_prefix=PREFIX, frozen=True, extra="ignore")
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """Take what the caller gives, then the environment, then the files that it names."""
+        return init_settings, env_settings, _SecretFiles(settings_cls)
 
 
 class ProcessSettings(ServiceSettings):
@@ -59,7 +90,7 @@ S = TypeVar("S", bound=ServiceSettings)
 
 
 def load_settings(settings: type[S], **given: Any) -> S:
-    """The settings of a service: those given, the rest from the environment.
+    """The settings of a service: those given, the rest from the environment and secret files.
 
     Raises InvalidSettings, naming each variable that is wrong or missing.
     """

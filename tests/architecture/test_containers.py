@@ -28,6 +28,7 @@ SETTINGS = {
 }
 SERVICES = tuple(SETTINGS)
 SERVERS = ("rabbitmq", "postgres")
+MONITORING = "prometheus"
 STORE_PACKAGES = {"sqlalchemy", "asyncpg", "alembic", "greenlet"}
 VARIABLE = re.compile(r"\$\{(\w+)(?::-([^}]*))?\}")
 PIN = re.compile(r"^([a-z0-9][a-z0-9._-]*)==([^\s;]+)", re.MULTILINE)
@@ -271,10 +272,41 @@ def test_a_service_can_be_imported_with_nothing_but_its_lock(service):
 
 
 def test_compose_starts_all_services_and_both_servers():
-    assert set(compose()["services"]) == {*SERVICES, *SERVERS}
+    services = compose()["services"]
+    assert {name for name in services if "profiles" not in services[name]} == {*SERVICES, *SERVERS}
 
 
-@pytest.mark.parametrize("name", [*SERVICES, *SERVERS])
+def test_a_profile_adds_prometheus_which_scrapes_every_service_and_loads_the_alert_rules():
+    services = compose()["services"]
+    prometheus = services[MONITORING]
+    assert prometheus["profiles"] == ["monitoring"]
+    mounted = {
+        mount["target"]: (COMPOSE / mount["source"]).resolve()
+        for mount in prometheus["volumes"]
+        if isinstance(mount, dict)
+    }
+    [told] = [word for word in prometheus["command"] if word.startswith("--config.file=")]
+    config = yaml.safe_load(mounted[told.partition("=")[2]].read_text())
+    [rules] = config["rule_files"]
+    folder, _, pattern = rules.rpartition("/")
+    assert list(mounted[folder].glob(pattern))
+    targets = {}
+    for job in config["scrape_configs"]:
+        found = [f"{each['names'][0]}:{each['port']}" for each in job.get("dns_sd_configs", [])]
+        found += [target for each in job.get("static_configs", []) for target in each["targets"]]
+        targets[job["job_name"]] = found
+    assert targets == {service: [f"{service}:{listening_port(service)}"] for service in SERVICES}
+    for service in SERVICES:
+        assert set(services[service]["networks"]) & set(prometheus["networks"])
+    assert "api" in environment("api")["SOCRATIC_ALLOWED_HOSTS"].split(",")
+
+
+@pytest.mark.parametrize("service", ["runner", "judge", "curator"])
+def test_a_service_that_may_be_scaled_publishes_no_port(service):
+    assert "ports" not in compose()["services"][service]
+
+
+@pytest.mark.parametrize("name", [*SERVICES, *SERVERS, MONITORING])
 def test_everything_in_compose_is_watched_limited_and_started_again(name):
     service = compose()["services"][name]
     check = service["healthcheck"]
@@ -346,6 +378,7 @@ def test_nothing_is_published_beyond_this_machine():
         "127.0.0.1:5432:5432",
         "127.0.0.1:5672:5672",
         "127.0.0.1:8000:8000",
+        "127.0.0.1:9090:9090",
     ]
     hosts = {service.get("network_mode") for service in compose()["services"].values()}
     assert hosts == {None}
@@ -385,6 +418,7 @@ def test_the_example_of_an_env_file_names_every_variable_and_sets_none():
     assert all(default for _, default in used)
     example = (COMPOSE / ".env.example").read_text()
     named = dict(re.findall(r"^#([A-Z_]+)=(.*)$", example, re.MULTILINE))
+    assert named.pop("COMPOSE_PROFILES") in compose()["services"][MONITORING]["profiles"]
     assert named.keys() == {name for name, _ in used}
     for name, default in used:
         assert named[name] == ("" if name.endswith("_PASSWORD") else default)

@@ -2,6 +2,7 @@
 
 import pytest
 
+from socratic_api.settings import ApiSettings
 from socratic_bench.errors import InvalidSettings
 from socratic_bench.hosting.owners import new_owner
 from socratic_bench.service_settings import PREFIX, load_settings
@@ -72,3 +73,46 @@ def test_a_wrong_setting_is_named_and_its_value_is_not_told(monkeypatch, name, v
 
 def test_no_two_processes_have_the_same_name_in_the_store():
     assert len({new_owner("runner") for _ in range(100)}) == 100
+
+
+def test_a_secret_may_stand_in_a_file(monkeypatch, tmp_path):
+    for name, url in ADDRESSES.items():
+        (tmp_path / name).write_text(f"{url}\n")
+        monkeypatch.setenv(f"{PREFIX}{name.upper()}_FILE", str(tmp_path / name))
+    loaded = load_settings(RunnerProcessSettings)
+    assert loaded.broker_url.get_secret_value() == ADDRESSES["broker_url"]
+    assert loaded.store_url.get_secret_value() == ADDRESSES["store_url"]
+
+
+def test_keys_of_the_api_may_stand_in_a_file(monkeypatch, tmp_path):
+    (tmp_path / "keys").write_text("one-key, another-key\n")
+    monkeypatch.setenv("SOCRATIC_API_KEYS_FILE", str(tmp_path / "keys"))
+    keys = [key.get_secret_value() for key in load_settings(ApiSettings).api_keys]
+    assert keys == ["one-key", "another-key"]
+
+
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        (None, "cannot be read: No such file or directory"),
+        (b"", "is empty"),
+        (b"\xff", "cannot be read: it is not UTF-8 text"),
+        (b"x" * 70_000, "has more than 65536 bytes"),
+    ],
+)
+def test_a_file_without_a_secret_is_named(monkeypatch, tmp_path, content, problem):
+    path = tmp_path / "broker"
+    if content is not None:
+        path.write_bytes(content)
+    monkeypatch.setenv("SOCRATIC_BROKER_URL_FILE", str(path))
+    with pytest.raises(InvalidSettings) as raised:
+        load_settings(JudgeProcessSettings)
+    assert str(raised.value) == f"SOCRATIC_BROKER_URL_FILE: the file {path} {problem}"
+
+
+def test_a_secret_in_a_file_and_in_the_environment_is_a_mistake(monkeypatch, tmp_path):
+    monkeypatch.setenv("SOCRATIC_BROKER_URL", ADDRESSES["broker_url"])
+    monkeypatch.setenv("SOCRATIC_BROKER_URL_FILE", str(tmp_path / "broker"))
+    with pytest.raises(InvalidSettings, match="set one of the two") as raised:
+        load_settings(JudgeProcessSettings)
+    assert "hunter2" not in str(raised.value)

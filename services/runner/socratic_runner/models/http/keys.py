@@ -1,4 +1,4 @@
-"""Keys: read from the environment, sent to one address, and hidden everywhere else."""
+"""Keys: read from the environment or a file, sent to one address, and hidden everywhere else."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ from typing import Final
 from urllib.parse import quote
 
 from socratic_bench.domain.experiment.manifest import TutorModel
-from socratic_bench.errors import MissingCredential
+from socratic_bench.errors import InvalidSettings, MissingCredential
 from socratic_bench.providers.endpoints.endpoint import SETTING, KeySource
+from socratic_bench.secret_files import secret_in_file
 
 HIDDEN: Final = "[hidden]"
 
@@ -101,7 +102,7 @@ def read_key(model: TutorModel, source: KeySource) -> Key:
     if source.secret is not None:
         value, where = source.secret.get_secret_value(), f"the secret of its endpoint in {SETTING}"
     else:
-        value = os.environ.get(source.variable or "", "")
+        value = _of_environment(model, source.variable or "")
         where = f"the environment variable {source.variable}"
     if not value:
         raise MissingCredential(
@@ -114,3 +115,11 @@ def read_key(model: TutorModel, source: KeySource) -> Key:
             "break, or another character that no header can carry; set it again"
         )
     return Key(value)
+
+
+def _of_environment(model: TutorModel, variable: str) -> str:
+    """Return the value of a variable, or the text of the file that variable + `_FILE` names."""
+    try:
+        return secret_in_file(variable) or os.environ.get(variable, "")
+    except InvalidSettings as error:
+        raise MissingCredential(f"model {model.id}: {error}") from None

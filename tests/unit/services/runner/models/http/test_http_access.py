@@ -59,6 +59,19 @@ def test_a_server_of_ones_own_needs_no_key_and_in_a_service_a_place_in_its_list(
     check_access(model, endpoints=Endpoints((Endpoint("here", own.removesuffix("/v1")),)))
 
 
+def test_a_key_may_stand_in_a_file(monkeypatch: pytest.MonkeyPatch, tmp_path):
+    model, path = TutorModel(id="openai/gpt"), tmp_path / "openai"
+    monkeypatch.setenv("OPENAI_API_KEY_FILE", str(path))
+    with pytest.raises(MissingCredential, match=f"openai/gpt: OPENAI_API_KEY_FILE: .*{path}"):
+        check_access(model)
+    path.write_text(f"{SECRET}\n")
+    check_access(model)
+    path.write_text(f"{SECRET} and more\n")
+    with pytest.raises(MissingCredential, match="holds no valid key") as refused:
+        check_access(model)
+    assert SECRET not in str(refused.value)
+
+
 @pytest.mark.parametrize("model_id", ["openai/gpt", "anthropic/claude"])
 def test_the_usual_key_goes_to_the_usual_address_only(
     model_id: str, monkeypatch: pytest.MonkeyPatch
