@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from functools import partial
+from itertools import islice
 from typing import Protocol, TypeVar
 
 from socratic_bench.concurrency.retry_policy import RetryPolicy
@@ -26,6 +27,9 @@ from socratic_bench.ports.stores.responses import Responses
 
 STORE_DEADLINE = 60.0
 """Seconds after which a question to the store without an answer is repeated."""
+
+FIRST_BATCH = 200
+"""Runs of the first batch: the runner begins with them while the rest is planned."""
 
 ANSWERS_HELD = 100
 """Runs whose stored answers are in memory at a time: answers of long conversations are large."""
@@ -68,8 +72,9 @@ async def publish_plan(
     """Register an experiment and request every run that is neither done nor answered.
 
     Memory holds one batch of runs at a time; `publish` sets the pace, and waits while the broker is
-    full. Interrupted planning is repeated from the start: runs and events keep their names and ids,
-    so that nothing is added twice.
+    full. The first batch is small, and each further one twice as large, up to `batch_size`: calls
+    begin while planning goes on. Interrupted planning is repeated from the start: runs and events
+    keep their names and ids, so that nothing is added twice.
 
     `retry_failed` requests one more try of each failed run. A run with all its responses stored is
     not asked again: unscored responses are published again for scoring.
@@ -84,7 +89,9 @@ async def publish_plan(
     experiment = await patience.ask(partial(store.register, experiment))
     begun = await patience.ask(partial(_is_begun, store, experiment))
     planned = answered = requested = 0
-    for batch in batches(experiment.runs(), batch_size):
+    for batch in _growing_batches(experiment.runs(), batch_size):
+        # A broker with room does not wait: between two batches everybody else has a turn.
+        await asyncio.sleep(0)
         done = await patience.ask(partial(_done, store, experiment, batch)) if begun else set()
         failed = set[str]()
         if retry_failed and begun:
@@ -107,6 +114,14 @@ async def publish_plan(
             requested += len(due)
     await patience.ask(partial(store.mark_planned, experiment.experiment_id, clock.now()))
     return PlanCounts(planned, planned - answered - requested, answered, requested)
+
+
+def _growing_batches(runs: Iterable[Run], largest: int) -> Iterator[list[Run]]:
+    """`runs` in order, the first FIRST_BATCH, then twice as many at a time, up to `largest`."""
+    remaining, size = iter(runs), min(FIRST_BATCH, largest)
+    while batch := list(islice(remaining, size)):
+        yield batch
+        size = min(2 * size, largest)
 
 
 async def _is_begun(store: PlanStore, experiment: Experiment) -> bool:

@@ -266,3 +266,18 @@ async def test_a_store_that_never_answers_ends_planning(monkeypatch):
 async def test_a_batch_holds_at_least_one_run():
     with pytest.raises(ValueError, match="batch_size must be 1 or more, not 0"):
         await planned(an_experiment(1), Ledger(), Requests(), batch_size=0)
+
+
+async def test_the_first_batches_are_small_and_others_have_a_turn_in_between():
+    requests, turns = Requests(), []
+
+    async def run_beside() -> None:
+        while True:
+            turns.append(len(requests.batches))
+            await asyncio.sleep(0)
+
+    running = asyncio.create_task(run_beside())
+    await planned(an_experiment(1000), Ledger(), requests)
+    running.cancel()
+    assert requests.batches == [200, 400, 800, 1600, 1000]
+    assert set(turns) >= {1, 2, 3, 4}
