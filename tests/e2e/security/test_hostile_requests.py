@@ -15,6 +15,7 @@ import httpx
 import pytest
 
 from socratic_bench.adapters.sql.store import SqlStore
+from tests.built_pages import require_pages
 from tests.dashboard.seeding import experiment, seed, tutors
 from tests.e2e.service_processes import PREFIX, ServiceProcess
 from tests.lengths import at_length
@@ -40,6 +41,7 @@ pytestmark = pytest.mark.skipif(
 
 @pytest.fixture
 async def api(tmp_path: Path) -> AsyncIterator[ServiceProcess]:
+    require_pages()
     url = f"sqlite:///{tmp_path}/benchmark.db"
     store = SqlStore.from_url(url)
     await store.prepare()
