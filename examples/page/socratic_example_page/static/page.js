@@ -4,7 +4,7 @@
 
 /** @param {number | null} dollars */
 function shown(dollars) {
-  return dollars === null ? "–" : dollars.toFixed(4);
+  return dollars === null ? "–" : dollars.toFixed(6);
 }
 
 /** @param {ModelCost} model */
