@@ -77,6 +77,17 @@ async def test_a_plan_is_read_once_until_it_changes(
     assert asked["plans"] <= 2
 
 
+async def test_a_table_of_all_experiments_reads_cells_a_page_at_a_time_and_no_plan(
+    store: SqlStore, asked: Counter[str]
+):
+    await register(store, range(210))
+    await store.outlines()
+    asked.clear()
+    table = await model_comparison(store, "all")
+    assert len(table.experiments) == 210
+    assert asked == {"statements": 1 + 210 // 10}
+
+
 async def test_a_table_of_many_experiments_is_the_fold_of_all_of_them(store: SqlStore):
     for week in range(25):
         planned = experiment(tutors(3), occasion=f"{week}", created_at=MONDAY + week * MINUTE)

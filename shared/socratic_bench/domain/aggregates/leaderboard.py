@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 
 from socratic_bench.domain.aggregates.cell import Cell, Tally
 from socratic_bench.domain.aggregates.statistics import Estimate, clustered_estimate
-from socratic_bench.domain.experiment.manifest import Experiment, TutorModel
+from socratic_bench.domain.experiment.manifest import TutorModel
+from socratic_bench.domain.experiment.outline import ExperimentOutline, ModelOutline
 from socratic_bench.scoring.profile import OVERALL
 
 
@@ -76,7 +77,7 @@ class Leaderboard:
     dimensions: tuple[str, ...]
     profile: str
     rows: tuple[ModelRow, ...]
-    experiments: tuple[Experiment, ...]
+    experiments: tuple[ExperimentOutline, ...]
     """The experiments the rows come from, newest first."""
 
     @property
@@ -91,26 +92,30 @@ class Leaderboard:
         return tuple(dict.fromkeys(e.conditions_id for e in self.experiments))
 
 
-def newest_experiments(experiments: Sequence[Experiment]) -> dict[str, tuple[Experiment, ...]]:
+def newest_experiments(
+    experiments: Sequence[ExperimentOutline],
+) -> dict[str, tuple[ExperimentOutline, ...]]:
     """Select each model's newest experiment. `experiments` are newest first."""
-    newest: dict[str, tuple[Experiment, ...]] = {}
+    newest: dict[str, tuple[ExperimentOutline, ...]] = {}
     for experiment in experiments:
-        for model in experiment.manifest.models:
+        for model in experiment.models:
             newest.setdefault(model.id, (experiment,))
     return newest
 
 
-def every_experiment(experiments: Sequence[Experiment]) -> dict[str, tuple[Experiment, ...]]:
+def every_experiment(
+    experiments: Sequence[ExperimentOutline],
+) -> dict[str, tuple[ExperimentOutline, ...]]:
     """Select all experiments of each model. `experiments` are newest first."""
-    every: dict[str, tuple[Experiment, ...]] = {}
+    every: dict[str, tuple[ExperimentOutline, ...]] = {}
     for experiment in experiments:
-        for model in experiment.manifest.models:
+        for model in experiment.models:
             every[model.id] = (*every.get(model.id, ()), experiment)
     return every
 
 
 def build_leaderboard(
-    selection: Mapping[str, tuple[Experiment, ...]],
+    selection: Mapping[str, tuple[ExperimentOutline, ...]],
     cells: Iterable[Cell],
     profile: str,
     vectors: tuple[str, ...] | None,
@@ -152,7 +157,7 @@ def build_leaderboard(
 
 
 def _model_row(
-    model_id: str, experiments: tuple[Experiment, ...], cells: Sequence[Cell]
+    model_id: str, experiments: tuple[ExperimentOutline, ...], cells: Sequence[Cell]
 ) -> ModelRow:
     counted = _counted(model_id, experiments, cells)
     cells = [cell for cell in cells if (cell.key.experiment_id, cell.key.scenario_id) in counted]
@@ -160,7 +165,7 @@ def _model_row(
     for cell in cells:
         by_dimension[cell.dimension].append(cell)
     return ModelRow(
-        model=experiments[0].manifest.models_by_id[model_id],
+        model=_outline_of(model_id, experiments[0]).model(),
         experiment_ids=tuple(experiment.experiment_id for experiment in experiments),
         planned_runs=sum(counted.values()),
         standing=standing(cells),
@@ -172,25 +177,30 @@ def _model_row(
 
 
 def _counted(
-    model_id: str, experiments: tuple[Experiment, ...], cells: Sequence[Cell]
+    model_id: str, experiments: tuple[ExperimentOutline, ...], cells: Sequence[Cell]
 ) -> dict[tuple[str, str], int]:
     """Return the planned runs of each counted conversation, by experiment and scenario."""
     # D-130: otherwise experiments that share adopted answers count them twice.
     ended: defaultdict[tuple[str, str], int] = defaultdict(int)
     for cell in cells:
         ended[cell.key.experiment_id, cell.key.scenario_id] += cell.runs_ended
-    counted: dict[str, tuple[str, str]] = {}
+    counted: dict[object, tuple[str, str]] = {}
     repeats: dict[tuple[str, str], int] = {}
+    is_alone = len(experiments) == 1
     for experiment in experiments:
-        for scenario in experiment.manifest.scenarios:
+        asked = _outline_of(model_id, experiment).asked
+        for scenario in experiment.scenarios:
             candidate = (experiment.experiment_id, scenario.id)
-            repeats[candidate] = experiment.manifest.repeats
-            alone = len(experiments) == 1
-            key = scenario.id if alone else experiment.conversation_keys[model_id, scenario.id]
+            repeats[candidate] = experiment.repeats
+            key = scenario.id if is_alone else (*asked, scenario.said)
             known = counted.setdefault(key, candidate)
             if ended[known] < ended[candidate]:
                 counted[key] = candidate
     return {pair: repeats[pair] for pair in counted.values()}
+
+
+def _outline_of(model_id: str, experiment: ExperimentOutline) -> ModelOutline:
+    return next(model for model in experiment.models if model.id == model_id)
 
 
 def standing(cells: Sequence[Cell]) -> Standing:
@@ -235,13 +245,11 @@ def _best_first(row: ModelRow) -> tuple[bool, float, str]:
     return (mean is None, -(mean or 0.0), row.model.id)
 
 
-def _dimensions(experiments: Iterable[Experiment]) -> tuple[str, ...]:
+def _dimensions(experiments: Iterable[ExperimentOutline]) -> tuple[str, ...]:
     """Return the dimensions in the order in which the scenarios first name them."""
     return tuple(
         dict.fromkeys(
-            scenario.dimension
-            for experiment in experiments
-            for scenario in experiment.manifest.scenarios
+            scenario.dimension for experiment in experiments for scenario in experiment.scenarios
         )
     )
 

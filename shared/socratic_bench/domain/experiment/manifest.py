@@ -238,17 +238,27 @@ class Experiment(BaseModel):
 
         Equal keys mean the same question to the same model on the same occasion, in any experiment.
         """
-        manifest = self.manifest
-        models = {model.id: content_name("m", model.address(), 32) for model in manifest.models}
-        settings = {model.id: self._setting_of(model) for model in manifest.models}
-        messages = {
-            scenario.id: content_name("s", [scenario.id, *scenario.student_messages], 32)
-            for scenario in manifest.scenarios
-        }
+        asked, said = self.asked_of_models, self.said_in_scenarios
         return {
-            (model, scenario): content_name("conv", [settings[model], asked, said], 32)
-            for scenario, said in messages.items()
-            for model, asked in models.items()
+            (model, scenario): content_name("conv", [*asked[model], messages], 32)
+            for scenario, messages in said.items()
+            for model in asked
+        }
+
+    @cached_property
+    def asked_of_models(self) -> Mapping[str, tuple[str, str]]:
+        """Names of how each model is asked, by its id: of its setting, and of its address."""
+        return {
+            model.id: (self._setting_of(model), content_name("m", model.address(), 32))
+            for model in self.manifest.models
+        }
+
+    @cached_property
+    def said_in_scenarios(self) -> Mapping[str, str]:
+        """The name of what the student says in each scenario, by its id."""
+        return {
+            scenario.id: content_name("s", [scenario.id, *scenario.student_messages], 32)
+            for scenario in self.manifest.scenarios
         }
 
     def _setting_of(self, model: TutorModel) -> str:

@@ -2,18 +2,50 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from typing import NamedTuple
 
-from socratic_bench.domain.experiment.manifest import Experiment
+from socratic_bench.domain.experiment.manifest import Experiment, TutorModel
 from socratic_bench.domain.experiment.state import ExperimentState
+
+
+class ModelOutline(NamedTuple):
+    """A model of an experiment without its system prompt."""
+
+    id: str
+    content: str
+    """The rest of the model as JSON: a caller that changes its model changes no other one."""
+
+    asked: tuple[str, str]
+    """Models with the same names are asked in the same way on the same occasion."""
+
+    @classmethod
+    def of(cls, model: TutorModel, asked: Mapping[str, tuple[str, str]]) -> ModelOutline:
+        content = model.model_dump_json(exclude={"system_prompt"})
+        return cls(model.id, sys.intern(content), asked[model.id])
+
+    def model(self) -> TutorModel:
+        """The model; its system prompt is None whatever it is told."""
+        return TutorModel.model_validate_json(self.content)
+
+
+class ScenarioOutline(NamedTuple):
+    """A scenario of an experiment without what the student says."""
+
+    id: str
+    dimension: str
+    said: str
+    """In scenarios with the same name the student says the same."""
 
 
 @dataclass(frozen=True, slots=True)
 class ExperimentOutline:
-    """An experiment without its scenarios, prompts and options.
+    """An experiment without what is said in it.
 
-    It takes a hundredth of the experiment's memory.
+    It takes a small part of the experiment's memory.
     """
 
     experiment_id: str
@@ -27,7 +59,9 @@ class ExperimentOutline:
     """The experiment's name for people."""
 
     notes: str | None
-    model_ids: tuple[str, ...]
+    models: tuple[ModelOutline, ...]
+    scenarios: tuple[ScenarioOutline, ...]
+    repeats: int
     created_at: datetime
     completed_at: datetime | None
     deadline_at: datetime
@@ -36,9 +70,14 @@ class ExperimentOutline:
     has_prices: bool
     """Whether a model of the plan has a price."""
 
+    @property
+    def model_ids(self) -> tuple[str, ...]:
+        return tuple(model.id for model in self.models)
+
     @classmethod
     def of(cls, experiment: Experiment) -> ExperimentOutline:
-        manifest = experiment.manifest
+        manifest, asked = experiment.manifest, experiment.asked_of_models
+        said = experiment.said_in_scenarios
         return cls(
             experiment_id=experiment.experiment_id,
             manifest_id=manifest.manifest_id,
@@ -47,7 +86,12 @@ class ExperimentOutline:
             occasion=experiment.occasion,
             name=manifest.name,
             notes=manifest.notes,
-            model_ids=tuple(model.id for model in manifest.models),
+            models=tuple(ModelOutline.of(model, asked) for model in manifest.models),
+            scenarios=tuple(
+                ScenarioOutline(sys.intern(each.id), sys.intern(each.dimension), said[each.id])
+                for each in manifest.scenarios
+            ),
+            repeats=manifest.repeats,
             created_at=experiment.created_at,
             completed_at=experiment.completed_at,
             deadline_at=experiment.deadline_at,

@@ -200,7 +200,7 @@ def _compare(selected: Selection) -> ModelComparison:
         vectors=board.vectors,
         dimensions=board.dimensions,
         experiments=tuple(
-            ExperimentSummary.of(ExperimentOutline.of(each), done=selected.done[each.experiment_id])
+            ExperimentSummary.of(each, done=selected.done[each.experiment_id])
             for each in board.experiments
         ),
         mixed_conditions=mixed,

@@ -13,7 +13,6 @@ from socratic_bench.domain.aggregates.leaderboard import (
     every_experiment,
     newest_experiments,
 )
-from socratic_bench.domain.experiment.manifest import Experiment
 from socratic_bench.domain.experiment.outline import ExperimentOutline
 from socratic_bench.errors import AmbiguousExperiment, UnknownExperiment
 from socratic_bench.ports.stores.aggregates import Aggregates
@@ -40,7 +39,7 @@ _READ_TOGETHER: Final = 10
 class Selection:
     """Experiments that fit in one table."""
 
-    by_model: Mapping[str, tuple[Experiment, ...]]
+    by_model: Mapping[str, tuple[ExperimentOutline, ...]]
     """The counted experiments of each model, newest first."""
 
     cells: Sequence[Cell]
@@ -72,8 +71,7 @@ async def select(store: ResultStore, experiment: str | None) -> Selection:
     profile = candidates[0].profile if candidates else CANONICAL
     comparable = [each for each in candidates if each.profile == profile]
     wanted = comparable if experiment == EVERY else _newest(comparable)
-    ids = [each.experiment_id for each in wanted[:MOST_TOGETHER]]
-    experiments = await store.experiments(ids)
+    experiments = wanted[:MOST_TOGETHER]
     choose = every_experiment if experiment == EVERY else newest_experiments
     cells, done = await _cells_and_done(store, choose(experiments), experiments, profile)
     shown = [each for each in experiments if each.experiment_id in done]
@@ -83,7 +81,7 @@ async def select(store: ResultStore, experiment: str | None) -> Selection:
         done,
         profile,
         left_out=len(candidates) - len(comparable),
-        too_old=len(wanted) - len(ids) + len(experiments) - len(shown),
+        too_old=len(wanted) - len(shown),
     )
 
 
@@ -109,8 +107,8 @@ def _newest(experiments: Iterable[ExperimentOutline]) -> list[ExperimentOutline]
 
 async def _cells_and_done(
     store: Aggregates,
-    by_model: Mapping[str, tuple[Experiment, ...]],
-    experiments: Sequence[Experiment],
+    by_model: Mapping[str, tuple[ExperimentOutline, ...]],
+    experiments: Sequence[ExperimentOutline],
     profile: str,
 ) -> tuple[list[Cell], dict[str, int]]:
     """Return the counted cells, and the done runs of each experiment, newest first, up to

@@ -85,6 +85,17 @@ async def test_a_caller_that_changes_its_plan_changes_nothing_stored(store: Stor
     assert await store.experiment(stored.experiment_id) == stored == an_experiment()
 
 
+async def test_a_caller_that_changes_what_it_read_changes_it_for_no_other(store: Store) -> None:
+    stored = await store.register(an_experiment())
+    for _ in range(2):
+        [read] = await store.experiments()
+        [outline] = await store.outlines()
+        for model in (read.manifest.models[0], outline.models[0].model()):
+            assert model.options == {}
+            model.options["latency_ms"] = 7
+    assert await store.experiment(stored.experiment_id) == stored == an_experiment()
+
+
 async def test_the_name_and_the_notes_given_last_are_kept(store: Store) -> None:
     def named(**changes: str) -> Experiment:
         plain = an_experiment()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections import Counter, OrderedDict
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import fields
 from datetime import datetime
@@ -34,9 +34,6 @@ from socratic_bench.ports.stores.experiments import ExperimentCounts, Progress, 
 _READ_TOGETHER: Final = 50
 """Plans that are read in one go."""
 
-_KEPT: Final = 128
-"""Experiments that are kept as they were read."""
-
 
 class SqlExperiments(SqlExperimentStates):
     """Registers and completes experiments, and finds what they lack."""
@@ -48,9 +45,6 @@ class SqlExperiments(SqlExperimentStates):
 
         self._outlines: dict[str, tuple[int, ExperimentOutline | None]] = {}
         """Of every experiment, with the revision it is of; None: unreadable."""
-
-        self._recent: OrderedDict[tuple[str, int], Experiment] = OrderedDict()
-        """Some experiments that were read, by their revisions, those asked for last at the end."""
 
     async def register(self, experiment: Experiment) -> Experiment:
         parameters = {"experiment_id": experiment.experiment_id}
@@ -72,29 +66,14 @@ class SqlExperiments(SqlExperimentStates):
     async def experiments(
         self, experiment_ids: Collection[str] | None = None
     ) -> Sequence[Experiment]:
-        found: dict[tuple[str, int], Experiment] = {}
-        unread: list[str] = []
+        found: list[Experiment] = []
         async with self._database.read() as transaction:
             if experiment_ids is None:
                 every = await transaction.execute(statements.LIST_EXPERIMENTS)
                 experiment_ids = [experiment_id for experiment_id, _ in every]
-            for chunk in chunks(experiment_ids):
-                revisions = await transaction.execute(
-                    self._statements.experiments.revisions, {"experiment_ids": chunk}
-                )
-                for experiment_id, revision in revisions:
-                    if known := self._recent.get((experiment_id, revision)):
-                        found[experiment_id, revision] = known
-                    else:
-                        unread.append(experiment_id)
-            for chunk in chunks(unread, _READ_TOGETHER):
-                found |= await self._read(transaction, chunk)
-        self._recent |= found
-        for key in found:
-            self._recent.move_to_end(key)
-        while len(self._recent) > _KEPT:
-            self._recent.popitem(last=False)
-        return sorted(found.values(), key=_newest_first)
+            for chunk in chunks(experiment_ids, _READ_TOGETHER):
+                found += (await self._read(transaction, chunk)).values()
+        return sorted(found, key=_newest_first)
 
     async def outlines(self) -> Sequence[ExperimentOutline]:
         known: dict[str, tuple[int, ExperimentOutline | None]] = {}

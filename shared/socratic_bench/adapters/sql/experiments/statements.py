@@ -192,7 +192,7 @@ class ExperimentStatements:
         of_these = dialect.among(EXPERIMENTS.c.experiment_id, "experiment_ids")
         self.experiments = (
             select(*EXPERIMENT_COLUMNS, EXPERIMENTS.c.revision)
-            .where(of_these)
+            .where(of_these, _IS_KEPT)
             .order_by(*NEWEST_FIRST)
         )
         self.states = select(EXPERIMENTS.c.experiment_id, EXPERIMENTS.c.state).where(of_these)
@@ -213,6 +213,5 @@ class ExperimentStatements:
             .where(dialect.among(CONVERSATIONS.c.conversation_key, "conversation_keys"))
             .order_by(CONVERSATIONS.c.created_at.desc(), CONVERSATIONS.c.experiment_id)
         )
-        self.revisions = LIST_EXPERIMENTS.where(of_these)
         self.progress = PROGRESS.where(of_these)
         self.manifests = select(EXPERIMENTS.c.experiment_id, EXPERIMENTS.c.manifest).where(of_these)
