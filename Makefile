@@ -28,7 +28,7 @@ help: ## List the targets
 install: $(VENV)/.runtime ## Set up the socratic-bench command in .venv, and nothing else
 	@$(PYTHON) $(PAGES)
 	@echo "Installed: $$($(BIN)/socratic-bench --version), as $(BIN)/socratic-bench."
-	@echo "Score:      printf 'What might you consider?\n' | $(BIN)/socratic-bench score"
+	@echo "Score:      echo 'What might you consider?' | $(BIN)/socratic-bench score"
 	@echo "Benchmark:  $(BIN)/socratic-bench init && $(BIN)/socratic-bench run mine.yaml"
 	@echo "Try more:   make demo"
 

@@ -20,8 +20,8 @@ MODELS_NAMED = 5
 """The most models without a price that are named; the rest are counted."""
 
 _WHAT_FIGURES_MEAN = (
-    "Tokens are the likely ones. At most: answers as long as max_tokens allows, a token for each "
-    "byte sent, and no call made twice."
+    "Tokens are likely values. At most: every answer reaches max_tokens, every byte sent is a "
+    "token, and no call is repeated."
 )
 
 

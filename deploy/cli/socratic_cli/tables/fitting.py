@@ -19,7 +19,7 @@ GAP: Final = 2
 NAME_WIDTH: Final = 14
 """The width to which names shrink before a column is left out."""
 
-FOLDED_WIDTH: Final = 24
+FOLDED_WIDTH: Final = 18
 """The width to which sentences fold before a column is left out."""
 
 

@@ -108,11 +108,11 @@ def models_table(models: Sequence[ModelProgress]) -> FittingTable:
     failures = any(model.failures for model in models)
     columns = (
         Column("model", "left", is_name=True),
-        *([Column("kind", "left", drop=1)] if simulated else []),
-        Column("planned", drop=2),
+        *([Column("kind", "left", drop=2)] if simulated else []),
+        Column("planned", drop=1),
         Column("done"),
         Column("failed"),
-        *([Column("cost", drop=1)] if costs else []),
+        *([Column("cost", drop=2)] if costs else []),
         *([Column("failed for", "left", folds=True)] if failures else []),
     )
     rows: list[tuple[str | Text, ...]] = [

@@ -205,7 +205,15 @@ def test_a_line_names_the_columns_left_out_and_a_long_id_keeps_both_its_ends():
     models = [model_like(LONG, (45, 40, 5), 0.25, {"rate_limited": 3, "timed_out": 2})]
     assert not any("Too narrow" in line for line in printed(models_table(models), 160))
     header, row, *rest = printed(models_table(models), 60)
-    assert "cost" not in header
+    assert "planned" not in header
     assert row.startswith("open")
     assert "…/good" in row
-    assert "Too narrow for planned, cost: see --json." in rest
+    assert "Too narrow for planned: see --json." in rest
+
+
+def test_at_eighty_columns_reasons_of_failure_stand_beside_kind_and_cost():
+    failures = {"context_too_long": 12, "malformed_reply": 20}
+    models = [model_like(name, (45, 40, 32), 0.0034, failures) for name in (LONG, "reference/x")]
+    header, *rest = printed(models_table(models), 80)
+    assert header.split() == ["model", "kind", "done", "failed", "cost", "failed", "for"]
+    assert "Too narrow for planned: see --json." in rest
