@@ -90,6 +90,14 @@ class ServiceProcess:
                 return float(line.rpartition(" ")[2])
         return self._fail(f"has no metric {series}")
 
+    async def until_metric_is(self, expected: float, name: str, **labels: str) -> None:
+        """Wait for a metric: it follows a moment, or one look in some seconds, after the event."""
+        await until(
+            lambda: self.metric(name, **labels),
+            lambda value: value == expected,
+            f"{name} {labels} of {self.kind} {self.pid} to be {expected}",
+        )
+
     def terminate(self) -> None:
         """Tell it to drain and stop; told a second time it ends at once."""
         self._process.terminate()

@@ -28,6 +28,12 @@ ROOT = Path(__file__).parents[3]
 KINDS = ("runner", "judge", "curator", "api")
 REPEATS = 3
 RUNS = 15 * REPEATS
+HANDLED = {
+    "runner-run-requested": RUNS,
+    "judge-response-recorded": RUNS,
+    "curator-response-scored": RUNS,
+    "curator-run-failed": 0,
+}
 QUICK = {
     "SOCRATIC_RUNNER_FIRST_DELAY": "0.01",
     "SOCRATIC_RUNNER_LEASE_MARGIN": "0.5",
@@ -85,17 +91,15 @@ async def test_four_processes_carry_out_a_benchmark_and_drain_when_told_to(
         experiment_id = await submitted(services_terminal, models())
         progress = await done(store, experiment_id)
         [shown] = (await services["api"].get("/api/model-comparison")).json()["models"]
-        handled = {
-            queue.name: await services[queue.name.partition("-")[0]].metric(
-                "socratic_messages_total", queue=queue.name, outcome="handled"
+        for queue, messages in HANDLED.items():
+            # A service settles a message after others have seen what came of it.
+            await services[queue.partition("-")[0]].until_metric_is(
+                messages, "socratic_messages_total", queue=queue, outcome="handled"
             )
-            for queue in WORK_QUEUES
-        }
-        waiting = [
-            await services["api"].metric(name, queue="runner-run-requested")
-            for name in ("socratic_queue_depth", "socratic_dead_letters")
-        ]
-        ready = [await service.metric("socratic_ready") for service in services.values()]
+        for name in ("socratic_queue_depth", "socratic_dead_letters"):
+            await services["api"].until_metric_is(0, name, queue="runner-run-requested")
+        for service in services.values():
+            await service.until_metric_is(1, "socratic_ready")
         assert await services["api"].metric("socratic_experiments", state="exhausted") == 0
         assert await services["curator"].metric("socratic_reconciled_total", what="runs") == 0
         for service in services.values():
@@ -105,14 +109,6 @@ async def test_four_processes_carry_out_a_benchmark_and_drain_when_told_to(
     assert codes == dict.fromkeys(KINDS, 0)
     assert (progress.done, progress.failed) == (RUNS, 0)
     assert shown["total_runs"] == RUNS
-    assert handled == {
-        "runner-run-requested": RUNS,
-        "judge-response-recorded": RUNS,
-        "curator-response-scored": RUNS,
-        "curator-run-failed": 0,
-    }
-    assert waiting == [0, 0]
-    assert ready == [1] * len(KINDS)
     assert (await store.calls(experiment_id)).calls == RUNS
     assert await dead(broker) == []
     for service in services.values():

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import httpx
@@ -30,8 +31,15 @@ def settings() -> ApiSettings:
     return ApiSettings(freshness_ms=0, store_timeout=5)
 
 
-@pytest.fixture
-async def client(store: SqlStore, settings: ApiSettings) -> AsyncIterator[httpx.AsyncClient]:
+@asynccontextmanager
+async def opened(store: SqlStore, settings: ApiSettings) -> AsyncIterator[httpx.AsyncClient]:
+    """A client of an API that has just started."""
     transport = httpx.ASGITransport(build_app(store, settings), raise_app_exceptions=False)
     async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client:
+        yield client
+
+
+@pytest.fixture
+async def client(store: SqlStore, settings: ApiSettings) -> AsyncIterator[httpx.AsyncClient]:
+    async with opened(store, settings) as client:
         yield client

@@ -7,6 +7,7 @@ from collections import Counter
 import httpx
 import pytest
 
+from socratic_api.settings import ApiSettings
 from socratic_bench.adapters.sql.store import SqlStore
 from socratic_bench.adapters.sql.transactions import Transaction
 from socratic_bench.domain.experiment.manifest import Manifest
@@ -14,6 +15,7 @@ from socratic_bench.reporting.leaderboard import selection
 from socratic_bench.reporting.leaderboard.comparison import model_comparison
 from tests.contract.store.facts import MINUTE, MONDAY, a_failure, an_experiment
 from tests.dashboard.seeding import experiment, seed, tutors
+from tests.integration.api.conftest import opened
 
 EVERY_PAGE = ["/api/experiments?limit=500", "/api/model-comparison", "/api/cost-analysis"]
 
@@ -44,14 +46,16 @@ async def register(store: SqlStore, numbers: range) -> None:
 
 
 async def test_no_more_is_asked_of_the_store_for_more_experiments(
-    store: SqlStore, client: httpx.AsyncClient, asked: Counter[str]
+    store: SqlStore, settings: ApiSettings, asked: Counter[str]
 ):
     statements = []
     for numbers in (range(3), range(3, 40)):
         await register(store, numbers)
         asked.clear()
-        for page in EVERY_PAGE:
-            assert (await client.get(page)).status_code == 200
+        # An answer that was slow to make stays fresh for longer: another API has none of them.
+        async with opened(store, settings) as client:
+            for page in EVERY_PAGE:
+                assert (await client.get(page)).status_code == 200
         statements.append(asked["statements"])
     few, many = statements
     assert many == few
