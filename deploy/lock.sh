@@ -20,7 +20,15 @@ extras_of() {
   sed -n 's/^ARG EXTRAS=//p' "services/$1/Dockerfile" | tr ',' '\n' | sed 's/^/--extra /'
 }
 
-compile --group build --all-extras \
+# Every extra of the distributions but `testing`: nothing that runs needs it.
+run_time_extras() {
+  sed -n '/^\[project.optional-dependencies\]/,/^\[tool/s/^\([a-z]*\) = .*/\1/p' \
+    shared/pyproject.toml services/*/pyproject.toml deploy/cli/pyproject.toml |
+    sort -u | grep -vx testing | sed 's/^/--extra /'
+}
+
+# shellcheck disable=SC2046 # one word for each extra
+compile --group build $(run_time_extras) \
   --no-emit-package socratic-ai-bench-core \
   --no-emit-package socratic-ai-bench-runner \
   --no-emit-package socratic-ai-bench-judge \

@@ -53,7 +53,7 @@ from socratic_bench.domain.experiment.manifest import TutorModel
 from socratic_bench.errors import ModelCallFailed
 from socratic_bench.providers.endpoints.endpoint import ANYWHERE
 from socratic_runner.models.registry import open_client
-from tests.contract.models.questions import a_question
+from socratic_bench.testing.questions import a_question
 
 async def main():
     model = TutorModel(id=sys.argv[1], base_url="http://127.0.0.1:9")

@@ -70,7 +70,7 @@ async def main():
     clients = [open_client(model, endpoints=endpoints) for model in models]
     opened = passed()
     # No part of a runner, and so not to be counted before.
-    from tests.contract.models.questions import a_question
+    from socratic_bench.testing.questions import a_question
     question = a_question()
     began = passed()
     for client in clients:

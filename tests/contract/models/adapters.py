@@ -13,9 +13,9 @@ import pytest
 
 from socratic_bench.domain.experiment.manifest import TutorModel
 from socratic_bench.ports.models import ModelClient, Question
+from socratic_bench.testing.questions import pack_questions
 from socratic_runner.models.archetypes.faulty import GOOD, behaviour_at
 from socratic_runner.models.registry import open_client
-from tests.contract.models.questions import pack_questions
 
 
 @dataclass(frozen=True)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from functools import partial
 from pathlib import Path
 
 import pytest
 
-from socratic_bench.ports.models import ModelClient
+from socratic_bench.testing.client_contract import ClientUnderTest
 from tests.contract.models.adapters import IN_PROCESS, LOCAL, ModelAdapter
 from tests.contract.models.bedrock_adapter import BEDROCK
 from tests.contract.models.http_adapter import HTTP
@@ -31,7 +31,5 @@ def adapter(
 
 
 @pytest.fixture
-async def client(adapter: ModelAdapter, tmp_path: Path) -> AsyncIterator[ModelClient]:
-    client = adapter.open(tmp_path)
-    yield client
-    await client.close()
+def under_test(adapter: ModelAdapter, tmp_path: Path) -> ClientUnderTest:
+    return ClientUnderTest(partial(adapter.open, tmp_path), adapter.questions, adapter.many)

@@ -27,6 +27,15 @@ def installed(tmp_path_factory) -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": str(target)}
 
 
+def test_it_keeps_its_promises_by_its_own_tests(installed):
+    pytest_of_its_own = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
+    done = subprocess.run(
+        pytest_of_its_own, cwd=EXAMPLE, env=installed, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout
+    assert " passed" in done.stdout
+
+
 def test_the_command_scores_by_the_installed_profile(installed):
     records = [
         {"text": "Which tasks?", "student_message": "many tasks?"},

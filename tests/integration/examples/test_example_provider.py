@@ -36,6 +36,20 @@ def run(folder: Path, plan: str, env: dict[str, str], *options: str):
     )
 
 
+def test_it_keeps_its_promises_by_its_own_tests(installed):
+    pytest_of_its_own = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
+    done = subprocess.run(
+        pytest_of_its_own,
+        cwd=EXAMPLES / "provider",
+        env=installed,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout
+    assert " passed" in done.stdout
+
+
 def test_the_command_asks_the_installed_provider_the_installed_pack(installed, tmp_path):
     done = run(tmp_path, PLAN, installed)
     assert done.returncode == 0, done.stderr

@@ -12,8 +12,8 @@ from socratic_bench.errors import ModelCallFailed
 from socratic_bench.ports.models import ModelClient, Question
 from socratic_bench.providers.endpoints.base_urls import origin
 from socratic_bench.providers.endpoints.endpoint import ANYWHERE
+from socratic_bench.testing.questions import a_question
 from socratic_runner.models.registry import open_client
-from tests.contract.models.questions import a_question
 
 OpenModel = Callable[..., ModelClient]
 Failing = Callable[..., Awaitable[ModelCallFailed]]

@@ -23,8 +23,8 @@ from socratic_bench.errors import ModelCallFailed
 from socratic_bench.ports.models import ModelClient, Reply
 from socratic_bench.providers.endpoints.base_urls import origin
 from socratic_bench.providers.endpoints.endpoint import Endpoint, Endpoints
+from socratic_bench.testing.questions import a_question
 from socratic_runner.models.registry import open_client
-from tests.contract.models.questions import a_question
 from tests.waiting import PATIENCE, waiting_for
 
 DEADLINE = PATIENCE

@@ -22,8 +22,8 @@ from socratic_bench.ports.models import ModelClient, Question
 from socratic_bench.providers.endpoints.base_urls import origin
 from socratic_bench.providers.endpoints.endpoint import Endpoint, Endpoints
 from socratic_bench.scoring.statuses import Status
+from socratic_bench.testing.questions import a_question
 from socratic_runner.models.registry import open_client
-from tests.contract.models.questions import a_question
 from tests.integration.models.bedrock.bedrock_wire import isolate
 from tests.servers.providers import llama_http, ministack
 from tests.waiting import PATIENCE, waiting_for

@@ -9,7 +9,7 @@ import pytest
 
 from socratic_bench.domain.response import Usage
 from socratic_bench.scoring.statuses import Status
-from tests.contract.models.questions import a_question
+from socratic_bench.testing.questions import a_question
 from tests.integration.models.bedrock.bedrock_wire import (
     DEADLINE,
     SECRETS,

@@ -19,8 +19,8 @@ from socratic_bench.errors import (
 )
 from socratic_bench.providers.endpoints.base_urls import origin
 from socratic_bench.providers.endpoints.endpoint import ANYWHERE, Endpoint, Endpoints
+from socratic_bench.testing.questions import a_question
 from socratic_runner.models.registry import open_client
-from tests.contract.models.questions import a_question
 from tests.integration.models.bedrock.bedrock_wire import (
     SECRETS,
     answering,

@@ -11,8 +11,8 @@ from socratic_bench.domain.experiment.manifest import TutorModel
 from socratic_bench.errors import FailureKind, ModelCallFailed
 from socratic_bench.ports.models import ModelClient, Question, Reply
 from socratic_bench.scoring.statuses import Status
+from socratic_bench.testing.questions import pack_questions
 from socratic_runner.models.registry import open_client
-from tests.contract.models.questions import pack_questions
 
 ATTEMPTS = 4
 

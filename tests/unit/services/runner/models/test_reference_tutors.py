@@ -12,8 +12,8 @@ from socratic_bench.domain.scenario import Scenario
 from socratic_bench.ports.models import Question, Reply
 from socratic_bench.scoring.socratic_v1.markers import MarkerSet, lowered
 from socratic_bench.scoring.socratic_v1.vectors import DIRECTIVE_MARKERS, estimated_tokens
+from socratic_bench.testing.questions import a_question, pack_questions
 from socratic_runner.models.registry import open_client
-from tests.contract.models.questions import a_question, pack_questions
 
 RANGES = {"socratic": (0.85, 0.97), "hedger": (0.6, 0.75), "lecturer": (0.1, 0.3)}
 

@@ -8,9 +8,9 @@ import pytest
 
 from socratic_bench.domain.experiment.manifest import Parameters, TutorModel
 from socratic_bench.providers.endpoints.endpoint import ANYWHERE
+from socratic_bench.testing.questions import EARLIER, a_question
 from socratic_runner.models.http.client import HttpClient, Wire
 from socratic_runner.models.registry import open_client
-from tests.contract.models.questions import EARLIER, a_question
 
 PARAMETERS = Parameters(max_tokens=321, temperature=0.4, top_p=0.9)
 QUESTION = a_question(turn=2, parameters=PARAMETERS)

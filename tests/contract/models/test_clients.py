@@ -1,0 +1,3 @@
+"""Each model client keeps the promises of its port."""
+
+from socratic_bench.testing.client_contract import *

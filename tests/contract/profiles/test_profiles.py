@@ -1,0 +1,12 @@
+"""Each built-in profile keeps the promises of a profile."""
+
+import pytest
+
+from socratic_bench.scoring.profile import CANONICAL, Profile
+from socratic_bench.scoring.profiles import profile_named
+from socratic_bench.testing.profile_contract import *
+
+
+@pytest.fixture(params=[CANONICAL])
+def profile(request: pytest.FixtureRequest) -> Profile:
+    return profile_named(request.param)
