@@ -1,4 +1,4 @@
-"""Keeping this process's part of the limits that it shares with other runners."""
+"""Claims this process's shares of the ceilings that several runners use."""
 
 from __future__ import annotations
 
@@ -16,29 +16,29 @@ BEAT: Final = 2.0
 """Seconds between two claims."""
 
 VALID: Final = 10.0
-"""Seconds that a share is this runner's after it was claimed."""
+"""Seconds after a claim during which the share belongs to this runner."""
 
 MARGIN: Final = 3.0
-"""Seconds by which it stops using its share earlier: the claim took a while."""
+"""Seconds before the end of a share at which the runner stops using it: the claim took a while."""
 
 MIN_INTERVAL: Final = 0.25
-"""Seconds between two claims at least, however many come to wait."""
+"""Seconds between two claims at least, however many calls begin to wait."""
 
 RATE_PARTS: Final = 1000
-"""Into how many parts ceilings are divided where only rates have one."""
+"""The parts that ceilings have where only rates have a ceiling."""
 
 
 class AccountShares(StoreRounds):
-    """Shares the ceilings of accounts with other runners, while its context is open.
+    """Shares the ceilings of accounts with other runners, while the context is open.
 
-    It claims again and again what the limiters can use, and tells each its share. A limiter admits
-    no call without a share that is certainly its own: a new limiter, and every limiter while the
-    store is unavailable for longer than a share is valid. The first call that waits at a limiter
-    does not wait for the next beat.
+    At every beat it claims the parts that the limiters can use, and gives each limiter its share. A
+    limiter admits no call without a share that is certainly its own. That holds for a new limiter,
+    and for every limiter while the store is unavailable for longer than a share is valid. The first
+    call that waits at a limiter starts a claim at once.
     """
 
     def __init__(self, shared: SharedLimits, owner: str, limiters: ConcurrencyLimiters) -> None:
-        """`owner` is the name of this runner; no other may have it at the same time."""
+        """`owner` names this runner; no other runner has the same name at the same time."""
         super().__init__(
             "account shares",
             min_interval=MIN_INTERVAL,
@@ -83,7 +83,7 @@ class AccountShares(StoreRounds):
         ]
 
     async def _claim(self, claims: Sequence[ShareClaim]) -> Mapping[str, int] | None:
-        """What the store grants; None if it does not answer."""
+        """Return the shares that the store grants; None if the store does not answer."""
         return await self._answer(self._shared.share(claims, self._owner, VALID))
 
     def _apply(self, claims: Sequence[ShareClaim], shares: Mapping[str, int]) -> None:
@@ -97,7 +97,7 @@ class AccountShares(StoreRounds):
         self._lapse = asyncio.get_running_loop().call_at(time, self._forgo)
 
     def _forgo(self) -> None:
-        """Give up every share: who may be using it now is not known."""
+        """Give up every share, which another runner may use now."""
         self._stop_lapse()
         # D-070: without the store, ceilings stop the calls rather than being exceeded.
         for _, limiter in self._limiters:
@@ -114,10 +114,10 @@ def _parts(limiter: ConcurrencyLimiter) -> int:
 
 
 def _wants(limiter: ConcurrencyLimiter) -> int:
-    """How many parts a limiter has a use for.
+    """Return the number of parts that a limiter can use.
 
-    Where only rates are limited, a part is no number of calls: whoever has calls to make could use
-    all that there is.
+    Where only rates have ceilings, a part is not a number of calls: a limiter with calls could use
+    all parts.
     """
     calls = limiter.in_flight + limiter.waiting
     if limiter.ceilings.concurrency is None:

@@ -1,4 +1,4 @@
-"""How many calls to a model may be in flight: found out by asking, never known."""
+"""Finds out by trial how many calls to a model may be in flight."""
 
 from __future__ import annotations
 
@@ -9,44 +9,44 @@ from typing import Final
 from socratic_runner.limits.latency import Latency, LatencyTrend
 
 SECOND_LIMIT: Final = 8.0
-"""From the first reply on."""
+"""The limit after the first reply."""
 
 FIRST_CUT: Final = 0.5
-"""The part of the limit that a push-back leaves during slow start, which overshoots twofold."""
+"""The part of the limit that a push-back leaves during slow start. Slow start overshoots
+twofold."""
 
-# D-068: TCP halves; half would leave a quarter of the provider unused.
+# D-068: TCP halves its window. Half would leave a quarter of the provider unused.
 CUT: Final = 0.7
-"""The part that it leaves later, when the limit was at most one too high."""
+"""The part that a push-back leaves later, when the limit was at most one too high."""
 
 LAST_STEP: Final = 32
-"""Replies at least that the last step takes to a limit that was pushed back: with a server that has
-room for a few calls, every second one would be refused otherwise."""
+"""The last step to a limit that was pushed back takes this many replies at least. Otherwise a
+server with room for a few calls would refuse every second call."""
 
 LATENCY_CUT: Final = 0.8
-"""The part that risen latency leaves."""
+"""The part of the limit that risen latency leaves."""
 
 
 class _Phase(Enum):
     ALONE = auto()
-    """Before the first reply: one call at a time, so that a wrong key costs one call."""
+    """No reply yet: one call at a time, so that a wrong key costs one call."""
     SLOW_START = auto()
-    """One more for every reply: twice as many after every round."""
+    """The limit grows by one for every reply, and so doubles in a round."""
     PROBING = auto()
-    """One more for every round."""
+    """The limit grows by one in a round."""
 
 
 class AdaptiveLimit:
-    """A limit that grows while all goes well, and is cut when the provider pushes back.
+    """Raises the limit while the provider replies, and cuts it when the provider pushes back.
 
-    This is what TCP does with its window: slow start until the first push-back, then additive
-    increase and multiplicative decrease (Jacobson 1988, "Congestion Avoidance and Control"), by
-    which those who share a server come to equal shares without knowing of each other (Chiu and Jain
-    1989). Probing keeps 0.7 of the limit as CUBIC does (RFC 9438, 4.6): halving it would leave a
-    quarter of the server unused on average. Latency that rises before anything is refused cuts the
-    limit too; see LatencyTrend.
+    TCP does the same with its window: slow start until the first push-back, then additive increase
+    and multiplicative decrease (Jacobson 1988, "Congestion Avoidance and Control"). Callers that
+    share a server so come to equal shares without knowing of each other (Chiu and Jain 1989). A
+    later cut keeps 0.7 of the limit, as in CUBIC (RFC 9438, 4.6). Risen latency cuts the limit,
+    too; see LatencyTrend.
 
-    A cut answers for all calls that were in flight when it was made: their failures come from the
-    old limit and don't cut again. The limit grows only while it is used.
+    One cut answers for all calls that were in flight at that time: their failures come from the old
+    limit and do not cut it again. The limit grows only while callers use all of it.
     """
 
     def __init__(self, most: int) -> None:
@@ -61,21 +61,21 @@ class AdaptiveLimit:
 
     @property
     def value(self) -> float:
-        """The limit now, from 1 to the most that is allowed; its whole part counts."""
+        """The limit now, from 1 to `most`; its whole part counts."""
         return self._limit
 
     def set_most(self, most: int) -> None:
-        """Change what is allowed at most."""
+        """Change the highest value that the limit may have."""
         self._most = most
         self._limit = min(self._limit, float(most))
 
     def begin(self) -> int:
-        """A call begins; returns its number."""
+        """Note that a call begins; returns its number."""
         self._begun += 1
         return self._begun
 
     def replied(self, in_flight: int, latency: Latency | None) -> None:
-        """A call was answered, one of `in_flight`."""
+        """Note the reply to one of `in_flight` calls."""
         if self._phase is _Phase.ALONE:
             self._phase = _Phase.SLOW_START
             self._limit = min(SECOND_LIMIT, float(self._most))
@@ -86,7 +86,7 @@ class AdaptiveLimit:
             self._limit = min(self._limit + self._step(), float(self._most))
 
     def pushed_back(self, call: int) -> None:
-        """A call failed because the provider had no time for it."""
+        """Note that the provider had no time for a call, which `begin` numbered."""
         if self._phase is not _Phase.ALONE and call > self._begun_at_cut:
             self._pushed_back_at = self._limit
             self._cut(FIRST_CUT if self._phase is _Phase.SLOW_START else CUT)

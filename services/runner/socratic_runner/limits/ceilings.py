@@ -1,4 +1,4 @@
-"""What an account may do with a model, and this process's share of it."""
+"""The ceilings of an account for a model, and this process's share of them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from socratic_runner.limits.rate_ceiling import RateCeiling, Taken
 
 @dataclass(frozen=True, slots=True)
 class Ceilings:
-    """What an account may do with a model; None: no limit is known."""
+    """The limits of an account for a model; None means that no limit is known."""
 
     concurrency: int | None = None
     requests_per_minute: int | None = None
@@ -18,21 +18,22 @@ class Ceilings:
 
     @property
     def exist(self) -> bool:
-        """Whether there is any."""
+        """Whether any limit is known."""
         return self != Ceilings()
 
 
 class Charge(NamedTuple):
-    """What one call took from the rates."""
+    """The amounts that one call took from the rates."""
 
     request: Taken
     tokens: Taken
 
 
 class SharedCeilings:
-    """The part of an account's ceilings that this process may use: all, before it is told a share.
+    """The share of an account's ceilings that this process may use; without `set_share`, all of
+    them.
 
-    Times are seconds that never go back; the caller passes the present one.
+    Times are monotonic seconds; the caller passes the present time as `now`.
     """
 
     def __init__(self) -> None:
@@ -43,39 +44,39 @@ class SharedCeilings:
 
     @property
     def whole(self) -> Ceilings:
-        """Those of the whole account."""
+        """The ceilings of the whole account."""
         return self._whole
 
     @property
     def concurrency(self) -> int | None:
-        """Calls that this process may have in flight; None: no limit is known."""
+        """Calls that this process may have in flight; None means that no limit is known."""
         concurrency = self._whole.concurrency
         return None if concurrency is None else concurrency * self._parts // self._total
 
     def set_whole(self, ceilings: Ceilings, now: float) -> None:
-        """Change those of the whole account."""
+        """Change the ceilings of the whole account."""
         self._whole = ceilings
         self._set_rates(now)
 
     def set_share(self, parts: int, total: int, now: float) -> None:
-        """Use `parts` of `total`. Where there are no ceilings there is nothing to share."""
+        """Use `parts` of `total` of every ceiling."""
         self._parts, self._total = parts, total
         self._set_rates(now)
 
     def ready_at(self, tokens: int, now: float) -> float:
-        """When the rates let a call through that takes `tokens` at most, if no other call comes."""
+        """Return when the rates admit a call of at most `tokens`, if no other call comes first."""
         return max(self._requests.ready_at(1, now), self._tokens.ready_at(tokens, now))
 
     def take(self, tokens: int, now: float) -> Charge:
-        """A call is let through."""
+        """Charge the rates for a call that begins now."""
         return Charge(self._requests.take(1, now), self._tokens.take(tokens, now))
 
     def correct(self, charge: Charge, tokens: int, now: float) -> None:
-        """It took so many tokens."""
+        """Replace the tokens of a charge by the `tokens` that the call took."""
         self._tokens.correct(charge.tokens, tokens, now)
 
     def give_back(self, charge: Charge, now: float) -> None:
-        """It was not made."""
+        """Refund the charge of a call that was not made."""
         self._requests.correct(charge.request, 0, now)
         self._tokens.correct(charge.tokens, 0, now)
 

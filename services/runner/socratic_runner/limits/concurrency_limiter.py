@@ -23,23 +23,22 @@ from socratic_runner.limits.pauses.pausing import USUAL, BackOff, Pausing
 from socratic_runner.limits.ticket import Permit, Ticket, Waiter, closed, permit_of
 
 _PUSH_BACK: Final = BUSY | {FailureKind.TIMEOUT}
-
+"""Failures that cut the concurrency limit."""
 
 QUICK_MS: Final = 2000
-"""Calls to a model that replies faster, on average, are prepared while others are in flight; beside
-a longer call the preparation takes no time."""
+"""Milliseconds. The runner prepares calls to a model that replies faster, on average, while others
+are in flight. Beside a longer call the preparation takes no time."""
 
 SMOOTHING: Final = 0.2
 """Weight of the last reply in that moving average."""
 
-
 LONG_PAUSE: Final = 60.0
-"""A pause of so many seconds makes every waiting call check its deadline."""
+"""Seconds. A longer pause makes every waiting call check its deadline."""
 
 
 class ConcurrencyLimiter:
-    """Gives permits for calls to one model: as many at once as the model bears, and no more in a
-    minute than the ceilings allow. First come, first served.
+    """Admits calls to one model: as many at once as the model bears, and no more in a minute than
+    the ceilings allow. First come, first served.
 
     All runs of this process that call the model share one limiter. `set_share` sets this process's
     share of ceilings that other processes use too.
@@ -137,7 +136,7 @@ class ConcurrencyLimiter:
             waiter.near.set()
 
     def pause_news(self, scope: str) -> PauseNews:
-        """What the store should learn, and be asked, about the pause of `scope`."""
+        """Return the news and the question for the store about the pause of `scope`."""
         now = self._clock()
         return self.pausing.news(scope, now, waiting=self._could_call(now))
 
@@ -179,7 +178,7 @@ class ConcurrencyLimiter:
         self._admit_waiting()
 
     def learn_of_reply(self, permit: Permit, reply: Reply) -> None:
-        """What `Permit.replied` says."""
+        """Learn from a reply, as `Permit.replied` tells."""
         self._limit.replied(self._in_flight, latency_of(reply))
         self.pausing.replied(permit.seen)
         if reply.latency_ms is not None:
@@ -190,7 +189,7 @@ class ConcurrencyLimiter:
             self._ceilings.correct(permit.charge, read + written, self._clock())
 
     def learn_of_failure(self, permit: Permit, failure: ModelCallFailed) -> None:
-        """What `Permit.failed` says."""
+        """Learn from a failure, as `Permit.failed` tells."""
         now = self._clock()
         if failure.kind in _PUSH_BACK:
             self._limit.pushed_back(permit.call)
@@ -204,7 +203,7 @@ class ConcurrencyLimiter:
             raise closed()
         waiter = Waiter(tokens, asyncio.get_running_loop().create_future(), asyncio.Event())
         self._waiting.append(waiter)
-        if len(self._waiting) <= max(1, self._in_flight):  # further back it is not even near
+        if len(self._waiting) <= max(1, self._in_flight):  # a later waiter is not near yet
             self._admit_waiting()
         if len(self._waiting) == 1:
             self.pausing.ask(self._clock())
@@ -221,9 +220,11 @@ class ConcurrencyLimiter:
             self._admit_waiting()
 
     def _opens_at(self, tokens: int, now: float) -> float:
-        """When the next call may be admitted; infinity while that depends on calls in flight."""
-        if self._in_flight >= self.slots:
-            return math.inf
+        """Return when the next call may begin; infinity while that depends on calls in flight."""
+        return math.inf if self._in_flight >= self.slots else self._ready_at(tokens, now)
+
+    def _ready_at(self, tokens: int, now: float) -> float:
+        """Return when pause and rates admit a call, whatever is in flight."""
         return max(self.pausing.opens_at(now), self._ceilings.ready_at(tokens, now))
 
     def _could_call(self, now: float) -> bool:
@@ -267,12 +268,11 @@ class ConcurrencyLimiter:
             first.near.set()
 
     def _prepare_next(self, now: float) -> None:
-        """Have as many calls prepared as are in flight, if those alone keep others waiting."""
-        tokens = self._waiting[0].tokens
+        """Wake as many waiting calls as are in flight, if only full slots keep them waiting."""
         # D-069: with a slow model, early leases would only hold turns and money.
         if self._latency_ms > QUICK_MS or not self.pausing.is_open(now):
             return
-        if max(self.pausing.opens_at(now), self._ceilings.ready_at(tokens, now)) <= now:
+        if self._ready_at(self._waiting[0].tokens, now) <= now:
             for waiter in islice(self._waiting, self._in_flight):
                 waiter.near.set()
 

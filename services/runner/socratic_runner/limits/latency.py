@@ -1,4 +1,4 @@
-"""Whether a model's latency has risen so far that it is being asked too much at once."""
+"""Tells from the latency of replies whether a model gets too many calls at once."""
 
 from __future__ import annotations
 
@@ -8,49 +8,51 @@ from typing import Final, NamedTuple
 from socratic_bench.ports.models import Reply
 
 FEWEST_SAMPLES: Final = 24
-"""Of a window; under a limit of more than twice as many it has half as many as the limit. Where
-latencies scatter by a factor of 1.5, the median of 24 scatters by 1.1."""
+"""Replies in a window. Under a limit of more than 48 calls a window has half as many replies as the
+limit has calls. Where latencies scatter by a factor of 1.5, the median of 24 scatters by 1.1."""
 
 RISEN: Final = 2.0
-"""Times the baseline from which on latency has risen too far."""
+"""A median of this many times the baseline is too slow."""
 
 STEADY: Final = 1.25
-"""Times the baseline up to which a median may be chance, under a load that grows."""
+"""Under a growing load, a median of less than this many times the baseline may be chance."""
 
 SINKING: Final = 0.2
-"""The part of the way, on a scale of ratios, that the baseline goes to a median below it."""
+"""The part of the way, on a scale of ratios, that the baseline moves to a median below it."""
 
 RISING: Final = 0.01
-"""The same for one above it. Under limits to some 200 that is less than the load grows by."""
+"""The same for a median above it. Under limits to some 200 the load grows faster than that."""
 
 PATIENCE: Final = 4
-"""Windows in a row that are too slow, each under a smaller load than the one before."""
+"""Slow windows in a row, each under a smaller load, after which the trend asks whether cuts
+help."""
 
 RELIEF: Final = 0.7
-"""By what latency has fallen after them, if load was the cause: from the second one on, which is
-the first that saw the load cut, the limit came down to half."""
+"""The part of the second slow median that is left after the last one if load was the cause. The
+second window is the first one after a cut; from then on the limit fell to half."""
 
 SHORTEST_MS: Final = 50
-"""Latencies below are not told apart: there this process, not the model, makes the difference."""
+"""Latencies below count as this one: there this process, not the model, makes the difference."""
 
 START_IN_TOKENS: Final = 50
-"""How many tokens can about be written in the time that passes before the first one."""
+"""Tokens that a model writes, roughly, in the time before its first one."""
 
 
 class Latency(NamedTuple):
-    """How slow one reply was, made comparable with other replies of the same kind."""
+    """The latency of one reply, comparable with other replies of the same kind."""
 
     is_first_token: bool
-    """Whether it is the time to the first token, or the whole latency by the length of the text."""
+    """Whether `value` is the milliseconds to the first token, or else the milliseconds per
+    token."""
 
     value: float
 
 
 def latency_of(reply: Reply) -> Latency | None:
-    """How slow a reply was; None where it does not say.
+    """Return the latency of a reply; None where the reply does not say.
 
-    The time to the first token hardly depends on the answer. Where that is not known, the latency
-    is divided by the tokens that were written, and by some for the time before the first.
+    The time to the first token hardly depends on the answer. Without it, the whole latency is
+    divided by the tokens that the model wrote and START_IN_TOKENS.
     """
     if reply.first_token_ms is not None:
         return Latency(is_first_token=True, value=max(reply.first_token_ms, SHORTEST_MS))
@@ -61,16 +63,16 @@ def latency_of(reply: Reply) -> Latency | None:
 
 
 class LatencyTrend:
-    """Compares the median of the last replies with a baseline: the best that was sustained.
+    """Compares the median latency of the last replies with a baseline, the best sustained median.
 
-    A queue builds up at a server before it refuses anything; that is the idea of TCP Vegas (Brakmo
-    and Peterson 1995) and of the gradient limits in Netflix's concurrency-limits. Latencies of
-    models scatter widely, so that only medians of whole windows are compared.
+    A server queues calls before it refuses any. TCP Vegas (Brakmo and Peterson 1995) and the
+    gradient limits of Netflix's concurrency-limits use that. Latencies of models scatter widely, so
+    the trend compares only medians of whole windows.
 
-    The baseline follows what is quicker soon, and what is slower late, and only where load cannot
-    be the cause: with a small difference, or under a load that did not grow. Otherwise it would
-    creep up together with the load. Latency that stays high while the limit is cut again and again
-    is not caused by load: the model has become slower, and that is its baseline from then on.
+    The baseline follows a quicker median soon. It follows a slower one late, and only where load
+    cannot be the cause: with a small difference, or under a load that did not grow. Otherwise the
+    baseline would creep up with the load. Latency that stays high after several cuts of the limit
+    has another cause: the model became slower, and the trend starts from its new median.
     """
 
     def __init__(self) -> None:
@@ -79,17 +81,17 @@ class LatencyTrend:
         self._window_size = FEWEST_SAMPLES
         self._last_limit = 0.0
         self._unseen = 0
-        """Replies that still come from another load."""
+        """Replies still to come from calls under another load."""
 
         self._baseline: float | None = None
         self._too_slow: list[float] = []
-        """The medians of the last windows if all of them were too slow."""
+        """The medians of the last windows, if all of these were too slow."""
 
     def add(self, latency: Latency, limit: float) -> bool | None:
-        """Take account of a reply that came under a `limit`.
+        """Add a reply that came under a `limit`.
 
-        None: its window is not full yet. True: latency has risen too far; whoever asks lowers the
-        load, and says so. False: it has not.
+        Returns None while the window is not full, else whether the window was too slow. After True
+        the caller lowers the load and calls `load_changed`.
         """
         if self._unseen:
             self._unseen -= 1
@@ -108,8 +110,10 @@ class LatencyTrend:
         return self._has_risen(middle, load_grew=load_grew)
 
     def load_changed(self, round_of_calls: int) -> None:
-        """Start anew after so many replies. To look at calls that are begun from now on instead
-        would prefer the quick ones, whose replies are the first to come.
+        """Skip the next `round_of_calls` replies, then begin a new window.
+
+        A window of the calls that begin from now on would prefer quick calls, whose replies come
+        first.
         """
         self._window.clear()
         self._unseen = round_of_calls

@@ -1,4 +1,4 @@
-"""A ceiling on what is taken in a minute: evenly spread, and never exceeded in any minute."""
+"""A ceiling for the amount taken in a minute, which no 60 seconds exceed."""
 
 from __future__ import annotations
 
@@ -9,28 +9,27 @@ from typing import Final
 
 MINUTE: Final = 60.0
 BURST: Final = 1 / 20
-"""The part of a minute's ceiling that may be taken at once: what three seconds bring in."""
+"""The part of a minute's ceiling that the bucket holds: the amount of three seconds."""
 
 
 @dataclass(slots=True, eq=False)
 class Taken:
-    """An amount that was taken, and when."""
+    """An amount that a call took, and the time."""
 
     at: float
     amount: int
 
 
 class RateCeiling:
-    """At most so much in every minute that one may pick, the amounts counted when they are taken.
+    """Lets amounts through so that the sum of no 60 seconds exceeds the ceiling.
 
-    Two rules hold at once. A bucket that is refilled continuously spreads what is taken: it holds
-    what three seconds bring in, and one that was overdrawn by a large amount has to recover first.
-    A bucket alone would let through its content besides what a minute brings in, and more where
-    amounts are corrected afterwards; so what was taken in the last minute is added up too. An
-    amount larger than the ceiling itself is let through when the bucket is full and nothing was
-    taken for a minute. (Partridge, "Gigabit Networking", 1994: leaky and token buckets.)
+    Two rules hold at once. A bucket spreads the amounts: it refills continuously and holds the
+    amount of three seconds, and an overdrawn bucket recovers first. A bucket alone would let its
+    content through besides the amount of a minute, and more after corrections. So a log adds up the
+    amounts of the last minute, too. An amount above the ceiling passes when the bucket is full and
+    the log is empty. (Partridge, "Gigabit Networking", 1994: leaky and token buckets.)
 
-    Times are seconds that never go back; the caller passes the present one.
+    Times are monotonic seconds; the caller passes the present time as `now`.
     """
 
     def __init__(self) -> None:
@@ -41,16 +40,16 @@ class RateCeiling:
         self._used = 0
 
     def set(self, per_minute: float | None, now: float) -> None:
-        """Change the ceiling; None: there is none, and 0: nothing more is let through.
+        """Change the ceiling. None means no ceiling; 0 lets nothing through.
 
-        A raised ceiling brings in more from now on, but nothing at once.
+        A raised ceiling refills the bucket faster from now on, but adds nothing at once.
         """
         self._refill(now)
         self._per_minute = per_minute
         self._level = min(self._level, self._capacity)
 
     def ready_at(self, amount: int, now: float) -> float:
-        """When `amount` can be taken if nothing else is: `now`, later, or infinity."""
+        """Return when a call may take `amount` if no other call does: `now`, later, or infinity."""
         if self._per_minute == 0:
             return math.inf
         if self._per_minute is None or amount == 0:
@@ -61,7 +60,7 @@ class RateCeiling:
         return max(paced, self._fits_at(amount, self._per_minute, now))
 
     def take(self, amount: int, now: float) -> Taken:
-        """Take `amount`, whether it is ready or not."""
+        """Take `amount`, even before it is ready."""
         self._refill(now)
         self._forget(now)
         taken = Taken(now, amount)
@@ -71,7 +70,7 @@ class RateCeiling:
         return taken
 
     def correct(self, taken: Taken, amount: int, now: float) -> None:
-        """What was taken turned out to be `amount`."""
+        """Replace the amount that a call took by its real `amount`."""
         self._refill(now)
         self._forget(now)
         more = amount - taken.amount
@@ -97,7 +96,7 @@ class RateCeiling:
             self._used -= self._log.popleft().amount
 
     def _fits_at(self, amount: int, per_minute: float, now: float) -> float:
-        """When so much of the last minute's takings is over that `amount` fits besides the rest."""
+        """Return when the amounts in the log leave room for `amount`."""
         self._forget(now)
         used, at = self._used, now
         for taken in self._log:

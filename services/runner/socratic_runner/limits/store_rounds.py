@@ -1,4 +1,4 @@
-"""Rounds of asking the store what other runners do: at every beat, and when a call waits."""
+"""Rounds of questions to the store about other runners: at every beat, and when a call waits."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Answer = TypeVar("Answer")
 
 
 class StoreRounds(ABC):
-    """Asks the store in rounds while its context is open; no fault of the store ends them."""
+    """Asks the store in rounds while the context is open; faults of the store do not end them."""
 
     def __init__(self, name: str, *, min_interval: float, away: str, back: str) -> None:
         """`min_interval` is the shortest time between two questions, in seconds. The log says
@@ -55,11 +55,11 @@ class StoreRounds(ABC):
 
     @abstractmethod
     async def _ask(self, begun: float) -> bool:
-        """Ask what there is to ask in a round that began then. Whether there was anything."""
+        """Ask the questions of a round that began at `begun`; returns whether there were any."""
 
     @abstractmethod
     def _next_at(self, begun: float) -> float:
-        """When the next round begins at the latest, by the loop's clock."""
+        """Return the latest start of the next round, by the loop's clock."""
 
     async def _go_round(self) -> None:
         while True:
@@ -71,7 +71,7 @@ class StoreRounds(ABC):
             await wait_at_most(pause, self._wanted)
 
     async def _answer(self, question: Awaitable[Answer]) -> Answer | None:
-        """What the store says; None if it does not answer."""
+        """Return the store's answer; None if the store does not answer in time."""
         try:
             answer = await within(PATIENCE, question)
         except Exception as error:  # noqa: BLE001 - whatever it is, the next round may succeed

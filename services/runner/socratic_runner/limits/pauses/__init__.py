@@ -1,1 +1,1 @@
-"""Pauses of a model: a breaker that opens, a push-back from the model's server."""
+"""Breakers and pauses, which keep a runner from calling a model."""

@@ -1,4 +1,4 @@
-"""The circuit breaker: a model that cannot be used is not called again and again."""
+"""The circuit breaker: it stops calls to a model that cannot be used."""
 
 from __future__ import annotations
 
@@ -15,31 +15,31 @@ from socratic_runner.conversations.failure_classes import BUSY, PASSING
 log = structlog.get_logger(__name__)
 
 COOL_DOWN: Final = 60.0
-"""Seconds until one call tries whether the model can be used again."""
+"""Seconds until one call tries again whether the model can be used."""
 
 SILENCE: Final = 600.0
-"""Seconds in which no call was answered, after which the model is taken to be away. At an endpoint
-that hangs calls are made one by one: without an end to it, a thousand runs would hang for days."""
+"""Seconds without a reply after which the breaker opens. At an endpoint that hangs, calls go one by
+one: a thousand runs would otherwise hang for days."""
 
 BUSY_SILENCE: Final = 180.0
-"""The same where the provider was busy or could not be reached each time: then calls are made one
-by one too, but it is known to be there, or not."""
+"""The same where the provider was busy or unreachable each time. Calls go one by one then, too, but
+each failure is a clear answer."""
 
 LONGEST_GAP: Final = 60.0
-"""Seconds between two calls that count as silence, at most. A pause is no longer; a longer rest is
-one in which no run asked."""
+"""Seconds between two calls that count as silence, at most. A pause is not longer; in a longer rest
+no run had a call to make."""
 
 SILENT_CALLS: Final = 4
-"""Calls at least that were not answered in that time: a few slow ones say nothing yet."""
+"""Calls without a reply in that time, at least: a few slow calls prove nothing."""
 
 
 class Breaker:
-    """Stops the calls to one model of an experiment after a failure that all of them would share,
-    or when none has been answered for a long time.
+    """Stops the calls to one model of an experiment after a failure that all calls would share, or
+    after a long time without a reply.
 
-    After the cool-down one call, the probe, is let through; the others are refused until it has
-    told. (Nygard, "Release It!", 2007: Circuit Breaker.) Whoever was admitted reports `replied`,
-    `failed` or `trip`, or `abandoned` where there was no outcome.
+    After the cool-down the breaker admits one call, the probe, and refuses the others until the
+    probe has an outcome. (Nygard, "Release It!", 2007: Circuit Breaker.) The caller of an admitted
+    call reports `replied`, `failed` or `trip`, or `abandoned` without an outcome.
     """
 
     def __init__(
@@ -49,7 +49,7 @@ class Breaker:
         *,
         busy_silence: float = BUSY_SILENCE,
     ) -> None:
-        """`clock` gives seconds that never go back."""
+        """`clock` gives monotonic seconds."""
         self._model_id = model_id
         self._busy_silence = busy_silence
         self._clock = clock
@@ -60,10 +60,10 @@ class Breaker:
         self._unanswered_since = 0.0
         self._in_flight = 0
         self._called_at = 0.0
-        """When the last call began or ended."""
+        """The time at which the last call began or ended."""
 
     def trip(self, failure: ModelCallFailed, cool_down: float = COOL_DOWN) -> None:
-        """Refuse calls for `cool_down` seconds from now on, for the reason of `failure`."""
+        """Open the breaker: refuse calls for `cool_down` seconds because of `failure`."""
         if self._failure is None:
             log.warning(
                 "model stopped",
@@ -83,7 +83,7 @@ class Breaker:
 
     @property
     def refusal(self) -> ModelCallFailed | None:
-        """What a call that came now would fail with, without being made; None: it may come."""
+        """The failure of a call that would begin now; None if it may begin."""
         failure = self._failure
         if failure is None or (not self._probing and self._clock() >= self._open_until):
             return None
@@ -92,7 +92,7 @@ class Breaker:
         )
 
     def admit(self) -> ModelCallFailed | None:
-        """None: the call is to be made now. Otherwise what it fails with, without being made."""
+        """Admit a call: returns None, or the failure of a call that may not begin."""
         refusal = self.refusal
         if refusal is None and self._failure is not None:
             self._probing = True
@@ -100,8 +100,8 @@ class Breaker:
 
     @contextmanager
     def admitted(self) -> Iterator[None]:
-        """Make an admitted call; one that ends by an exception, such as a cancellation, had no
-        outcome.
+        """Make an admitted call in this context. An exception, such as a cancellation, leaves the
+        call without an outcome.
         """
         if not self._in_flight:
             self._unanswered_since += max(0.0, self._clock() - self._called_at - LONGEST_GAP)
@@ -116,7 +116,7 @@ class Breaker:
             self._called_at = self._clock()
 
     def replied(self) -> None:
-        """A call was answered: the model can be used, unless the call began before the failure."""
+        """Close the breaker after a reply, unless the call began before the failure."""
         if self._failure is not None and not self._probing:
             return
         if self._failure is not None:
@@ -126,10 +126,10 @@ class Breaker:
         self._unanswered = 0
 
     def failed(self, failure: ModelCallFailed) -> None:
-        """A call failed in a way that others need not share."""
+        """Note a failure that other calls need not share; many in a row open the breaker."""
         self._probing = False
         if failure.kind not in PASSING:
-            self._unanswered = 0  # it does answer, if only that it will not
+            self._unanswered = 0  # a refusal is an answer, too
             return
         if not self._unanswered:
             self._unanswered_since = self._clock()
@@ -140,5 +140,5 @@ class Breaker:
             self.trip(failure)
 
     def abandoned(self) -> None:
-        """A call ended without an outcome: the next one may be the probe."""
+        """Note a call without an outcome: the next call may be the probe."""
         self._probing = False

@@ -1,4 +1,4 @@
-"""Whether a model is paused, as far as one process knows."""
+"""The pause of a model, as far as one process knows."""
 
 from __future__ import annotations
 
@@ -13,23 +13,24 @@ from socratic_bench.errors import FailureKind, ModelCallFailed
 from socratic_bench.ports.stores.limits import PauseAnswer
 
 LONGEST_REASON: Final = 300
-"""Characters that are kept of why a model is paused."""
+"""Characters of the reason for a pause at most."""
 
 
 @dataclass(frozen=True, slots=True)
 class BackOff:
-    """How long pauses are that nobody asked for."""
+    """The length of pauses that the provider did not specify."""
 
     first: float = 0.5
-    """Seconds of the first in a row, doubled with each further one."""
+    """Seconds of the first pause in a row, doubled with each further one."""
 
     longest: float = 60.0
-    """Seconds: the ceiling of that. Most limits are so much in a minute."""
+    """Seconds of a pause at most. Most limits of providers hold for a minute."""
 
     draw: Callable[[], float] = random.random
-    """Evenly from 0 to 1: a pause lasts from half of that to all of it."""
+    """Returns a number evenly from 0 to 1: a pause lasts from half of its length to all of it."""
 
     def push_back(self, failure: ModelCallFailed) -> PushBack:
+        """Return the push-back that a failure means, with its part drawn by chance."""
         part = 0.5 + self.draw() / 2
         reason = str(failure)[:LONGEST_REASON]
         return PushBack(
@@ -38,30 +39,30 @@ class BackOff:
 
 
 VALID: Final = 6.0
-"""Seconds that what a store says of a pause is gone by. It is asked more often where the model is
-called; who was idle asks it first."""
+"""Seconds for which an answer of the store about a pause holds. A limiter with calls asks more
+often; a limiter without calls asks before its first one."""
 
 USUAL: Final = BackOff()
 
 
 class Seen(NamedTuple):
-    """What was known of pauses when a call began."""
+    """The state of a pause when a call began."""
 
     change: int
-    """Which change of what is known it followed, in this process."""
+    """The number of the last change of the pause in this process."""
 
     number: int
-    """The pause that was the last one then, by its keeper's count."""
+    """The number of the last pause, as its keeper counts."""
 
 
 class Pausing:
-    """The pause of one model: kept here alone, or by a store for all who call the model.
+    """The pause of one model, kept by this process alone or by the store for all runners.
 
-    Kept here, it changes at once. Kept by a store, it is what the store said last; what this
-    process learns itself holds for it at once, and is news until it is told. While the store does
-    not answer, the process goes by what it knows.
+    A pause that the process keeps changes at once. A pause that the store keeps is the store's last
+    answer; a push-back or a reply that the process learns itself counts here at once, and is news
+    until the store learns it. While the store does not answer, the process keeps the pause alone.
 
-    Times are seconds that never go back; the caller passes the present one.
+    Times are monotonic seconds; the caller passes the present time as `now`.
     """
 
     def __init__(self, back_off: BackOff) -> None:
@@ -69,34 +70,34 @@ class Pausing:
         self._pause = NONE
         self._change = 0
         self._may_call = False
-        """Whether the store lets the next call through, where there are pauses in a row."""
+        """Whether the store admits the next call, after pauses in a row."""
 
         self._on_news: Callable[[], None] | None = None
         self._is_alone = True
-        """Whether no store keeps it, or none answers."""
+        """Whether this process keeps the pause: there is no store, or it does not answer."""
 
         self._known_until = math.inf
-        """For how long what the store said last is new enough to begin a call by it."""
+        """Until when the last answer of the store is new enough to begin a call by it."""
 
         self._news: PauseNews | None = None
-        """What is to be told, but for its scope."""
+        """The news for the store, without their scope."""
 
     @property
     def has_news(self) -> bool:
-        """Whether there is something to tell."""
+        """Whether there is news for the store."""
         return self._news is not None
 
     def is_open(self, now: float) -> bool:
-        """Whether calls need not be made one by one."""
+        """Tell whether calls may begin side by side, not one by one."""
         return now <= self._known_until and self._pause.is_over_for_all
 
     def share(self, on_news: Callable[[], None]) -> None:
-        """From now on a store keeps it. `on_news` is called when there is something to tell."""
+        """Let the store keep the pause from now on; there is a call of `on_news` for each news."""
         self._on_news = on_news
         self._is_alone, self._known_until = False, -math.inf
 
     def opens_at(self, now: float) -> float:
-        """When the next call may be made; infinity while that is for the store to say."""
+        """Return when the next call may begin; infinity while the store has to admit it."""
         if now > self._known_until:
             return math.inf
         if now < self._pause.until or self._pause.is_over_for_all:
@@ -106,36 +107,38 @@ class Pausing:
         return now if self._may_call else math.inf
 
     def asks_at(self) -> float:
-        """When the store is to be asked for a call that waits; infinity: it need not be."""
+        """Return when to ask the store to admit a waiting call; infinity if it need not."""
         if self._pause.is_over_for_all or self._may_call:
             return math.inf
         return max(self._pause.until, self._pause.next_call)
 
     def ask(self, now: float) -> None:
-        """Somebody comes to wait where nobody did."""
+        """Ask the store because a first call begins to wait."""
         if self._on_news is not None and not self.is_open(now):
             self._on_news()
 
     def begin(self, now: float) -> Seen:
-        """A call is let through."""
+        """Note that a call begins; returns the state of the pause."""
         if not self._pause.is_over_for_all:
             self._set_next_call(now + self._pause.gap, may_call=False)
         return Seen(self._change, self._pause.number)
 
     def was_not_made(self, seen: Seen, now: float) -> None:
-        """A call that was let through was not made: another may be, in its place."""
+        """Note that an admitted call was not made: another one may begin in its place."""
         if seen.change == self._change and not self._pause.is_over_for_all:
             self._set_next_call(now, may_call=True)
 
     def replied(self, seen: Seen) -> None:
-        """A call was answered."""
+        """Note the reply to a call."""
         if seen.change == self._change and self._pause.in_a_row:
             self._pause = self._pause._replace(in_a_row=0)
             self._tell(PauseNews("", seen.number, replied=True))
 
     def pushed_back(self, seen: Seen, failure: ModelCallFailed, now: float) -> None:
-        """A provider had no time for a call. One that began before the pause says nothing new,
-        unless the provider asks to wait.
+        """Note that the provider had no time for a call.
+
+        The failure of a call that began before the pause changes nothing, unless the provider asks
+        to wait.
         """
         is_current = seen.change == self._change
         if not is_current and failure.retry_after is None:
@@ -146,18 +149,18 @@ class Pausing:
             self._pause, told._replace(seen=number if is_current else number - 1), now
         )
         if not self._is_alone:
-            self._pause = self._pause._replace(number=number)  # its keeper counts
+            self._pause = self._pause._replace(number=number)  # the store counts pauses
         if is_current:
             self._may_call = False
             self._change += 1
         self._tell(told)
 
     def left(self, now: float) -> float:
-        """Seconds until the pause is over."""
+        """Return the seconds until the end of the pause."""
         return max(0.0, self._pause.until - now)
 
     def refusal(self, longest: float, now: float) -> ModelCallFailed | None:
-        """What a run fails with that may wait for `longest` seconds; None: it can wait."""
+        """Return the failure of a run that may wait for `longest` seconds; None if it can wait."""
         left = self.left(now)
         if left <= max(longest, self._back_off.longest):
             return None
@@ -165,15 +168,15 @@ class Pausing:
         return ModelCallFailed(FailureKind(self._pause.kind), message, retryable=False)
 
     def news(self, scope: str, now: float, *, waiting: bool) -> PauseNews:
-        """What is to be told, and asked if somebody is `waiting`; it counts as told."""
+        """Take the news for the store, with the question for a call if one is `waiting`."""
         news, self._news = self._news or PauseNews("", self._pause.number), None
         wants_call = waiting and news.pushed_back is None and self.asks_at() <= now
         return news._replace(scope=scope, wants_call=wants_call)
 
     def take(self, answer: PauseAnswer, now: float) -> None:
-        """What the store said."""
+        """Apply the store's answer."""
         if self._news is not None:
-            return  # The store does not know yet what was learnt meanwhile.
+            return  # the answer is older than the news
         pause = answer.pause.since(now)
         if pause.number != self._pause.number:
             self._change += 1
@@ -181,7 +184,7 @@ class Pausing:
         self._is_alone, self._known_until = False, now + VALID
 
     def go_alone(self) -> None:
-        """The store does not answer."""
+        """Keep the pause alone, because the store does not answer."""
         self._is_alone, self._known_until = True, math.inf
 
     def _set_next_call(self, at: float, *, may_call: bool) -> None:
@@ -195,7 +198,7 @@ class Pausing:
 
 
 def _both(first: PauseNews | None, second: PauseNews) -> PauseNews:
-    """What two pieces of news amount to that were not told yet."""
+    """Join two pieces of news that the store has not learnt yet."""
     if first is None:
         return second
     pushed_back = second.pushed_back or first.pushed_back

@@ -1,4 +1,4 @@
-"""Telling other runners that a model pushed back, and hearing it from them, through the store."""
+"""Shares the pauses of models with other runners through the store."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from socratic_runner.limits.limiters import ConcurrencyLimiters
 from socratic_runner.limits.store_rounds import StoreRounds
 
 BEAT: Final = 2.0
-"""Seconds between two looks at models that are called."""
+"""Seconds between two questions about models with calls."""
 
 QUICK_BEAT: Final = 0.5
-"""The same for a model for which calls wait until somebody else's is answered."""
+"""The same for a model whose calls wait for the outcome of another runner's call."""
 
 MIN_INTERVAL: Final = 0.05
-"""Seconds between two messages to the store at least."""
+"""Seconds between two questions at least."""
 
 
 class SharedPauses(StoreRounds):
-    """Has the pauses of models hold for all runners, while its context is open.
+    """Makes the pauses of models hold for all runners, while the context is open.
 
-    A push-back is told at once, and so is the first reply after one. Others hear of it at their
-    next look, or when they are refused themselves. While the store does not answer, each runner
-    goes by what it knows.
+    It tells the store at once of a push-back and of the first reply after one. Other runners learn
+    of them with their next question. While the store does not answer, each runner keeps its own
+    pauses.
     """
 
     def __init__(self, shared: SharedLimits, limiters: ConcurrencyLimiters) -> None:
@@ -50,7 +50,7 @@ class SharedPauses(StoreRounds):
         return True
 
     def _next_at(self, begun: float) -> float:
-        # A limiter wakes us only if its last answer has lapsed when a call comes to wait.
+        # A limiter wakes this object only if its last answer lapsed before a call began to wait.
         now = asyncio.get_running_loop().time()
         return min((_next_look(limiter, now) for _, limiter in self._in_use()), default=now + BEAT)
 
