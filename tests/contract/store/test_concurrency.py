@@ -140,6 +140,34 @@ async def test_reading_does_not_wait_for_what_is_being_written(store: Store) -> 
     assert read > 1
 
 
+async def test_a_revision_stands_for_one_state_of_the_cells_however_many_fold(
+    store: Store, other_store: Store
+) -> None:
+    runs = list(an_experiment(models=4, scenarios=5, repeats=20).runs())
+    stores = (store, other_store)
+
+    async def fold(number: int) -> None:
+        for start in range(number, len(runs), 40):
+            await stores[number % 2].fold(
+                [a_score(run) for run in runs[start : start + 40 : 8]], []
+            )
+
+    folding = asyncio.gather(*(fold(number) for number in range(8)))
+    states: dict[int, object] = {}
+    last = 0
+    async with waiting_for("readings beside the folds"):
+        while not folding.done():
+            revision = int(await other_store.revision())
+            cells = contents(await store.cells())
+            assert revision >= last
+            last = int(await store.revision())
+            if revision == last:
+                assert states.setdefault(revision, cells) == cells
+    await folding
+    assert int(await store.revision()) >= last
+    assert await store.revision() == await other_store.revision()
+
+
 async def test_everything_is_there_when_the_data_is_opened_anew(database: Database) -> None:
     experiment = an_experiment()
     run, failed, *_ = experiment.runs()

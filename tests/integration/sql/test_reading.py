@@ -49,6 +49,7 @@ def _as_of(path: Path, revision: str) -> None:
     """Take from a database what came after a version that readers do not need."""
     with closing(sqlite3.connect(path)) as connection:
         connection.execute("DROP TABLE pauses")
+        connection.execute("DROP TABLE changes")
         connection.execute("UPDATE alembic_version SET version_num = ?", [revision])
         connection.commit()
 

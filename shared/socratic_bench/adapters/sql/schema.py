@@ -214,3 +214,15 @@ CELLS = Table(
 )
 """The row of turn 1 also is the lock on all turns of its scenario; without responses it is no cell.
 """
+
+CHANGES = Table(
+    "changes",
+    METADATA,
+    Column("shard", Integer, primary_key=True),
+    Column("changes", BigInteger, nullable=False),
+    postgresql_with=REWRITTEN,
+)
+"""How often cells and experiments have changed, in all shards together. Triggers count, so that
+versions that do not know the table count too. In PostgreSQL a connection has one of the shards:
+two that fold at the same time seldom wait for each other's commit.
+"""

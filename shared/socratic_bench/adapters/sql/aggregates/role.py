@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 
+from sqlalchemy import Executable
+
 from socratic_bench.adapters.sql.aggregates import statements
 from socratic_bench.adapters.sql.aggregates.folding import Fold
 from socratic_bench.adapters.sql.aggregates.rows import CELLS, FAILURES, SCORES
@@ -12,6 +14,7 @@ from socratic_bench.adapters.sql.role import SqlRole
 from socratic_bench.domain.aggregates.cell import Cell
 from socratic_bench.domain.run import RunFailure
 from socratic_bench.domain.score import ScoredResponse
+from socratic_bench.errors import StoreBroken
 from socratic_bench.ports.stores.aggregates import FailureCount
 
 
@@ -113,6 +116,12 @@ class SqlAggregates(SqlRole):
         ]
 
     async def revision(self) -> str:
+        try:
+            return await self._revision(statements.REVISION)
+        except StoreBroken:  # a schema before 0008 has no such table
+            return await self._revision(statements.REVISION_BEFORE_0008)
+
+    async def _revision(self, statement: Executable) -> str:
         async with self._database.read() as transaction:
-            [(experiments, cells)] = await transaction.execute(statements.REVISION)
-        return f"{experiments}-{cells}"
+            [(revision,)] = await transaction.execute(statement)
+        return str(revision)

@@ -28,12 +28,22 @@ from sqlalchemy import (
 from socratic_bench.adapters.sql.batches import PAGE
 from socratic_bench.adapters.sql.dialect import Dialect
 from socratic_bench.adapters.sql.experiments.statements import EXPERIMENT, OWN_PROFILE
-from socratic_bench.adapters.sql.schema import CELLS, EXPERIMENTS, FAILURES, RESPONSES, SCORES
-
-REVISION = select(
-    select(func.coalesce(func.sum(EXPERIMENTS.c.revision), 0)).scalar_subquery(),
-    select(func.coalesce(func.sum(CELLS.c.revision), 0)).scalar_subquery(),
+from socratic_bench.adapters.sql.schema import (
+    CELLS,
+    CHANGES,
+    EXPERIMENTS,
+    FAILURES,
+    RESPONSES,
+    SCORES,
 )
+
+REVISION = select(func.coalesce(func.sum(CHANGES.c.changes), 0))
+
+REVISION_BEFORE_0008 = select(
+    select(func.coalesce(func.sum(EXPERIMENTS.c.revision), 0)).scalar_subquery()
+    + select(func.coalesce(func.sum(CELLS.c.revision), 0)).scalar_subquery()
+)
+"""Reads every cell. Only for readers of a schema that nothing migrates."""
 
 WITHDRAW_FAILURE = (
     update(FAILURES)
