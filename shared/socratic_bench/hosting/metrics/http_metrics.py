@@ -1,4 +1,4 @@
-"""What an API has answered, as Prometheus reads it."""
+"""The requests to an API, as Prometheus reads them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from socratic_bench.hosting.metrics.process_metrics import Metrics
 
 UNKNOWN: Final = "unknown"
-"""The route of a request for something that is not there: what people ask for has no end."""
+"""The route of every request for an unknown path: clients may ask for any number of paths."""
 
 _SECONDS: Final = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10)
 
@@ -23,13 +23,13 @@ class HttpMetrics:
     def __init__(self, metrics: Metrics) -> None:
         self._requests = Counter(
             "socratic_http_requests",
-            "Requests that were answered",
+            "Requests that the API answered",
             ("route", "status"),
             registry=metrics.registry,
         )
         self._seconds = Histogram(
             "socratic_http_request_seconds",
-            "From when a request was read to when its answer was handed over",
+            "Seconds from the arrival of a request to the end of its answer",
             ("route",),
             buckets=_SECONDS,
             registry=metrics.registry,
@@ -38,7 +38,7 @@ class HttpMetrics:
         self._series: dict[tuple[str, int], tuple[Counter, Histogram]] = {}
 
     def answered(self, route: str, status: int, seconds: float) -> None:
-        """A request was answered."""
+        """Count an answered request."""
         series = self._series.get((route, status))
         if series is None:
             counter, histogram = (

@@ -1,4 +1,4 @@
-"""What a process has done, as Prometheus reads it."""
+"""The work of a process, as Prometheus reads it."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ DEPTH_INTERVAL: Final = 5.0
 """Seconds between two looks at how many messages wait, and at whether the process is ready."""
 
 DEPTH_DEADLINE: Final = 3.0
-"""Seconds that the broker may take to tell."""
+"""Seconds that the broker may take to answer."""
 
 _SECONDS: Final = (0.001, 0.005, 0.02, 0.1, 0.5, 1, 2, 5, 10, 30, 60, 120, 300, 900)
 """Bounds of the buckets: a batch of scores takes milliseconds, a call to a model a minute."""
@@ -60,12 +60,12 @@ class Metrics:
         ProcessCollector(registry=self.registry)
 
     def text(self) -> bytes:
-        """All of them, in Prometheus's text format."""
+        """Return all metrics in the text format of Prometheus."""
         return generate_latest(self.registry)
 
 
 class MessageMetrics:
-    """Counts what workers do with messages; an observer of theirs."""
+    """Observes workers and counts their messages."""
 
     def __init__(self, metrics: Metrics, clock: Clock | None = None) -> None:
         registry = metrics.registry
@@ -73,13 +73,13 @@ class MessageMetrics:
         self._batches: defaultdict[str, dict[object, datetime]] = defaultdict(dict)
         self._oldest = Gauge(
             "socratic_oldest_message_seconds",
-            "How long ago the oldest event of all batches in hand happened; 0 with none in hand",
+            "Age of the oldest event of all batches in hand; 0 without a batch in hand",
             ("queue",),
             registry=registry,
         )
         self._settled = Counter(
             "socratic_messages",
-            "Messages that left this process's hands, by what became of them",
+            "Messages that this process settled, by outcome",
             ("queue", "outcome"),
             registry=registry,
         )
@@ -88,14 +88,14 @@ class MessageMetrics:
         )
         self._seconds = Histogram(
             "socratic_message_seconds",
-            "From when a message was taken in hand to when it was settled",
+            "Seconds from the receipt of a message to its settlement",
             ("queue",),
             buckets=_SECONDS,
             registry=registry,
         )
 
     def expect(self, queues: Iterable[str]) -> None:
-        """Show these queues from the start, with nothing done yet."""
+        """Show the series of these queues from the start."""
         for queue in queues:
             self._oldest.labels(queue).set_function(partial(self._age, queue))
             self._in_flight.labels(queue)
@@ -105,7 +105,7 @@ class MessageMetrics:
 
     @contextmanager
     def holding(self, queue: str, times: Iterable[datetime]) -> Iterator[None]:
-        """While the context is open a batch is in hand whose events happened at these times."""
+        """Hold a batch, whose events happened at these times, while the context is open."""
         batches, batch = self._batches[queue], object()
         batches[batch] = min(map(_with_zone, times), default=self._clock.now())
         try:
@@ -114,11 +114,11 @@ class MessageMetrics:
             del batches[batch]
 
     def taken(self, queue: str, messages: int) -> None:
-        """Messages of a queue are in hand now."""
+        """Count messages of a queue that the worker received."""
         self._in_flight.labels(queue).inc(messages)
 
     def settled(self, queue: str, outcome: SettledAs, messages: int, seconds: float) -> None:
-        """Messages of a queue are not in hand any more."""
+        """Count messages of a queue that the worker settled, `seconds` after their receipt."""
         self._in_flight.labels(queue).dec(messages)
         self._settled.labels(queue, outcome).inc(messages)
         took = self._seconds.labels(queue)
@@ -127,19 +127,19 @@ class MessageMetrics:
 
     def _age(self, queue: str) -> float:
         now = self._clock.now()
-        # The clock of whoever published may be ahead.
+        # The clock of the publisher may be ahead.
         oldest = min(self._batches[queue].values(), default=now)
         return max(0.0, (now - oldest).total_seconds())
 
 
 def _with_zone(time: datetime) -> datetime:
-    """A time that can be compared: whoever publishes may have left its zone out."""
+    """Return a comparable time: a publisher may leave out the zone, which is UTC then."""
     return time if time.tzinfo is not None else time.replace(tzinfo=UTC)
 
 
 @asynccontextmanager
 async def looking(look: Callable[[], Awaitable[object]], every: float) -> AsyncIterator[None]:
-    """Look again and again, with `every` seconds in between, while the context is open."""
+    """Call `look` again and again, with pauses of `every` seconds, while the context is open."""
 
     async def look_on() -> None:
         while True:
@@ -155,7 +155,7 @@ async def looking(look: Callable[[], Awaitable[object]], every: float) -> AsyncI
 
 
 class ReadyMetrics:
-    """Whether a process is ready, looked up every few seconds."""
+    """Looks up every few seconds whether a process is ready."""
 
     def __init__(self, metrics: Metrics) -> None:
         self._ready = Gauge(
@@ -174,7 +174,7 @@ class ReadyMetrics:
 
 
 class DepthMetrics:
-    """How many messages wait in queues, and how many are dead, looked up every few seconds."""
+    """Looks up every few seconds how many messages wait in queues, or are dead letters."""
 
     def __init__(self, metrics: Metrics) -> None:
         self._depth = Gauge(
@@ -194,8 +194,8 @@ class DepthMetrics:
     def watching(
         self, broker: Broker, queues: Sequence[str], groups: Mapping[str, FindGroups] | None = None
     ) -> AbstractAsyncContextManager[None]:
-        """Look while the context is open. `groups` says, by the name of a queue, which groups it
-        has: a process that serves none of them cannot know.
+        """Look while the context is open. `groups` finds the groups of a queue by the queue's name,
+        for a process that does not serve them.
         """
 
         async def depth(queue: str) -> int | None:

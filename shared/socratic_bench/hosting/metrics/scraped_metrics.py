@@ -1,4 +1,4 @@
-"""Metrics that are read when Prometheus asks: the code that they measure does nothing for them."""
+"""Metrics that are read when Prometheus asks, so that they cost the measured code nothing."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from prometheus_client.registry import Collector
 from socratic_bench.hosting.metrics.process_metrics import Metrics
 
 Read = Callable[[], Iterable[tuple[Sequence[str], float]]]
-"""Gives each series: the values of the labels, and the value. It must return at once, and the
-values of the labels must be a bounded number."""
+"""Returns each series: the values of its labels, and its value. It returns at once, and the number
+of series has a bound."""
 
 
 def add_gauge(
     metrics: Metrics, name: str, description: str, labels: Sequence[str], read: Read
 ) -> None:
-    """Add values that rise and fall. Raises ValueError where the process has the name already."""
+    """Add values that rise and fall. Raises ValueError if the process has the name already."""
     _add(metrics, lambda: GaugeMetricFamily(name, description, labels=labels), read)
 
 
@@ -26,7 +26,7 @@ def add_counter(
 ) -> None:
     """Add values that only rise; Prometheus sees `name` with `_total` after it.
 
-    Raises ValueError where the process has the name already.
+    Raises ValueError if the process has the name already.
     """
     _add(metrics, lambda: CounterMetricFamily(name, description, labels=labels), read)
 
@@ -45,11 +45,11 @@ class _Scraped(Collector):
         self._read = read
 
     def describe(self) -> Iterator[Metric]:
-        """The family without its series: registering reads nothing."""
+        """Return the family without its series, so that registering it reads nothing."""
         yield self._new_family()
 
     def collect(self) -> Iterator[Metric]:
-        """The family with a series for each value that there is."""
+        """Return the family with a series for each value."""
         family = self._new_family()
         for labels, value in self._read():
             family.add_metric(labels, value)

@@ -1,7 +1,7 @@
-"""Reading a benchmark's configuration into a manifest, with every mistake found at once.
+"""Reads the configuration of a benchmark into a manifest, and reports all mistakes at once.
 
-A configuration is YAML or JSON, of this project's shape or its predecessor's. Its fields are those
-of the domain's types; here they are only put together, and what is wrong is told at its place.
+A configuration is YAML or JSON, in this project's shape or its predecessor's. Its fields are those
+of the domain's types. This module puts them together and reports each mistake at its place.
 """
 
 from __future__ import annotations
@@ -42,29 +42,29 @@ _OTHERS: dict[str, Any] = {
     if name not in _SELECTIONS
 }
 _Settings = create_model("_Settings", occasion=(Name | None, None), **_OTHERS)
-"""What stands beside the models and scenarios: the rest of a manifest, and the occasion."""
+"""The fields beside models and scenarios: the rest of a manifest, and the occasion."""
 
 
 @dataclass(frozen=True, slots=True)
 class BenchmarkConfig:
-    """What a configuration asks for."""
+    """The benchmark that a configuration describes."""
 
     manifest: Manifest
     occasion: str | None
-    """What sets this execution apart from others of the same manifest, such as an ISO week."""
+    """The name that tells this execution from others of the same manifest, such as an ISO week."""
 
     base_folder: Path | None
-    """What relative paths in it start from, such as a recording's; None: it may name no files."""
+    """The folder that relative paths start from, such as a recording's; None forbids files."""
 
     key_variables: Mapping[str, str] = field(default_factory=dict)
     """The environment variable that holds the key of a model, by the model's id, where the
     configuration names one. No part of the manifest: only a command on the spot reads it."""
 
     unused: tuple[Mistake, ...] = ()
-    """Fields of a predecessor's file that nothing here uses: no mistakes, but worth telling."""
+    """Fields of a predecessor's file without a use here. They are not mistakes."""
 
     def experiment(self, created_at: datetime, *, submitted: bool = True) -> Experiment:
-        """The experiment that it describes, were it new; `submitted` to services, or not."""
+        """Return the experiment as a new one, `submitted` to services or not."""
         return Experiment(
             manifest=self.manifest,
             occasion=self.occasion,
@@ -74,7 +74,7 @@ class BenchmarkConfig:
 
 
 def read_config(path: str | Path, catalogue: ModelCatalogue) -> BenchmarkConfig:
-    """The configuration in a file; relative paths in it start from the file's folder.
+    """Read the configuration in a file; relative paths start from the folder of the file.
 
     Raises InvalidConfig with every mistake in it, or with the reason why it cannot be read.
     """
@@ -89,7 +89,7 @@ def read_config(path: str | Path, catalogue: ModelCatalogue) -> BenchmarkConfig:
 def parse_config(
     text: str, *, name: str, base_folder: Path | None, catalogue: ModelCatalogue
 ) -> BenchmarkConfig:
-    """The configuration in `text`, which mistakes call `name`.
+    """Read the configuration in `text`, which mistakes call `name`.
 
     A name that ends in `.json`, `.yaml` or `.yml` says how to read it; otherwise text that begins
     with a brace is JSON. A `base_folder` of None forbids it to name any file: for text that came
@@ -158,7 +158,7 @@ def _check_names(root: Node, mistakes: Mistakes) -> None:
 def _check_together(
     root: Node, settings: BaseModel, models: Sequence[TutorModel], mistakes: Mistakes
 ) -> None:
-    """What is right by itself, and wrong beside something else."""
+    """Note fields that contradict each other."""
     written = settings.model_dump(exclude_unset=True)
     unpriced = [model.id for model in models if model.price is None]
     # D-127: a model without a price cannot be held to a budget.

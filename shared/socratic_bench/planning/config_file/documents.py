@@ -1,4 +1,4 @@
-"""Files that people write: read as text, and as nodes."""
+"""Reads files that people write, as text and as nodes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from socratic_bench.planning.config_file.yaml_source import parse_yaml
 
 
 def read_text(path: Path, largest: int = SIZE_LIMIT) -> str:
-    """The text of a file of `largest` bytes at most.
+    """Read the text of a file of at most `largest` bytes.
 
     Raises InvalidInput with a sentence that does not name the file.
     """
@@ -43,9 +43,10 @@ def _size(count: int) -> str:
 
 
 def parse_document(text: str, file: str, mistakes: Mistakes) -> Node:
-    """The document in `text`: JSON or YAML, by the name of the file, or else by its first sign.
+    """Read the document in `text` as JSON or YAML, by the file's name or else by the first
+    character.
 
-    Raises Unreadable where it cannot be read any further.
+    Raises Unreadable at the place where the reading ends.
     """
     if not text.strip():
         raise Unreadable(Place(file), "is empty")
@@ -59,7 +60,7 @@ def parse_document(text: str, file: str, mistakes: Mistakes) -> Node:
 
 
 def parse_json_lines(text: str, file: str, mistakes: Mistakes) -> Iterator[Node]:
-    """The documents of a JSON Lines file. A broken line is noted, and the others are read."""
+    """Read the documents of a JSON Lines file. A broken line is a mistake and hides no other."""
     for number, line in enumerate(text.split("\n"), start=1):
         if not line.strip():
             continue

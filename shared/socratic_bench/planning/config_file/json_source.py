@@ -1,4 +1,4 @@
-"""Reading JSON with the place of every value, and with every doubled key noticed."""
+"""Reads JSON with the place of every value, and notes every doubled key."""
 
 from __future__ import annotations
 
@@ -28,13 +28,14 @@ _WORD = re.compile(r"true|false|null")
 
 
 def parse_json(text: str, file: str, mistakes: Mistakes, *, first_line: int = 1) -> Node:
-    """The document that `text` is; `first_line` is the line of `file` that it begins in.
+    """Read the document in `text`, which begins in line `first_line` of `file`.
 
     Raises Unreadable at the first place that is not JSON.
     """
     return _Reader(text, file, mistakes, first_line).document()
 
 
+# D-190: PyYAML refuses valid JSON; `json.loads` forgets lines.
 class _Reader:
     def __init__(self, text: str, file: str, mistakes: Mistakes, first_line: int) -> None:
         self._text = text

@@ -1,8 +1,8 @@
-"""The configuration of the benchmark's predecessor, translated field by field.
+"""Translates the configuration of the benchmark's predecessor, field by field.
 
-Its models had a `model_id` of Amazon Bedrock and prices per thousand tokens; its scenarios a
-`vector` for what is called a dimension now, and a `name` for the title. Each field is translated
-where it stands, so an entry may use fields of both. Mistakes keep the names that were written.
+Its models had a `model_id` of Amazon Bedrock and prices per thousand tokens. Its scenarios had a
+`vector` for the dimension and a `name` for the title. Each field keeps its place, so an entry may
+have fields of both versions, and mistakes name the fields and lines of the old file.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ NOT_USED = "is not used by this version"
 
 
 class _PricePerThousand(BaseModel):
-    """USD for a thousand tokens."""
+    """Prices in USD for a thousand tokens."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -30,7 +30,7 @@ class _PricePerThousand(BaseModel):
     cost_per_1k_output: Annotated[Decimal, Field(ge=0, le=1000)]
 
     def per_million(self) -> dict[str, JsonValue]:
-        """The fields of a `Price`, exactly."""
+        """Return the fields of a `Price`, without rounding."""
         return {
             "input_per_million": f"{(self.cost_per_1k_input * 1000).normalize():f}",
             "output_per_million": f"{(self.cost_per_1k_output * 1000).normalize():f}",
@@ -41,14 +41,14 @@ _PRICES = frozenset(_PricePerThousand.model_fields)
 
 
 def is_predecessor(root: Node) -> bool:
-    """Whether a configuration has the predecessor's shape: a model with a `model_id`."""
+    """Tell whether a configuration has the predecessor's shape: a model with a `model_id`."""
     models = root.entry("models")
     entries = models.value if models and isinstance(models.value, list) else []
     return any(entry.entry("model_id") for entry in entries)
 
 
 class Predecessor:
-    """Translates one configuration. What nothing here uses is left out, and noted in `unused`."""
+    """Translates one configuration, and notes in `unused` the fields that it leaves out."""
 
     def __init__(self, providers: Collection[str], mistakes: Mistakes, unused: Mistakes) -> None:
         self._providers = providers
@@ -56,14 +56,14 @@ class Predecessor:
         self._unused = unused
 
     def document(self, root: Node, known: Collection[str]) -> Node:
-        """The whole configuration, with none but `known` fields and parameters of today."""
+        """Return the configuration with only `known` fields and present parameters."""
         fields = dict(root.fields or {})
         if parameters := root.entry("parameters"):
             fields["parameters"] = self._without_unused(parameters, Parameters.model_fields)
         return self._without_unused(root.with_fields(fields), known)
 
     def scenario(self, entry: Node) -> Node:
-        """A scenario, as it is written now."""
+        """Return a scenario in the present shape."""
         fields = dict(entry.fields or {})
         for old, new in (("vector", "dimension"), ("name", "title")):
             if old in fields and new not in fields:
@@ -71,16 +71,16 @@ class Predecessor:
         return self._without_unused(entry.with_fields(fields), Scenario.model_fields)
 
     def left_out(self, entry: Node) -> None:
-        """Note a scenario that the predecessor kept elsewhere: nobody here knows what it asks."""
+        """Note a scenario whose prompt the predecessor kept elsewhere."""
         name = shown(entry.fields["id"].plain() if entry.fields else None)
         self._unused.add(entry.place, f"{name} has no prompt and is in no pack: left out")
 
     def default_pack_instead(self, scenarios: Node, pack: str) -> None:
-        """Note that none of the predecessor's scenarios is known."""
+        """Note that the default pack replaces the scenarios, whose prompts are all elsewhere."""
         self._unused.add(scenarios.place, f"none of them can be asked: {pack} is asked instead")
 
     def model(self, entry: Node) -> Node:
-        """A model, as it is written now: with a provider, and a price for a million tokens."""
+        """Return a model in the present shape: with a provider and a price for a million tokens."""
         fields = dict(entry.fields or {})
         model_id = fields.pop("model_id", None)
         if model_id and "id" in fields:
@@ -98,14 +98,14 @@ class Predecessor:
         return self._without_unused(entry.with_fields(fields), TutorModel.model_fields)
 
     def _with_provider(self, model_id: Node) -> Node:
-        """The predecessor ran on Amazon Bedrock: an id that names no provider is one of those."""
+        """Return an id with its provider: Amazon Bedrock, unless the id names one."""
         name = model_id.value
         if not isinstance(name, str) or not name or name.split("/")[0] in self._providers:
             return model_id
         return Node(model_id.place, f"bedrock/{name}")
 
     def _without_unused(self, node: Node, known: Collection[str]) -> Node:
-        """Without the fields nobody knows; one that looks like a slip of the pen is kept."""
+        """Leave out unknown fields, but keep probable slips, which become mistakes later."""
         if node.fields is None:
             return node
         kept: dict[str, Node] = {}

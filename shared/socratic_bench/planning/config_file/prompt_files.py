@@ -1,6 +1,6 @@
-"""System prompts that stand in a file beside the configuration: `system_prompt: {file: tutor.txt}`.
+"""Reads system prompts from files beside the configuration: `system_prompt: {file: tutor.txt}`.
 
-The content of the file becomes part of the plan, which then needs the file no more.
+The text of the file becomes part of the plan, which then does not need the file.
 """
 
 from __future__ import annotations
@@ -23,22 +23,22 @@ from socratic_bench.planning.config_file.source import (
 FIELD: Final = "system_prompt"
 
 LARGEST_PROMPT: Final = 100_000
-"""Bytes of a prompt's file at most."""
+"""Bytes of the file of a prompt at most."""
 
 _FORM: Final = f"`{FIELD}: {{file: prompts/tutor.txt}}`"
 
 
 @dataclass(frozen=True, slots=True)
 class PromptFiles:
-    """Replaces prompts that name a file by what the file holds."""
+    """Replaces prompts that name a file by the text of the file."""
 
     base_folder: Path | None
-    """The folder that all prompts' files are below; None: no file may be named."""
+    """The folder that contains the files of all prompts; None forbids files."""
 
     mistakes: Mistakes
 
     def written_out(self, node: Node) -> Node:
-        """A mapping with its system prompt as text; without one where that is wrong and noted."""
+        """Return a mapping with its prompt as text, or with a mistake and without the prompt."""
         prompt = node.entry(FIELD)
         if node.fields is None or prompt is None:
             return node
@@ -61,7 +61,7 @@ class PromptFiles:
         return Node(prompt.place, self._content(file.value, file.place))
 
     def _content(self, name: str, place: Place) -> str:
-        """The text of the file, however its lines end, without empty lines at its end."""
+        """Return the text of the file with line feeds only, and no empty lines at its end."""
         if self.base_folder is None:
             raise InvalidInput("a file cannot be read from here: write the prompt out in its place")
         folder = self.base_folder.absolute()
@@ -76,7 +76,7 @@ class PromptFiles:
 
 
 def _below(folder: Path, name: str) -> Path:
-    """The path of a file below the folder. Raises InvalidInput for anything else."""
+    """Return the path of a file below the folder. Raises InvalidInput for any other path."""
     try:
         path = (folder / name).resolve()
         is_below = path.is_relative_to(folder.resolve())

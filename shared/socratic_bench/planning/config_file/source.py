@@ -1,4 +1,4 @@
-"""A document as somebody wrote it: values that know their place in their file."""
+"""A document as nodes: values that know their place in their file."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ SIZE_LIMIT = 5_000_000
 """Bytes of one file at most."""
 
 DEPTH_LIMIT = 50
-"""Lists and mappings within one another at most."""
+"""Levels of lists and mappings at most."""
 
 NODES_LIMIT = 500_000
-"""Values in one document at most, each alias of YAML counted as what it stands for."""
+"""Values in one document at most. An alias of YAML counts as all values of its anchor."""
 
 DIGITS_LIMIT = 40
 """Digits of a whole number at most."""
 
 MISTAKES_LIMIT = 1000
-"""Mistakes told at once at most: then reading ends, since finding words for each takes a while."""
+"""Mistakes in one report at most. Reading ends there: it takes a while to word each mistake."""
 
 _PLAIN_KEY = re.compile(r"[\w-]{1,60}")
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
@@ -34,7 +34,7 @@ Scalar = str | int | float | bool | None
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where something stands: in a file, in which line, and the way to it in the document."""
+    """The place of a value: its file, its line, and its path in the document."""
 
     file: str
     line: int | None = None
@@ -47,7 +47,7 @@ class Place:
         return self.file + line + (f", {self.path}" if self.path else "")
 
     def child(self, step: str | int, line: int | None = None) -> Place:
-        """The place of an entry of the list or mapping that stands here."""
+        """Return the place of an entry of the list or mapping at this place."""
         if isinstance(step, int):
             path = f"{self.path}[{step}]"
         elif _PLAIN_KEY.fullmatch(step):
@@ -66,7 +66,7 @@ class Node:
 
     @classmethod
     def of(cls, value: JsonValue, place: Place) -> Node:
-        """A value that was not written anywhere, as if all of it stood at `place`."""
+        """Make nodes of a value that stands in no file, all of them at `place`."""
         if isinstance(value, dict):
             return cls(place, {key: cls.of(entry, place) for key, entry in value.items()})
         if isinstance(value, list):
@@ -79,7 +79,7 @@ class Node:
         return self.value if isinstance(self.value, dict) else None
 
     def plain(self) -> JsonValue:
-        """The value without its places."""
+        """Return the value without its places."""
         if isinstance(self.value, dict):
             return {key: node.plain() for key, node in self.value.items()}
         if isinstance(self.value, list):
@@ -87,14 +87,14 @@ class Node:
         return self.value
 
     def at(self, steps: Iterable[str | int]) -> Node | None:
-        """The node that these steps lead to, if there is one."""
+        """Return the node that these steps lead to, or None."""
         node: Node | None = self
         for step in steps:
             node = node and node.entry(step)
         return node
 
     def place_of(self, steps: Iterable[str | int]) -> Place:
-        """The place these steps lead to, also where something is missing there."""
+        """Return the place that these steps lead to, even if there is no value."""
         node: Node | None = self
         place = self.place
         for step in steps:
@@ -103,7 +103,7 @@ class Node:
         return place
 
     def entry(self, step: str | int) -> Node | None:
-        """One entry of a list or mapping, if it is there."""
+        """Return one entry of a list or mapping, or None."""
         if isinstance(self.value, dict) and isinstance(step, str):
             return self.value.get(step)
         if isinstance(self.value, list) and isinstance(step, int) and step < len(self.value):
@@ -111,12 +111,12 @@ class Node:
         return None
 
     def with_fields(self, fields: dict[str, Node]) -> Node:
-        """A mapping of these entries, at the same place."""
+        """Return a mapping of these entries at the same place."""
         return replace(self, value=fields)
 
 
 class Unreadable(InvalidInput):
-    """A document cannot be read any further. It is reported with the other mistakes."""
+    """The document cannot be read any further; the report has this with the other mistakes."""
 
     def __init__(self, place: Place, problem: str) -> None:
         super().__init__(f"{place}: {problem}")
@@ -125,7 +125,7 @@ class Unreadable(InvalidInput):
 
 
 class TooManyMistakes(InvalidInput):
-    """There are more mistakes than are told at once. It ends the reading of a document."""
+    """The document has more mistakes than one report holds. Its reading ends."""
 
 
 @dataclass(slots=True)
@@ -136,7 +136,7 @@ class Mistakes:
     _are_more: bool = False
 
     def add(self, place: Place, problem: str) -> None:
-        """Note one more. Raises TooManyMistakes where there is no room for it."""
+        """Add a mistake. Raises TooManyMistakes if the report is full."""
         if self.is_full:
             self._are_more = True
             raise TooManyMistakes(f"{place}: {problem}")
@@ -144,14 +144,14 @@ class Mistakes:
 
     @property
     def is_full(self) -> bool:
-        """Whether there is no room for another one."""
+        """Whether the report has no room for another mistake."""
         return len(self._found) >= MISTAKES_LIMIT
 
     def __bool__(self) -> bool:
         return bool(self._found)
 
     def in_order(self) -> tuple[Mistake, ...]:
-        """All of them, file by file, in the order of the lines."""
+        """Return all mistakes, file by file, in the order of the lines."""
         files = list(dict.fromkeys(place.file for place, _ in self._found))
         ordered = sorted(
             self._found, key=lambda entry: (files.index(entry[0].file), entry[0].line or 0)
@@ -159,7 +159,7 @@ class Mistakes:
         return tuple(Mistake(str(place), problem) for place, problem in ordered)
 
     def as_error(self) -> InvalidConfig:
-        """The error that tells them, and that there are more where they are very many."""
+        """Return the error with all mistakes; its last one says if there are more."""
         told = self.in_order()
         if self._are_more:
             told += (Mistake(told[-1].place, "there are more mistakes: mend these first"),)
@@ -167,7 +167,7 @@ class Mistakes:
 
 
 def storable(text: str, place: Place, mistakes: Mistakes) -> str:
-    """The text, with characters that no store can keep noted and replaced."""
+    """Return the text, with a mistake and a replacement for characters that no store can keep."""
     if found := _UNSTORABLE.search(text):
         mistakes.add(place, f"must not contain the character U+{ord(found[0]):04X}")
         return _UNSTORABLE.sub("\N{REPLACEMENT CHARACTER}", text)
@@ -175,7 +175,7 @@ def storable(text: str, place: Place, mistakes: Mistakes) -> str:
 
 
 def whole_number(text: str, place: Place, mistakes: Mistakes) -> int:
-    """The whole number that `text` is; 0 and a mistake where it has too many digits."""
+    """Return the whole number in `text`; 0 and a mistake if it has too many digits."""
     if len(text) > DIGITS_LIMIT:
         mistakes.add(place, f"is a number of {len(text)} digits, which is too many")
         return 0
@@ -183,7 +183,7 @@ def whole_number(text: str, place: Place, mistakes: Mistakes) -> int:
 
 
 def shown(value: JsonValue) -> str:
-    """A value as a message shows it, on one line and not too long."""
+    """Return a value as a message shows it: on one line and not too long."""
     if value is None:
         return "empty"
     if isinstance(value, str):
@@ -196,7 +196,7 @@ def shown(value: JsonValue) -> str:
 
 
 def quoted(text: str, limit: int = 60) -> str:
-    """Text in quotes, cut after `limit` characters, with nothing in it that is not printable."""
+    """Return text in quotes, cut after `limit` characters, with unprintable ones escaped."""
     cut = text if len(text) <= limit else text[:limit] + "…"
     escaped = "".join(
         char if char.isprintable() else char.encode("unicode_escape").decode() for char in cut

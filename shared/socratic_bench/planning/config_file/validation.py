@@ -1,4 +1,4 @@
-"""Validation of what somebody wrote against the domain's types, with sentences for people."""
+"""Validates nodes against the types of the domain, with sentences for people."""
 
 from __future__ import annotations
 
@@ -38,10 +38,9 @@ _BOUNDS = {
 def validate(
     kind: type[M], node: Node, mistakes: Mistakes, *, ignore_missing: bool = False
 ) -> M | None:
-    """What `node` says, as `kind`; None where it is wrong, with every mistake noted.
+    """Return `node` as `kind`; None after a mistake, with every mistake noted.
 
-    Nothing is converted: a number in quotes is text. With `ignore_missing` fields that are missing
-    are not noted.
+    Values keep their types: a number in quotes is text. `ignore_missing` notes no missing fields.
     """
     try:
         return kind.model_validate_json(json.dumps(node.plain()), strict=True)
@@ -58,7 +57,7 @@ def note_mistakes(
     *,
     ignore_missing: bool = False,
 ) -> None:
-    """Note each of pydantic's errors at its place in `node`, which was validated as `kind`."""
+    """Note each error of pydantic at its place in `node`, which is not a valid `kind`."""
     for detail in error.errors(include_url=False, include_input=False):
         if ignore_missing and detail["type"] == "missing":
             continue
@@ -77,11 +76,11 @@ _SECRETS = re.compile(
 
 
 _SHORTEST_PART = 4
-"""Letters of a name that is taken for a part of another one: `prompt` of `system_prompt`."""
+"""Letters of a name that may be a part of another name, at least: `prompt` of `system_prompt`."""
 
 
 def unknown_field(name: str, known: Collection[str]) -> str:
-    """What to say of a field nobody knows: the one that was meant, or all there are."""
+    """Return the problem of an unknown field, with the similar field or with all known ones."""
     if _SECRETS.fullmatch(name):
         return "a secret is never written here: remove it, and put it into the environment"
     if meant := close_match(name, known):
@@ -90,7 +89,7 @@ def unknown_field(name: str, known: Collection[str]) -> str:
 
 
 def close_match(name: str, known: Collection[str]) -> str | None:
-    """The known name that `name` is most like, or a part of, if there is one."""
+    """Return the known name that is most like `name` or contains it, or None."""
     written = name[:80].lower()
     matches = get_close_matches(written, known, n=1, cutoff=0.75)
     if matches or len(written) < _SHORTEST_PART:

@@ -1,7 +1,7 @@
-"""Reading YAML with the place of every value: data only, as in JSON.
+"""Reads YAML with the place of every value: data only, as in JSON.
 
-Plain values are read as YAML 1.2 reads them (its core schema), so that `no` and `2025-11-03` are
-text. There are no tags and no merge keys; anchors and aliases may be used, within bounds.
+Plain values have the types of YAML 1.2 (its core schema), so that `no` and `2025-11-03` are text.
+Tags and merge keys are mistakes; anchors and aliases are allowed, within bounds.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _UNPRINTABLE = re.compile("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U000100
 
 
 def parse_yaml(text: str, file: str, mistakes: Mistakes) -> Node:
-    """The document that `text` is. Raises Unreadable where it cannot be read any further."""
+    """Read the document in `text`. Raises Unreadable at the place where the reading ends."""
     if found := _UNPRINTABLE.search(text):
         line = text.count("\n", 0, found.start()) + 1
         problem = f"not valid YAML: it contains the character U+{ord(found[0]):04X}"
@@ -64,15 +64,15 @@ def _syntax_error(error: MarkedYAMLError, text: str, file: str) -> Unreadable:
 class _Anchored(NamedTuple):
     node: Node
     size: int
-    """How many values it holds, itself included."""
+    """The number of values in the node, the node included."""
 
     height: int
-    """How many levels it has below its own."""
+    """The number of levels below the node."""
 
 
-# D-007: `yaml.load` forgets lines, and reads `no` as false.
+# D-007: `yaml.load` forgets lines, and reads `no` as false. D-190: `yaml.compose` hides tags.
 class _Composer:
-    """Makes nodes of the parser's events."""
+    """Makes nodes from the events of the parser."""
 
     def __init__(self, text: str, file: str, mistakes: Mistakes) -> None:
         self._events: Iterator[yaml.Event] = yaml.parse(text, Loader=_LOADER)
@@ -126,14 +126,14 @@ class _Composer:
 
     def _alias(self, anchor: str, place: Place, depth: int) -> Node:
         if anchor not in self._anchored:
-            raise Unreadable(place, f"refers to `&{anchor}`, of which there is none before it")
+            raise Unreadable(place, f"refers to `&{anchor}`, but no earlier value has this anchor")
         anchored = self._anchored[anchor]
         self._add(anchored.size, place)
         self._reach(depth + anchored.height, place)
         return anchored.node
 
     def _reach(self, depth: int, place: Place) -> int:
-        """Note a depth; returns the deepest there was before."""
+        """Note a depth; returns the deepest one before."""
         if depth > DEPTH_LIMIT:
             raise Unreadable(place, f"is nested more than {DEPTH_LIMIT} levels deep")
         before = self._deepest

@@ -263,7 +263,7 @@ IN_YAML = [
     ),
     (
         "models: &m [*m]",
-        "benchmark.yaml line 1, models[0]: refers to `&m`, of which there is none before it",
+        "benchmark.yaml line 1, models[0]: refers to `&m`, but no earlier value has this anchor",
     ),
     (
         MODELS + "parameters: {temperature: 1e999}",
