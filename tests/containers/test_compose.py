@@ -153,6 +153,8 @@ def test_a_submitted_benchmark_is_carried_out_and_shown(stack, terminal):
         ("reference/socratic", 30),
         ("reference/lecturer", 30),
     ]
+    with urllib.request.urlopen(f"http://{address}/research.html", timeout=30) as answer:
+        assert "Does it ask, or does it lecture?" in answer.read().decode()
 
 
 def test_25_models_in_containers_have_the_cells_of_an_embedded_run(stack, terminal, tmp_path):

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from tests.dashboard.conftest import DESKTOP, PHONE, Visit
+
+if TYPE_CHECKING:
+    from playwright.async_api import Route
 
 pytestmark = [
     pytest.mark.connected,
@@ -95,3 +98,25 @@ async def test_the_limits_are_said_plainly(visit: Visit):
 
     limits = await page.locator("section[aria-labelledby=limits]").inner_text()
     assert "ends with any question scores 1.00" in limits
+
+
+async def test_a_vector_that_does_not_apply_has_a_dash_and_enters_no_mean(visit: Visit):
+    page = await visit("/methodology.html")
+    await page.locator("#figures dd.figure").first.wait_for()
+
+    async def partly(route: Route) -> None:
+        answer = await (await route.fetch()).json()
+        answer["evidence"]["facts"]["verbosity"] = {
+            "values": {},
+            "sentence": "does not apply: nothing was said before",
+            "word": None,
+        }
+        await route.fulfill(json={**answer, "verbosity": None, "exploratory": 0.5, "overall": 0.75})
+
+    await page.route("**/api/score", partly)
+    await page.locator("#score").click()
+    await page.get_by_text("does not apply: nothing was said before").wait_for()
+
+    figures = await page.locator("#figures dd.figure").all_inner_texts()
+    assert figures == ["–", "0.50", "1.00", "0.75"]
+    assert "mean of 0.50, 1.00" in await page.locator("#figures").inner_text()
