@@ -1,4 +1,4 @@
-"""What holds for every test: how many run at once, in which order, and what a failure shows."""
+"""Rules for all tests: how many run at once, in which order, and the report of a failure."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ import random
 from collections.abc import Callable
 
 MOST_CHARACTERS = 8_000
-"""Of one piece of evidence: its end, where a failure usually says what it is."""
+"""The length of one piece of evidence: its end, where a failure usually explains itself."""
 
 SEED = "SOCRATIC_TEST_SEED"
 

@@ -28,11 +28,11 @@ class SmallDisk:
                 filler.write(bytes(4096))
 
     def make_room(self) -> None:
-        """Give back what was taken."""
+        """Return the taken space."""
         self._filler.unlink()
 
     def make_read_only(self) -> None:
-        """Let nobody write; nobody may have a file open for writing."""
+        """Make it read-only; no process may have a file open for writing."""
         subprocess.run(["mount", "-o", "remount,ro", self.folder], check=True)
 
 

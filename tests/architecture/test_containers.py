@@ -1,4 +1,4 @@
-"""The images and the compose file hold what is promised of them. No container engine is needed."""
+"""The images and the compose file keep their promises. No container engine is needed."""
 
 import json
 import re
@@ -96,7 +96,7 @@ def pins(path: str) -> dict[str, str]:
 
 
 def environment(service: str) -> dict[str, str]:
-    """What the service is told in its container: by its image, and by the compose file."""
+    """The environment of a service in its container: from its image and the compose file."""
     in_image = Image.of(service).final.assignments("ENV")
     return in_image | compose()["services"][service]["environment"]
 

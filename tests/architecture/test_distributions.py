@@ -1,4 +1,4 @@
-"""What every distribution brings, where its version stands, and which extras it has."""
+"""The contents, the version and the extras of every distribution."""
 
 import re
 import subprocess

@@ -1,4 +1,4 @@
-"""A provider's library is loaded by whoever uses that provider, and by nobody else."""
+"""Only the use of a provider loads its library."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ for attempt in (check_access, open_client):
 
 
 def run(script: str, *arguments: str) -> str:
-    """What a fresh interpreter prints."""
+    """The output of a fresh interpreter."""
     inherited = {name: value for name, value in os.environ.items() if not name.startswith("AWS_")}
     done = subprocess.run(
         [sys.executable, "-c", script, *arguments],

@@ -1,4 +1,4 @@
-"""Messages nobody can handle, one of which can be repaired."""
+"""Messages that no handler can handle; one of them can be repaired."""
 
 from __future__ import annotations
 

@@ -72,7 +72,7 @@ class Stack:
     environment: dict[str, str]
     services: dict[str, ServiceProcess] = field(default_factory=dict)
     broken: list[str] = field(default_factory=list)
-    """What was broken so far, for people to read."""
+    """The faults so far, for people to read."""
 
     runner_kills: int = 0
     clock: Clock = field(default_factory=SystemClock)

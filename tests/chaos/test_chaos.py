@@ -75,7 +75,7 @@ def experiment() -> Experiment:
 
 
 def another() -> Experiment:
-    """One run, of an experiment that nobody registered."""
+    """One run, of an unregistered experiment."""
     manifest = Manifest(
         models=(TutorModel(id="reference/socratic@1"),), scenarios=load_pack()[:1], repeats=1
     )
@@ -162,7 +162,7 @@ async def break_everything(on: Stack, chance: random.Random, doses: Sequence[Poi
 
 
 async def repair(on: Stack, doses: Sequence[Poison]) -> None:
-    """Register what a dead letter asks for, and put it back: it is carried out."""
+    """Register the experiment of a dead letter, and put the letter back: it is carried out."""
     await on.store.register(another())
     repaired = another().experiment_id
     assert await on.broker.redrive(RUNNER_RUN_REQUESTED.name) >= 2

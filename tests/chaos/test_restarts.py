@@ -53,7 +53,7 @@ AND NOT EXISTS (SELECT 1 FROM responses
 
 
 def an_experiment(runs: int) -> Experiment:
-    """An experiment of about so many runs, none of which is done at once."""
+    """An experiment of about so many runs, none of them done at once."""
     scenarios = load_pack()
     models = tuple(
         TutorModel(

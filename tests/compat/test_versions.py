@@ -40,7 +40,8 @@ GOLDEN = Path(__file__).parents[1] / "golden" / "events" / "v1"
 EVENTS = example_events()
 TO_WORKERS = ("run.requested", "response.recorded", "response.scored", "run.failed")
 NAME_IN_PAYLOADS = b"exp-0123456789abcdef"
-"""Of the experiment. No plan has it, and a runner carries out only what it understands."""
+"""A field of the experiment that no plan has: a runner carries out only plans that it
+understands."""
 
 VECTORS = set(profile_named(CANONICAL).vectors)
 
@@ -50,7 +51,7 @@ def golden(name: str) -> bytes:
 
 
 def golden_of_a_later_version(name: str) -> bytes:
-    """With fields that nobody knows today, at every depth."""
+    """With unknown fields at every depth."""
 
     def with_more(value: Any) -> Any:
         if isinstance(value, dict):

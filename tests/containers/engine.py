@@ -29,7 +29,7 @@ class Engine:
 
     environment: dict[str, str]
     is_private: bool
-    """Whether its images are the tests' own: nobody else sees what a test makes of them."""
+    """Whether its images belong to the tests: then only they see new ones."""
 
     def run(self, *words: str, seconds: float = 300) -> subprocess.CompletedProcess[str]:
         return subprocess.run(

@@ -38,7 +38,7 @@ HOSTILE = "<script>document.title='owned'</script><img src=x onerror=\"document.
 
 
 async def rows_of(page: Page) -> list[dict[str, Any]]:
-    """What the ranking shows, row by row."""
+    """The rows of the ranking."""
     await page.locator("tr.row").first.wait_for(state="attached")
     rows: list[dict[str, Any]] = await page.locator("tr.row").evaluate_all(
         """rows => rows.map(row => ({

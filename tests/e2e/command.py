@@ -72,6 +72,6 @@ class Terminal:
 
 
 def _keep(words, how: str, out: str | bytes, err: str | bytes) -> None:
-    """Show what a command did if the test fails."""
+    """Keep a command's output for the report of a failed test."""
     typed = " ".join(["socratic-bench", *map(str, words)])
     evidence.keep(f"{typed}: {how}", lambda: f"stdout: {out!r}\nstderr: {err!r}")

@@ -1,4 +1,4 @@
-"""What more than one module of these tests needs: a terminal, and what services run on."""
+"""Shared fixtures: a terminal, and the servers of the services."""
 
 from __future__ import annotations
 

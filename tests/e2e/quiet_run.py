@@ -1,4 +1,4 @@
-"""What an experiment comes to where nothing breaks: in one process, on a store of its own."""
+"""The result of an experiment without faults: in one process, on a store of its own."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ async def cells_of(store: Store, experiment_id: str) -> Cells:
 
 
 async def cells_of_a_quiet_run(experiment: Experiment, folder: Path) -> Cells:
-    """What the cells of an experiment have to be, whatever happens to it."""
+    """The cells that an experiment must have after any fault."""
     store = SqlStore.from_url(f"sqlite:///{folder}/quiet.db")
     try:
         await store.prepare()

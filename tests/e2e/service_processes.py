@@ -29,7 +29,7 @@ ROOT = Path(__file__).parents[2]
 
 
 class ServiceProcess:
-    """One process of a service, and what it has logged so far."""
+    """One process of a service, with its log."""
 
     def __init__(self, kind: str, process: asyncio.subprocess.Process) -> None:
         self.kind = kind
@@ -76,7 +76,7 @@ class ServiceProcess:
         )
 
     async def get(self, path: str) -> httpx.Response:
-        """What it answers over HTTP: its API, or its health."""
+        """Its answer over HTTP: its API, or its health."""
         address = (await self.logged("serving"))["address"]
         async with httpx.AsyncClient(base_url=address, timeout=PATIENCE) as client:
             return await client.get(path)
@@ -99,7 +99,7 @@ class ServiceProcess:
         )
 
     def terminate(self) -> None:
-        """Tell it to drain and stop; told a second time it ends at once."""
+        """Ask it to drain and stop; the second request ends it at once."""
         self._process.terminate()
 
     def send_signal(self, number: int) -> None:

@@ -16,7 +16,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def free_port() -> int:
-    """A port that nobody listens at, for now."""
+    """A port without a listener, for now."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         port: int = free.getsockname()[1]
     return port

@@ -36,10 +36,7 @@ MAINTENANCE = "postgres"
 
 @asynccontextmanager
 async def new_database(*, exists: bool = True) -> AsyncIterator[str]:
-    """The address of a database nobody else uses; dropped afterwards.
-
-    It is empty, or not even made.
-    """
+    """The address of a private database; dropped afterwards. It is empty, or not even made."""
     server = await asyncio.to_thread(SERVER.address)
     name = f"socratic_test_{uuid4().hex[:16]}"
     if exists:

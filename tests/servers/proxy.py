@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager, suppress
 
 
 class Proxy:
-    """Passes bytes on between clients and a server, as long as it is told to."""
+    """Passes bytes on between clients and a server, until a test stops it."""
 
     def __init__(self, host: str, port: int) -> None:
         self._to = (host, port)
@@ -40,7 +40,7 @@ class Proxy:
             writer.transport.abort()
 
     def fall_silent(self) -> None:
-        """Pass nothing on any more, and let nobody know, as a network does that is broken."""
+        """Pass nothing on any more and close nothing, like a broken network."""
         self._flowing.clear()
 
     async def _connect(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

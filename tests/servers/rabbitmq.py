@@ -35,7 +35,7 @@ PATIENCE = 5.0
 
 
 async def new_namespace() -> str:
-    """The address of a namespace nobody else uses."""
+    """The address of a private namespace."""
     server = await asyncio.to_thread(SERVER.address)
     return str(URL(server).update_query(namespace=f"test-{uuid4().hex[:12]}"))
 

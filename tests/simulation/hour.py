@@ -90,7 +90,7 @@ class CountingBroker(MemoryBroker):
 
 @dataclass(slots=True)
 class Simulation:
-    """What the workers share, and what they did."""
+    """The workers' shared parts, and their actions."""
 
     broker: CountingBroker
     store: SqlStore
@@ -150,5 +150,5 @@ async def simulation(
 
 
 async def waiting(simulation: Simulation) -> int:
-    """How many requests of runs nobody has taken yet."""
+    """The number of requests of runs that no runner has taken yet."""
     return await simulation.broker.depth(RUNNER_RUN_REQUESTED.name)

@@ -1,4 +1,4 @@
-"""What is sent besides what has to be, in an hour of a benchmark with nothing wrong in it."""
+"""Messages beyond the necessary ones, in an hour of an undisturbed benchmark."""
 
 import asyncio
 from decimal import Decimal

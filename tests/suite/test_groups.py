@@ -1,4 +1,4 @@
-"""Tests of one `xdist_group` run in one process: what they share is made once."""
+"""Tests of one `xdist_group` run in one process and make their shared parts once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What everybody relies on who runs these tests: signals, lengths, and what a failure shows."""
+"""The basis of all tests: signals, lengths, and the report of a failure."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ ROW = re.compile(r"^\| [^|]+ \| ([\d.,]+) \| `([\w.]+)` \|$", re.MULTILINE)
 
 
 def seconds_of(name: str) -> float:
-    """What the code says of a constant, by its dotted name, or of a setting by its variable."""
+    """The value of a constant by its dotted name, or of a setting by its variable."""
     if name.startswith("SOCRATIC_"):
         field = name.removeprefix("SOCRATIC_").lower()
         return float(RunnerProcessSettings.model_fields[field].default)

@@ -1,4 +1,4 @@
-"""The table "Where is …?" in docs/architecture.md: each file is there and defines what is named."""
+"""The table "Where is …?" in docs/architecture.md: each file exists and defines the listed name."""
 
 import ast
 import re

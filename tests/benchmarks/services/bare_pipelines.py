@@ -41,12 +41,12 @@ class Counted:
 
 
 def answer(requested: dict[str, Any]) -> dict[str, Any]:
-    """What the runner does here: nothing but answering."""
+    """The runner's part here: an answer."""
     return {**requested, "text": TEXT}
 
 
 def score(recorded: dict[str, Any]) -> dict[str, Any]:
-    """What the judge does here: next to nothing."""
+    """The judge's part here: next to nothing."""
     return {"run": recorded["run"], "interrogative": float(recorded["text"].endswith("?"))}
 
 

@@ -26,7 +26,7 @@ class BrokerAdapter:
 
     name: str
     open: Callable[[Limits], AbstractAsyncContextManager[Broker]]
-    """Opens a broker, and afterwards closes it and removes what it declared."""
+    """Opens a broker; closes it afterwards and removes its declarations."""
 
     waits_when_full: bool
     """Whether `max_waiting` bounds a queue and `publish` waits for room in it."""
@@ -42,7 +42,8 @@ class BrokerAdapter:
     its groups apart."""
 
     sends_ahead: bool = False
-    """Whether a consumer is sent messages before it asks for them. Nobody else gets those then."""
+    """Whether a consumer gets messages before it asks for them. Other consumers do not get those
+    then."""
 
 
 @asynccontextmanager

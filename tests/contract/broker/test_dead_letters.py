@@ -1,4 +1,4 @@
-"""What nobody can handle is kept with the reason, and can be redriven or purged."""
+"""The broker keeps an unhandled message with its reason, and can redrive or purge it."""
 
 from __future__ import annotations
 

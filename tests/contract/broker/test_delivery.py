@@ -1,4 +1,4 @@
-"""What is published is delivered until it is settled, and to one consumer at a time."""
+"""The broker delivers a published message to one consumer at a time until it is settled."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Broadcasts reach everybody who listens, and wait for nobody."""
+"""Broadcasts reach all listeners, and wait for none."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a message goes, what happens when there is no room for it, and what closing does."""
+"""The destination of a message, a publish to a full queue, and closing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whatever the order of events: nothing accepted is lost, nothing settled comes again."""
+"""In any order of events the broker loses no accepted message and redelivers no settled one."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ GROUPS = "abc"
 
 @dataclass
 class _Held:
-    """One open consumer and what it holds."""
+    """One open consumer and its messages."""
 
     context: AbstractAsyncContextManager[Consumer]
     consumer: Consumer
@@ -34,7 +34,7 @@ class _Held:
 
 
 class _Model:
-    """What a queue must do, told in a few lines, beside the broker that has to do it."""
+    """A queue's required behaviour in a few lines, compared with the broker."""
 
     def __init__(
         self, broker: Broker, queue: WorkQueue, traffic: Traffic, adapter: BrokerAdapter

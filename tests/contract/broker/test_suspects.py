@@ -1,4 +1,4 @@
-"""What ends its consumers is found and set apart; what was merely with it is not taken for it."""
+"""The broker finds a message that ends its consumers; its companions are not suspects."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ async def test_a_suspect_that_is_retried_is_none_any_more(
 
 
 async def _make_suspects(broker: Broker, queue: WorkQueue, traffic: Traffic, *names: str) -> None:
-    """Publish messages, each of which is in the hand of several consumers when they end."""
+    """Publish messages; each is in the hands of several consumers when they end."""
     await broker.publish([message(queue, 1, name) for name in names])
     for _ in range(SUSPECT_AFTER):
         async with AsyncExitStack() as stack:
@@ -258,7 +258,7 @@ def _cancel_me() -> None:
 
 
 async def _again_and_again(work: Callable[[], Awaitable[None]], wanted: Callable[[], bool]) -> None:
-    """Start `work` anew whenever it was killed."""
+    """Start `work` again after each kill."""
     while wanted():
         working = asyncio.ensure_future(work())
         await asyncio.wait({working})

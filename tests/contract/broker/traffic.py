@@ -99,7 +99,7 @@ class Traffic:
         return waiting
 
     async def until_is(self, read: Callable[[], Awaitable[T]], expected: T) -> None:
-        """Wait until what is read is as expected: a server tells no event of it."""
+        """Wait until a reading is as expected: a server announces no event of it."""
         await until(read, lambda found: found == expected, f"{expected!r}")
 
     async def until_depth(self, broker: Broker, queue: WorkQueue, expected: int) -> None:

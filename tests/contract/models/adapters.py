@@ -31,7 +31,7 @@ class ModelAdapter:
     """Whether the model has an answer to a question at all."""
 
     environment: dict[str, str] = field(default_factory=dict)
-    """What is in the environment when it is asked."""
+    """Its environment during the call."""
 
     many: int = 10
     """How many questions it is asked at once."""
@@ -40,7 +40,7 @@ class ModelAdapter:
         return open_client(self.model, base_folder=folder)
 
     def questions(self, *, turn: int = 1) -> list[Question]:
-        """What it has an answer to."""
+        """The questions that it can answer."""
         asked = pack_questions(20, turn=turn)
         return [question for question in asked if self.answers(question)]
 

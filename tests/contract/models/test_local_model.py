@@ -1,4 +1,4 @@
-"""What only a model in this process can get wrong: threads, memory, sockets, noise."""
+"""Risks of a model in this process: threads, memory, sockets, noise."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ async def database(adapter: StoreAdapter) -> AsyncIterator[Database]:
 
 @pytest.fixture
 def clock() -> StoppedClock:
-    """What all stores of a test judge time by."""
+    """The clock of all stores of a test."""
     return StoppedClock()
 
 

@@ -58,7 +58,7 @@ def an_experiment(
 def a_run(
     repeat: int = 1, *, model: str = "reference/tutor-0", scenario: str = "scenario-0"
 ) -> Run:
-    """A run of an experiment that nobody has to register."""
+    """A run of an experiment that needs no registration."""
     return Run(
         run_id=run_id(EXPERIMENT_ID, model, scenario, repeat),
         experiment_id=EXPERIMENT_ID,
@@ -77,7 +77,7 @@ def a_response(
     last_turn: bool = True,
     cost: int | None = 21_000,
 ) -> Response:
-    """What a tutor answered, with everything a provider reports."""
+    """A tutor's response, with everything that a provider reports."""
     return Response(
         run=run,
         turn=turn,
@@ -179,7 +179,7 @@ class Facts:
 
     @property
     def cells(self) -> Mapping[CellKey, str]:
-        """What the cells of these facts must be, by definition."""
+        """The cells of these facts, by definition."""
         return contents(fold(self.scores, self.failures).values())
 
 

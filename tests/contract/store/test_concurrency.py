@@ -1,4 +1,4 @@
-"""What is promised holds with several stores on the same data, and whatever is cut off."""
+"""The promises hold with several stores on the same data, and after any interruption."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from tests.waiting import waiting_for
 
 
 def _facts(experiment: Experiment) -> Facts:
-    """Two turns of every run, in some of which it failed, wholly or only for a time."""
+    """Two turns of every run; some of them failed, for good or for a time."""
     scores, failures = [], []
     for number, run in enumerate(experiment.runs()):
         scores.append(a_score(run, turn=1, last_turn=False, overall=number % 7 / 7))

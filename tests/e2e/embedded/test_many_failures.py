@@ -36,7 +36,7 @@ pytestmark = pytest.mark.skipif(
 
 
 def failed_experiment(terminal: Terminal, repeats: int) -> tuple[str, str]:
-    """A configuration, and the id of its experiment, of which every run has failed."""
+    """A configuration, and the id of its experiment; every run of it has failed."""
     config = terminal.write(f"{repeats}.yaml", CONFIG + f"repeats: {repeats}\n")
     read = read_config(config, RegisteredModels())
     experiment = Experiment(manifest=read.manifest, created_at=MONDAY)
@@ -56,7 +56,7 @@ def failed_experiment(terminal: Terminal, repeats: int) -> tuple[str, str]:
 
 
 def memory_of(terminal: Terminal, *words: str) -> tuple[str, int]:
-    """What a command says, and how many bytes it takes at most."""
+    """The output of a command, and its peak memory in bytes."""
     done = subprocess.run(
         [sys.executable, "-c", SAYS_ITS_MEMORY, *words],
         capture_output=True,

@@ -35,7 +35,7 @@ def config(terminal):
 
 @pytest.fixture(scope="module")
 def first_run(tmp_path_factory):
-    """A benchmark that has run, and what it said."""
+    """A finished benchmark, with its output."""
     terminal = Terminal(tmp_path_factory.mktemp("first-run"))
     return terminal, terminal.run("run", terminal.write("benchmark.yaml", CONFIG))
 

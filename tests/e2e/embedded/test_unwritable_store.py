@@ -1,4 +1,4 @@
-"""What a person at a terminal sees of a store that takes nothing: a full disk, a read-only one."""
+"""The view of a person at a terminal of an unwritable store: a full disk, a read-only one."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def terminal(disk):
 
 @asynccontextmanager
 async def under_way(terminal, *words):
-    """A command that runs, with what it says on standard error, a line at a time."""
+    """A running command, with its lines on standard error."""
     with terminal.started(*words) as running:
         yield running, lambda: asyncio.to_thread(running.stderr.readline)
 

@@ -1,6 +1,6 @@
-"""How long an experiment waits for what a killed process had in hand.
+"""The wait of an experiment for a killed process's work.
 
-A quiet machine takes less than what is promised: 20 s for a runner, 5 s for a judge or a curator. A
+A quiet machine takes less than the promise: 20 s for a runner, 5 s for a judge or a curator. A
 busy one may take BUSY times as long to start processes, to answer and to look.
 """
 

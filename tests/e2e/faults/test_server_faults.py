@@ -1,4 +1,4 @@
-"""Servers that take nothing, move or lose everything under services; nobody has to do anything."""
+"""Servers that accept nothing, move or lose everything under services; they heal by themselves."""
 
 from __future__ import annotations
 
@@ -139,7 +139,7 @@ async def test_a_database_that_is_read_only_for_a_while_costs_nothing(tmp_path, 
 async def primary_and_standby(
     folder: Path,
 ) -> AsyncIterator[tuple[PostgreSQLProcess, PostgreSQLProcess]]:
-    """Two servers; what the first one confirms the second one has."""
+    """Two servers; the second has all that the first confirms."""
     async with own_postgresql(folder / "primary") as primary:
         maintenance = postgresql.at(primary.url, postgresql.MAINTENANCE)
         async with own_postgresql(folder / "standby", standby_of=primary.url) as standby:

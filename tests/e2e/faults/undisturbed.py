@@ -41,7 +41,7 @@ IN_HAND = 8
 class UnderWay:
     """A benchmark of two models, in the middle of its work.
 
-    One is an endpoint that counts what it is asked, the other always takes the same time.
+    One is an endpoint that counts its calls, the other always takes the same time.
     """
 
     terminal: Terminal

@@ -69,7 +69,7 @@ async def run(terminal: Terminal, server: RawServer, *words: str):
 
 
 async def run_on_a_terminal(terminal: Terminal, server: RawServer, typed: str) -> tuple[int, str]:
-    """The exit code, and what a person saw besides the results."""
+    """The exit code, and a person's view besides the results."""
     config = terminal.write("b.yaml", CONFIG.format(address=server.address))
     ours, theirs = pty.openpty()
     try:

@@ -88,7 +88,7 @@ async def attacking() -> AsyncIterator[Attacker]:
 
 
 def spelled(secret: str) -> list[bytes]:
-    """What a secret looks like on its way."""
+    """The forms of a secret on its way."""
     forms = {secret, secret.upper(), secret.lower(), quote(secret, safe=""), secret.encode().hex()}
     return [form.encode() for form in forms] + [b64encode(secret.encode()).rstrip(b"=")[:-1]]
 

@@ -1,4 +1,4 @@
-"""What was paid for once is not asked again, whichever experiment wants it next."""
+"""No experiment pays again for an answer that another one has."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ COST = (100 + 2 * 7) / 1e6
 
 
 class Shop:
-    """A terminal, and an endpoint that counts what it is asked."""
+    """A terminal, and an endpoint that counts its calls."""
 
     def __init__(self, terminal: Terminal, address: str) -> None:
         self.terminal = terminal

@@ -297,7 +297,7 @@ async def test_the_runs_of_a_killed_runner_come_through_long_before_its_leases_r
 
 @asynccontextmanager
 async def up_local(environment):
-    """`make up-local`, with what it says; at free ports, since others may be at the usual ones."""
+    """`make up-local`, with its output; at free ports, since the usual ones may be taken."""
     process = await asyncio.create_subprocess_exec(
         sys.executable,
         ROOT / "deploy/local/up.py",

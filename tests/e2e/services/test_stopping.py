@@ -23,7 +23,7 @@ HASTY = {"SOCRATIC_RUNNER_FIRST_DELAY": "0.01", "SOCRATIC_RUNNER_BUSY_DELAY": "0
 WORKERS = ("runner", "judge", "curator")
 MODEL = "reference/socratic"
 MODELS = [{"id": MODEL, "options": {"latency_ms": 200}, "limits": {"concurrency": 6}}]
-"""30 calls a second, whoever makes them."""
+"""30 calls a second, over all runners."""
 
 SCENARIOS = 15
 RUNS = SCENARIOS * 6
@@ -69,7 +69,7 @@ def terminal(tmp_path, addresses):
 
 
 async def typed(terminal, *words, code=0):
-    """What a command said beside its output."""
+    """A command's notes on standard error."""
     done = await asyncio.to_thread(terminal.run, *words)
     assert done.returncode == code, done.stderr
     return done

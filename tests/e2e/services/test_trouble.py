@@ -1,4 +1,4 @@
-"""A model whose endpoint is dead: everybody who looks is told at once, and why."""
+"""A dead endpoint: every command reports it at once, with the reason."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ PATIENT = {
 
 @pytest.fixture
 def dead_port():
-    """A port of the loopback address where nobody listens, nor anybody else will."""
+    """A port of the loopback address that stays without a listener."""
     with socket.socket() as holding:
         holding.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
         holding.bind(("127.0.0.1", 0))

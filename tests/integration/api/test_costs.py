@@ -1,4 +1,4 @@
-"""What was spent, over HTTP: /api/cost-analysis, and the spending in /api/experiments."""
+"""Costs over HTTP: /api/cost-analysis, and the spending in /api/experiments."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ MEANT = (
 
 
 class Listening(SocraticV1):
-    """Keeps what it measures, and scores by the length of the conversation."""
+    """Keeps its input, and scores by the length of the conversation."""
 
     name = "listening-v1"
 

@@ -1,4 +1,4 @@
-"""/api/experiments says what is paused or cancelled, and lists nothing that is deleted."""
+"""/api/experiments marks paused and cancelled experiments, and lists no deleted one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is asked of the store, and what is read of plans, however many experiments there are."""
+"""The queries of the store, and the plans read, do not grow with the number of experiments."""
 
 from __future__ import annotations
 

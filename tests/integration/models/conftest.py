@@ -52,7 +52,7 @@ async def open_model() -> AsyncIterator[OpenModel]:
 
 
 async def failure_of(client: ModelClient, question: Question | None = None) -> ModelCallFailed:
-    """What a call fails with."""
+    """The failure of a call."""
     with pytest.raises(ModelCallFailed) as failure:
         await client.ask(question or a_question())
     return failure.value

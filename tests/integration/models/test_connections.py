@@ -1,4 +1,4 @@
-"""What no well-behaved server does: odd pieces, half replies, silence, giants, redirects."""
+"""Servers that behave badly: odd pieces, half replies, silence, giants, redirects."""
 
 from __future__ import annotations
 
@@ -263,7 +263,7 @@ async def test_a_closed_client_cannot_be_asked(open_model: OpenModel):
 async def test_without_tls_each_call_has_a_connection_of_its_own(
     open_model: OpenModel, stream: bool
 ):
-    """So that no reply which nobody asked for can be taken for the next one's."""
+    """So no call can mistake an unexpected reply for its own."""
     unasked = response("200 OK", completion("That was for somebody else."), JSON)
 
     async def answer(_request: Request, writer: asyncio.StreamWriter) -> None:

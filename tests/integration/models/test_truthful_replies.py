@@ -1,4 +1,4 @@
-"""What providers and gateways document, or were reported to do, and a client has to see through.
+"""Quirks that providers and gateways document, or users reported: a client must see through them.
 
 Each server here speaks on a socket of its own, byte for byte.
 """

@@ -1,4 +1,4 @@
-"""Messages that wait until they are due: whoever consumes puts them back, once and in time."""
+"""Delayed messages: any consumer puts them back, once and in time."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ async def broker(url: str, queue: WorkQueue) -> AsyncIterator[RabbitMQBroker]:
 
 @pytest.fixture
 async def hasty_broker(url: str, queue: WorkQueue) -> AsyncIterator[RabbitMQBroker]:
-    """What its consumers hold for longer than a second, the server gets a copy of."""
+    """The server gets a copy of each message that a consumer holds for longer than a second."""
     opened = RabbitMQBroker(url, hold_seconds=1.0)
     await opened.declare([queue])
     yield opened

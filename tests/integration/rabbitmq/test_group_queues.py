@@ -1,4 +1,4 @@
-"""The queue of each group: who declares it, who consumes it, and what a broken one stops."""
+"""The queue of each group: its declaration, its consumers, and the effect of a broken one."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ async def test_a_group_queue_that_was_deleted_comes_back_and_stops_no_other(
 async def published_until_received(
     publisher: RabbitMQBroker, consumer: Consumer, queue: WorkQueue, group: str
 ) -> str:
-    """What is published while a queue is being deleted may be lost with it."""
+    """A message published during the deletion of a queue may be lost with the queue."""
     receiving = asyncio.ensure_future(consumer.receive(1))
     async with waiting_for("a group to flow again"):
         for number in count(100):

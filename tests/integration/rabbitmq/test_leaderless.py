@@ -1,4 +1,4 @@
-"""Queues that have lost their leader, on a server of our own: it tells nobody."""
+"""Queues that lost their leader, on a private server: it announces nothing."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ async def broker(server: RabbitMQProcess) -> AsyncIterator[RabbitMQBroker]:
 
 
 def problems_of(broker: RabbitMQBroker) -> Callable[[], Awaitable[list[str]]]:
-    """What asks a broker which of its queues have a problem."""
+    """Asks a broker for its queues with a problem."""
 
     async def problems() -> list[str]:
         return list(broker.problems())

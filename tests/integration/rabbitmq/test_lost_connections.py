@@ -34,7 +34,7 @@ from tests.waiting import waiting_for
 
 @pytest.fixture
 async def way(url: str) -> AsyncIterator[Proxy]:
-    """What the connections of the broker go through."""
+    """The proxy of the broker's connections."""
     server = URL(url)
     async with proxy(server.host or "", server.port or 5672) as between:
         yield between

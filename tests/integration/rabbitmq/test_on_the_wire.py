@@ -1,4 +1,4 @@
-"""What a stranger sees of our messages, and what we make of a stranger's."""
+"""A stranger's view of our messages, and our reading of a stranger's."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ SCANS = (
     "SCAN owners",
     "SCAN given VIRTUAL TABLE",
 )
-"""What is read wholly: an index that has no other experiments, a few owners, and the keys."""
+"""Fully read parts: an index without other experiments, a few owners, and the keys."""
 
 
 def _texts(name: str) -> dict[str, str]:

@@ -30,7 +30,7 @@ OPEN: list[str] = []
 
 @dataclass
 class Endpoint:
-    """What it was asked, and whether it answers."""
+    """The calls it received, and whether it answers."""
 
     address: str = ""
     """The base URL, for a configuration."""
@@ -60,7 +60,7 @@ class Endpoint:
         return Counter(self.asked)
 
     def hold(self) -> None:
-        """Answer nobody from now on."""
+        """Answer no call from now on."""
         self._answers_left = 0
 
     async def answer_next(self, calls: float) -> None:
@@ -70,7 +70,7 @@ class Endpoint:
             self._news.notify_all()
 
     async def let_go(self) -> None:
-        """Answer everybody who waits, and whoever comes."""
+        """Answer all waiting calls, and later ones."""
         await self.answer_next(math.inf)
 
     async def until_asked(self, calls: int) -> None:
@@ -95,7 +95,7 @@ class Endpoint:
 
 @asynccontextmanager
 async def endpoint() -> AsyncIterator[Endpoint]:
-    """An endpoint that answers at once, until it is told to hold its calls."""
+    """An endpoint that answers at once, until a test holds its calls."""
     model = Endpoint()
     async with serving(model.answer) as server:
         model.address = f"{server.address}/v1"

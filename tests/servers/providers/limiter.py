@@ -21,7 +21,7 @@ JSON = "Content-Type: application/json"
 
 @dataclass
 class Limiter:
-    """What it let through and what it refused, so far."""
+    """The admitted and refused calls so far."""
 
     most: int
     """Calls in each `window`, those it refuses included."""

@@ -1,4 +1,4 @@
-"""A server that says exactly what a test wants it to, byte for byte."""
+"""A server that sends exactly the bytes of a test."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 
 @dataclass
 class Request:
-    """What a client sent."""
+    """A client's request."""
 
     line: str
     headers: dict[str, str]
@@ -21,7 +21,7 @@ class Request:
 
 @dataclass
 class RawServer:
-    """Where it is, and what it was sent."""
+    """The address, and the received requests."""
 
     address: str
     requests: list[Request] = field(default_factory=list)

@@ -1,4 +1,4 @@
-"""What the broker in this process does beyond the port: order, bounds, and nothing left over."""
+"""The in-process broker beyond the port: order, bounds, and no leftovers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the consumer keeps of each queue's width."""
+"""The consumer's knowledge of each queue's width."""
 
 from socratic_bench.adapters.rabbitmq.consuming.widths import Widths
 

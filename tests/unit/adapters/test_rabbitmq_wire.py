@@ -1,4 +1,4 @@
-"""What is to_amqp is from_amqp again, and what a stranger wrote is still some message."""
+"""from_amqp reverses to_amqp, and reads a stranger's message as some message."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ BROKER = "amqp://guest:secret@broker.example/"
 
 @dataclass(frozen=True)
 class Done:
-    """What a command left: its exit code and what it printed."""
+    """The outcome of a command: its exit code and its output."""
 
     code: int
     out: str
@@ -43,7 +43,7 @@ class KeptBroker(MemoryBroker):
         self.opened: list[str] = []
         self.published: list[Message] = []
         self.wrong: dict[str, str] = {}
-        """What is wrong with which queue."""
+        """The problem of each queue."""
 
     async def publish(self, messages) -> None:
         self.published += messages

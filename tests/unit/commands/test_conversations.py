@@ -1,4 +1,4 @@
-"""What was said before a response, as records and chats give it."""
+"""The turns before a response, from records and chats."""
 
 import pytest
 

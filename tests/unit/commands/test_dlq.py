@@ -1,4 +1,4 @@
-"""`socratic-bench dlq`: dead letters are shown as they are, put back, or thrown away."""
+"""`socratic-bench dlq`: lists dead letters as they are, puts them back, or deletes them."""
 
 import asyncio
 import base64

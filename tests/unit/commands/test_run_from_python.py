@@ -1,4 +1,4 @@
-"""`await run(...)`: what a notebook gets, and what becomes of it when its cell is interrupted."""
+"""`await run(...)`: its result in a notebook, and an interrupted cell."""
 
 import asyncio
 import dataclasses

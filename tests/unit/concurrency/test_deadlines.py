@@ -1,4 +1,4 @@
-"""Deadlines hold even where what is waited for cannot be cancelled at once."""
+"""Deadlines hold even if the awaited work cannot be cancelled at once."""
 
 import asyncio
 

@@ -16,7 +16,7 @@ from tests.waiting import waiting_for
 
 
 class Execution:
-    """Squares its items; waits for the test before each batch, if it is told to."""
+    """Squares its items; waits for the test before each batch, if the test wants it."""
 
     def __init__(self, *, is_held: bool = False) -> None:
         self.batches: list[list[int]] = []

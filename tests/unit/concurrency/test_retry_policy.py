@@ -1,4 +1,4 @@
-"""Back-off grows to a ceiling, is spread by jitter, and never undercuts what was asked for."""
+"""Back-off grows to a ceiling, is spread by jitter, and never undercuts a requested delay."""
 
 from hypothesis import given
 from hypothesis import strategies as st

@@ -44,7 +44,7 @@ def deliveries(count: int, attempt: int = 1) -> list[Delivery]:
 
 
 async def dispatch(handler, given, event_type=RunRequested, **options):
-    """What is ready, in the order in which it was."""
+    """The outcomes, in the order of their readiness."""
     ready = []
     options = {"retry_policy": POLICY, **options}
     await Dispatcher(handler, event_type, **options).dispatch(given, ready.append)

@@ -1,4 +1,4 @@
-"""The consumer loop: it goes on through what comes right by itself, and counts what it does."""
+"""The consumer loop: it survives passing errors, and counts its work."""
 
 import asyncio
 from collections import Counter
@@ -232,7 +232,7 @@ async def test_draining_gives_back_what_waits_for_the_store():
 
 
 class SilentBroker(MemoryBroker):
-    """Confirms nothing of a type while it is told not to."""
+    """Confirms no message of a type while a test says so."""
 
     def __init__(self, event_type) -> None:
         super().__init__()

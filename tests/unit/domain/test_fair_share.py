@@ -1,4 +1,4 @@
-"""A limit is shared out fairly: nobody gets less so that another gets more."""
+"""A limit is shared fairly: no owner gets less so that another gets more."""
 
 from __future__ import annotations
 

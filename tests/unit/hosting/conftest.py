@@ -11,7 +11,7 @@ from tests.waiting import waiting_for
 
 
 class Log:
-    """What was logged, to be waited for."""
+    """The log, for tests that wait for an event of it."""
 
     def __init__(self) -> None:
         self.lines: list[dict[str, Any]] = []

@@ -1,4 +1,4 @@
-"""A service that does what its setting says, to see how its process begins and ends."""
+"""A service whose setting decides how it begins and ends."""
 
 import asyncio
 import logging

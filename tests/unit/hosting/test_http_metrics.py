@@ -1,4 +1,4 @@
-"""Requests are counted by the route that answered them, never by what was asked for."""
+"""The metrics count requests by the route that answered them, never by their address."""
 
 import httpx
 from starlette.applications import Starlette

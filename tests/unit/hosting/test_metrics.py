@@ -1,4 +1,4 @@
-"""What a process exports besides counts: how old its work in hand is, and whether it is ready."""
+"""Metrics beside counts: the age of work in hand, and readiness."""
 
 from datetime import UTC, datetime, timedelta
 

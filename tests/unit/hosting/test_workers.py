@@ -1,4 +1,4 @@
-"""A process of workers: ready when it can work, drained when told to stop, ended when broken."""
+"""A process of workers: ready when it can work, drained at a signal, ended when broken."""
 
 import asyncio
 from contextlib import asynccontextmanager

@@ -1,4 +1,4 @@
-"""What a manifest will take, told before any of it is carried out."""
+"""The estimate of a manifest, before any run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The name of a manifest depends on what is measured, and on nothing else."""
+"""The name of a manifest depends on the measured content alone."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Planning streams: bounded batches, only what is due, and nothing twice."""
+"""Planning streams: bounded batches, only due runs, and nothing twice."""
 
 import asyncio
 from collections.abc import Collection, Sequence
@@ -83,7 +83,7 @@ class Ledger:
 
 
 class Requests:
-    """Takes what is published; a second copy of an event is told apart by its id alone."""
+    """Takes published events; only its id tells a second copy of an event apart."""
 
     def __init__(self, *, room: int | None = None) -> None:
         self.events: dict[str, RunRequested] = {}

@@ -1,4 +1,4 @@
-"""The reconciler sends again what the broker lost, and nothing else."""
+"""The reconciler sends lost messages again, and no others."""
 
 import asyncio
 import sqlite3

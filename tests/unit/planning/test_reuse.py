@@ -1,4 +1,4 @@
-"""What an earlier experiment was answered is taken over, and nothing else is."""
+"""A new experiment takes over equal answers of an earlier one, and no others."""
 
 from collections import Counter
 from datetime import timedelta

@@ -1,4 +1,4 @@
-"""SOCRATIC_ENDPOINTS as an operator writes it, and what is said of it where it is wrong."""
+"""SOCRATIC_ENDPOINTS as an operator writes it, and the messages about mistakes in it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What each model took and cost, in the shape of /api/cost-analysis."""
+"""The costs of each model, in the shape of /api/cost-analysis."""
 
 from __future__ import annotations
 

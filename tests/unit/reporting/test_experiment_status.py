@@ -1,4 +1,4 @@
-"""How far an experiment is, what it cost, and when it is late."""
+"""The progress, the cost and the lateness of an experiment."""
 
 from __future__ import annotations
 

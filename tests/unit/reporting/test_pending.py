@@ -1,4 +1,4 @@
-"""What is not done is named, run by run, without holding more than a batch of it."""
+"""Pending runs are listed one by one, with one batch of them in memory."""
 
 from __future__ import annotations
 

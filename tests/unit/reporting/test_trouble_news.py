@@ -1,4 +1,4 @@
-"""Each trouble is told once; a model that fails and replies by turns is told of now and then."""
+"""Each trouble is reported once; a model that fails and replies by turns only now and then."""
 
 import pytest
 

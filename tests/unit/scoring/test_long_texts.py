@@ -1,4 +1,4 @@
-"""Evidence of texts that nobody would write, within the time that any text of the length takes."""
+"""Evidence of extreme texts, within the time that any text of the length takes."""
 
 from __future__ import annotations
 

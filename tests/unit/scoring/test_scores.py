@@ -1,4 +1,4 @@
-"""What a score is: the formulas, the markers, the statuses."""
+"""A score: the formulas, the markers, the statuses."""
 
 import copy
 import json

@@ -39,7 +39,7 @@ async def store(tmp_path):
 
 
 class Function:
-    """What a function does with a batch: returns the receipts of the messages that failed."""
+    """A function's work on a batch: returns the receipts of the failed messages."""
 
     def __init__(self) -> None:
         self.published: list[Message] = []

@@ -1,4 +1,4 @@
-"""The judge: an event in, an event out, and what is unscored is said to be so."""
+"""The judge: an event in, an event out, and unscored responses are marked."""
 
 from datetime import UTC, datetime
 

@@ -1,4 +1,4 @@
-"""The settings of the worker processes: what is needed, and what is wrong."""
+"""The settings of the worker processes: required ones, and mistakes."""
 
 import pytest
 

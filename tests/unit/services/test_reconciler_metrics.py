@@ -1,4 +1,4 @@
-"""What the reconciler sent again, as a metric."""
+"""The metric of messages that the reconciler sent again."""
 
 from __future__ import annotations
 

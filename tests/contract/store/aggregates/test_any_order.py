@@ -64,7 +64,7 @@ def deliveries(draw: st.DrawFn) -> list[list[Fact]]:
 
 
 def _facts(delivered: Sequence[Fact]) -> Facts:
-    """What was delivered, each fact once."""
+    """The delivered facts, each once."""
     once = list({fact.model_dump_json(): fact for fact in delivered}.values())
     return Facts(
         tuple(fact for fact in once if isinstance(fact, ScoredResponse)),

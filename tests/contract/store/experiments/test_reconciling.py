@@ -1,4 +1,4 @@
-"""What an experiment lacks stands in the store: what is running, unscored, unfolded, or missing."""
+"""The store knows an experiment's gaps: running, unscored, unfolded and missing runs."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""However claims, replies and endings follow each other, and whatever is sent twice, the books are
-right."""
+"""The ledger is right in any order of claims, replies and endings, and after any repetition."""
 
 from __future__ import annotations
 
@@ -111,7 +110,7 @@ STEPS: st.SearchStrategy[list[tuple[Step, int]]] = st.lists(
     ),
     max_size=25,
 )
-"""What is done, and how often it is sent: twice where the first answer was lost."""
+"""The operation and its number of repetitions: two if the first answer was lost."""
 
 
 @dataclass
@@ -126,7 +125,7 @@ class Lease:
 
 @dataclass
 class Books:
-    """What the store has to say, kept lease by lease."""
+    """The expected answers of the store, kept lease by lease."""
 
     budget: int | None
     now: float = 0
@@ -134,7 +133,7 @@ class Books:
     """By their keys, in their order; of one turn the last is the one that holds it."""
 
     kept: int = 0
-    """What was spent, or may have been."""
+    """The spent money, including possible bills."""
 
     answered: set[str] = field(default_factory=set)
     """By run."""

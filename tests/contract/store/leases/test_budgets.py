@@ -1,4 +1,4 @@
-"""What calls may cost is reserved before they are made, and never more than the budget."""
+"""The store reserves the maximal cost of a call before the call, and never more than the budget."""
 
 from __future__ import annotations
 

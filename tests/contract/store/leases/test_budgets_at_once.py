@@ -1,4 +1,4 @@
-"""A budget holds with several runners at work at once, none of which waits for another for ever."""
+"""A budget holds with several concurrent runners, and no runner waits for another for ever."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who takes leases is alive, dead or gone; leases of the dead are free, and count all the same."""
+"""An owner of leases is alive, dead or gone; leases of the dead are free, and still count."""
 
 from __future__ import annotations
 

@@ -148,14 +148,14 @@ async def test_claims_of_several_limits_in_any_order_do_not_wait_crosswise(
 CLAIMS = st.lists(
     st.tuples(st.sampled_from("abcd"), st.integers(0, 12), st.integers(0, 8)), max_size=20
 )
-"""Who claims, what it wants, and how many seconds after the last claim."""
+"""The claimant, its wish, and the seconds since the last claim."""
 
 WANTS = st.dictionaries(st.sampled_from("abcd"), st.integers(1, 12), min_size=1)
 TOTAL = st.integers(1, 12)
 
 
 class Limit:
-    """One limit, and what its owners were told."""
+    """One limit, and its owners' shares."""
 
     def __init__(
         self, stores: Sequence[Store], clock: StoppedClock, scope: str, total: int
@@ -179,7 +179,7 @@ class Limit:
         return shares[self._scope]
 
     async def settle(self, wants: dict[str, int], orders: Sequence[Sequence[str]]) -> None:
-        """Everybody says what it wants; two claims of each later all have their fair shares."""
+        """All owners claim; two claims of each later all have their fair shares."""
         for owner in self._parts.keys() - wants.keys():
             await self.claim(owner, 0)
         turn = int(self._clock.time.timestamp()) // 30

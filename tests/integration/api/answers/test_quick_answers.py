@@ -1,4 +1,4 @@
-"""What is at hand is sent at once, and is the same as what is not."""
+"""A cached answer leaves at once, and equals an uncached one."""
 
 from __future__ import annotations
 

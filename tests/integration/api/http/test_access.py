@@ -1,4 +1,4 @@
-"""Who may ask for what: names, pages of other sites, keys, and the type of a body."""
+"""Access control: names, pages of other sites, keys, and the type of a body."""
 
 from __future__ import annotations
 

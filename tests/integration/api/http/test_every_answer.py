@@ -1,4 +1,4 @@
-"""What holds for every answer: headers, problems, and what OpenAPI says about it."""
+"""Rules for every answer: headers, problems, and its description in OpenAPI."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What Bedrock, a gateway before it, or the network may do to a call."""
+"""Faults of Bedrock, of a gateway before it, and of the network."""
 
 from __future__ import annotations
 

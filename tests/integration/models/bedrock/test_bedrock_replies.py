@@ -1,4 +1,4 @@
-"""What is sent to Bedrock, and what is made of its replies."""
+"""Requests to Bedrock, and the reading of its replies."""
 
 from __future__ import annotations
 

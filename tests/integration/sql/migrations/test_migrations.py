@@ -1,4 +1,4 @@
-"""The schema is made and kept up to date by `prepare`, once, whoever else is at it."""
+"""`prepare` makes the schema and keeps it up to date, once, beside any other process."""
 
 from __future__ import annotations
 

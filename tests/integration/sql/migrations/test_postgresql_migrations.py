@@ -1,4 +1,4 @@
-"""Services that start together make one database with one schema, whoever comes first."""
+"""Services that start together make one database with one schema, in any order."""
 
 from __future__ import annotations
 

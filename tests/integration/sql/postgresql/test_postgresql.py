@@ -83,7 +83,7 @@ EXPERIMENT = an_experiment(models=4, scenarios=5, repeats=6, follow_ups=["Why?"]
 
 
 def facts() -> Facts:
-    """Two turns of every run, in some of which it failed."""
+    """Two turns of every run; some of them failed."""
     runs = list(EXPERIMENT.runs())
     scores = [a_score(run, turn=turn, last_turn=turn == 2) for run in runs for turn in (1, 2)]
     failures = [a_failure(run, turn=1 + number % 2) for number, run in enumerate(runs[::3])]

@@ -1,4 +1,4 @@
-"""What is wrong with a PostgreSQL database is said in a sentence, as one of our errors."""
+"""A problem of a PostgreSQL database becomes one sentence, as one of our errors."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def _through(between: Proxy, url: str) -> str:
 
 @asynccontextmanager
 async def _proxied(url: str) -> AsyncIterator[tuple[Proxy, SqlStore]]:
-    """A store that is ready for use, and what is between it and its server."""
+    """A store that is ready for use, and the proxy before its server."""
     parts = urlsplit(url)
     async with proxy(parts.hostname or "127.0.0.1", parts.port or 5432) as between:
         store = SqlStore.from_url(_through(between, url))
@@ -67,7 +67,7 @@ async def _proxied(url: str) -> AsyncIterator[tuple[Proxy, SqlStore]]:
 
 @asynccontextmanager
 async def _refusing(code: str, message: str) -> AsyncIterator[str]:
-    """The address of a server that refuses whoever connects."""
+    """The address of a server that refuses all connections."""
 
     async def refuse(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         startup = await reader.readexactly(int.from_bytes(await reader.readexactly(4)) - 4)

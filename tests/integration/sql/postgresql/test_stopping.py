@@ -24,7 +24,7 @@ from tests.waiting import until, waiting_for
 pytestmark = pytest.mark.connected
 
 SILENCE = 0.3
-"""Seconds in which what waits for nobody would have ended."""
+"""Seconds in which an unneeded wait would have ended."""
 
 
 @pytest.fixture

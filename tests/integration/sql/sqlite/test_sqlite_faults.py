@@ -1,4 +1,4 @@
-"""What is wrong with a database is said in a sentence that names it, as one of our errors."""
+"""A problem of a database becomes one sentence that names it, as one of our errors."""
 
 from __future__ import annotations
 

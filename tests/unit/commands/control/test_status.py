@@ -1,4 +1,4 @@
-"""`socratic-bench status`: how far experiments are, and by name what is not done."""
+"""`socratic-bench status`: the progress of experiments, and their pending runs by name."""
 
 import asyncio
 from datetime import UTC, datetime, timedelta

@@ -1,4 +1,4 @@
-"""`socratic-bench pause`, `resume`, `cancel` and `delete`: what they do, and what they say."""
+"""`socratic-bench pause`, `resume`, `cancel` and `delete`: their effects, and their messages."""
 
 import asyncio
 from datetime import UTC, datetime

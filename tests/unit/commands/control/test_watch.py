@@ -44,7 +44,7 @@ def with_prices(experiment, *prices, budget=None):
 
 
 class ScriptedStore:
-    """Answers what is next in its scripts; the last answers stay."""
+    """Answers by its scripts; the last answers stay."""
 
     def __init__(self, *progress, stored=COMPLETE, spending=(ENOUGH,), cells=()):
         self.script = list(progress)

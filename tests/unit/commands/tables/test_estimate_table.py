@@ -1,4 +1,4 @@
-"""What a benchmark will take, as a table for people and as JSON."""
+"""The estimate of a benchmark, as a table for people and as JSON."""
 
 import io
 from decimal import Decimal

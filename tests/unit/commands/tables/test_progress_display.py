@@ -1,4 +1,4 @@
-"""Progress where there is no terminal: a line now and then, and a model in trouble at once."""
+"""Progress without a terminal: an occasional line, and a failing model at once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A runner on a tutor that follows a script, and what it publishes."""
+"""A runner on a scripted tutor, and its published events."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ SETTINGS = RunnerSettings(
 
 
 class ScriptedTutor:
-    """Answers as its script says, and remembers what it was asked."""
+    """Answers by its script, and records its calls."""
 
     concurrency = None
     answers_at_once = False

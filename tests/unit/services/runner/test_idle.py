@@ -1,4 +1,4 @@
-"""What a runner keeps of experiments that nobody asks for any more: nothing."""
+"""A runner drops experiments that no request names any more."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from tests.waiting import until, waiting_for
 
 @pytest.fixture
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is not in use is idle at once, and looked for all the time."""
+    """Unused things are idle at once, and every batch looks for them."""
     monkeypatch.setattr(last_uses, "IDLE_SECONDS", 0.0)
     monkeypatch.setattr(last_uses, "BETWEEN_LOOKS", 0.0)
 

@@ -1,4 +1,4 @@
-"""What a newer version planned or stored is left to it, and no model is called for it."""
+"""A runner leaves plans and data of a newer version alone, and calls no model for them."""
 
 from __future__ import annotations
 

@@ -343,9 +343,7 @@ async def test_what_a_runner_that_left_held_goes_on_at_once(store):
 
 
 class FourCalls:
-    """Three calls to a model, one after the other, the third of which is slow; a fourth is prepared
-    meanwhile.
-    """
+    """Three calls to a model in a row, the third slow; a fourth is prepared meanwhile."""
 
     def __init__(self, parts, store, experiment, tutor):
         self.store, self.id, self.parts, self.tutor = store, experiment.experiment_id, parts, tutor

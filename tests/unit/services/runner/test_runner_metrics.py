@@ -1,4 +1,4 @@
-"""What a runner's limiters and leases are at, as metrics."""
+"""Metrics of a runner's limiters and leases."""
 
 import asyncio
 

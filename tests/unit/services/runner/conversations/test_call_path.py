@@ -45,7 +45,7 @@ def _handlers():
 
 
 def _frames_of(awaited):
-    """The frames of what a task awaits, outermost first."""
+    """The frames that a task awaits, outermost first."""
     frames = []
     while awaited is not None:
         frame = getattr(awaited, "cr_frame", None) or getattr(awaited, "ag_frame", None)

@@ -1,4 +1,4 @@
-"""The runner and a model that fails: what is tried again, when, and what is not called any more."""
+"""The runner and a failing model: its retries, their times, and calls that it no longer makes."""
 
 import asyncio
 from collections import Counter

@@ -21,7 +21,7 @@ CLAIM = Claim(LeaseKey("exp", "run", 1, "lease"), 30.0)
 
 
 class Store:
-    """Raises `error` so many times, and notes what it is asked."""
+    """Raises `error` so many times, and records its calls."""
 
     def __init__(self, error=None, times=0) -> None:
         self.error = error

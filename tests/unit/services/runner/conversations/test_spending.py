@@ -1,4 +1,4 @@
-"""Budgets: no call is made that could cost more than is left, and what is left out is not lost."""
+"""Budgets: no call may exceed the rest of the budget, and a skipped run is not lost."""
 
 import asyncio
 from collections.abc import AsyncIterator

@@ -1,4 +1,4 @@
-"""A model that fails is told of at its first failed attempt, and no longer once it replies."""
+"""A failing model is reported at its first failed attempt, until it replies."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ async def store(tmp_path):
 
 
 class Seen(Troubles):
-    """Notes what was told, and what was present whenever something changed."""
+    """Records the reports, and the troubles at each change."""
 
     def __init__(self, **options) -> None:
         self.told = []

@@ -1,4 +1,4 @@
-"""A model's server as the limiter sees it: so many calls at once, so slow, and what it refuses."""
+"""A model's server as the limiter sees it: its concurrency, its latency, and its refusals."""
 
 from __future__ import annotations
 

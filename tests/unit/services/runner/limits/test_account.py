@@ -65,7 +65,7 @@ class Account:
 
 
 class Runner:
-    """Keeps as many calls waiting before the limiter of its model as it is told to."""
+    """Keeps a given number of calls waiting at the limiter of its model."""
 
     def __init__(self, account, owner, model=MODEL):
         self.limiters = ConcurrencyLimiters(most=250, clock=now)

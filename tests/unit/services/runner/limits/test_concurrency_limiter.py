@@ -1,4 +1,4 @@
-"""The limiter: nobody passes too early, nobody waits too long, and nobody is forgotten."""
+"""The limiter: no call passes too early, waits too long, or is forgotten."""
 
 import asyncio
 from contextlib import AsyncExitStack
@@ -44,7 +44,7 @@ async def settle() -> None:
 
 
 class Calls:
-    """Calls that are in flight until they are told to end."""
+    """Calls in flight until a test ends them."""
 
     def __init__(self, limiter: ConcurrencyLimiter) -> None:
         self.limiter = limiter
@@ -105,7 +105,7 @@ async def quick(*, latency_ms: int = 200, **ceilings: int) -> ConcurrencyLimiter
 
 
 async def near(limiter: ConcurrencyLimiter, *tokens: int) -> list[bool]:
-    """Which of those who line up in this order are told to prepare their calls."""
+    """The calls of this line that should prepare."""
     async with AsyncExitStack() as line:
         tickets = [await line.enter_async_context(limiter.ticket(each)) for each in tokens]
         told = [asyncio.create_task(ticket.near()) for ticket in tickets]

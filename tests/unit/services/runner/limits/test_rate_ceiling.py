@@ -1,4 +1,4 @@
-"""In no minute is more taken than the ceiling allows, and what it allows can be used."""
+"""No minute takes more than the ceiling, and the whole ceiling is usable."""
 
 import math
 

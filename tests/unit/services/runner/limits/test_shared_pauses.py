@@ -23,7 +23,7 @@ MODEL = TutorModel(id="openai/gpt")
 SCOPE = account_scope(MODEL)
 REFUSED = failure(FailureKind.RATE_LIMITED)
 AT_ONCE = 0.1
-"""Seconds that the store takes to be told, and to answer."""
+"""Seconds of a call to the store, both ways."""
 
 
 class Runner:

@@ -1,4 +1,4 @@
-"""How well the limit that a limiter finds out fits servers that nobody told it about."""
+"""The limit that a limiter discovers fits unknown servers."""
 
 import asyncio
 import random

@@ -1,4 +1,4 @@
-"""The archetypes: what they say, and that the scores see what they are."""
+"""The archetypes: their answers, and scores that tell them apart."""
 
 from __future__ import annotations
 

@@ -194,7 +194,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def refusal(name: str, folder: Path) -> str:
-    """What is said of a recording, its name left out."""
+    """The message about a recording, without its name."""
     with pytest.raises(InvalidInput) as refused:
         check_model(TutorModel(id=f"replay/{name}"), base_folder=folder)
     return str(refused.value).replace(name, "NAME")

@@ -1,4 +1,4 @@
-"""Models on Bedrock by their ids and options, and what is wrong before anything is sent."""
+"""Models on Bedrock by their ids and options, and their mistakes before any request."""
 
 from __future__ import annotations
 

@@ -84,7 +84,7 @@ JSON = st.recursive(
 
 
 def what_is_read(read: Callable[[], Reply]) -> Reply | ModelCallFailed:
-    """The reply, or the failure that somebody may be told of; anything else is a mistake."""
+    """The reply, or its classified failure; any other error is a bug."""
     try:
         return read()
     except ModelCallFailed as failure:

@@ -1,4 +1,4 @@
-"""The classes of Bedrock's errors, by what is known of them."""
+"""The classes of Bedrock's errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a model over HTTP is reached, with which key, and what is wrong about either."""
+"""The address and the key of a model over HTTP, and mistakes in either."""
 
 from __future__ import annotations
 

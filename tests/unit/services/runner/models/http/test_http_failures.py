@@ -1,4 +1,4 @@
-"""What a provider's errors mean for whoever asked, and what of them may be repeated."""
+"""The classes of a provider's errors, and the parts of them that messages may repeat."""
 
 from __future__ import annotations
 

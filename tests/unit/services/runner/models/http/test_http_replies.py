@@ -1,4 +1,4 @@
-"""What is made of replies, in every shape that providers give them."""
+"""The reading of replies, in every shape of every provider."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is sent to put a question, by provider and option."""
+"""The request for a question, by provider and option."""
 
 from __future__ import annotations
 
