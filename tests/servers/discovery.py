@@ -1,7 +1,7 @@
-"""Servers for tests: where one is looked for, and what follows where none is to be had.
+"""Finds servers for tests, and starts them if needed.
 
-The places, in this order: an address in the environment; the standard local port; Docker; a private
-process of an installed server. What was started is stopped when this process ends.
+The sources, in this order: an address in the environment; the standard local port; Docker; a
+private process of an installed server. A started server stops when this process ends.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ TRUST_SECONDS = 30.0
 
 
 class NotHere(Exception):
-    """No server was found in a place; the message says why, without a password."""
+    """A source has no server; the message says why, without a password."""
 
 
 @dataclass(frozen=True)
-class Place:
-    """Somewhere a server may be."""
+class Source:
+    """A possible source of a server."""
 
     name: str
     find: Callable[[ExitStack], str]
@@ -47,19 +47,19 @@ class Place:
 
 
 class Server:
-    """A server, looked for when a test first needs it, and again where it can no longer be used."""
+    """A server, found when a test first needs it, and again once it is unusable."""
 
     def __init__(
         self,
         name: str,
-        places: Sequence[Place],
+        sources: Sequence[Source],
         *,
         check: Check | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """`check` looks now and then whether the server that was found can still be used."""
         self._name = name
-        self._places = places
+        self._sources = sources
         self._check = check
         self._clock = clock
         self._address: str | None = None
@@ -92,12 +92,12 @@ class Server:
 
     def _look(self) -> None:
         reasons = []
-        for place in self._places:
+        for source in self._sources:
             with ExitStack() as started:
                 try:
-                    self._address = place.find(started)
+                    self._address = source.find(started)
                 except NotHere as error:
-                    reasons.append(f"{place.name}: {error}")
+                    reasons.append(f"{source.name}: {error}")
                 else:
                     self._checked = self._clock()
                     atexit.register(started.pop_all().close)
@@ -112,7 +112,7 @@ def missing(reason: str) -> NoReturn:
     pytest.skip(reason)
 
 
-def in_environment(variable: str, check: Check) -> Place:
+def in_environment(variable: str, check: Check) -> Source:
     """The server whose address is in the environment; one that cannot be used is a mistake."""
 
     def find(_: ExitStack) -> str:
@@ -125,10 +125,10 @@ def in_environment(variable: str, check: Check) -> Place:
             pytest.fail(f"{variable} names a server that cannot be used: {error}", pytrace=False)
         return address
 
-    return Place(variable, find)
+    return Source(variable, find)
 
 
-def at_standard_port(name: str, addresses: Sequence[str], check: Check) -> Place:
+def at_standard_port(name: str, addresses: Sequence[str], check: Check) -> Source:
     """The first of these addresses where a server can be used."""
 
     def find(_: ExitStack) -> str:
@@ -142,7 +142,7 @@ def at_standard_port(name: str, addresses: Sequence[str], check: Check) -> Place
                 return address
         raise NotHere(", ".join(dict.fromkeys(reasons)))
 
-    return Place(name, find)
+    return Source(name, find)
 
 
 def in_docker(
@@ -151,7 +151,7 @@ def in_docker(
     environment: dict[str, str],
     address: Callable[[str, int], str],
     check: Check,
-) -> Place:
+) -> Source:
     """A container of `image`; `address` is made of the host and port that reach its `port`."""
 
     def find(started: ExitStack) -> str:
@@ -168,7 +168,7 @@ def in_docker(
         wait_for(found, check)
         return found
 
-    return Place("Docker", find)
+    return Source("Docker", find)
 
 
 def wait_for(address: str, check: Check) -> None:

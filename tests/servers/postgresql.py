@@ -18,8 +18,8 @@ import asyncpg
 from socratic_bench.adapters.sql.store import SqlStore
 from tests.servers.discovery import (
     NotHere,
-    Place,
     Server,
+    Source,
     at_standard_port,
     in_docker,
     in_environment,
@@ -168,6 +168,6 @@ SERVER = Server(
             lambda host, port: f"postgresql://postgres@{host}:{port}",
             _check,
         ),
-        Place("a private process", _private_process),
+        Source("a private process", _private_process),
     ],
 )

@@ -21,8 +21,8 @@ from socratic_bench.consuming.queues import WORK_QUEUES
 from socratic_bench.ports.broker import WorkQueue
 from tests.servers.discovery import (
     NotHere,
-    Place,
     Server,
+    Source,
     at_standard_port,
     in_docker,
     in_environment,
@@ -166,7 +166,7 @@ SERVER = Server(
             lambda host, port: f"amqp://guest:guest@{host}:{port}/",
             check,
         ),
-        Place("a private process", _private_process),
+        Source("a private process", _private_process),
     ],
     check=check,
 )

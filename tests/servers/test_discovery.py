@@ -10,8 +10,8 @@ import pytest
 from tests.servers.discovery import (
     TRUST_SECONDS,
     NotHere,
-    Place,
     Server,
+    Source,
     at_standard_port,
     in_environment,
 )
@@ -91,7 +91,7 @@ def test_a_server_is_looked_for_once_and_stopped_only_where_it_is_not_used() -> 
         happened.append("started")
         return "ours"
 
-    server = Server("something", [Place("in vain", start_in_vain), Place("here", start)])
+    server = Server("something", [Source("in vain", start_in_vain), Source("here", start)])
     assert [server.address(), server.address()] == ["ours", "ours"]
     assert happened == ["stopped in vain", "started"]
 
@@ -103,8 +103,8 @@ def test_a_server_that_can_no_longer_be_used_is_replaced_by_another() -> None:
         if address not in works:
             raise NotHere("no answer")
 
-    place = at_standard_port("ports", ["first", "second"], check)
-    server = Server("something", [place], check=check, clock=lambda: now[0])
+    source = at_standard_port("ports", ["first", "second"], check)
+    server = Server("something", [source], check=check, clock=lambda: now[0])
     assert server.address() == "first"
     works.remove("first")
     assert server.address() == "first", "it was checked a moment ago"

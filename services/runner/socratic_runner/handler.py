@@ -151,7 +151,7 @@ class RunRequestedHandler:
                     task.cancel()
                 await asyncio.gather(*tasks, return_exceptions=True)
                 for run in divided.due:
-                    self._let_go(run)
+                    self._forget(run)
 
     def longest(self) -> float:
         """Seconds that the calls in hand, and storing their replies, may take."""
@@ -248,7 +248,7 @@ class RunRequestedHandler:
         except Exception as error:  # noqa: BLE001 - the others of the batch go on
             put([Failed(run.work, error)])
         finally:
-            self._let_go(run)
+            self._forget(run)
 
     async def _carry_out_together(self, tutor: Tutor, runs: Sequence[RunInHand], put: Put) -> None:
         """Take turns of many runs together while the tutor replies; carry out the rest singly."""
@@ -293,10 +293,10 @@ class RunRequestedHandler:
             put([Failed(work, error)])
 
     def _done(self, run: RunInHand) -> Outcome:
-        self._let_go(run)
+        self._forget(run)
         return Handled(run.work, self._fresh(run))
 
-    def _let_go(self, run: RunInHand) -> None:
+    def _forget(self, run: RunInHand) -> None:
         run_id = run.conversation.run.run_id
         if self._in_hand.get(run_id) is run:
             del self._in_hand[run_id]

@@ -87,7 +87,7 @@ class Troubles:
         if self._present and self._remove(model_of(run)):
             self._news.over(run.experiment_id, run.model_id)
 
-    def let_go(self, models: Iterable[ModelInHand]) -> None:
+    def forget(self, models: Iterable[ModelInHand]) -> None:
         """Forget models without runs in hand: their present state is unknown."""
         if self._present:
             for model in models:

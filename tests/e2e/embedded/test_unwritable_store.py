@@ -63,7 +63,7 @@ async def waiting_with_replies(terminal, stop, *words):
         async with under_way(terminal, "run", config, *words) as (running, next_line):
             await model.until_asked(1)
             await stop()
-            await model.let_go()
+            await model.release()
             waiting = await said(next_line, "Waiting: ")
             yield model, running, next_line, waiting
 

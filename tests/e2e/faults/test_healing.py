@@ -66,7 +66,7 @@ async def test_what_was_lost_with_every_queue_is_sent_again_and_nothing_is_paid_
             lambda: store.progress(experiment_id), lambda it: it.done == 5, "five runs to be done"
         )
         await rabbitmq.delete(addresses["SOCRATIC_BROKER_URL"], WORK_QUEUES, [MODEL])
-        await model.let_go()
+        await model.release()
         await completed(store, experiment_id)
     assert set(model.calls_of_a_turn.values()) == {1}
     assert (await store.calls(experiment_id)).calls == 3 * RUNS
@@ -107,7 +107,7 @@ async def test_a_service_that_is_frozen_for_longer_than_its_lease_changes_nothin
         await model.until_asked(1)
         frozen = services[kind]
         frozen.send_signal(signal.SIGSTOP)
-        await model.let_go()
+        await model.release()
         await asyncio.sleep(
             20
         )  # what is tried is that time passes: a dead owner's leases last 15 s
@@ -133,7 +133,7 @@ async def test_while_the_broker_takes_nothing_calls_go_on_and_are_made_once(
         run_ids = [run.run_id for run in experiment.runs()]
         await model.until_asked(1)
         await asyncio.to_thread(own_rabbitmq.evaluate, watermark.format("{absolute, 1}"))
-        await model.let_go()
+        await model.release()
         await services["runner"].logged("messages wait to be published")
         unready = await services["runner"].until_ready_is(503)
         await until(lambda: store.responses(run_ids), lambda it: len(it) == RUNS, "all responses")

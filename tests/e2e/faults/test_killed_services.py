@@ -97,11 +97,11 @@ async def test_what_a_killed_runner_asked_is_asked_again_by_another(
             async with another as runner:
                 await runner.ready()
                 began = await killed(services["runner"])
-                await model.let_go()
+                await model.release()
                 waited = await asked_again(model, first) - began
         else:
             began = await killed(services["runner"])
-            await model.let_go()
+            await model.release()
             async with another:
                 waited = await asked_again(model, first) - began
     print(f"what a killed runner asked was asked again after {waited:.1f} s")

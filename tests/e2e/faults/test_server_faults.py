@@ -113,7 +113,7 @@ async def test_a_disk_that_fills_up_and_gets_room_again_costs_nothing(
         benchmark_on(tmp_path, broker, address) as benchmark,
     ):
         disk.fill()
-        await benchmark.model.let_go()
+        await benchmark.model.release()
         assert "disk is full" in await benchmark.told_loudly()
         disk.make_room()
         await benchmark.ends_as_a_quiet_run()
@@ -125,7 +125,7 @@ async def test_a_database_that_is_read_only_for_a_while_costs_nothing(tmp_path, 
     async with benchmark_on(tmp_path, broker, address) as benchmark:
         await postgresql.read_only(address, is_read_only=True)
         try:
-            await benchmark.model.let_go()
+            await benchmark.model.release()
             assert "read-only" in await benchmark.told_loudly()
             await asyncio.sleep(READ_ONLY_SECONDS)  # what is tried is that time passes
             # As many again may have been leased before: leases are taken a little ahead.
@@ -163,7 +163,7 @@ async def test_a_database_that_fails_over_costs_nothing(tmp_path, folder):
         async with benchmark_on(tmp_path, broker, address) as benchmark:
             runner = benchmark.services["runner"]
             await asyncio.to_thread(primary.kill)
-            await benchmark.model.let_go()
+            await benchmark.model.release()
             await runner.logged("the store is waited for")
             await runner.until_ready_is(503)
             await asyncio.to_thread(standby.promote)
@@ -176,7 +176,7 @@ async def test_a_broker_that_loses_all_it_kept_costs_nothing(tmp_path, addresses
     few_in_hand = {"SOCRATIC_RUNNER_IN_FLIGHT_PER_MODEL": "10"}
     async with benchmark_on(tmp_path, own_rabbitmq.url, address, **few_in_hand) as benchmark:
         await asyncio.to_thread(own_rabbitmq.discard)
-        await benchmark.model.let_go()
+        await benchmark.model.release()
         await benchmark.services["runner"].until_ready_is(503)
         own_rabbitmq.start()
         await asyncio.to_thread(wait_for, own_rabbitmq.url, rabbitmq.check)

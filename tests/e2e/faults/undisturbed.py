@@ -66,7 +66,7 @@ class UnderWay:
 
     async def ends_as_a_quiet_run(self) -> None:
         """Wait for its end: nothing was lost, paid twice, given up or counted otherwise."""
-        await self.model.let_go()
+        await self.model.release()
         await completed(self.store, self.experiment_id)
         for service in self.services.values():
             assert service.running

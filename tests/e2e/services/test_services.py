@@ -241,7 +241,7 @@ async def test_calls_in_hand_are_finished_before_a_runner_ends(
         await with_eight_calls_in_hand(model)
         runner.terminate()
         await runner.logged("draining")
-        await model.let_go()
+        await model.release()
         assert await runner.ended() == 0
     assert await stored(store, experiment_id) == len(model.asked) == len(model.answered)
     assert (await store.calls(experiment_id)).calls == len(model.asked)
@@ -288,7 +288,7 @@ async def test_the_runs_of_a_killed_runner_come_through_long_before_its_leases_r
             assert await services["runner"].ended() == -signal.SIGKILL
             calls = (await store.calls(experiment_id)).calls
             answered = await stored(store, experiment_id)
-            await model.let_go()
+            await model.release()
             progress = await done(store, experiment_id, at_least=15)
     assert (progress.done, progress.failed) == (15, 0)
     assert (await store.calls(experiment_id)).calls == calls + 15 - answered

@@ -158,7 +158,7 @@ async def test_one_is_stopped_and_resumed_and_the_other_is_untouched(
         assert status["state"] == state
         refused = await typed(terminal, "submit", terminal.write("mine.yaml", text), code=1)
         assert f"socratic-bench resume {mine}" in refused.stderr
-        await model.let_go()
+        await model.release()
         await completed(store, other)
         done = await settled(broker, store, mine)
         # A lease that was granted and not used by then was given back.
@@ -237,7 +237,7 @@ async def test_the_queue_of_a_model_goes_with_the_last_experiment_that_needs_it(
         told = await typed(terminal, "delete", mine, "--yes")
         asked = len(model.asked)
         assert "No broker" not in told.stderr
-        await model.let_go()
+        await model.release()
         await until(
             lambda: answered(model), lambda it: it == len(model.asked), "the answers in flight"
         )
@@ -273,7 +273,7 @@ async def test_what_run_began_is_left_to_run_until_it_is_submitted(terminal, add
         assert not experiment.submitted
         assert await store.running() == []
         await typed(terminal, "pause", mine)
-        await model.let_go()
+        await model.release()
         stopped = await running
         assert stopped.returncode == 1
         assert f"experiment {mine} is paused" in stopped.stderr

@@ -13,7 +13,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from tests.servers.discovery import NotHere, Place, Server, missing
+from tests.servers.discovery import NotHere, Server, Source, missing
 from tests.servers.http_process import ROOT, free_port, start
 
 TEXT = "What do you notice when you read it aloud?"
@@ -94,4 +94,4 @@ def _start(started: ExitStack, *more: str) -> str:
     return start(started, command, port, {"AIMOCK_API_KEYS": KEY})
 
 
-SERVER = Server("aimock", [Place("a private process", _start)])
+SERVER = Server("aimock", [Source("a private process", _start)])

@@ -6,7 +6,7 @@ async with endpoint() as model:
     await model.until_asked(1)
     await model.answer_next(1)
     await model.until_asked(9)  # eight calls are under way, and none is answered
-    await model.let_go()
+    await model.release()
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class Endpoint:
             self._answers_left = calls
             self._news.notify_all()
 
-    async def let_go(self) -> None:
+    async def release(self) -> None:
         """Answer all waiting calls, and later ones."""
         await self.answer_next(math.inf)
 

@@ -17,7 +17,7 @@ from contextlib import ExitStack
 from importlib.util import find_spec
 from pathlib import Path
 
-from tests.servers.discovery import START_SECONDS, NotHere, Place, Server
+from tests.servers.discovery import START_SECONDS, NotHere, Server, Source
 from tests.servers.http_process import ROOT, stop
 
 NAME = "smollm2-135m-instruct"
@@ -49,10 +49,10 @@ def _start(started: ExitStack, *options: str) -> str:
     return address
 
 
-SERVER = Server("language model over HTTP", [Place("a private process", _start)])
+SERVER = Server("language model over HTTP", [Source("a private process", _start)])
 CACHING = Server(
     "language model with a cache",
-    [Place("a private process", lambda started: _start(started, "cache"))],
+    [Source("a private process", lambda started: _start(started, "cache"))],
 )
 
 

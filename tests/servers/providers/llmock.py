@@ -11,7 +11,7 @@ import urllib.request
 from contextlib import ExitStack
 from typing import Any
 
-from tests.servers.discovery import NotHere, Place, Server
+from tests.servers.discovery import NotHere, Server, Source
 from tests.servers.http_process import ROOT, free_port, start
 
 
@@ -43,4 +43,4 @@ def _start(started: ExitStack) -> str:
     return start(started, [program, *arguments], port)
 
 
-SERVER = Server("llmock", [Place("a private process", _start)])
+SERVER = Server("llmock", [Source("a private process", _start)])

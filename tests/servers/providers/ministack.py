@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from contextlib import ExitStack
 
-from tests.servers.discovery import NotHere, Place, Server
+from tests.servers.discovery import NotHere, Server, Source
 from tests.servers.http_process import ROOT as PROJECT
 from tests.servers.http_process import free_port, start
 from tests.servers.providers import llama_http
@@ -38,4 +38,4 @@ def _start(started: ExitStack) -> str:
     return start(started, [program], port, environment)
 
 
-SERVER = Server("MiniStack", [Place("a private process", _start)])
+SERVER = Server("MiniStack", [Source("a private process", _start)])

@@ -151,7 +151,7 @@ class LeaseBook:
             yield
         finally:
             self._in_hand -= models
-            self._troubles.let_go(each for each in models if each not in self._in_hand)
+            self._troubles.forget(each for each in models if each not in self._in_hand)
 
     @property
     def certain(self) -> bool:

@@ -20,7 +20,7 @@ from socratic_runner.limits.adaptive_limit import AdaptiveLimit
 from socratic_runner.limits.ceilings import Ceilings, SharedCeilings
 from socratic_runner.limits.latency import latency_of
 from socratic_runner.limits.pauses.pausing import USUAL, BackOff, Pausing
-from socratic_runner.limits.ticket import Permit, Ticket, Waiter, closed, permit_of
+from socratic_runner.limits.ticket import Permit, Ticket, WaitingCall, closed, permit_of
 
 _PUSH_BACK: Final = BUSY | {FailureKind.TIMEOUT}
 """Failures that cut the concurrency limit."""
@@ -64,7 +64,7 @@ class ConcurrencyLimiter:
 
         self._limit = AdaptiveLimit(most)
         self._ceilings = SharedCeilings()
-        self._waiting: deque[Waiter] = deque()
+        self._waiting: deque[WaitingCall] = deque()
         self._in_flight = 0
         self._latency_ms = math.inf
         self._timer: asyncio.TimerHandle | None = None
@@ -132,8 +132,8 @@ class ConcurrencyLimiter:
 
     def look_again(self) -> None:
         """Wake every waiting call, so that it checks whether waiting is still of use."""
-        for waiter in self._waiting:
-            waiter.near.set()
+        for waiting_call in self._waiting:
+            waiting_call.near.set()
 
     def pause_news(self, scope: str) -> PauseNews:
         """Return the news and the question for the store about the pause of `scope`."""
@@ -158,23 +158,23 @@ class ConcurrencyLimiter:
         by an exception, such as a cancellation, stays charged: its call may have been made. Raises
         LimiterClosed.
         """
-        waiter = self._enqueue(tokens)
+        waiting_call = self._enqueue(tokens)
         try:
-            yield Ticket(waiter)
+            yield Ticket(waiting_call)
         except BaseException:
-            if permit := permit_of(waiter):
+            if permit := permit_of(waiting_call):
                 permit.has_outcome = True
             raise
         finally:
-            self._give_up_ticket(waiter)
+            self._give_up_ticket(waiting_call)
 
     def close(self) -> None:
         """Admit no more calls: those that wait, and those that come, get LimiterClosed."""
         self._is_closed = True
         while self._waiting:
-            waiter = self._waiting.popleft()
-            waiter.admitted.cancel()
-            waiter.near.set()
+            waiting_call = self._waiting.popleft()
+            waiting_call.admitted.cancel()
+            waiting_call.near.set()
         self._admit_waiting()
 
     def learn_of_reply(self, permit: Permit, reply: Reply) -> None:
@@ -198,7 +198,7 @@ class ConcurrencyLimiter:
         if failure.kind not in MAY_BE_BILLED:
             self._ceilings.correct(permit.charge, 0, now)
 
-    def _enqueue(self, tokens: int) -> Waiter:
+    def _enqueue(self, tokens: int) -> WaitingCall:
         if self._is_closed:
             raise closed()
         waiter = Waiter(tokens, asyncio.get_running_loop().create_future(), asyncio.Event())
@@ -209,14 +209,14 @@ class ConcurrencyLimiter:
             self.pausing.ask(self._clock())
             if self._on_waiting is not None and self.ceilings.exist:
                 self._on_waiting()
-        return waiter
+        return waiting_call
 
-    def _give_up_ticket(self, waiter: Waiter) -> None:
+    def _give_up_ticket(self, waiting_call: WaitingCall) -> None:
         """Leave the waiting line, or end the permit."""
-        if permit := permit_of(waiter):
+        if permit := permit_of(waiting_call):
             self._end_permit(permit)
-        elif waiter in self._waiting:
-            self._waiting.remove(waiter)
+        elif waiting_call in self._waiting:
+            self._waiting.remove(waiting_call)
             self._admit_waiting()
 
     def _opens_at(self, tokens: int, now: float) -> float:

@@ -25,7 +25,7 @@ class Learns(Protocol):
 
 
 @dataclass(slots=True, eq=False)
-class Waiter:
+class WaitingCall:
     """A call that waits for its permit."""
 
     tokens: int
@@ -61,21 +61,21 @@ class Permit:
 class Ticket:
     """A ticket holds a call's place in the waiting line of a limiter."""
 
-    def __init__(self, waiter: Waiter) -> None:
-        self._waiter = waiter
+    def __init__(self, waiting_call: WaitingCall) -> None:
+        self._call = waiting_call
 
     @property
     def is_near(self) -> bool:
         """Whether `near` would return at once, without an error."""
-        return self._waiter.near.is_set() and not self._waiter.admitted.cancelled()
+        return self._call.near.is_set() and not self._call.admitted.cancelled()
 
     async def near(self) -> None:
         """Wait until the call should be prepared: its permit is there or, for a quick model, near.
 
         Raises LimiterClosed.
         """
-        await self._waiter.near.wait()
-        if self._waiter.admitted.cancelled():
+        await self._call.near.wait()
+        if self._call.admitted.cancelled():
             raise closed()
 
     async def permit(self, *, within: float | None = None) -> Permit:
@@ -83,7 +83,7 @@ class Ticket:
 
         Raises LimiterClosed, and TimeoutError after `within` seconds; the ticket stays valid then.
         """
-        admitted = self._waiter.admitted
+        admitted = self._call.admitted
         if not admitted.done():
             await asyncio.wait([admitted], timeout=within)
         if admitted.cancelled():
@@ -93,9 +93,9 @@ class Ticket:
         return admitted.result()
 
 
-def permit_of(waiter: Waiter) -> Permit | None:
+def permit_of(waiting_call: WaitingCall) -> Permit | None:
     """The permit of a call; None while the call waits, or if the limiter closed before."""
-    admitted = waiter.admitted
+    admitted = waiting_call.admitted
     return admitted.result() if admitted.done() and not admitted.cancelled() else None
 
 

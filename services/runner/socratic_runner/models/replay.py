@@ -36,7 +36,7 @@ log = structlog.get_logger(__name__)
 MISTAKES_KEPT: Final = 100
 """The most wrong lines of one recording that are reported."""
 
-Place: TypeAlias = tuple[str, int, int]
+TurnPosition: TypeAlias = tuple[str, int, int]
 """Scenario, repeat, turn."""
 
 Count = Annotated[int, Field(ge=0, le=MOST_TOKENS)]
@@ -87,7 +87,7 @@ class Recording:
     """The replies of one file, and its mistakes. Reads the file, blocking."""
 
     def __init__(self, name: str, file: BufferedReader, model_id: str | None) -> None:
-        self.replies: dict[Place, Reply] = {}
+        self.replies: dict[TurnPosition, Reply] = {}
         self.mistakes: list[Mistake] = []
         """The first of them."""
 
@@ -123,10 +123,10 @@ class Recording:
         if repeat is None:
             self._lines_without_repeat[line.scenario_id, line.turn] += 1
             repeat = self._lines_without_repeat[line.scenario_id, line.turn]
-        place = (line.scenario_id, repeat, line.turn)
-        if place in self.replies:
+        position = (line.scenario_id, repeat, line.turn)
+        if position in self.replies:
             return False
-        self.replies[place] = line.reply()
+        self.replies[position] = line.reply()
         return True
 
     def _skip(self, number: int, problem: str) -> None:
@@ -220,5 +220,5 @@ def open_client(model: TutorModel, access: Access) -> ModelClient:
 
 def _explain(error: ValidationError) -> str:
     first = error.errors(include_url=False, include_input=False)[0]
-    place = ".".join(str(step) for step in first["loc"])
-    return f"{place}: {first['msg']}" if place else str(first["msg"])
+    where = ".".join(str(step) for step in first["loc"])
+    return f"{where}: {first['msg']}" if where else str(first["msg"])

@@ -164,7 +164,7 @@ def test_metrics_count_the_models_in_trouble_by_their_latest_failure():
     troubles.replied(ONE)
     assert shown("rate_limited") == 0
     fail(troubles)
-    troubles.let_go([IN_HAND])
+    troubles.forget([IN_HAND])
     assert shown("unreachable") == 0
     assert troubles.present() == []
 
