@@ -201,9 +201,11 @@ class ConcurrencyLimiter:
     def _enqueue(self, tokens: int) -> WaitingCall:
         if self._is_closed:
             raise closed()
-        waiter = Waiter(tokens, asyncio.get_running_loop().create_future(), asyncio.Event())
-        self._waiting.append(waiter)
-        if len(self._waiting) <= max(1, self._in_flight):  # a later waiter is not near yet
+        waiting_call = WaitingCall(
+            tokens, asyncio.get_running_loop().create_future(), asyncio.Event()
+        )
+        self._waiting.append(waiting_call)
+        if len(self._waiting) <= max(1, self._in_flight):  # a later waiting_call is not near yet
             self._admit_waiting()
         if len(self._waiting) == 1:
             self.pausing.ask(self._clock())
@@ -273,8 +275,8 @@ class ConcurrencyLimiter:
         if self._latency_ms > QUICK_MS or not self.pausing.is_open(now):
             return
         if self._ready_at(self._waiting[0].tokens, now) <= now:
-            for waiter in islice(self._waiting, self._in_flight):
-                waiter.near.set()
+            for waiting_call in islice(self._waiting, self._in_flight):
+                waiting_call.near.set()
 
     def _admit_later(self, seconds: float) -> None:
         if seconds < math.inf:
