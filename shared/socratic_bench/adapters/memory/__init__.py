@@ -1,1 +1,1 @@
-"""The process itself as an adapter: nothing to install, nothing that outlives it."""
+"""Adapters in the memory of the process, whose contents end with it."""

@@ -1,7 +1,7 @@
-"""The broker in this process: embedded mode and unit tests use this one class.
+"""The broker in this process, for embedded mode and unit tests.
 
-It promises what a broker with a server promises, except that nothing outlives the process: it
-holds encoded messages only, bounds what waits, and delivers again what was not settled.
+It keeps all promises of the port while the process lives: it holds encoded messages, limits the
+waiting ones, and redelivers unsettled ones.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from socratic_bench.ports.broker import DeadLetter, WorkQueue
 
 @dataclass(slots=True)
 class _Route:
-    """Where messages of one type go, and who waits for room there."""
+    """The queues and listeners of one type, and the publishers that wait for room."""
 
     queues: list[MemoryQueue] = field(default_factory=list)
     listeners: list[MemoryListener] = field(default_factory=list)
@@ -31,7 +31,7 @@ class _Route:
     is_broadcast: bool = False
 
     def room(self, wanted: int) -> int:
-        """How many of `wanted` messages all of its queues have room for."""
+        """Return how many of `wanted` messages fit into all of its queues."""
         return min((queue.room for queue in self.queues), default=wanted)
 
     def put(self, messages: Sequence[Message]) -> None:
@@ -44,9 +44,9 @@ class _Route:
 class MemoryBroker:
     """Carries messages within this process and one event loop. Keeps the port's promises.
 
-    A queue holds at most `max_waiting` messages, besides those that came back to it; a message has
-    `delivery_limit` attempts, and is a dead letter after the last. A listener keeps the newest
-    `listener_buffer` messages it has not yet been asked for.
+    A queue holds at most `max_waiting` messages beside returned ones; a message has
+    `delivery_limit` attempts, and becomes a dead letter after the last. A listener keeps the newest
+    `listener_buffer` messages until the caller takes them.
     """
 
     def __init__(
@@ -68,7 +68,7 @@ class MemoryBroker:
 
     @property
     def outstanding(self) -> int:
-        """How many messages wait, are delayed, or are in a consumer's hand, in all work queues."""
+        """The number of waiting, delayed and unsettled messages in all work queues."""
         waiting = sum(queue.depth for queue in self._queues.values())
         return waiting + sum(consumer.in_hand for consumer in self._consumers)
 
@@ -125,9 +125,7 @@ class MemoryBroker:
     async def depth(
         self, queue: str, group: str | None = None, *, groups: Collection[str] = ()
     ) -> int:
-        """Every group is known anyway. With a `group`, counts all there are: nothing is outside
-        this process.
-        """
+        """Count the messages of all groups, or of one `group`; this process holds them all."""
         asked = self._queue(queue)
         if group is None:
             return asked.depth
@@ -150,11 +148,11 @@ class MemoryBroker:
         self._queue(queue).remove_group(group)
 
     def problems(self) -> Sequence[str]:
-        """Nothing can be missing."""
+        """Return nothing: no queue can be missing."""
         return []
 
     async def inspect(self, queues: Iterable[WorkQueue]) -> Sequence[str]:
-        """Nothing can be missing."""
+        """Return nothing: no queue can be missing."""
         return []
 
     async def close(self) -> None:
@@ -170,7 +168,7 @@ class MemoryBroker:
 
     def _check_open(self) -> None:
         if self._closed:
-            raise BrokerClosed("the broker was closed; nothing can be asked of it any more")
+            raise BrokerClosed("the broker was closed; open another one")
 
     def _declare_queue(self, queue: WorkQueue) -> None:
         declared = self._declared.setdefault(queue.name, queue)
@@ -189,7 +187,7 @@ class MemoryBroker:
             route.queues.append(self._queues[queue.name])
 
     async def _publish_to(self, route: _Route, messages: Sequence[Message]) -> None:
-        """Put messages into all queues of a route at once, as many at a time as there is room."""
+        """Put messages into all queues of a route at once, as many at a time as fit."""
         position = 0
         must_wait = len(route.publishers) > 0
         while position < len(messages):

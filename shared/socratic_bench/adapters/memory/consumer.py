@@ -1,4 +1,4 @@
-"""One consumer of a queue in memory: what it holds, and what became of it."""
+"""One consumer of a queue in memory, with its unsettled deliveries."""
 
 from __future__ import annotations
 
@@ -44,20 +44,20 @@ class MemoryConsumer:
 
     @property
     def in_hand(self) -> int:
-        """How many deliveries are not settled yet."""
+        """The number of unsettled deliveries."""
         return len(self._in_hand)
 
     def holds(self, queue: MemoryQueue, group: str) -> int:
-        """How many deliveries of a group of a queue are not settled yet."""
+        """Return the number of unsettled deliveries of a group of a queue."""
         if queue is not self._queue:
             return 0
         return sum(waiting.message.group == group for waiting in self._in_hand.values())
 
     def serve(self, groups: Collection[str]) -> None:
-        """Every group of the queue is served anyway."""
+        """Do nothing: the consumer serves every group of the queue."""
 
     async def receive(self, limit: int) -> Sequence[Delivery]:
-        # A queue that is never empty must not keep everything else off the event loop.
+        # A queue that is never empty must leave room for other tasks on the event loop.
         await asyncio.sleep(0)
         while True:
             if self._ended:
@@ -95,7 +95,7 @@ class MemoryConsumer:
         self._turns.receivers.wake_all()
 
     def end(self, error: type[BrokerError]) -> None:
-        """Give back what is in hand; whoever asks for more gets an `error`."""
+        """Return unsettled messages to the queue; later calls for messages raise `error`."""
         if self._ended:
             return
         self._ended = error

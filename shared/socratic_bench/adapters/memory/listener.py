@@ -11,7 +11,7 @@ from socratic_bench.events.message import Message
 
 
 class MemoryListener:
-    """Keeps the newest `buffer` messages until they are asked for."""
+    """Keeps the newest `buffer` messages until the caller takes them."""
 
     def __init__(self, buffer: int) -> None:
         self._heard: deque[Message] = deque(maxlen=buffer)
@@ -32,12 +32,12 @@ class MemoryListener:
         return self._heard.popleft()
 
     def hear(self, messages: Iterable[Message]) -> None:
-        """Take these in; never waits."""
+        """Add these messages, without waiting."""
         self._heard.extend(messages)
         self._waiting.wake_all()
 
     def end(self, *, closed: bool) -> None:
-        """Hear no more, because the context ended or because the broker was closed."""
+        """Stop listening: the context ended, or the broker was closed."""
         self._ended = True
         self._closed = self._closed or closed
         self._waiting.wake_all()

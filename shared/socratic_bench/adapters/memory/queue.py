@@ -1,4 +1,4 @@
-"""One work queue in memory: what waits, what is delayed, what is dead."""
+"""One work queue in memory: its waiting, delayed and dead messages."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from socratic_bench.ports.broker import SUSPECT_AFTER, DeadLetter, Delivery, end
 
 
 class Waiting(NamedTuple):
-    """A message that waits in a queue."""
+    """A waiting message of a queue."""
 
     message: Message
     attempts: int
-    """How many counted retries it has behind it."""
+    """The number of its counted retries."""
 
     redeliveries: int = 0
-    """How often it came back unsettled since it was put into the queue, or among the suspects."""
+    """Unsettled returns since the queue, or the queue of suspects, got it."""
 
     suspect: bool = False
 
@@ -34,8 +34,8 @@ class MemoryQueue:
     """The messages of one work queue that no consumer holds.
 
     A group exists while it has messages. Its first message adds it to the turns of every consumer
-    and its last one removes it: each step takes the same time however many messages and groups
-    there are.
+    and its last one removes it: each step takes constant time for any number of messages and
+    groups.
     """
 
     def __init__(self, name: str, *, max_waiting: int, publishers: WaitingLine) -> None:
@@ -51,38 +51,38 @@ class MemoryQueue:
 
     @property
     def depth(self) -> int:
-        """How many messages wait, suspects and delayed ones included."""
+        """The number of waiting messages, suspects and delayed ones included."""
         return self._ready + len(self._suspects) + len(self._delayed)
 
     def depth_of(self, group: str) -> int:
-        """How many messages of a group wait, suspects and delayed ones included."""
+        """Count the waiting messages of a group, suspects and delayed ones included."""
         suspects = sum(each.message.group == group for each in self._suspects)
         delayed = sum(each == group for each, _ in self._delayed.values())
         return len(self._groups.get(group, ())) + suspects + delayed
 
     @property
     def has_suspects(self) -> bool:
-        """Whether a suspect waits: whoever has nothing in hand is to take it, others nothing."""
+        """Whether a suspect waits. A consumer with empty hands takes it; others take nothing."""
         return bool(self._suspects)
 
     @property
     def dead(self) -> int:
-        """How many dead letters it has."""
+        """The number of dead letters."""
         return len(self._dead)
 
     @property
     def room(self) -> int:
-        """How many messages may still be published to it."""
+        """The number of further messages that it takes from publishers."""
         return max(0, self._max_waiting - self.depth)
 
     def join(self, turns: RoundRobin[Waiting]) -> None:
-        """Let a consumer take part."""
+        """Add a consumer."""
         self._turns.append(turns)
         for name, group in self._groups.items():
             turns.offer(name, group)
 
     def leave(self, turns: RoundRobin[Waiting]) -> None:
-        """Forget a consumer."""
+        """Remove a consumer."""
         self._turns.remove(turns)
 
     def put(self, messages: Iterable[Message]) -> None:
@@ -91,7 +91,7 @@ class MemoryQueue:
             self._put_last(Waiting(message, 0))
 
     def take(self, turns: RoundRobin[Waiting], limit: int) -> list[Waiting]:
-        """Up to `limit` messages for a consumer, from its groups in turn."""
+        """Return up to `limit` messages for a consumer, from its groups in turn."""
         taken: list[Waiting] = []
         while len(taken) < limit and turns:
             name, group, waiting = turns.take()
@@ -104,14 +104,14 @@ class MemoryQueue:
         return taken
 
     def take_suspect(self) -> Waiting:
-        """The first suspect, for a consumer that has nothing else in hand."""
+        """Return the first suspect, for a consumer with empty hands."""
         suspect = self._suspects.popleft()
         if not self._suspects:
             self._wake_receivers()
         return suspect
 
     def settled(self, turns: RoundRobin[Waiting], group: str) -> None:
-        """A consumer no longer holds one message of a group."""
+        """Note that a consumer settled one message of a group."""
         turns.settled(group, self._groups.get(group))
 
     def deliver_again(self, delivery: Delivery, delay: float = 0.0, *, counted: bool) -> None:
@@ -126,7 +126,7 @@ class MemoryQueue:
             self._put_first(waiting)
 
     def give_back(self, waiting: Waiting) -> None:
-        """Take back what a consumer had in hand when it ended, as the first of its group."""
+        """Take back the unsettled messages of an ended consumer, as the first of their groups."""
         redeliveries = waiting.redeliveries + 1
         if redeliveries < SUSPECT_AFTER:
             again = waiting._replace(redeliveries=redeliveries)
@@ -142,28 +142,28 @@ class MemoryQueue:
             self._add_suspect(waiting._replace(redeliveries=0, suspect=True))
 
     def dead_letter(self, delivery: Delivery, reason: str) -> None:
-        """Put a message with the dead ones."""
+        """Move a message to the dead letters."""
         self._dead.append(DeadLetter(delivery.message, self.name, reason, delivery.attempt))
 
     def dead_letters(self, limit: int) -> Sequence[DeadLetter]:
-        """The oldest dead letters."""
+        """Return the oldest dead letters."""
         return list(islice(self._dead, limit))
 
     def redrive(self, limit: int | None) -> int:
-        """Put the oldest dead letters back as new messages; returns how many."""
+        """Put the oldest dead letters back as new messages; returns their number."""
         count = len(self._dead) if limit is None else min(limit, len(self._dead))
         for _ in range(count):
             self._put_last(Waiting(self._dead.popleft().message, 0))
         return count
 
     def purge_dead_letters(self) -> int:
-        """Throw the dead letters away; returns how many."""
+        """Delete the dead letters; returns their number."""
         count = len(self._dead)
         self._dead.clear()
         return count
 
     def remove_group(self, name: str) -> None:
-        """Throw away what waits of a group."""
+        """Delete the waiting messages of a group."""
         if group := self._groups.get(name):
             self._ready -= len(group)
             group.clear()

@@ -187,8 +187,8 @@ class RabbitMQBroker:
 
         With a `group`, count the batches that are ready in the group's queue and the messages of
         the group that consumers of this process hold, delayed ones included. The count leaves out
-        messages that other processes hold, and ready ones among the delayed or the suspects, whose
-        group the server does not tell. None for a queue without separate groups.
+        messages that other processes hold, and ready ones among the delayed or the suspects, since
+        the server does not know their group. None for a queue without separate groups.
         """
         declared = self._queue(queue)
         mine = [each for each in self._consumers if each.queue == declared]
@@ -237,7 +237,7 @@ class RabbitMQBroker:
         return await inspection.inspect(self._connection, [self._named(queue) for queue in queues])
 
     async def close(self) -> None:
-        error = BrokerClosed("the broker was closed; nothing can be asked of it any more")
+        error = BrokerClosed("the broker was closed; open another one")
         for consumer in list(self._consumers):
             await consumer.end(error)
         for listener in list(self._listeners):
@@ -253,7 +253,7 @@ class RabbitMQBroker:
 
     def _check_open(self) -> None:
         if self._connection.closed:
-            raise BrokerClosed("the broker was closed; nothing can be asked of it any more")
+            raise BrokerClosed("the broker was closed; open another one")
 
     def _named(self, queue: WorkQueue) -> WorkQueue:
         """The queue under its name on the server."""

@@ -59,7 +59,7 @@ class DeadLetters:
         """
         with suppress(TimeoutError):
             async with asyncio.timeout(BACK_SECONDS), self._connection.channel() as channel:
-                while await self._depth(channel) < before:  # noqa: ASYNC110 - nobody tells of it
+                while await self._depth(channel) < before:  # noqa: ASYNC110 - the server signals no change
                     await asyncio.sleep(LOOK_AGAIN_SECONDS)
 
     async def redrive(self, limit: int | None) -> int:
@@ -102,7 +102,7 @@ class DeadLetters:
         return queue.declaration_result.message_count or 0
 
     def _letters(self, incoming: AbstractIncomingMessage) -> Sequence[DeadLetter]:
-        reason = reason_of(incoming) or "whoever put it there gave no reason"
+        reason = reason_of(incoming) or "its publisher gave no reason"
         attempts = attempts_before(incoming)
         return [
             DeadLetter(message, self._label, reason, attempts) for message in from_amqp(incoming)

@@ -33,20 +33,22 @@ async def inspect(connection: ReconnectingConnection, queues: Iterable[WorkQueue
 
 def _none_there(server: str) -> str:
     return (
-        f"{server}: none of the queues is there: start the services, which declare them, or "
+        f"{server}: all queues are missing: start the services, which declare them, or "
         "correct the virtual host or the namespace of the address"
     )
 
 
 def _missing(name: str, *, dead: bool) -> str:
-    lost = "its dead letters are lost" if dead else "the curator sends again what was lost with it"
-    return f"queue {name!r} is missing: see that the services run, which declare it; {lost}"
+    lost = "its dead letters are lost" if dead else "the curator publishes its lost messages again"
+    return f"queue {name!r} is missing: start the services, which declare it; {lost}"
 
 
 def _leaderless(name: str, *, dead: bool) -> str:
-    lost = "its dead letters are lost then" if dead else "the curator sends again what was in it"
+    lost = (
+        "that loses its dead letters" if dead else "the curator publishes its lost messages again"
+    )
     return (
-        f"queue {name!r} has no leader, so that nothing gets in or out: start those nodes of the "
-        "server that are down; the services, where they run, replace it by an empty one after a "
+        f"queue {name!r} has no leader: nothing gets in or out; start the server's nodes that are "
+        "down; running services replace it by an empty queue after a "
         f"minute or two; {lost}"
     )

@@ -1,1 +1,1 @@
-"""The store in the memory of the process, one role a file; `store.py` puts the roles together."""
+"""The store in the memory of the process, one role a file; `store.py` joins the roles."""

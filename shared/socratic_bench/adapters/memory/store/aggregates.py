@@ -18,7 +18,7 @@ from socratic_bench.ports.stores.aggregates import FailureCount
 from socratic_bench.ports.stores.responses import TurnKey
 
 PAGE: Final = 500
-"""How many scores or failures come at a time."""
+"""The number of scores or failures in a page."""
 
 
 class MemoryAggregates(MemoryRole):
@@ -43,7 +43,7 @@ class MemoryAggregates(MemoryRole):
             return deepcopy(sorted(found, key=lambda cell: cell.key))
 
     async def score_rows(self, experiment_id: str) -> AsyncIterator[Sequence[ScoredResponse]]:
-        """In pages, each read in a step of its own, so that a slow reader holds nothing up."""
+        """Yield pages, each read in its own step, so that a slow reader holds nothing up."""
         async with self._state_alone() as state:
             keys = sorted(state.facts_of(experiment_id).scores)
         for start in range(0, len(keys), PAGE):
@@ -54,7 +54,7 @@ class MemoryAggregates(MemoryRole):
             yield copies
 
     async def failure_rows(self, experiment_id: str) -> AsyncIterator[Sequence[RunFailure]]:
-        """In pages, as `score_rows` has them."""
+        """Yield pages, as `score_rows` does."""
         async with self._state_alone() as state:
             keys = sorted(state.facts_of(experiment_id).failures)
         for start in range(0, len(keys), PAGE):
@@ -103,7 +103,7 @@ class MemoryAggregates(MemoryRole):
 
 
 def _is_answered(state: StoreState, run_id: str) -> bool:
-    """Whether the response of a run's last turn is stored."""
+    """Whether the store has the response of a run's last turn."""
     return any(response.last_turn for response in state.responses.get(run_id, {}).values())
 
 

@@ -18,7 +18,7 @@ from socratic_bench.ports.stores.experiments import ExperimentCounts, Progress, 
 
 
 class MemoryExperiments(MemoryExperimentStates):
-    """Registers and completes experiments, and tells how far they are."""
+    """Registers and completes experiments, and reports their progress."""
 
     async def register(self, experiment: Experiment) -> Experiment:
         async with self._state_alone() as state:
@@ -135,7 +135,7 @@ def _add(state: StoreState, experiment: Experiment) -> StoredExperiment:
 def _update(
     state: StoreState, stored: StoredExperiment, experiment: Experiment
 ) -> StoredExperiment:
-    """Bring up to date what is not part of an experiment's identity."""
+    """Update the fields outside an experiment's identity."""
     if not stored.state.calls_may_begin:
         raise ExperimentStopped(stopped_sentence(stored.experiment_id, stored.state))
     submitted = stored.submitted or experiment.submitted
@@ -148,7 +148,7 @@ def _update(
 
 
 def _with_name_and_notes_of(stored: Manifest | None, manifest: Manifest) -> Manifest:
-    """`manifest` with the name and the notes that only `stored` has."""
+    """Return `manifest` with the name and the notes that only `stored` has."""
     if stored is None:
         return manifest
     kept = {
@@ -160,7 +160,7 @@ def _with_name_and_notes_of(stored: Manifest | None, manifest: Manifest) -> Mani
 
 
 def _set_budget(state: StoreState, experiment: Experiment) -> None:
-    """Set the cap: a budget that is raised or taken away is not exhausted any more."""
+    """Set the cap: a raised or removed budget is no longer exhausted."""
     budget = experiment.manifest.budget
     cap = None if budget is None else nanodollars(budget)
     account = state.accounts.setdefault(experiment.experiment_id, Account())
@@ -175,7 +175,7 @@ def _newest_first(experiments: Iterable[StoredExperiment]) -> list[StoredExperim
 
 
 def _standing(state: StoreState, stored: StoredExperiment) -> str:
-    """The field of ExperimentCounts that counts an experiment; a deleted one is in none."""
+    """Return the field of ExperimentCounts that counts an experiment; none is `deleted`."""
     if stored.state is ExperimentState.DELETED:
         return stored.state
     if stored.completed_at is not None:
@@ -186,12 +186,12 @@ def _standing(state: StoreState, stored: StoredExperiment) -> str:
 
 
 def _done(state: StoreState, stored: StoredExperiment) -> int:
-    """How many runs ended under the experiment's profile."""
+    """Count the runs that ended under the experiment's profile."""
     cells = state.facts_of(stored.experiment_id).cells
     return sum(cell.runs_ended for key, cell in cells.items() if key.profile == stored.profile)
 
 
 def _failed(state: StoreState, stored: StoredExperiment) -> int:
-    """How many runs failed under the experiment's profile."""
+    """Count the runs that failed under the experiment's profile."""
     failures = state.facts_of(stored.experiment_id).failures
     return sum(each.counted for run, each in failures.items() if run.profile == stored.profile)

@@ -1,4 +1,4 @@
-"""Folding one fact into its cell, and taking back a failure that a response overrules."""
+"""The fold of one fact into its cell, and the withdrawal of a failure after a response."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ class Fold:
         self._touched: dict[CellKey, Cell] = {}
 
     def cells(self) -> list[Cell]:
-        """The cells that were touched, in the order of their keys, without the empty ones."""
+        """The touched cells, in the order of their keys, without empty ones."""
         cells = (self._touched[key] for key in sorted(self._touched))
         return [cell for cell in cells if cell.responses]
 
     def add_score(self, scored: ScoredResponse) -> None:
-        """Store a score and fold it in, if it is new; its run did not fail if it ended with it."""
+        """Store a score and fold it in, if it is new; a last turn's score withdraws a failure."""
         if self._state.is_deleted(scored.run.experiment_id):
             return
         facts = self._state.facts_to_change(scored.run.experiment_id)
@@ -43,7 +43,7 @@ class Fold:
             self._withdraw(facts, run)
 
     def add_failure(self, failure: RunFailure) -> None:
-        """Store a failure that is new, or further on than the one stored of its run."""
+        """Store a failure that is new, or at a higher turn than the stored one of its run."""
         if self._state.is_deleted(failure.run.experiment_id):
             return
         facts = self._state.facts_to_change(failure.run.experiment_id)

@@ -1,4 +1,4 @@
-"""Granting one lease: who may take a turn, and whether the budget has room for its call."""
+"""The grant of one lease: checks of the turn and of the budget."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from socratic_bench.ports.stores.responses import TurnKey
 
 
 class Claimant(NamedTuple):
-    """Who wants leases, and when."""
+    """An owner that claims leases, and the time."""
 
     owner: str
     now: datetime
@@ -23,15 +23,15 @@ def is_alive(owner: Owner, now: datetime) -> bool:
 
 
 def is_dead(state: StoreState, name: str, now: datetime) -> bool:
-    """Whether an owner is known to be dead: one that never wrote a heartbeat is not judged."""
+    """Whether an owner is dead; an owner without any heartbeat counts as alive."""
     owner = state.owners.get(name)
     return owner is not None and not is_alive(owner, now)
 
 
 def grant(state: StoreState, claim: Claim, claimant: Claimant) -> LeaseAnswer:
-    """Lease a turn to the claimant if nothing forbids it.
+    """Lease a turn to the claimant if the port's conditions hold.
 
-    Raises StoreRefused for a reservation that is too large to count, and changes nothing then.
+    Raises StoreRefused, and changes nothing, for a reservation that is too large to count.
     """
     lease, turn = claim.lease, TurnKey(claim.lease.run_id, claim.lease.turn)
     experiment = state.experiments.get(lease.experiment_id)
@@ -61,6 +61,6 @@ def grant(state: StoreState, claim: Claim, claimant: Claimant) -> LeaseAnswer:
 
 
 def _may_take_over(state: StoreState, calls: TurnCalls, claimant: Claimant) -> bool:
-    """Whether the open lease of a turn is the claimant's, over, or of a dead owner."""
+    """Whether the open lease of a turn is the claimant's, expired, or a dead owner's."""
     is_over = calls.leased_until is None or calls.leased_until < claimant.now
     return calls.owner == claimant.owner or is_over or is_dead(state, calls.owner, claimant.now)

@@ -23,11 +23,11 @@ from socratic_bench.ports.stores.leases import (
 )
 
 FORGOTTEN_AFTER: Final = timedelta(days=7)
-"""The store forgets an owner that was silent for so long: the time of its leases is over."""
+"""Silence after which the store forgets an owner: its leases have expired."""
 
 
 class MemoryLeases(MemoryRole):
-    """Grants and ends leases, and tells which owners are alive."""
+    """Grants and ends leases, and knows the live owners."""
 
     async def take_leases(self, claims: Sequence[Claim], owner: str) -> Sequence[LeaseAnswer]:
         firsts: dict[LeaseKey, tuple[LeaseKey, LeaseAnswer]] = {}
@@ -39,7 +39,7 @@ class MemoryLeases(MemoryRole):
                 if turn not in firsts:
                     firsts[turn] = claim.lease, grant(state, claim, claimant)
                 first, answer = firsts[turn]
-                # A turn that is claimed under two leases at once is held by the first.
+                # Of two claims of one turn at once, the first one holds it.
                 is_same = claim.lease == first or answer is LeaseAnswer.ANSWERED
                 answers.append(answer if is_same else LeaseAnswer.HELD)
         return answers
@@ -137,7 +137,7 @@ class MemoryLeases(MemoryRole):
 
 
 def _in_flight(state: StoreState, experiment_id: str, now: datetime) -> int:
-    """What is reserved under leases of live owners, in nanodollars."""
+    """Return the reservations under leases of live owners, in nanodollars."""
     return sum(
         calls.reserved
         for calls in state.facts_of(experiment_id).calls.values()

@@ -1,4 +1,4 @@
-"""What the calls of experiments cost and may cost."""
+"""The money that experiments spent and reserved."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from socratic_bench.ports.stores.leases import LeaseKey
 from socratic_bench.ports.stores.responses import TurnKey
 
 MOST_NANODOLLARS: Final = 2**63 - 1
-"""What every store can count."""
+"""The largest amount that every store can count."""
 
 
 def commit(state: StoreState, experiment_id: str, nanodollars: int) -> None:
-    """Have that much more, or less, committed of an experiment, if it is registered.
+    """Add to the committed money of an experiment, if it is registered.
 
-    Raises StoreRefused for a number that is too large, and changes nothing then.
+    Raises StoreRefused, and changes nothing, for a number that is too large.
     """
     account = state.accounts.get(experiment_id)
     committed = 0 if account is None else account.committed
@@ -27,10 +27,10 @@ def commit(state: StoreState, experiment_id: str, nanodollars: int) -> None:
 
 
 def settle(state: StoreState, lease: LeaseKey, cost: int | None, *, begun: bool = True) -> bool:
-    """End a lease; returns whether it was not over before.
+    """End a lease; returns whether it was open.
 
-    `cost` replaces what the lease reserved; None: that stays committed. A call that was not begun
-    does not count. Raises StoreRefused as `commit` does.
+    `cost` replaces the reservation; None: the reservation stays committed. A call that did not
+    begin does not count. Raises StoreRefused as `commit` does.
     """
     calls = state.facts_of(lease.experiment_id).calls.get(TurnKey(lease.run_id, lease.turn))
     if calls is None or (reserved := calls.reserved_under(lease.lease_id)) is None:

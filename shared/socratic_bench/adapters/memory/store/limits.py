@@ -13,7 +13,7 @@ from socratic_bench.domain.pause import NONE, PauseNews, after
 from socratic_bench.ports.stores.limits import PauseAnswer, ShareClaim
 
 TURN_SECONDS: Final = 30
-"""How long parts that cannot be divided are with those whose turn it is."""
+"""The time after which indivisible parts go to other owners."""
 
 
 class MemorySharedLimits(MemoryRole):
@@ -45,7 +45,7 @@ class MemorySharedLimits(MemoryRole):
 def _claim_share(
     shares: dict[str, Share], claim: ShareClaim, owner: str, now: datetime, seconds: float
 ) -> int:
-    """Give an owner its fair share of a limit, or what the others have left of it."""
+    """Give an owner its fair share of a limit, or the rest that others left."""
     for name, share in list(shares.items()):
         if name == owner or share.held_until < now:
             del shares[name]

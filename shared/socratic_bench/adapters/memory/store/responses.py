@@ -15,7 +15,7 @@ from socratic_bench.ports.stores.responses import RecordedFailure, TurnKey
 
 
 class MemoryResponses(MemoryRole):
-    """Records responses and failures, and finds those that were not folded."""
+    """Records responses and failures, and finds unfolded ones."""
 
     async def record(
         self, responses: Sequence[Response], lease_ids: Sequence[str | None] = ()
@@ -75,7 +75,7 @@ class MemoryResponses(MemoryRole):
 
 
 def _record(state: StoreState, response: Response, lease_id: str | None) -> Response:
-    """Store a response and settle the lease of its call; returns the response that is stored."""
+    """Store a response and settle the lease of its call; returns the stored response."""
     run = response.run
     if state.is_deleted(run.experiment_id):
         return response

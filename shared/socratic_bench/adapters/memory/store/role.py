@@ -1,4 +1,4 @@
-"""What every role of the store in memory works with."""
+"""The base of every role of the store in memory."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ class MemoryRole:
 
     @asynccontextmanager
     async def _state_alone(self) -> AsyncIterator[StoreState]:
-        """The state, to read and change in one step: the block awaits nothing.
+        """Yield the state for one step, which reads and changes it without awaiting.
 
-        Other tasks run once before the step. A cancellation comes then, and never within the step.
+        Other tasks run once before the step; a cancellation can only arrive then.
         """
         if self._closed:
-            raise StoreError("memory: the store was closed; open it anew")
+            raise StoreError("memory: the store was closed; open it again")
         self._in_use += 1
         self._idle.clear()
         try:

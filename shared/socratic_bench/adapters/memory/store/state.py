@@ -1,7 +1,7 @@
-"""What the stores of one process share: the facts of every role, as plain objects.
+"""The shared state of the stores of one process: the facts of every role, as plain objects.
 
 A method of a store changes them between two awaits, so that no other method sees half of a change.
-Callers never hold these objects: stores take copies in and give copies out.
+Callers never hold these objects: stores copy them on the way in and out.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from socratic_bench.ports.stores.responses import RecordedFailure, TurnKey
 
 
 class ScoreKey(NamedTuple):
-    """What a score of an experiment is stored by."""
+    """The key of a score in an experiment."""
 
     run_id: str
     turn: int
@@ -33,7 +33,7 @@ class ScoreKey(NamedTuple):
 
 
 class RunKey(NamedTuple):
-    """A run under a profile: what ends once, and what a failure is stored by."""
+    """A run under a profile: the key of its end and of its failure."""
 
     run_id: str
     profile: str
@@ -81,13 +81,13 @@ class Account:
 
     @property
     def left(self) -> int | None:
-        """What is left of the budget: None without one, negative where it was lowered."""
+        """The rest of the budget: None without one, negative after it was lowered."""
         return None if self.budget is None else self.budget - self.committed
 
 
 @dataclass(slots=True)
 class TurnCalls:
-    """How often the model of a turn was called, and the leases of those calls."""
+    """The number of calls for a turn, and the leases of those calls."""
 
     calls: int = 0
     owner: str = ""
@@ -97,16 +97,16 @@ class TurnCalls:
     reserved: int = 0
     lease_id: str = ""
     lapsed: dict[str, int] = field(default_factory=dict)
-    """What the leases reserved that were taken over, by their ids."""
+    """The reservations of leases that were taken over, by lease id."""
 
     def reserved_under(self, lease_id: str) -> int | None:
-        """What a lease of this turn reserved; None where it is over."""
+        """Return the reservation of an open lease of this turn; None for an ended lease."""
         if not lease_id:
             return None
         return self.reserved if lease_id == self.lease_id else self.lapsed.get(lease_id)
 
     def end(self, lease_id: str) -> None:
-        """End a lease that is not over."""
+        """End an open lease."""
         if lease_id == self.lease_id:
             self.lease_id, self.leased_until, self.reserved = "", None, 0
         else:
@@ -115,7 +115,7 @@ class TurnCalls:
 
 @dataclass(slots=True)
 class Owner:
-    """Who takes leases, as its last heartbeat told."""
+    """An owner of leases, by its last heartbeat."""
 
     seen_at: datetime
     gone: bool = False
@@ -125,7 +125,7 @@ class Owner:
 
 @dataclass(slots=True)
 class Share:
-    """What an owner has of a limit, and has a use for."""
+    """An owner's parts of a limit: those it has, and those it can use."""
 
     parts: int
     wants: int
@@ -134,19 +134,19 @@ class Share:
 
 @dataclass(slots=True)
 class StoredFailure:
-    """A failure that was folded."""
+    """A folded failure."""
 
     failure: RunFailure
     counted: bool
-    """Whether the failure is in its cell: it is not where the run ended with a response."""
+    """Whether its cell counts the failure: not if the run ended with a response."""
 
 
 @dataclass(slots=True)
 class Facts:
-    """What is stored of one experiment, registered or not."""
+    """The stored facts of one experiment, registered or not."""
 
     conversations: dict[str, datetime] = field(default_factory=dict)
-    """When the experiment that asks them was created, by the keys of the conversations."""
+    """The experiment's creation, by the key of each of its conversations."""
 
     scores: dict[ScoreKey, ScoredResponse] = field(default_factory=dict)
     failures: dict[RunKey, StoredFailure] = field(default_factory=dict)
@@ -155,14 +155,14 @@ class Facts:
     """The failures as runners recorded them, by run."""
 
     calls: dict[TurnKey, TurnCalls] = field(default_factory=dict)
-    """Each turn that was leased or answered."""
+    """The leased or answered turns."""
 
     ended: set[RunKey] = field(default_factory=set)
     """The runs with a score in their last turn."""
 
     @property
     def rows(self) -> int:
-        """How many facts there are: 0 once nothing is left to delete."""
+        """The number of facts: 0 once nothing is left to delete."""
         tables = (
             self.conversations,
             self.scores,
@@ -176,7 +176,7 @@ class Facts:
 
 @dataclass(slots=True)
 class StoreState:
-    """Everything that is stored. Stores that are made with the same state share it."""
+    """All stored facts. Stores with the same state share them."""
 
     experiments: dict[str, StoredExperiment] = field(default_factory=dict)
     accounts: dict[str, Account] = field(default_factory=dict)
@@ -190,10 +190,10 @@ class StoreState:
 
     pauses: dict[str, Pause] = field(default_factory=dict)
     revision: int = 0
-    """Grows with each change of an experiment or a cell."""
+    """Increases with each change of an experiment or a cell."""
 
     def facts_of(self, experiment_id: str) -> Facts:
-        """The facts of an experiment, to read: those of an unknown one are kept nowhere."""
+        """Return the facts of an experiment for reading; an unknown one gets an unkept object."""
         return self.facts.get(experiment_id) or Facts()
 
     def facts_to_change(self, experiment_id: str) -> Facts:
@@ -204,7 +204,7 @@ class StoreState:
         return stored is not None and stored.state is ExperimentState.DELETED
 
     def profile_of(self, experiment_id: str) -> str | None:
-        """The profile of an experiment; None for one that is not registered."""
+        """Return the profile of an experiment; None for an unregistered one."""
         stored = self.experiments.get(experiment_id)
         return None if stored is None else stored.profile
 
@@ -219,7 +219,7 @@ class StoreState:
         )
 
     def unscored(self, experiment_id: str) -> Iterator[Response]:
-        """The responses of an experiment without a score under its profile."""
+        """Yield the responses of an experiment without a score under its profile."""
         for turn in self.facts_of(experiment_id).calls:
             response = self.response(turn)
             if response is not None and not self.is_scored(experiment_id, turn):

@@ -1,4 +1,4 @@
-"""The states of the experiments in memory, and the end of those that are deleted."""
+"""The states of experiments in memory, and the removal of deleted ones."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from socratic_bench.domain.experiment.state import LEFT_FOR, ExperimentState
 
 
 class MemoryExperimentStates(MemoryRole):
-    """Stops experiments, lets them go on, and removes what is deleted."""
+    """Stops and resumes experiments, and removes deleted ones."""
 
     async def states(self, experiment_ids: Collection[str]) -> Mapping[str, ExperimentState]:
         async with self._state_alone() as state:
@@ -60,7 +60,7 @@ class MemoryExperimentStates(MemoryRole):
 
 
 def _reached(stored: StoredExperiment, to: ExperimentState) -> ExperimentState:
-    """OPEN instead of RESUMED where no services have to request anything again."""
+    """Return OPEN instead of RESUMED where the services have nothing to request again."""
     has_requests = stored.submitted and stored.completed_at is None
     if to is ExperimentState.RESUMED and not has_requests:
         return ExperimentState.OPEN

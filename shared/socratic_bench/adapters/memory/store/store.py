@@ -15,12 +15,12 @@ class MemoryStore(
 ):
     """A Store whose facts end with the process.
 
-    Stores that are made with one `StoreState` share it, within one event loop. A method reads and
-    changes all its items in one step.
+    Stores with one `StoreState` share it, within one event loop. A method reads and changes all its
+    items in one step.
     """
 
     async def prepare(self) -> None:
-        """Nothing to bring up to date: the state has no schema."""
+        """Do nothing: the state has no schema."""
         await self.ping()
 
     async def ping(self) -> None:

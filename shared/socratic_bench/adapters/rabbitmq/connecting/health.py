@@ -2,7 +2,7 @@
 
 A quorum queue may lose its leader for good, on all nodes. RabbitMQ still answers a declaration of
 it, with no messages and no consumers; consuming it or getting from it ends the whole connection. It
-can be deleted and declared anew. So before a queue without messages and consumers is consumed, a
+can be deleted and declared again. So before a queue without messages and consumers is consumed, a
 `get` over a separate connection tests it.
 """
 

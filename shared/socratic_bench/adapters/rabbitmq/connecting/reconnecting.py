@@ -169,7 +169,7 @@ class ReconnectingConnection:
 
     def _check_open(self) -> None:
         if self._closed:
-            raise BrokerClosed("the broker was closed; nothing can be asked of it any more")
+            raise BrokerClosed("the broker was closed; open another one")
 
     async def _keep_up(self) -> None:
         attempt = 0

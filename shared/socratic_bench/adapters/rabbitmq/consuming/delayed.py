@@ -88,7 +88,7 @@ class DelayedMessages:
         return {name: f"queue {name!r} is not consumed by this process: {self._trouble}"}
 
     def compare(self, found: Mapping[str, Seen | None]) -> None:
-        """Consume anew if the server shows no consumer of the queue in two looks."""
+        """Consume again if the server shows no consumer of the queue in two looks."""
         seen = found.get(self._name)
         unseen = self._taking and seen is not None and not seen.consumers
         if unseen and self._unseen:
@@ -107,7 +107,7 @@ class DelayedMessages:
                     try:
                         await self._consume_until_lost(channel)
                     finally:
-                        # The channel is being closed: what comes now goes back to its queue.
+                        # The channel is being closed: later messages return to their queue.
                         self._taking = False
                         await self._forget_all()
                 await asyncio.sleep(SETTLE_SECONDS)

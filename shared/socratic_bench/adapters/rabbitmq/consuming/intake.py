@@ -112,7 +112,7 @@ class Intake:
         self._changed.set()
 
     def compare(self, found: Mapping[str, Seen | None]) -> None:
-        """Consume anew the queues for which the server shows no consumer, and use another channel
+        """Consume the queues again for which the server shows no consumer, and use another channel
         for queues whose messages never arrive.
         """
         if self._sources.compare(found):

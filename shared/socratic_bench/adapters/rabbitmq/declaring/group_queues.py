@@ -1,6 +1,6 @@
 """The group queues of a queue with separate groups, as far as this process knows them.
 
-AMQP cannot list queues, and no list is kept here. The caller tells a consumer which groups exist;
+AMQP cannot list queues, and this process keeps no list. The caller gives a consumer its groups;
 the consumer also serves the groups that this process has published to. Publishers and consumers
 declare a group's queue before they use it; declaring an existing queue does nothing.
 """

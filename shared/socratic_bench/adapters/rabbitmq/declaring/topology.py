@@ -10,10 +10,10 @@
     runner-run-requested.dead                       dead letters
 
 Each group has a queue with a prefetch of its own, so that a group with a long queue holds up no
-other. No list of them exists: whoever uses a group declares its queue, and the server deletes a
-queue that was not used for a month. All are quorum queues: durable, and replicated where there are
-several nodes. RabbitMQ itself moves no message from one queue to another, see `delayed`: consumers
-publish a copy, and settle the message when the copy is confirmed.
+other. AMQP cannot list them: every user of a group declares its queue, and the server deletes a
+queue after a month without use. All are quorum queues: durable, and replicated over several nodes.
+RabbitMQ itself moves no message from one queue to another, see `delayed`: consumers publish a copy,
+and settle the message when the server confirms the copy.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ GROUP_QUEUE_ARGUMENTS: Final[dict[str, Any]] = {
 
 # D-043: new names would deliver each request twice while two versions run.
 EARLIER_GROUP_QUEUE_ARGUMENTS: Final = QUEUE_ARGUMENTS
-"""Group queues of an earlier version: they are used as they are, and never expire."""
+"""Group queues of an earlier version: this version uses them unchanged, and they never expire."""
 
 LISTENER_ARGUMENTS: Final[dict[str, Any]] = {
     "x-max-length": LISTENER_BUFFER,

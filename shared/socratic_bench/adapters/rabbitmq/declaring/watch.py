@@ -75,7 +75,7 @@ class Watch:
             consumer.compare(found)
         await self._probe_dead_letters()
         if missing:
-            log.warning("declaring again what is missing", names=missing)
+            log.warning("declaring missing queues again", names=missing)
             await self._connection.restore()
             self._missing = []
 
@@ -91,7 +91,7 @@ class Watch:
             at for at, since in self._leaderless.items() if now - since >= health.REPLACE_SECONDS
         ]
         for name in lost:
-            # D-142: kept, it would send what cannot be handled round for ever.
+            # D-142: without dead letters, rejected messages would circulate for ever.
             await self._replace(name)
 
     async def _replace(self, name: str) -> None:
