@@ -1,1 +1,1 @@
-"""One folder per technology, the same file names in each. Only adapters import a driver."""
+"""One folder per technology, with the same file names. Only adapters import a driver."""

@@ -154,7 +154,7 @@ async def test_on_a_read_only_database_a_benchmark_ends_before_its_first_call_wi
         await postgresql.read_only(address, is_read_only=False)
     assert refused.returncode == 1
     [sentence] = errors(refused.stderr)
-    assert "it may only be read; unless that passes, give the address" in sentence
+    assert "it is read-only; unless a fail-over is under way, give the address" in sentence
 
 
 @pytest.mark.connected

@@ -115,7 +115,7 @@ async def test_reading_makes_no_file(tmp_path: Path) -> None:
 async def test_a_file_in_which_nothing_was_stored_is_said_to_be_empty(tmp_path: Path) -> None:
     (tmp_path / "benchmark.db").touch()
     store = SqlStore.from_url(f"sqlite:///{tmp_path}/benchmark.db")
-    with pytest.raises(StoreBroken, match="nothing was ever stored here"):
+    with pytest.raises(StoreBroken, match="the store is empty"):
         await store.check_readable()
     await store.close()
 

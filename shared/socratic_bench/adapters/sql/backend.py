@@ -1,4 +1,4 @@
-"""What is special about a kind of database, and which kind an address names."""
+"""The kinds of database, and the choice of one by an address."""
 
 from __future__ import annotations
 
@@ -21,40 +21,40 @@ ADDRESSES: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Backend:
-    """What is special about a kind of database."""
+    """The differences of one kind of database."""
 
     name: str
-    """Which database, as people know it; without a password."""
+    """The database for people, without a password."""
 
     dialect: Dialect
-    """How its statements are made."""
+    """Makes its statements."""
 
     create: Callable[[], None]
-    """Make what the engines need to connect. Blocks. May raise a StoreError."""
+    """Creates the file or database that engines connect to. Blocks. May raise a StoreError."""
 
     migrate: Callable[[Callable[[Connection], None]], None]
-    """Do something in a transaction that excludes all others like it, in any process. Blocks."""
+    """Does work in a transaction that excludes other migrations, in any process. Blocks."""
 
     writing: Callable[[], Engine]
     writers: int
-    """How many connections `writing` has."""
+    """The number of connections of `writing`."""
 
     reading: Callable[[], Engine]
-    """An engine whose transactions write nothing, and read one state of the database."""
+    """An engine whose transactions only read, each one state of the database."""
 
     readers: int
     errors: tuple[type[Exception], ...]
-    """What the driver raises, besides the errors of SQLAlchemy and of the operating system."""
+    """The driver's errors, besides those of SQLAlchemy and of the operating system."""
 
     explain: Callable[[Exception], StoreError]
-    """This project's error for one of the driver, SQLAlchemy or the operating system."""
+    """Returns this project's error for one of the driver, SQLAlchemy or the operating system."""
 
 
 def backend_for(url: str) -> Backend:
-    """The backend that a store's address names. Raises InvalidSettings for any other address."""
+    """Return the backend of a store's address. Raises InvalidSettings for any other address."""
     scheme, separator, _ = url.partition("://")
     if scheme == "sqlite" and separator:
-        from socratic_bench.adapters.sql.sqlite.backend import (  # noqa: PLC0415 - it imports this
+        from socratic_bench.adapters.sql.sqlite.backend import (  # noqa: PLC0415 - a circular import
             sqlite_backend,
         )
 
@@ -63,11 +63,11 @@ def backend_for(url: str) -> Backend:
         require_package(
             "asyncpg", needed_by="a store in PostgreSQL", extra="socratic-ai-bench[postgresql]"
         )
-        from socratic_bench.adapters.sql.postgresql.backend import (  # noqa: PLC0415 - an extra
+        from socratic_bench.adapters.sql.postgresql.backend import (  # noqa: PLC0415 - an optional dependency
             postgresql_backend,
         )
 
         return postgresql_backend(url)
-    # What follows the scheme may hold a password.
+    # The rest of the address may hold a password.
     named = f"{scheme}://…" if separator else repr(url)
-    raise InvalidSettings(f"{named} is no address of an SQL store: {ADDRESSES}")
+    raise InvalidSettings(f"{named} is not an address of an SQL store: {ADDRESSES}")

@@ -1,4 +1,4 @@
-"""How many keys and rows the SQL store handles at a time."""
+"""The sizes of the SQL store's batches of keys and rows."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from itertools import islice
 from typing import TypeVar
 
 CHUNK = 500
-"""How many keys a `SELECT` is given at a time."""
+"""The most keys in one `SELECT`."""
 
 PAGE = 500
-"""How many rows a page has."""
+"""The number of rows in a page."""
 
 Item = TypeVar("Item")
 
 
 def chunks(items: Iterable[Item], size: int = CHUNK) -> Iterator[list[Item]]:
-    """`items` in order, `size` at a time."""
+    """Yield `items` in order, `size` at a time."""
     remaining = iter(items)
     while chunk := list(islice(remaining, size)):
         yield chunk

@@ -1,7 +1,7 @@
-"""The clock that leases, heartbeats and shares are judged by: one for all who use a database.
+"""The clock of leases, heartbeats and shares: one for all processes on a database.
 
-The processes that share a SQLite file share a machine, and so its clock. Those that share a
-PostgreSQL server do not, and ask the server.
+Processes on one SQLite file share a machine and its clock. Processes on one PostgreSQL server take
+the server's clock.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class Clock:
     """Tells the time in microseconds since 1970-01-01 UTC."""
 
     def __init__(self, server_time: Executable | None, now: Now | None) -> None:
-        """With `now`, that is the time; else what `server_time` gives, or the machine's clock."""
+        """Take the time of `now`; without it, of `server_time`, or else of the machine."""
         self._server_time = server_time
         self._now = now
 

@@ -1,4 +1,4 @@
-"""A database as the store uses it: transactions that read, transactions that write, one end."""
+"""The database of a store: its schema, its reading and its writing transactions."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from socratic_bench.errors import StoreBroken, StoreError
 
 
 class Database:
-    """Gives out transactions, and closes once the last of them has ended."""
+    """Opens transactions, and closes after the last of them."""
 
     def __init__(self, backend: Backend) -> None:
         self._backend = backend
@@ -42,58 +42,58 @@ class Database:
 
     @property
     def name(self) -> str:
-        """Which database, as people know it."""
+        """The database for people."""
         return self._backend.name
 
     @property
     def dialect(self) -> Dialect:
-        """How the statements of this database are made."""
+        """Makes the statements of this database."""
         return self._backend.dialect
 
     async def prepare(self) -> None:
         """Create the database and bring its schema up to date.
 
-        In a thread: Alembic reads and runs files.
+        It works in a thread: Alembic reads and runs files.
         """
         with self._in_use_by_one():
             await finish_despite_cancel(asyncio.to_thread(self._prepare))
 
     async def check_readable(self) -> None:
-        """Make sure that this version can read the schema as it is. Raises StoreBroken if not."""
+        """Check that this version can read the present schema. Raises StoreBroken."""
         async with self.read() as transaction:
             rows = await transaction.execute(REVISION)
         if not rows:
-            raise StoreBroken(f"{self.name}: nothing was ever stored here")
+            raise StoreBroken(f"{self.name}: the store is empty")
         revision = str(rows[0][0])
         if revision != HEAD:
             oldest = await self._oldest_reader() if revision > HEAD else None
             refuse_unreadable(self.name, revision, oldest)
 
     async def _oldest_reader(self) -> str | None:
-        """The oldest version that may use the database; None where it does not say."""
+        """Return the oldest version that may use the database; None if unknown."""
         try:
             async with self.read() as transaction:
                 rows = await transaction.execute(OLDEST_READER)
         except StoreBroken:
-            return None  # there is no such table
+            return None  # without the table
         return str(rows[0][0]) if rows else None
 
     @asynccontextmanager
     async def write(self) -> AsyncIterator[Transaction]:
-        """A transaction that may write, committed at the end, rolled back after any error."""
+        """Yield a writing transaction; commit it at the end, or roll it back after an error."""
         with self._in_use_by_one():
             async with self._writing.transaction() as transaction:
                 yield transaction
 
     @asynccontextmanager
     async def read(self) -> AsyncIterator[Transaction]:
-        """A transaction that reads one state of the database."""
+        """Yield a transaction that reads one state of the database."""
         with self._in_use_by_one():
             async with self._reading.transaction() as transaction:
                 yield transaction
 
     async def close(self) -> None:
-        """Refuse new transactions, wait for those under way, close all connections."""
+        """Refuse new transactions, wait for the open ones, close all connections."""
         self._closed = True
         await wait_at_most(WAIT_SECONDS, self._idle)
         await self._writing.close()
@@ -106,7 +106,7 @@ class Database:
     @contextmanager
     def _in_use_by_one(self) -> Iterator[None]:
         if self._closed:
-            raise StoreError(f"{self._backend.name}: the store was closed; open it anew")
+            raise StoreError(f"{self._backend.name}: the store was closed; open it again")
         self._in_use += 1
         self._idle.clear()
         try:

@@ -1,6 +1,7 @@
-"""How a statement is given many rows, or many keys, at once: each database has its own best way.
+"""Dialects: each database has its fastest form of statements about many rows or keys.
 
-All ways mean the same. A statement about keys has one text, prepared once, however many there are.
+All forms mean the same. A statement about keys has one text for any number of keys, and is prepared
+once.
 """
 
 from __future__ import annotations
@@ -17,50 +18,50 @@ Columns = Sequence[Column[Any]]
 
 
 class Dialect(ABC):
-    """What statements are made of where databases differ, and their parameters."""
+    """The parts of statements in which databases differ, and their parameters."""
 
     server_time: Executable | None
-    """Gives the time in microseconds since 1970-01-01 UTC, for all processes that use the database.
-    None: they share a machine, and so its clock."""
+    """Selects the time in microseconds since 1970-01-01 UTC, for all processes on the database.
+    None: they share a machine and its clock."""
 
     @abstractmethod
     def insert(self, table: Table) -> Any:
-        """An `INSERT` of whole rows, which may go on with what to do about conflicts."""
+        """Return an `INSERT` of whole rows, which the caller may extend with `ON CONFLICT`."""
 
     @abstractmethod
     def insertion(self, table: Table, insert: Any) -> Insertion:
-        """An `insert` of this table, by which one learns which rows were written."""
+        """Return an `insert` into this table that returns the keys of written rows."""
 
     @abstractmethod
     def rows(self, rows: Sequence[Row], **others: Any) -> Parameters:
-        """The parameters of an `insert` of these rows, and `others`, the same for all of them."""
+        """Return the parameters of an `insert` of these rows, with `others` for all of them."""
 
     @abstractmethod
     def among(self, values: Column[Any], parameter: str) -> ColumnElement[bool]:
-        """Whether a column's value is in the list that `parameter` is."""
+        """Return the condition that a column's value is in the list `parameter`."""
 
     @abstractmethod
     def keyed(self, columns: Columns) -> ColumnElement[bool]:
-        """Whether these columns have the values of one of `keys`."""
+        """Return the condition that these columns have the values of one of `keys`."""
 
     @abstractmethod
     def keys(self, columns: Columns, keys: Sequence[Sequence[Any]], **others: Any) -> Parameters:
-        """The parameters of `keyed` for these columns, and `others`."""
+        """Return the parameters of `keyed` for these columns, with `others`."""
 
     @abstractmethod
     def entry(self, text: Column[Any], *path: str) -> ColumnElement[str]:
-        """What stands at a path in the JSON object that is in `text`, as text to group by.
+        """Return the value at a path of the JSON object in `text`, as text to group by.
 
-        It may lack characters that the database cannot hold. SQLite has 1 for true.
+        It may lack characters that the database cannot hold. SQLite gives 1 for true.
         """
 
     @abstractmethod
     def with_entry(
         self, texts: Column[Any], key: Column[Any], value: Column[Any]
     ) -> ColumnElement[str]:
-        """The JSON object that is, or may be, in `texts`, with one more entry."""
+        """Return the JSON object in `texts`, or an empty one, with one more entry."""
 
 
 def key_of(table: Table) -> tuple[str, ...]:
-    """The columns of a table's key."""
+    """Return the columns of a table's key."""
     return tuple(each.name for each in table.primary_key)

@@ -19,45 +19,45 @@ Row: TypeAlias = Mapping[str, Any]
 Fact = TypeVar("Fact")
 
 _UNREADABLE = (ValueError, LookupError, TypeError, AttributeError, ArithmeticError)
-"""What comes of a record that is broken, or of a kind that this version does not know."""
+"""The errors of a broken record, and of a record of an unknown kind."""
 
 _NAMED: Final = 5
-"""Rows that are named in one line of the log."""
+"""The most rows that one line of the log names."""
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 
 
 def microseconds(time: datetime) -> int:
-    """A time as whole microseconds since 1970-01-01 UTC, exactly."""
+    """Return a time as whole microseconds since 1970-01-01 UTC, exactly."""
     return (time.astimezone(UTC) - _EPOCH) // _MICROSECOND
 
 
 def time_at(microseconds: int) -> datetime:
-    """The time that many microseconds after 1970-01-01 UTC, in UTC."""
+    """Return the UTC time so many microseconds after 1970-01-01 UTC."""
     return _EPOCH + microseconds * _MICROSECOND
 
 
 def record_of(fact: BaseModel) -> str:
-    """The fact as it stands in the column `record`."""
+    """Return the content of the column `record` for a fact."""
     return fact.__pydantic_serializer__.to_json(fact).decode()
 
 
 @dataclass(frozen=True, slots=True)
 class Records(Generic[Fact]):
-    """How the rows of a table are read. The columns of the key come first.
+    """Reads the rows of a table, whose key columns come first.
 
-    Fields that a newer version added are passed over.
+    It ignores fields of newer versions.
     """
 
     table: str
     key: int
-    """How many columns the key has."""
+    """The number of key columns."""
 
     read: Callable[[Sequence[Any]], Fact]
 
     def fact(self, row: Sequence[Any]) -> Fact:
-        """The fact in a row. Raises StoreUnreadable, which names the row."""
+        """Return the fact in a row. Raises StoreUnreadable, which names the row."""
         try:
             return self.read(row)
         except _UNREADABLE as error:
@@ -67,7 +67,7 @@ class Records(Generic[Fact]):
             ) from error
 
     def facts(self, rows: Iterable[Sequence[Any]]) -> list[Fact]:
-        """The facts in rows. Those that cannot be read are left out, and named in the log."""
+        """Return the facts in rows; leave out unreadable rows, and name them in the log."""
         facts: list[Fact] = []
         left_out: dict[str, str] = {}
         for row in rows:
@@ -85,7 +85,7 @@ class Records(Generic[Fact]):
 
 
 def _reason(error: Exception) -> str:
-    if isinstance(error, ValidationError):  # without the input, which may be somebody's text
+    if isinstance(error, ValidationError):  # without the input, which may be a person's text
         first, *more = error.errors(include_url=False, include_input=False)
         also = f" (and {len(more)} more)" if more else ""
         return f"{'.'.join(map(str, first['loc']))}: {first['msg']}{also}"

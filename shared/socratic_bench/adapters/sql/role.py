@@ -1,4 +1,4 @@
-"""What every role of the SQL store works with."""
+"""The base of every role of the SQL store."""
 
 from __future__ import annotations
 

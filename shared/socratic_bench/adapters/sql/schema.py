@@ -1,8 +1,7 @@
 """The tables of the SQL store, the same in every dialect.
 
-A row is what is looked up by, and a `record`: the fact itself as JSON. Times are microseconds since
-1970-01-01 UTC, money is in nanodollars. The migrations create these tables; a test holds the two
-together.
+A row has its searched columns and a `record`: the fact as JSON. Times are microseconds since
+1970-01-01 UTC, money is in nanodollars. The migrations create these tables; a test compares both.
 """
 
 from __future__ import annotations
@@ -12,15 +11,15 @@ from sqlalchemy import BigInteger, Boolean, Column, Index, Integer, MetaData, Ta
 METADATA = MetaData()
 
 KEY = Text().with_variant(Text(collation="C"), "postgresql")
-"""Text that sorts by code point in every dialect, as Python sorts it."""
+"""Text that sorts by code point in every dialect, as in Python."""
 
 INLINE = {"toast_tuple_target": 8160}
-"""PostgreSQL keeps rows of up to 8 KB as they are. Beyond 2 KB, its default, it compresses them:
-writing a response of usual length then takes twice as long."""
+"""PostgreSQL leaves rows of up to 8 KB uncompressed. With its default, 2 KB, writing a response of
+usual length takes twice as long."""
 
 REWRITTEN = {"fillfactor": 50}
-"""PostgreSQL leaves room on each page for new versions of its rows: a row that every batch rewrites
-then stays on its page, whose old versions the next writer clears away."""
+"""PostgreSQL leaves room on each page for new versions of rows: a row that every batch rewrites
+stays on its page, and the next writer clears old versions away."""
 
 EXPERIMENTS = Table(
     "experiments",
@@ -58,7 +57,7 @@ CONVERSATIONS = Table(
     Index("conversations_of_experiments", "experiment_id"),
     sqlite_with_rowid=False,
 )
-"""What experiments ask: a row for each model and scenario of each."""
+"""The conversations of experiments: a row for each model and scenario of each."""
 
 RESPONSES = Table(
     "responses",
@@ -68,7 +67,7 @@ RESPONSES = Table(
     Column("record", Text, nullable=False),
     postgresql_with=INLINE,
 )
-"""Each has a row in `CALLS`, by which those of an experiment are found."""
+"""Each has a row in `CALLS`, which finds the responses of an experiment."""
 
 CALLS = Table(
     "calls",
@@ -84,12 +83,12 @@ CALLS = Table(
     Column("lapsed", Text),
     sqlite_with_rowid=False,
 )
-"""How often the model of a turn was called, and the lease of the latest call. Outlives the lease.
+"""The number of calls for a turn, and the lease of the latest call. Outlives the lease.
 
-A turn whose response was stored without any lease has a row as well, with no calls.
-`lease_id`: empty once the lease is over, and where a version took it that knows no ids.
-`reserved`: what of `SPENDING.committed` is for the latest call, until it is known what that cost.
-`lapsed`: JSON, what is reserved for earlier calls, by the ids of the leases that were taken over.
+A turn whose response was stored without a lease has a row too, with no calls.
+`lease_id`: empty once the lease is over, and for a lease of a version without ids.
+`reserved`: the part of `SPENDING.committed` for the latest call, until its cost is known.
+`lapsed`: JSON, the reservations for earlier calls, by the ids of leases that were taken over.
 """
 
 HAS_RESERVATION = CALLS.c.reserved > 0
@@ -112,7 +111,7 @@ SPENDING = Table(
     Column("exhausted", Boolean, nullable=False),
     postgresql_with=REWRITTEN,
 )
-"""A row for each experiment. Also is the lock on what is reserved for its calls."""
+"""A row for each experiment, which is the lock on its reservations too."""
 
 OWNERS = Table(
     "owners",
@@ -125,7 +124,7 @@ OWNERS = Table(
     Column("troubles", Text),
     postgresql_with=REWRITTEN,
 )
-"""Who takes leases. `beat` counts heartbeats; `in_hand` is JSON: pairs of experiment and model.
+"""The owners of leases. `beat` counts heartbeats; `in_hand` is JSON: pairs of experiment and model.
 `troubles` is JSON, a list of records; null where no model fails.
 """
 
@@ -138,7 +137,7 @@ FAILED_RUNS = Table(
     Column("record", Text, nullable=False),
     Index("failed_runs_of_experiments", "experiment_id"),
 )
-"""The failures as runners stored them; those that were folded are in `FAILURES` as well."""
+"""The failures that runners stored; `FAILURES` has the folded ones too."""
 
 LIMITS = Table(
     "limits",
@@ -147,7 +146,7 @@ LIMITS = Table(
     Column("total", BigInteger, nullable=False),
     postgresql_with=REWRITTEN,
 )
-"""The limits that runners share, as each was last given. A row is the lock on all its shares."""
+"""The shared limits, as last claimed. A row is the lock on all its shares."""
 
 SHARES = Table(
     "shares",
@@ -173,7 +172,7 @@ PAUSES = Table(
     Column("reason", Text, nullable=False),
     postgresql_with=REWRITTEN,
 )
-"""How each model is paused that ever pushed back: see `domain.pause`."""
+"""The pause of each model that ever pushed back: see `domain.pause`."""
 
 SCORES = Table(
     "scores",
@@ -195,7 +194,7 @@ FAILURES = Table(
     Column("counted", Boolean, nullable=False),
     Column("record", Text, nullable=False),
 )
-"""`counted`: whether the failure is in its cell. It is not where the run ended with a response."""
+"""`counted`: whether the cell counts the failure; not if the run ended with a response."""
 
 CELLS = Table(
     "cells",
@@ -212,7 +211,8 @@ CELLS = Table(
     Column("record", Text, nullable=False),
     postgresql_with=REWRITTEN,
 )
-"""The row of turn 1 also is the lock on all turns of its scenario; without responses it is no cell.
+"""The row of turn 1 is the lock on all turns of its scenario too; without responses it is only
+that.
 """
 
 CHANGES = Table(

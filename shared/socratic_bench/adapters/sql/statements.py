@@ -12,7 +12,7 @@ from socratic_bench.adapters.sql.responses.statements import ResponseStatements
 
 
 class Statements:
-    """A transaction of one role may use those of another: to store a response ends a lease."""
+    """The statements of all roles: a transaction may use several, as in storing a response."""
 
     def __init__(self, dialect: Dialect) -> None:
         self.experiments = ExperimentStatements(dialect)

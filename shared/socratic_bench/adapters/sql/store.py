@@ -16,21 +16,20 @@ from socratic_bench.adapters.sql.schema import EXPERIMENTS
 from socratic_bench.ports.stores.store import Store
 
 _ONE = select(EXPERIMENTS.c.experiment_id).limit(1)
-"""Reads a table: a store that was never prepared does not answer."""
+"""A query of a table: an unprepared store does not answer it."""
 
 
 class SqlStore(SqlExperiments, SqlResponses, SqlLeases, SqlSharedLimits, SqlAggregates, Store):
     """A Store in an SQL database; several processes may use the same one at once.
 
-    All items of one call are served in one transaction, and all that a call reads is of one moment.
+    A call serves all its items in one transaction, and reads them as of one moment.
     """
 
     @classmethod
     def from_url(cls, url: str, now: Now | None = None) -> SqlStore:
-        """The store at `sqlite:///path` or `postgresql://…`. Opens nothing yet.
+        """Return the store at `sqlite:///path` or `postgresql://…`, without opening it yet.
 
-        With `now`, it judges time by that, and not by the clock of the database. Raises
-        InvalidSettings where `url` is no such address.
+        `now` replaces the clock of the database. Raises InvalidSettings for another form of `url`.
         """
         return cls(Database(backend_for(url)), now)
 

@@ -1,4 +1,4 @@
-"""Transactions that a cancellation ends as an error would: rolled back, the connection kept."""
+"""Transactions that roll back and keep their connection, after an error or a cancellation."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from sqlalchemy import Row as ResultRow
 from socratic_bench.concurrency.cancellation import finish_despite_cancel
 
 WAIT_SECONDS = 30.0
-"""How long a transaction waits for a connection."""
+"""Seconds that a transaction waits for a connection."""
 
 CLOSE_SECONDS = 10.0
-"""How long closing the connections may take."""
+"""Seconds that closing the connections may take."""
 
 Parameters: TypeAlias = Mapping[str, Any] | Sequence[Mapping[str, Any]]
 Rows: TypeAlias = Sequence[ResultRow[*tuple[Any, ...]]]
@@ -27,19 +27,19 @@ Keys: TypeAlias = Sequence[Sequence[Any]]
 
 @dataclass(frozen=True, slots=True)
 class Insertion:
-    """An `INSERT` of many rows, with something to do about those that are there already."""
+    """An `INSERT` of many rows that may meet existing ones."""
 
     statement: Executable
-    """Gives the keys of the rows that it wrote."""
+    """Returns the keys of the written rows."""
 
     key: tuple[str, ...]
     """The columns of a key."""
 
     parameters: Callable[..., Parameters]
-    """Makes the parameters of `statement` from rows, and from others that it takes."""
+    """Makes the parameters of `statement` from rows, and from its other parameters."""
 
     only_new: Executable | None = None
-    """Writes rows where there is none, and gives nothing; None where that is no quicker."""
+    """Writes missing rows and returns nothing; None where that is not faster."""
 
 
 class Session(Protocol):
@@ -52,11 +52,11 @@ class Session(Protocol):
     def rollback(self) -> Awaitable[None]: ...
 
     def commit(self) -> Awaitable[None]:
-        """Commit, and do what `close` does: nothing is to follow."""
+        """Commit and close."""
         ...
 
     def close(self) -> Awaitable[None]:
-        """Roll back what is not committed and give the connection back, if that is still to do."""
+        """Roll back uncommitted work and return the connection, unless that is done."""
         ...
 
 
@@ -64,37 +64,38 @@ class Engine(Protocol):
     """Opens sessions."""
 
     def session(self) -> Session:
-        """A session, which connects when it first has to."""
+        """Return a session, which connects on first use."""
         ...
 
     def dispose(self) -> Awaitable[None]:
-        """Close all connections, none of which may be in use."""
+        """Close all connections; the caller has ended their use."""
         ...
 
 
 class Transaction:
-    """What may be done within a transaction."""
+    """The operations of a transaction."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
 
     async def execute(self, statement: Executable, parameters: Parameters | None = None) -> Rows:
-        """Execute for these parameters, or for each of these; returns the rows it gives."""
+        """Execute for these parameters, or for each set of them; returns the rows."""
         return await finish_despite_cancel(self._session.execute(statement, parameters))
 
     async def insert(self, insertion: Insertion, rows: Sequence[Row], **others: Any) -> Keys:
-        """Insert these rows; returns the keys of those that were written."""
+        """Insert these rows; returns the keys of the written ones."""
         return await finish_despite_cancel(self._session.insert(insertion, rows, others))
 
     async def restart(self) -> None:
-        """Undo everything so far, let go of every lock, and begin anew."""
+        """Roll back, release every lock, and begin again."""
         await finish_despite_cancel(self._session.rollback())
 
 
 class Connections:
-    """An engine's connections, given out first come, first served.
+    """An engine's connections, first come, first served.
 
-    SQLAlchemy's own pool is not waited in: it wakes nobody when a cancellation costs a connection.
+    Transactions do not wait in SQLAlchemy's own pool: it wakes no waiter after a cancellation that
+    costs a connection.
     """
 
     def __init__(self, engine: Engine, size: int) -> None:
@@ -103,7 +104,7 @@ class Connections:
 
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[Transaction]:
-        """A transaction, committed at the end, rolled back after an error or a cancellation.
+        """Yield a transaction; commit it, or roll it back after an error or a cancellation.
 
         Raises TimeoutError if no connection becomes free in time.
         """
@@ -120,7 +121,7 @@ class Connections:
                 self._free.release()
 
     async def close(self) -> None:
-        """Close the connections, none of which may be in use; one that does not close is left."""
+        """Close the connections after their use; abandon one that does not close in time."""
         with suppress(TimeoutError):
             async with asyncio.timeout(CLOSE_SECONDS):
                 await self._engine.dispose()

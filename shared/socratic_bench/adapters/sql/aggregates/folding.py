@@ -1,8 +1,8 @@
-"""Folding facts into their cells, inside one transaction.
+"""The fold of facts into their cells, inside one transaction.
 
-The cells of an experiment, model, scenario and profile are guarded by the one of turn 1: whoever
-folds a fact of any turn takes that first, and then sees all that was folded before. A failure and
-the response that overrules it may belong to different turns, but never to different scenarios.
+The cell of turn 1 guards all cells of an experiment, model, scenario and profile: a fold of any
+turn locks it first, and then sees all earlier folds. A failure and the response that overrules it
+may belong to different turns, but always to one scenario.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from socratic_bench.domain.score import ScoredResponse
 
 
 class ScoreKey(NamedTuple):
-    """What a score is stored by."""
+    """The key of a score."""
 
     experiment_id: str
     run_id: str
@@ -38,7 +38,7 @@ class ScoreKey(NamedTuple):
 
 
 class RunKey(NamedTuple):
-    """A run under a profile: what ends once, and what a failure is stored by."""
+    """A run under a profile: the key of its end and of its failure."""
 
     experiment_id: str
     run_id: str
@@ -46,15 +46,15 @@ class RunKey(NamedTuple):
 
 
 class StoredFailure(NamedTuple):
-    """A failure as it is stored."""
+    """A stored failure."""
 
     failure: RunFailure
     counted: bool
-    """Whether it is in its cell."""
+    """Whether its cell counts it."""
 
 
 class Fold:
-    """One fold, for one transaction that writes."""
+    """One fold, for one writing transaction."""
 
     def __init__(self, transaction: Transaction, statements: Statements) -> None:
         self._transaction = transaction
@@ -66,7 +66,7 @@ class Fold:
     async def add(
         self, scores: Sequence[ScoredResponse], failures: Sequence[RunFailure]
     ) -> list[Cell]:
-        """Store these facts and fold in those that are new; returns their cells by key."""
+        """Store these facts and fold in the new ones; returns their cells by key."""
         scores, failures, dimensions = await self._take_guards(scores, failures)
         await self._take(dimensions)
         await self._add_scores(_firsts(scores))
@@ -86,14 +86,13 @@ class Fold:
     ) -> tuple[Sequence[ScoredResponse], Sequence[RunFailure], dict[CellKey, str]]:
         """Lock and read the cells of turn 1, in the order of their keys.
 
-        All in one go, whether they are there already or not: another fold may want the same ones.
-        Returns the facts without those of deleted experiments, and their cells with the dimension
-        of each.
+        It locks existing and missing ones together: another fold may want the same ones. Returns
+        the facts without those of deleted experiments, and their cells with the dimension of each.
         """
         kept = await self._not_deleted(scores, failures)
         dimensions = _dimensions(*kept)
         if await self._lock(_guards(dimensions)):
-            await self._transaction.restart()  # lets go of those that were there
+            await self._transaction.restart()  # releases the locked cells
             kept = await self._not_deleted(scores, failures)
             dimensions = _dimensions(*kept)
             await self._make(_guards(dimensions))
@@ -102,7 +101,7 @@ class Fold:
     async def _not_deleted(
         self, scores: Sequence[ScoredResponse], failures: Sequence[RunFailure]
     ) -> tuple[Sequence[ScoredResponse], Sequence[RunFailure]]:
-        """The facts of experiments that are not deleted, and will not be while this goes on."""
+        """Return the facts of experiments that nobody has deleted or can delete meanwhile."""
         ids = {scored.run.experiment_id for scored in scores}
         ids |= {failure.run.experiment_id for failure in failures}
         deleted = await deleted_among(self._transaction, self._experiments, ids)
@@ -114,12 +113,12 @@ class Fold:
         )
 
     async def _take(self, dimensions: dict[CellKey, str]) -> None:
-        """Lock and read further cells, whose guards are taken."""
+        """Lock and read further cells, whose guards are locked."""
         if missing := await self._lock(dimensions):
             await self._make({key: dimensions[key] for key in missing})
 
     async def _lock(self, keys: Iterable[CellKey]) -> Collection[CellKey]:
-        """Lock and read those of these cells that are there; returns those that are not."""
+        """Lock and read the existing ones of these cells; returns the missing ones."""
         wanted = sorted(set(keys) - self._cells.keys())
         for chunk in chunks(wanted):
             parameters = self._statements.keys_of_cells(chunk)
@@ -127,7 +126,7 @@ class Fold:
         return [key for key in wanted if key not in self._cells]
 
     async def _make(self, dimensions: dict[CellKey, str]) -> None:
-        """Lock and read cells, made where they are not there, in the order of their keys."""
+        """Lock and read cells, making missing ones, in the order of their keys."""
         if not dimensions:
             return
         empty = [row_of_cell(Cell(key, dimensions[key])) for key in sorted(dimensions)]
@@ -148,7 +147,7 @@ class Fold:
             self._cell_to_change(key_of_score(scored)).add_score(scored)
 
     async def _withdraw_failures(self, ended: Collection[RunKey]) -> set[CellKey]:
-        """Take back that these runs failed; returns the cells in which they did."""
+        """Withdraw the failures of these runs; returns the cells that counted them."""
         # D-022: keeping whichever came first would make figures depend on the order.
         stored = await self._stored_failures(ended)
         counted = [run for run, failure in stored.items() if failure.counted]
@@ -159,9 +158,9 @@ class Fold:
         return {key_of_failure(failure.failure) for failure in stored.values()}
 
     async def _add_failures(self, failures: dict[RunKey, RunFailure]) -> set[CellKey]:
-        """Store failures that are new, or further on than those stored of the same runs.
+        """Store failures that are new, or at higher turns than the stored ones of their runs.
 
-        Returns the cells in which those had failed before.
+        Returns the cells that counted the former failures.
         """
         stored = await self._stored_failures(failures)
         new = sorted(failures.keys() - stored.keys())
@@ -187,14 +186,14 @@ class Fold:
         return {key_of_failure(stored[run].failure) for run in further}
 
     async def _have_failures(self, experiment_ids: Collection[str]) -> bool:
-        """Whether a failure of any of these experiments is stored."""
+        """Whether the store has a failure of these experiments."""
         if not experiment_ids:
             return False
         parameters = {"experiment_ids": list(experiment_ids)}
         return bool(await self._transaction.execute(self._statements.has_failures, parameters))
 
     async def _stored_failures(self, runs: Collection[RunKey]) -> dict[RunKey, StoredFailure]:
-        """The failures stored of these runs, with their cells taken."""
+        """Return the stored failures of these runs, with their cells locked."""
         stored: dict[RunKey, StoredFailure] = {}
         if await self._have_failures({run.experiment_id for run in runs}):
             for chunk in chunks(runs):
@@ -223,7 +222,7 @@ class Fold:
 def _dimensions(
     scores: Iterable[ScoredResponse], failures: Iterable[RunFailure]
 ) -> dict[CellKey, str]:
-    """The cells that these facts belong to, and the dimension of each."""
+    """Return the cells of these facts, with the dimension of each."""
     dimensions = {key_of_score(scored): scored.run.dimension for scored in scores}
     return dimensions | {key_of_failure(failure): failure.run.dimension for failure in failures}
 
@@ -241,7 +240,7 @@ def _run_of(fact: ScoredResponse | RunFailure) -> RunKey:
 
 
 def _firsts(scores: Iterable[ScoredResponse]) -> dict[ScoreKey, ScoredResponse]:
-    """The first score of each key."""
+    """Return the first score of each key."""
     firsts: dict[ScoreKey, ScoredResponse] = {}
     for scored in scores:
         firsts.setdefault(_key_of_score(scored), scored)
@@ -250,7 +249,7 @@ def _firsts(scores: Iterable[ScoredResponse]) -> dict[ScoreKey, ScoredResponse]:
 
 # D-019: counting the first failure would depend on the order of arrival.
 def _furthest(failures: Iterable[RunFailure]) -> dict[RunKey, RunFailure]:
-    """Of each run the failure at the highest turn, the first of several there."""
+    """Return each run's failure at the highest turn, the first of several there."""
     furthest: dict[RunKey, RunFailure] = {}
     for failure in failures:
         known = furthest.setdefault(_run_of(failure), failure)
@@ -260,7 +259,7 @@ def _furthest(failures: Iterable[RunFailure]) -> dict[RunKey, RunFailure]:
 
 
 def _ids(runs: Iterable[RunKey]) -> dict[str, list[str]]:
-    """The parameters of a statement about these runs."""
+    """Return the parameters of a statement about these runs."""
     return {
         "experiment_ids": list({run.experiment_id for run in runs}),
         "run_ids": list({run.run_id for run in runs}),
@@ -268,5 +267,5 @@ def _ids(runs: Iterable[RunKey]) -> dict[str, list[str]]:
 
 
 def _at(key: RunKey) -> dict[str, Any]:
-    """The parameters that say which row to update."""
+    """Return the parameters for the key of the updated row."""
     return {f"at_{name}": value for name, value in key._asdict().items()}

@@ -40,7 +40,7 @@ class SqlAggregates(SqlRole):
         return cells
 
     async def score_rows(self, experiment_id: str) -> AsyncIterator[Sequence[ScoredResponse]]:
-        """In pages, each in a transaction of its own, so that a slow reader holds nothing up."""
+        """Yield pages, each in its own transaction, so that a slow reader holds nothing up."""
         place = {"run_id": "", "turn": 0, "profile": ""}
         while True:
             async with self._database.read() as transaction:
@@ -54,7 +54,7 @@ class SqlAggregates(SqlRole):
             place = {"run_id": last.run_id, "turn": last.turn, "profile": last.profile}
 
     async def failure_rows(self, experiment_id: str) -> AsyncIterator[Sequence[RunFailure]]:
-        """In pages, as `score_rows` has them."""
+        """Yield pages, as `score_rows` does."""
         place = {"run_id": "", "profile": ""}
         while True:
             async with self._database.read() as transaction:

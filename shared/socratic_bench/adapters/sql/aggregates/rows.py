@@ -44,15 +44,15 @@ def row_of_cell(cell: Cell) -> Row:
 
 
 def _cell_of_row(row: Sequence[Any]) -> Cell:
-    """From (experiment_id, model_id, scenario_id, turn, profile, dimension, record)."""
+    """Read (experiment_id, model_id, scenario_id, turn, profile, dimension, record)."""
     *key, dimension, record = row
     return Cell.from_json(CellKey(*key), dimension, record)
 
 
 SCORES = Records("scores", 3, lambda row: ScoredResponse.model_validate_json(row[3]))
-"""From (run_id, turn, profile, record)."""
+"""Reads (run_id, turn, profile, record)."""
 
 FAILURES = Records("failures", 2, lambda row: RunFailure.model_validate_json(row[2]))
-"""From (run_id, profile, record)."""
+"""Reads (run_id, profile, record)."""
 
 CELLS = Records("cells", 5, _cell_of_row)

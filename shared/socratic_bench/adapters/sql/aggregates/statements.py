@@ -1,7 +1,6 @@
 """The statements about scores, failures and cells.
 
-A transaction that locks many rows takes them in the order of their keys, so that no two of them
-wait for each other crosswise.
+A transaction locks rows in the order of their keys, so that no two transactions deadlock.
 """
 
 from __future__ import annotations
@@ -73,7 +72,7 @@ SCORE_PAGE = (
     .order_by(SCORES.c.run_id, SCORES.c.turn, SCORES.c.profile)
     .limit(PAGE)
 )
-"""The scores of an experiment after a place in the order of their keys."""
+"""The scores of an experiment after a given key."""
 
 FAILURE_PAGE = (
     select(FAILURES.c.run_id, FAILURES.c.profile, FAILURES.c.record)
@@ -85,7 +84,7 @@ FAILURE_PAGE = (
     .order_by(FAILURES.c.run_id, FAILURES.c.profile)
     .limit(PAGE)
 )
-"""The failures of an experiment after a place in the order of their keys."""
+"""The failures of an experiment after a given key."""
 
 _RUNS_ENDED = func.sum(CELLS.c.runs_ended)
 
@@ -131,7 +130,7 @@ class AggregateStatements:
             dialect.among(SCORES.c.run_id, "run_ids"),
             SCORES.c.last_turn,
         )
-        """Runs with a score in their last turn, and under which profile."""
+        """Runs with a score in their last turn, and its profile."""
 
         self.failed_of_experiment = select(FAILURES.c.run_id).where(
             FAILURES.c.experiment_id == EXPERIMENT, dialect.among(FAILURES.c.run_id, "run_ids")
@@ -171,9 +170,9 @@ def _done_runs(dialect: Dialect) -> CompoundSelect[str]:
 
 
 def _failure_kinds(dialect: Dialect) -> Select[str, str, int, str, str]:
-    """Model and kind as they are grouped, how many runs, and the last one's id and profile.
+    """Select model, kind, number of runs, and the last run's id and profile.
 
-    Runs that have ended with a response do not count.
+    Runs that ended with a response do not count.
     """
     model = dialect.entry(FAILURES.c.record, "run", "model_id")
     kind = dialect.entry(FAILURES.c.record, "kind")
@@ -190,7 +189,7 @@ def _failure_kinds(dialect: Dialect) -> Select[str, str, int, str, str]:
 
 
 def _runs_to_score(dialect: Dialect) -> Select[str]:
-    """Runs with a stored response that has no score yet."""
+    """Select runs with an unscored response."""
     score_of_response = and_(
         SCORES.c.experiment_id == EXPERIMENT,
         SCORES.c.run_id == RESPONSES.c.run_id,

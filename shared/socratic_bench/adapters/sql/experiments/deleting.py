@@ -1,4 +1,4 @@
-"""Deleting experiments: a tombstone at once, their rows some at a time."""
+"""The deletion of experiments: a tombstone at once, their rows in batches."""
 
 from __future__ import annotations
 
@@ -31,28 +31,28 @@ from socratic_bench.adapters.sql.transactions import Transaction
 from socratic_bench.domain.experiment.state import ExperimentState
 
 ROWS_AT_A_TIME = 2_000
-"""How many rows of a table are removed in one transaction, at most."""
+"""The most rows of a table that one transaction removes."""
 
 BURY = AT_EXPERIMENT.values(
     state=ExperimentState.DELETED,
-    # D-122: late replies and scores must find out that the experiment is gone.
+    # D-122: late replies and scores must see the deletion.
     manifest="{}",
-    # A version that knows no states leaves alone what is complete.
+    # A version without states skips complete experiments.
     completed_at=func.coalesce(EXPERIMENTS.c.completed_at, bindparam("at")),
     revision=EXPERIMENTS.c.revision + 1,
 )
-"""What is left of a deleted experiment."""
+"""The rest of a deleted experiment."""
 
 DIG = (
     AT_EXPERIMENT.where(EXPERIMENTS.c.state == ExperimentState.DELETED)
     .values(revision=EXPERIMENTS.c.revision + 1)
     .returning(EXPERIMENTS.c.experiment_id)
 )
-"""Locks a deleted experiment. Its revision grows as that of its cells goes: no revision of the
-store is like an earlier one."""
+"""Locks a deleted experiment. Its revision grows by that of its removed cells: the store never
+repeats a revision."""
 
 _OF_EXPERIMENTS = (CONVERSATIONS, SCORES, FAILURES, CELLS, FAILED_RUNS, CALLS)
-"""The tables whose rows go with their experiment. Responses go with their calls."""
+"""The tables whose rows are deleted with their experiment; responses are deleted with calls."""
 
 DELETABLE = select(EXPERIMENTS.c.experiment_id).where(
     or_(
@@ -71,11 +71,11 @@ DELETABLE = select(EXPERIMENTS.c.experiment_id).where(
         ),
     )
 )
-"""Takes `before`; nothing is earlier than None."""
+"""Takes `before`; None selects nothing."""
 
 
 def _delete_some(table: Table) -> Executable:
-    """Give the keys of what is deleted."""
+    """Return a statement that deletes some rows and returns their keys."""
     key = list(table.primary_key.columns)
     some = (
         select(*key).where(table.c.experiment_id == EXPERIMENT).order_by(*key).limit(ROWS_AT_A_TIME)
@@ -87,7 +87,7 @@ _DELETE_SOME = [(table, _delete_some(table)) for table in _OF_EXPERIMENTS]
 
 
 async def delete_some(transaction: Transaction, statements: Statements, experiment_id: str) -> int:
-    """Remove rows of a deleted experiment, of one table at a time; returns how many."""
+    """Remove rows of a deleted experiment, of one table at a time; returns their number."""
     if not await transaction.execute(DIG, {"at_experiment_id": experiment_id}):
         return 0
     for table, statement in _DELETE_SOME:

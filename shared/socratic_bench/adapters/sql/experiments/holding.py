@@ -1,9 +1,9 @@
-"""Holding experiments open, or undeleted, while a transaction goes on.
+"""Shared locks that keep experiments open, or undeleted, during a transaction.
 
-A transaction that begins calls of an experiment, or stores facts of it, holds its row until the
-end, beside others that do so too. A transaction that stops the experiment changes the row, which
-waits for none of them, and then waits until none holds it that has seen it unchanged. Every
-transaction takes this row before any other: no two of them wait for each other crosswise.
+A transaction that begins calls of an experiment, or stores facts of it, holds a shared lock on its
+row until the end. A transaction that stops the experiment changes the row without waiting, and then
+waits for all holders that have seen it unchanged. Every transaction locks this row before any
+other, so that no two transactions deadlock.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from socratic_bench.adapters.sql.transactions import Transaction
 async def stopped_among(
     transaction: Transaction, statements: ExperimentStatements, experiment_ids: Collection[str]
 ) -> set[str]:
-    """Those of these experiments of which no call may begin; the others are held."""
+    """Return those experiments whose calls may not begin; hold the others."""
     return await _refused(transaction, statements, statements.hold_open, experiment_ids)
 
 
 async def deleted_among(
     transaction: Transaction, statements: ExperimentStatements, experiment_ids: Collection[str]
 ) -> set[str]:
-    """Those of these experiments that are deleted; the others are held."""
+    """Return the deleted ones of these experiments; hold the others."""
     return await _refused(transaction, statements, statements.hold_kept, experiment_ids)
 
 
@@ -38,7 +38,7 @@ async def _refused(
     hold: Executable,
     experiment_ids: Collection[str],
 ) -> set[str]:
-    """Those that are there and cannot be held. One that is not registered is not refused."""
+    """Return the registered experiments that cannot be held."""
     left = set(experiment_ids)
     for chunk in chunks(sorted(experiment_ids)):
         left.difference_update(

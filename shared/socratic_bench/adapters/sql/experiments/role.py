@@ -1,4 +1,4 @@
-"""The experiments of the SQL store, and how far each is."""
+"""The role `Experiments` of the SQL store."""
 
 from __future__ import annotations
 
@@ -32,19 +32,19 @@ from socratic_bench.errors import ExperimentStopped
 from socratic_bench.ports.stores.experiments import ExperimentCounts, Progress, RunningExperiment
 
 _READ_TOGETHER: Final = 50
-"""Plans that are read in one go."""
+"""Plans that one query reads."""
 
 
 class SqlExperiments(SqlExperimentStates):
-    """Registers and completes experiments, and finds what they lack."""
+    """Registers and completes experiments, and reports their progress."""
 
     def __init__(self, database: Database, now: Now | None = None) -> None:
         super().__init__(database, now)
         self._models: dict[str, frozenset[str] | None] = {}
-        """The models of the running experiments, which never change; None: unreadable."""
+        """The models of running experiments, which never change; None: unreadable."""
 
         self._outlines: dict[str, tuple[int, ExperimentOutline | None]] = {}
-        """Of every experiment, with the revision it is of; None: unreadable."""
+        """The outline of every experiment, with its revision; None: unreadable."""
 
     async def register(self, experiment: Experiment) -> Experiment:
         parameters = {"experiment_id": experiment.experiment_id}
@@ -168,7 +168,7 @@ class SqlExperiments(SqlExperimentStates):
         return progress
 
     async def _name_conversations(self, transaction: Transaction, experiment: Experiment) -> None:
-        """Note what an experiment asks, unless that is known."""
+        """Store the conversations of an experiment, unless they are stored."""
         of_experiment = {"experiment_id": experiment.experiment_id}
         if await transaction.execute(statements.HAS_CONVERSATIONS, of_experiment):
             return
@@ -184,10 +184,10 @@ class SqlExperiments(SqlExperimentStates):
     async def _read(
         self, transaction: Transaction, experiment_ids: Collection[str]
     ) -> dict[tuple[str, int], Experiment]:
-        """These experiments by their revisions, those that cannot be read left out."""
+        """Return these experiments by their revisions, unreadable ones left out."""
         parameters = {"experiment_ids": experiment_ids}
         rows = await transaction.execute(self._statements.experiments.experiments, parameters)
-        # In a thread: reading a plan takes a while, and there may be many.
+        # In a thread: parsing many plans takes long.
         read = await asyncio.to_thread(EXPERIMENTS.facts, [row[:-1] for row in rows])
         revisions = {row[0]: row[-1] for row in rows}
         return {(each.experiment_id, revisions[each.experiment_id]): each for each in read}
@@ -195,7 +195,7 @@ class SqlExperiments(SqlExperimentStates):
     async def _models_of(
         self, transaction: Transaction, running: Sequence[str]
     ) -> dict[str, frozenset[str] | None]:
-        """The models of each of these experiments; reads only manifests that are not known yet."""
+        """Return the models of each of these experiments; reads only unknown manifests."""
         known = {id_: self._models[id_] for id_ in running if id_ in self._models}
         for chunk in chunks([id_ for id_ in running if id_ not in known]):
             parameters = {"experiment_ids": chunk}
@@ -204,15 +204,15 @@ class SqlExperiments(SqlExperimentStates):
         return known
 
     async def _register(self, transaction: Transaction, experiment: Row) -> None:
-        """Store an experiment that is new, or bring the manifest of one that is there up to date.
+        """Store a new experiment, or update the manifest of a stored one.
 
-        Fields that a newer version wrote into it stay.
+        Fields of a newer version stay in it.
         """
         rows = self._statements.experiments.rows([experiment])
         [stored] = await transaction.execute(self._statements.experiments.register, rows)
         if not (state := ExperimentState(stored.state)).calls_may_begin:
             raise ExperimentStopped(stopped_sentence(stored.experiment_id, state))
-        EXPERIMENTS.fact(stored)  # what cannot be read here is not overwritten
+        EXPERIMENTS.fact(stored)  # an unreadable manifest stays as it is
         manifest = with_fields_of(stored.manifest, experiment["manifest"])
         if manifest != stored.manifest:
             replacement = {"at_experiment_id": experiment["experiment_id"], "manifest": manifest}

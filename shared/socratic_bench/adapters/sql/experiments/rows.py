@@ -32,7 +32,7 @@ def row_of_experiment(experiment: Experiment) -> Row:
 
 
 def row_of_spending(experiment: Experiment) -> Row:
-    """What an experiment may cost; so far it cost nothing."""
+    """Return the row of an experiment's budget, with no costs yet."""
     budget = experiment.manifest.budget
     return {
         "experiment_id": experiment.experiment_id,
@@ -42,11 +42,11 @@ def row_of_spending(experiment: Experiment) -> Row:
     }
 
 
-# D-117: an older `submit` would throw away what a newer version wrote.
+# D-117: otherwise an older `submit` would delete a newer version's fields.
 def with_fields_of(stored: str, manifest: str) -> str:
-    """`manifest` with the fields that only `stored`, of the same experiment, has.
+    """Return `manifest` with the fields that only `stored`, of the same experiment, has.
 
-    A newer version wrote those, and goes on with them.
+    A newer version wrote them and needs them.
     """
     if stored == manifest:
         return stored
@@ -63,7 +63,7 @@ def _merged(stored: Any, new: Any) -> Any:
 
 
 def _experiment_of_row(row: Sequence[Any]) -> Experiment:
-    """From (experiment_id, manifest, occasion, created_at, completed_at, state, submitted)."""
+    """Read (experiment_id, manifest, occasion, created_at, completed_at, state, submitted)."""
     experiment_id, manifest, occasion, created_at, completed_at, state, submitted = row
     return Experiment(
         experiment_id=experiment_id,
@@ -77,7 +77,7 @@ def _experiment_of_row(row: Sequence[Any]) -> Experiment:
 
 
 def running_of_row(row: Sequence[Any], model_ids: frozenset[str]) -> RunningExperiment:
-    """From (experiment_id, created_at, planned_at, exhausted, state)."""
+    """Read (experiment_id, created_at, planned_at, exhausted, state)."""
     experiment_id, created_at, planned_at, exhausted, state = row
     return RunningExperiment(
         experiment_id=experiment_id,
@@ -90,9 +90,9 @@ def running_of_row(row: Sequence[Any], model_ids: frozenset[str]) -> RunningExpe
 
 
 def _models_of_row(row: Sequence[Any]) -> tuple[str, frozenset[str]]:
-    """From (experiment_id, manifest): which experiment, and the ids of its models.
+    """Read the experiment's id and its models' ids from (experiment_id, manifest).
 
-    Of a manifest that is not understood as a whole that much still is.
+    It also reads a manifest that this version understands only in part.
     """
     experiment_id, manifest = row
     return experiment_id, frozenset(model["id"] for model in from_json(manifest)["models"])

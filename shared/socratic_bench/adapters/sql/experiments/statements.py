@@ -69,8 +69,7 @@ COUNT_EXPERIMENTS = (
     .where(_IS_KEPT)
     .group_by(_IS_COMPLETE, func.coalesce(SPENDING.c.exhausted, false()), EXPERIMENTS.c.state)
 )
-"""Whether they are complete, whether their budgets are exhausted, their states, and how many there
-are."""
+"""Completeness, exhaustion and state, with the number of experiments for each combination."""
 
 HAS_CONVERSATIONS = (
     select(CONVERSATIONS.c.conversation_key)
@@ -100,14 +99,14 @@ PROGRESS = select(
     .where(FAILURES.c.profile == EXPERIMENTS.c.profile, FAILURES.c.counted)
     .scalar_subquery(),
 )
-"""Which experiment; planned, done and failed runs."""
+"""The experiment; its planned, done and failed runs."""
 
 TAKE_COMPLETION = (
     select(EXPERIMENTS.c.completed_at, EXPERIMENTS.c.planned_runs <= _DONE)
     .where(EXPERIMENTS.c.experiment_id == EXPERIMENT)
     .with_for_update(of=EXPERIMENTS, key_share=True)
 )
-"""Since when an experiment is complete, and whether all its runs are done. Locks it."""
+"""The time of completion of an experiment, and whether all its runs are done. Locks it."""
 
 COMPLETE = (
     update(EXPERIMENTS)
@@ -164,7 +163,7 @@ class ExperimentStatements:
 
         experiment = dialect.insert(EXPERIMENTS)
         is_handed_over = and_(~EXPERIMENTS.c.submitted, experiment.excluded.submitted)
-        # An update that changes nothing locks and returns a row that is there already.
+        # An update without changes locks and returns an existing row.
         register = experiment.on_conflict_do_update(
             index_elements=list(EXPERIMENTS.primary_key),
             set_={
@@ -173,14 +172,14 @@ class ExperimentStatements:
             },
         )
         self.register = register.returning(*EXPERIMENT_COLUMNS)
-        """Gives the experiment that is stored, new or not."""
+        """Returns the stored experiment, new or not."""
 
         spending = dialect.insert(SPENDING)
         self.set_budget = spending.on_conflict_do_update(
             index_elements=list(SPENDING.primary_key),
             set_={
                 "budget": spending.excluded.budget,
-                # A budget that is not there compares as unknown, and is never exhausted.
+                # A missing budget compares as unknown, and is never exhausted.
                 "exhausted": and_(
                     SPENDING.c.exhausted,
                     spending.excluded.budget.is_not(None),
@@ -206,8 +205,8 @@ class ExperimentStatements:
             or_(*(EXPERIMENTS.c.state == each for each in sorted(MAY_CALL)))
         )
         self.hold_kept = held.where(EXPERIMENTS.c.state != ExperimentState.DELETED)
-        """See `holding`. What is stopped, or deleted, is not held: whoever waits for all others to
-        let go of it would wait for ever."""
+        """See `holding`. It holds no stopped or deleted experiment: the transaction that waits for
+        the holders would wait for ever."""
         self.asked_in = (
             select(CONVERSATIONS.c.conversation_key, CONVERSATIONS.c.experiment_id)
             .where(dialect.among(CONVERSATIONS.c.conversation_key, "conversation_keys"))

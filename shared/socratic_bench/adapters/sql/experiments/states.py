@@ -1,4 +1,4 @@
-"""The states of the experiments in the SQL store, and the end of those that are deleted."""
+"""The states of experiments in the SQL store, and the removal of deleted ones."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from socratic_bench.domain.experiment.state import LEFT_FOR, ExperimentState
 
 
 class SqlExperimentStates(SqlRole):
-    """Stops experiments, lets them go on, and removes what is deleted."""
+    """Stops and resumes experiments, and removes deleted ones."""
 
     async def states(self, experiment_ids: Collection[str]) -> Mapping[str, ExperimentState]:
         states: dict[str, ExperimentState] = {}

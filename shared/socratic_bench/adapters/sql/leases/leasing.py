@@ -1,4 +1,4 @@
-"""Taking turns for calls to models, within budgets, inside one transaction."""
+"""The grant of leases within budgets, inside one transaction."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from socratic_bench.ports.stores.leases import DEAD_AFTER_SECONDS, Claim, LeaseA
 MICROSECONDS = 1_000_000
 
 Claims = Mapping[CallKey, Claim]
-"""One claim of each turn, in the order in which they are to be served."""
+"""One claim of each turn, in the order of serving."""
 
 
 class Claimant(NamedTuple):
-    """Who wants leases, and when."""
+    """An owner that claims leases, and the time."""
 
     owner: str
     now: int
@@ -27,15 +27,15 @@ class Claimant(NamedTuple):
 
 
 class Held(NamedTuple):
-    """Claimed turns that somebody holds."""
+    """Claimed turns that an owner holds."""
 
     by_others: set[CallKey]
     already: set[CallKey]
-    """Those that the claimant holds, under the very lease that it claims."""
+    """The turns that the claimant holds under the claimed lease."""
 
 
 class Leasing:
-    """The claims of one owner, for one transaction that writes."""
+    """The claims of one owner, for one writing transaction."""
 
     def __init__(
         self, transaction: Transaction, statements: Statements, claimant: Claimant
@@ -47,7 +47,7 @@ class Leasing:
         self._ledger = Ledger(transaction, statements.leases)
 
     async def take(self, claims: Sequence[Claim]) -> list[LeaseAnswer]:
-        """What `Leases.take_leases` says."""
+        """Do the work of `Leases.take_leases`."""
         firsts: dict[CallKey, Claim] = {}
         for claim in claims:
             firsts.setdefault(call_of(claim.lease), claim)
@@ -55,15 +55,15 @@ class Leasing:
         return [_answer_to(claim, firsts, answers) for claim in claims]
 
     async def _answers(self, claims: Claims) -> dict[CallKey, LeaseAnswer]:
-        """Where nothing is reserved, nothing is asked about budgets."""
+        """Answer claims; query budgets only for claims that reserve money."""
         answered = set[CallKey]()
         while True:
             stopped = await self._stopped(claims)
             wanted = _without(claims, answered | stopped)
             over_budget = await self._over_budget(wanted)
             granted = await self._take(_without(wanted, over_budget))
-            # D-107: the other way round, a response in between would be paid for twice.
-            # Asked once they are taken: a response that is stored later came after the lease.
+            # D-107: in the opposite order, a response in between would be paid for twice. After the
+            # lease is taken, a later response belongs to this lease or a later one.
             answered |= await self._answered(wanted)
             if answered.isdisjoint(granted):
                 break
@@ -79,7 +79,7 @@ class Leasing:
         return answers | dict.fromkeys(granted | held.already, LeaseAnswer.GRANTED)
 
     async def _stopped(self, claims: Claims) -> set[CallKey]:
-        """The turns of experiments that are stopped."""
+        """Return the turns of stopped experiments."""
         ids = {call.experiment_id for call in claims}
         stopped = await stopped_among(self._transaction, self._statements.experiments, ids)
         if not stopped:
@@ -87,7 +87,7 @@ class Leasing:
         return {call for call in claims if call.experiment_id in stopped}
 
     async def _over_budget(self, wanted: Claims) -> set[CallKey]:
-        """Lock the budgets; returns the turns that nothing but the budget forbids to take."""
+        """Lock the budgets; returns the turns that only the budget forbids."""
         priced = {call: claim for call, claim in wanted.items() if claim.reserve}
         if not priced:
             return set()
@@ -108,7 +108,7 @@ class Leasing:
         return over_budget
 
     async def _take(self, wanted: Claims) -> set[CallKey]:
-        """Those of these turns that were free, leased to the owner from now on."""
+        """Lease the free ones of these turns to the owner; returns them."""
         if not wanted:
             return set()
         rows = [
@@ -144,7 +144,7 @@ class Leasing:
         return held
 
     async def _answered(self, calls: Iterable[CallKey]) -> set[CallKey]:
-        """Those of these turns whose response is stored."""
+        """Return the turns with a stored response."""
         turns = {(call.run_id, call.turn): call for call in calls}
         answered: set[CallKey] = set()
         for chunk in chunks({run_id for run_id, _ in turns}):
@@ -156,12 +156,12 @@ class Leasing:
 
 
 def times_of_judgement(now: int) -> dict[str, int]:
-    """The parameters of a statement that judges who is alive, and which leases are over."""
+    """Return the parameters of a statement that selects live owners and open leases."""
     return {"now": now, "dead_before": now - round(DEAD_AFTER_SECONDS * MICROSECONDS)}
 
 
 def _answer_to(claim: Claim, firsts: Claims, answers: Mapping[CallKey, LeaseAnswer]) -> LeaseAnswer:
-    """A turn that is claimed twice at once, under two leases, is held by the first."""
+    """Answer one claim. Of two claims of one turn at once, the first one holds it."""
     answer = answers[call_of(claim.lease)]
     is_first = claim.lease == firsts[call_of(claim.lease)].lease
     return answer if is_first or answer is LeaseAnswer.ANSWERED else LeaseAnswer.HELD
@@ -174,7 +174,7 @@ def _without(claims: Claims, calls: Collection[CallKey]) -> Claims:
 
 
 def _exceeds(priced: Claims, left: Mapping[str, int]) -> bool:
-    """Whether the claims together want more of any budget than is left of it."""
+    """Whether the claims together exceed the rest of a budget."""
     wanted = dict.fromkeys(left, 0)
     for call, claim in priced.items():
         if call.experiment_id in wanted:

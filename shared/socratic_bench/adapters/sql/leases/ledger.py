@@ -1,8 +1,8 @@
-"""What the calls of experiments cost and may cost, inside one transaction.
+"""The money that experiments spent and reserved, inside one transaction.
 
-The row of an experiment in `spending` is the lock on its budget. Whoever reserves or settles takes
-it first, then responses, then calls: no two transactions wait for each other crosswise, and what
-was read of a budget stays true until it is used.
+The row of an experiment in `spending` is the lock on its budget. A transaction that reserves or
+settles locks it first, then responses, then calls, so that no two transactions deadlock, and a
+budget does not change between its check and its use.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from socratic_bench.errors import StoreRefused
 from socratic_bench.ports.stores.leases import LeaseKey
 
 MOST_NANODOLLARS = 2**63 - 1
-"""What a column of 64 bits holds. SQLite would go on with a float."""
+"""The largest value of a 64-bit column. SQLite would continue with a float."""
 
 
 class CallKey(NamedTuple):
-    """What the calls for a turn are stored by."""
+    """The key of the calls for a turn."""
 
     experiment_id: str
     run_id: str
@@ -32,13 +32,13 @@ class CallKey(NamedTuple):
 
 
 class Ending(NamedTuple):
-    """How a lease ends."""
+    """The end of a lease."""
 
     cost: int | None
-    """What is committed instead of what was reserved. None: that stays committed."""
+    """The amount that replaces the reservation; None: the reservation stays committed."""
 
     begun: bool = True
-    """Whether its call was begun, and so counts."""
+    """Whether its call began, and so counts."""
 
 
 @dataclass(slots=True)
@@ -56,7 +56,7 @@ class Call:
     lapsed: str | None
 
     def end(self, lease_id: str) -> int | None:
-        """End a lease of this turn. Returns what it had reserved; None if it is over."""
+        """End a lease of this turn. Returns its reservation; None for an ended lease."""
         if not lease_id:
             return None
         if lease_id == self.lease_id:
@@ -74,7 +74,7 @@ class Call:
 
 
 class Ledger:
-    """What is committed, for one transaction that writes."""
+    """The committed money, for one writing transaction."""
 
     def __init__(self, transaction: Transaction, statements: LeaseStatements) -> None:
         self._transaction = transaction
@@ -83,9 +83,9 @@ class Ledger:
         self._more: Counter[str] = Counter()
 
     async def lock(self, experiment_ids: Collection[str]) -> dict[str, int | None]:
-        """Take these experiments; returns what is left of the budget of those that have one.
+        """Lock the budgets of these experiments; returns the rest of each.
 
-        That is None where there is no budget, and less than nothing where it was lowered.
+        The rest is None without a budget, and negative after the budget was lowered.
         """
         left: dict[str, int | None] = {}
         for chunk in chunks(sorted(experiment_ids)):
@@ -98,13 +98,13 @@ class Ledger:
         return left
 
     def add(self, experiment_id: str, nanodollars: int) -> None:
-        """Have that much more, or less, committed of an experiment that is locked."""
+        """Add to the committed money of a locked experiment."""
         self._more[experiment_id] += nanodollars
 
     async def settle(self, endings: Mapping[LeaseKey, Ending]) -> set[LeaseKey]:
-        """End these leases; returns those that were not over before.
+        """End these leases; returns those that were open.
 
-        The experiments of those that cost anything else than they reserved are locked.
+        The caller has locked the experiments of leases whose cost differs from their reservation.
         """
         settled: set[LeaseKey] = set()
         changed: dict[CallKey, Call] = {}
@@ -126,7 +126,7 @@ class Ledger:
         return settled
 
     async def know(self, keys: Collection[CallKey]) -> None:
-        """Make rows for these turns where they have none: they were answered without any lease."""
+        """Make missing rows for these turns, which were answered without a lease."""
         if keys:
             rows = [Call(*key, 0, "", 0, 0, "", None).row() for key in sorted(keys)]
             await self._transaction.execute(
@@ -134,7 +134,7 @@ class Ledger:
             )
 
     async def write(self) -> None:
-        """Write down what was added."""
+        """Write the changes of committed money."""
         for experiment_id, nanodollars in sorted(self._more.items()):
             if self._committed.get(experiment_id, 0) + nanodollars > MOST_NANODOLLARS:
                 raise StoreRefused(
@@ -155,5 +155,5 @@ class Ledger:
 
 
 def call_of(lease: LeaseKey) -> CallKey:
-    """The turn that a lease is for."""
+    """Return the turn of a lease."""
     return CallKey(lease.experiment_id, lease.run_id, lease.turn)

@@ -37,11 +37,11 @@ from socratic_bench.ports.stores.leases import (
 )
 
 FORGOTTEN_AFTER = 7 * 24 * 3600 * MICROSECONDS
-"""An owner that nobody has heard of for so long has no lease whose time is not over."""
+"""Silence after which all leases of an owner have expired."""
 
 
 class SqlLeases(SqlRole):
-    """Grants and ends leases, and tells which owners are alive."""
+    """Grants and ends leases, and knows the live owners."""
 
     async def take_leases(self, claims: Sequence[Claim], owner: str) -> Sequence[LeaseAnswer]:
         if not claims:

@@ -1,4 +1,4 @@
-"""What owners of leases say of failing models, as it stands in a row."""
+"""The troubles that owners report, as rows."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from socratic_bench.domain.trouble import Trouble
 _TROUBLES = TypeAdapter(list[Trouble])
 
 TROUBLES_OF_OWNERS = Records("owners", 1, lambda row: _TROUBLES.validate_json(row[1]))
-"""From (owner, troubles)."""
+"""Reads (owner, troubles)."""
 
 
 def record_of_troubles(troubles: Collection[Trouble]) -> str | None:
-    """What stands in the column `troubles`; None for none."""
+    """Return the content of the column `troubles`; None without troubles."""
     return _TROUBLES.dump_json(list(troubles)).decode() if troubles else None

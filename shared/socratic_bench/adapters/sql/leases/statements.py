@@ -1,4 +1,4 @@
-"""The statements about leases, about who takes them, and about what their calls cost."""
+"""The statements about leases, their owners, and the cost of their calls."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _NOW: BindParameter[int] = bindparam("now")
 _IS_ALIVE = and_(~OWNERS.c.gone, OWNERS.c.seen_at >= bindparam("dead_before"))
 
 _OF_THE_DEAD = CALLS.c.owner.in_(select(OWNERS.c.owner).where(~_IS_ALIVE))
-"""Whether a call's owner is known to be dead. Takes `dead_before`."""
+"""Whether a call's owner is dead. Takes `dead_before`."""
 
 SPENDINGS = select(
     SPENDING.c.experiment_id,
@@ -38,7 +38,7 @@ SPENDINGS = select(
     .scalar_subquery(),
     SPENDING.c.exhausted,
 )
-"""Which experiment; budget, committed, in flight, exhausted. Takes `now` and `dead_before`."""
+"""The experiment; budget, committed, in flight, exhausted. Takes `now` and `dead_before`."""
 
 ADD_COMMITTED = (
     update(SPENDING)
@@ -52,7 +52,7 @@ EXHAUST = (
     .where(SPENDING.c.budget - SPENDING.c.committed < bindparam("reserve"))
     .values(exhausted=True)
 )
-"""A budget that is not there compares as unknown, and is never exhausted."""
+"""A missing budget compares as unknown, and is never exhausted."""
 
 IN_HAND = select(OWNERS.c.in_hand).where(_IS_ALIVE)
 """Takes `dead_before`."""
@@ -66,7 +66,7 @@ LIST_OWNERS = union(
     select(OWNERS.c.owner).where(~OWNERS.c.gone),
     select(CALLS.c.owner).where(CALLS.c.leased_until >= _NOW),
 )
-"""Who has not left, or has a lease without ever having said that it is there. Takes `now`."""
+"""Owners that have not left, or that have a lease but no heartbeat. Takes `now`."""
 
 FORGET_OWNERS = delete(OWNERS).where(OWNERS.c.seen_at < bindparam("forgotten_before"))
 
@@ -110,7 +110,7 @@ class LeaseStatements:
             where=and_(is_another, or_(CALLS.c.owner == call.excluded.owner, is_free)),
         )
         self.lease = dialect.insertion(CALLS, lease)
-        """Takes `now` and `dead_before` besides. Gives the leases that were not there before."""
+        """Also takes `now` and `dead_before`. Returns the new leases."""
 
         call_key = list(CALLS.primary_key.columns)
         self.keys_of_calls = partial(dialect.keys, call_key)
@@ -120,7 +120,7 @@ class LeaseStatements:
             CALLS.c.lease_id,
             or_(CALLS.c.owner == bindparam("claimant"), is_free),
         ).where(dialect.keyed(call_key))
-        """Takes `keys_of_calls`, `claimant`, `now` and `dead_before`. Gives whether the claimant
+        """Takes `keys_of_calls`, `claimant`, `now` and `dead_before`. Returns whether the claimant
         may take each."""
 
         self.take_calls = (

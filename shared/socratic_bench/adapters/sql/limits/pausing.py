@@ -1,4 +1,4 @@
-"""Keeping the pauses of models for all who call them, inside one transaction."""
+"""The shared pauses of models, inside one transaction."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class PauseStatements:
         self.rows = dialect.rows
         self.pauses = select(PAUSES).where(dialect.among(PAUSES.c.scope, "scopes"))
 
-        # An update that changes nothing locks and returns a row that is there already.
+        # An update without changes locks and returns an existing row.
         pause = dialect.insert(PAUSES)
         self.take_pauses = pause.on_conflict_do_update(
             index_elements=list(PAUSES.primary_key), set_={"number": PAUSES.c.number}
@@ -40,9 +40,9 @@ class PauseStatements:
 
 
 class Pausing:
-    """What several runners tell of models, for one transaction.
+    """The news of several models, for one transaction.
 
-    A row is the lock on its pause; whoever only looks takes none.
+    A row is the lock on its pause; a reader takes no lock.
     """
 
     def __init__(self, transaction: Transaction, statements: PauseStatements) -> None:
@@ -50,7 +50,7 @@ class Pausing:
         self._statements = statements
 
     async def look(self, news: Sequence[PauseNews], now: int) -> dict[str, PauseAnswer]:
-        """The pauses as they are. `now` is in microseconds, by the clock of the store."""
+        """Read the present pauses. `now` is in microseconds, by the clock of the store."""
         found = {each.scope: NONE for each in news}
         for chunk in chunks(found):
             rows = await self._transaction.execute(self._statements.pauses, {"scopes": chunk})
@@ -63,9 +63,9 @@ class Pausing:
         return answers
 
     async def take(self, news: Sequence[PauseNews], now: int) -> dict[str, PauseAnswer]:
-        """The pauses after this news."""
+        """Apply the news; returns the pauses after it."""
         of_scopes = {each.scope: each for each in news}
-        # In the order of their names, so that nobody waits for somebody who waits for them.
+        # In the order of their names, so that no two transactions deadlock.
         new = [_row(scope, NONE) for scope in sorted(of_scopes)]
         found = await self._transaction.execute(
             self._statements.take_pauses, self._statements.rows(new)

@@ -1,6 +1,6 @@
-"""Taking parts of limits that several runners share, inside one transaction.
+"""The parts of shared limits, inside one transaction.
 
-The row of a limit is the lock on its shares, those of owners that nobody has heard of included.
+The row of a limit is the lock on its shares, those of silent owners included.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from socratic_bench.domain.fair_share import fair_shares
 from socratic_bench.ports.stores.limits import ShareClaim
 
 TURN_MICROSECONDS = 30_000_000
-"""How long parts that cannot be divided are with those whose turn it is."""
+"""The time after which indivisible parts go to other owners."""
 
 
 class ShareStatements:
@@ -49,21 +49,21 @@ class ShareStatements:
 
 
 class ShareKey(NamedTuple):
-    """What a share is stored by."""
+    """The key of a share."""
 
     scope: str
     owner: str
 
 
 class Share(NamedTuple):
-    """What an owner has of a limit, and has a use for."""
+    """An owner's parts of a limit: those it has, and those it can use."""
 
     parts: int
     wants: int
 
 
 class Sharing:
-    """The claims of one owner, for one transaction that writes."""
+    """The claims of one owner, for one writing transaction."""
 
     def __init__(self, transaction: Transaction, statements: ShareStatements, owner: str) -> None:
         self._transaction = transaction
@@ -73,7 +73,7 @@ class Sharing:
         self._gone: list[ShareKey] = []
 
     async def claim(self, claims: Sequence[ShareClaim], now: int, until: int) -> dict[str, int]:
-        """What `SharedLimits.share` says. Times are in microseconds, by the clock of the store."""
+        """Do the work of `SharedLimits.share`. Times are in microseconds, by the store's clock."""
         of_scopes = {claim.scope: claim for claim in claims}
         await self._take(of_scopes, now)
         turn = now // TURN_MICROSECONDS
@@ -102,7 +102,7 @@ class Sharing:
                     self._shares[key] = Share(parts, wants)
 
     def _part(self, claim: ShareClaim, turn: int) -> int:
-        """The fair share of this owner, or what the others have left of it."""
+        """Return the fair share of this owner, or the rest that others left."""
         others = {
             key.owner: share
             for key, share in self._shares.items()

@@ -1,1 +1,1 @@
-"""The history of the schema, applied by `prepare`: one file per version, never changed later."""
+"""The history of the schema, which `prepare` applies: one unchanging file per version."""

@@ -1,4 +1,4 @@
-"""What Alembic runs: the migrations, on the connection and in the transaction of the caller."""
+"""Alembic's entry point: runs migrations on the caller's connection and transaction."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether this version can read a database as it is, without bringing its schema up to date."""
+"""The check that this version can read a database without upgrading its schema."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ OLDEST_READABLE: Final = "0006"
 """The oldest schema that has every table and column which reports and the API read."""
 
 REVISION: Final[Select[Any]] = select(column("version_num")).select_from(table("alembic_version"))
-"""Gives the migration that a database is at."""
+"""Selects the migration of a database."""
 
 OLDEST_READER: Final[Select[Any]] = select(column("oldest")).select_from(table("schema_readers"))
-"""Gives the oldest version that may use a database, as the version that migrated it says."""
+"""Selects the oldest version that may use a database, by the version that migrated it."""
 
 
 def refuse_unreadable(database: str, revision: str, oldest_reader: str | None) -> None:
-    """Raise StoreBroken where the schema at `revision` is too old, or too new, for this version."""
+    """Raise StoreBroken for a schema that is too old, or too new, for this version."""
     if revision < OLDEST_READABLE:
         raise StoreBroken(
             f"{database}: its schema ({revision}) is older than this version of Socratic Bench "

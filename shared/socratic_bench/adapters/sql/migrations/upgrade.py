@@ -1,4 +1,4 @@
-"""Bringing a database's schema up to this version."""
+"""The upgrade of a database's schema to this version."""
 
 from __future__ import annotations
 
@@ -16,28 +16,27 @@ log = structlog.get_logger(__name__)
 HEAD: Final = "0008"
 """The newest migration."""
 
-# D-119: a rule by number would be wrong for the first migration that removes something.
+# D-119: a rule by number would fail for the first migration that removes something.
 OLDEST_READER: Final = "0002"
 """The oldest version, by its newest migration, that may still read and write a schema at HEAD."""
 
-# Alembic keeps the migration at work in globals of the process.
+# Alembic keeps the running migration in globals of the process.
 _ONE_AT_A_TIME = threading.Lock()
 
 
 def upgrade(connection: Connection, database: str) -> None:
-    """Apply the migrations that are missing, in the transaction of `connection`. Blocks.
+    """Apply the missing migrations in the transaction of `connection`. Blocks.
 
-    A schema of a newer version that lets this one read it is left as it is. Raises StoreBroken
-    where the newer version does not.
+    A newer schema stays as it is if its version admits this one; else raises StoreBroken.
     """
     if _revision(connection) == HEAD:
-        return  # as almost always: loading Alembic takes longer than all else a command does
+        return  # the usual case: loading Alembic takes longer than the rest of a command
     with _ONE_AT_A_TIME:
         _migrate(connection, database)
 
 
 def _revision(connection: Connection) -> str | None:
-    """The migration that the database is at; None for an empty one."""
+    """Return the migration of the database; None for an empty one."""
     if not inspect(connection).has_table("alembic_version"):
         return None
     row = connection.execute(text("SELECT version_num FROM alembic_version")).first()
@@ -68,7 +67,7 @@ def _migrate(connection: Connection, database: str) -> None:
 
 
 def newer_schema(database: str, revision: str) -> StoreBroken:
-    """The error for a schema that only newer versions can use."""
+    """Return the error for a schema that only newer versions can use."""
     return StoreBroken(
         f"{database}: its schema ({revision}) is newer than this version of Socratic "
         f"Bench, which knows {HEAD}; upgrade Socratic Bench, or use another store"
@@ -76,7 +75,7 @@ def newer_schema(database: str, revision: str) -> StoreBroken:
 
 
 def _may_be_read(connection: Connection) -> bool:
-    """Whether whoever migrated the database lets this version use it."""
+    """Whether the version that migrated the database admits this one."""
     if not inspect(connection).has_table("schema_readers"):
         return False
     oldest = connection.execute(text("SELECT oldest FROM schema_readers")).scalar_one_or_none()

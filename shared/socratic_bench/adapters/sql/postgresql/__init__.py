@@ -1,1 +1,1 @@
-"""PostgreSQL: a server that processes on many machines share."""
+"""PostgreSQL: a server for processes on several machines."""

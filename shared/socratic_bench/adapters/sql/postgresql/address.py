@@ -1,4 +1,4 @@
-"""The address of a PostgreSQL database, and how it is told to people: without its password."""
+"""The address of a PostgreSQL database, and its form for people, without password."""
 
 from __future__ import annotations
 
@@ -13,33 +13,33 @@ _FORM = "postgresql://user:password@host:port/database"
 
 @dataclass(frozen=True, slots=True)
 class PostgreSQLAddress:
-    """Where a database is, and how to get in."""
+    """The hosts, the name and the credentials of a database."""
 
     url: str = field(repr=False)
-    """As the driver takes it, password included: for the driver alone."""
+    """The driver's form, with the password, for the driver alone."""
 
     hosts: str
-    """`host:port`, or several of them by commas."""
+    """`host:port`, or several of them, separated by commas."""
 
     database: str
 
     @property
     def each_host(self) -> Sequence[str]:
-        """The same address for each of its hosts alone: for the driver, as `url` is."""
+        """Return the driver's form of the address with each host alone."""
         parts = urlsplit(self.url)
         access, at, hosts = parts.netloc.rpartition("@")
         return [parts._replace(netloc=f"{access}{at}{host}").geturl() for host in hosts.split(",")]
 
     @property
     def name(self) -> str:
-        """Which database, as people know it."""
+        """The database for people."""
         return f"postgresql://{self.hosts}/{self.database}"
 
 
 def parse(url: str) -> PostgreSQLAddress:
-    """What `url` says. Raises InvalidSettings for one that cannot be right, without quoting it.
+    """Parse `url`. Raises InvalidSettings for a malformed one, without quoting it.
 
-    What follows a `?` is for the driver, such as `sslmode=verify-full`.
+    The driver gets the part after a `?`, such as `sslmode=verify-full`.
     """
     if "@" in url.rpartition("@")[0] or "#" in url:
         raise InvalidSettings(
@@ -50,10 +50,10 @@ def parse(url: str) -> PostgreSQLAddress:
         parts = urlsplit(url)
         hosts = parts.netloc.rpartition("@")[2]
         if "," not in hosts:
-            _ = parts.port  # raises ValueError for one that is no number
+            _ = parts.port  # raises ValueError for a port that is not a number
     except ValueError:
         raise InvalidSettings(
-            f"the host or port in the store's address cannot be right: give {_FORM}"
+            f"the store's address has a wrong host or port: give {_FORM}"
         ) from None
     database = unquote(parts.path.removeprefix("/"))
     if not database or "/" in parts.path.removeprefix("/") or "@" in parts.path + parts.query:

@@ -1,4 +1,4 @@
-"""What is special about PostgreSQL."""
+"""The backend of PostgreSQL."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from socratic_bench.adapters.sql.postgresql.dialect import PostgreSQLDialect
 
 
 def postgresql_backend(url: str) -> Backend:
-    """The database at `postgresql://…`. Raises InvalidSettings for an address that names none."""
+    """Return the backend of `postgresql://…`. Raises InvalidSettings without a database's name."""
     address = parse(url)
     return Backend(
         name=address.name,

@@ -1,4 +1,4 @@
-"""Statements as PostgreSQL takes them quickest: with an array for each column."""
+"""PostgreSQL's fastest statements: with an array for each column."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class PostgreSQLDialect(Dialect):
 
     def entry(self, text: Column[Any], *path: str) -> ColumnElement[str]:
         # PostgreSQL unescapes the whole object, and fails at a NUL anywhere in it. Backslashes go
-        # first, so that what is left of `\\u0000` is one.
+        # first, so that a remaining `\\u0000` is a NUL.
         without_nul = func.replace(func.replace(text, r"\\", "__"), r"\u0000", "")
         return func.json_extract_path_text(cast(without_nul, postgresql.JSON), *path)
 
@@ -72,13 +72,13 @@ class PostgreSQLDialect(Dialect):
 
 
 def _given(columns: Columns) -> NamedFromClause:
-    """The rows whose columns the arrays `given_…` are."""
+    """Return the rows whose columns are the arrays `given_…`."""
     arrays = [bindparam(f"given_{each.name}", type_=_array_of(each)) for each in columns]
     names = [column(each.name, each.type) for each in columns]
     return func.unnest(*arrays).table_valued(*names, name="given").render_derived()
 
 
 def _array_of(values: Column[Any]) -> ARRAY[Any]:
-    # How a column is collated is no part of an array's type.
+    # An array's type has no collation.
     element: TypeEngine[Any] = Text() if isinstance(values.type, Text) else values.type
     return ARRAY(element)

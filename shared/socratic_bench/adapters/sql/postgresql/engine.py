@@ -1,7 +1,7 @@
-"""PostgreSQL as the SQL store needs it: several writers, readers of one state, and deadlines.
+"""PostgreSQL's engines: several writers, readers of one state, and deadlines.
 
-Every wait ends: for a connection, for an answer, for a lock of another. The server ends a
-transaction, and lets go of its locks, when whoever began it does nothing for too long.
+Every wait has a deadline: for a connection, an answer or a lock. The server ends an idle
+transaction and releases its locks.
 """
 
 from __future__ import annotations
@@ -23,25 +23,25 @@ from socratic_bench.adapters.sql.postgresql.sessions import NativeEngine
 from socratic_bench.errors import StoreBroken
 
 WRITERS = 4
-"""How many of one process may write at a time: leases, responses, scores."""
+"""Writing connections of one process: leases, responses, scores."""
 
 READERS = 4
-"""How many of one process may read at a time."""
+"""Reading connections of one process."""
 
 CONNECT_SECONDS = 10.0
 # D-112: a longer wait would outlast a service's deadline to start.
 LOCK_SECONDS = 15.0
-"""How long a statement waits for another transaction, be it a migration."""
+"""Seconds that a statement waits for another transaction, such as a migration."""
 
 STATEMENT_SECONDS = 30.0
 IDLE_SECONDS = 60.0
-"""How long a transaction may stand still before the server ends it."""
+"""Seconds after which the server ends an idle transaction."""
 
 MIGRATION_SECONDS = 300.0
-"""How long a statement of a migration may take."""
+"""Seconds that a statement of a migration may take."""
 
 ANSWER_SECONDS = 5.0
-"""How much longer than the server's own deadline its answer is waited for."""
+"""Seconds that the driver waits beyond the server's own deadline."""
 
 # D-109: the planner's statistics are wrong in a new database's first minutes.
 _BY_KEY = {
@@ -50,25 +50,25 @@ _BY_KEY = {
     "enable_mergejoin": "off",
     "plan_cache_mode": "force_custom_plan",
 }
-"""Every lookup of the store is by key. Of tables that have just begun to grow the server has no
-statistics; it would take reading them wholly for quicker, and keep to that plan for a while."""
+"""Every lookup of the store is by key. The server has no statistics of new tables; it would plan
+full scans of them, and keep these plans for a while."""
 
 _ONLY_READ = "SET default_transaction_read_only = on"
-"""No setting to connect with: the driver would take the server for one that cannot be written to,
-and `target_session_attrs=read-write` in an address would fit none."""
+"""A statement, not a setting of the connection: with the latter the driver would think the server
+read-only, and `target_session_attrs=read-write` in an address would match no server."""
 
 _MIGRATION_LOCK = 0x536F6372_61746963
 """The key of the advisory lock on the schema of a database: "Socratic" in ASCII."""
 
 _MAINTENANCE = ("postgres", "template1")
-"""Databases from which another can be created: a server has one of them."""
+"""Databases for connections that create another; every server has one of them."""
 
 _NOT_THIS_ONE = (
     OSError,
     asyncpg.CannotConnectNowError,
     asyncpg.TargetServerAttributeNotMatched,
 )
-"""Why another host of the same address is tried."""
+"""Errors after which the engine tries another host of the same address."""
 
 _REFUSALS = (
     asyncpg.InvalidCatalogNameError,
@@ -85,13 +85,13 @@ class _Adapted(Protocol):
 
 
 def writing_engine(address: PostgreSQLAddress) -> NativeEngine:
-    """An engine whose transactions see, statement by statement, what others have committed."""
+    """Return an engine whose statements each see all earlier commits of others."""
     settings = {"default_transaction_isolation": "read committed", **_BY_KEY}
     return NativeEngine(_engine(address, WRITERS, settings, statement_seconds=STATEMENT_SECONDS))
 
 
 def reading_engine(address: PostgreSQLAddress) -> NativeEngine:
-    """An engine whose transactions read one state of the database, and wait for no writer."""
+    """Return an engine whose transactions read one state of the database, without waiting."""
     settings = {"default_transaction_isolation": "repeatable read", **_BY_KEY}
     return NativeEngine(
         _engine(address, READERS, settings, statement_seconds=STATEMENT_SECONDS, first=_ONLY_READ)
@@ -99,9 +99,9 @@ def reading_engine(address: PostgreSQLAddress) -> NativeEngine:
 
 
 def migrate(address: PostgreSQLAddress, work: Callable[[Connection], None]) -> None:
-    """Do `work` in a transaction that excludes others like it, in any process. Blocks.
+    """Do `work` in a transaction that excludes other migrations, in any process. Blocks.
 
-    In a loop of its own, since a connection belongs to the loop it was opened in.
+    It uses its own event loop, since a connection belongs to the loop that opened it.
     """
 
     def lock_and_work(connection: Connection) -> None:
@@ -120,9 +120,9 @@ def migrate(address: PostgreSQLAddress, work: Callable[[Connection], None]) -> N
 
 
 def create_database(address: PostgreSQLAddress) -> None:
-    """Make sure that the database is there, and can hold any text. Blocks.
+    """Create the database if it is missing, and check that it can hold any text. Blocks.
 
-    Raises StoreBroken, or StoreUnavailable, where it is not there afterwards.
+    Raises StoreBroken or StoreUnavailable if the database is still missing.
     """
     asyncio.run(_create_database(address))
 
@@ -135,7 +135,7 @@ def _engine(
     statement_seconds: float,
     first: str = "",
 ) -> AsyncEngine:
-    """With `first`, every connection begins with this statement."""
+    """Make an engine; every connection begins with the statement `first`, if given."""
     deadlines = {
         "lock_timeout": _milliseconds(LOCK_SECONDS),
         "statement_timeout": _milliseconds(statement_seconds),
@@ -161,7 +161,7 @@ def _engine(
         max_overflow=0,
         # A transaction is committed or rolled back before its connection is returned.
         pool_reset_on_return=None,
-        # They are what models and students said: nothing for an error message.
+        # Parameters hold texts of models and students, which errors must not quote.
         hide_parameters=True,
     )
     event.listen(engine.sync_engine, "checkout", _replace_closed)
@@ -177,9 +177,9 @@ async def _connect(
     answer_seconds: float = MIGRATION_SECONDS,
     database: str | None = None,
 ) -> asyncpg.Connection:
-    """A connection to the first host that answers in its part of the time.
+    """Connect to the first host that answers within its part of the time.
 
-    The driver tries them by itself, but waits for one that is silent until no time is left.
+    The driver can try hosts itself, but would spend all the time on a silent one.
     """
     *others, last = address.each_host
     connect = partial(
@@ -196,9 +196,9 @@ async def _connect(
 
 
 def _replace_closed(connection: _Adapted, _record: object, _proxy: object) -> None:
-    """Have the pool connect anew where the server has closed a connection, as in a restart.
+    """Have the pool replace a connection that the server closed, as in a restart.
 
-    The driver has noticed by itself: asking the server each time would take as long as a statement.
+    The driver notices a closed connection: asking the server would take as long as a statement.
     """
     # D-110: `pool_pre_ping` would cost a round trip for each transaction.
     if connection.driver_connection.is_closed():
@@ -206,7 +206,7 @@ def _replace_closed(connection: _Adapted, _record: object, _proxy: object) -> No
 
 
 def _give_up_lost(context: ExceptionContext) -> None:
-    """Have a connection thrown away, and no other, of which the driver has lost track."""
+    """Have the pool drop this connection, and no other, if the driver lost track of it."""
     if has_lost_track(context.original_exception.__cause__):
         context.is_disconnect = True
         context.invalidate_pool_on_disconnect = False
@@ -222,7 +222,7 @@ async def _create_database(address: PostgreSQLAddress) -> None:
 
 
 async def _exists(address: PostgreSQLAddress) -> bool:
-    """Whether the database is there. Raises StoreBroken if there is text that it cannot hold."""
+    """Whether the database exists. Raises StoreBroken if its encoding cannot hold every text."""
     try:
         connection = await _connect(address, {})
     except asyncpg.InvalidCatalogNameError:
@@ -245,13 +245,13 @@ async def _create_missing(address: PostgreSQLAddress) -> None:
         try:
             await _create_from(maintenance, address)
         except (asyncpg.DuplicateDatabaseError, asyncpg.UniqueViolationError):
-            return  # another process was just creating it too
+            return  # another process has just created it
         except _REFUSALS as error:
             refusal = error
         else:
             return
     raise StoreBroken(
-        f"{address.name}: there is no such database, and this user may not create it; "
+        f"{address.name}: the database is missing, and this user may not create it; "
         f"have it created with `createdb {address.database}` (PostgreSQL says: {refusal})"
     ) from refusal
 
@@ -260,7 +260,7 @@ async def _create_from(maintenance: str, address: PostgreSQLAddress) -> None:
     name = address.database.replace('"', '""')
     connection = await _connect(address, {}, database=maintenance)
     try:
-        # As template0 has no text in it, any encoding will do.
+        # template0 has no text, so it allows any encoding.
         await connection.execute(
             f'CREATE DATABASE "{name}" TEMPLATE template0 '
             "ENCODING 'UTF8' LC_COLLATE 'C' LC_CTYPE 'C'"

@@ -1,4 +1,4 @@
-"""What went wrong in PostgreSQL, in a sentence that says where, and what to do.
+"""PostgreSQL's errors, as sentences with the place and the remedy.
 
 The server's own codes: https://www.postgresql.org/docs/current/errcodes-appendix.html
 """
@@ -20,53 +20,53 @@ from socratic_bench.errors import (
 )
 
 ERRORS = (asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError)
-"""What the driver raises."""
+"""The driver's errors."""
 
 _AGAIN = "try again later"
 _RESTARTING = f"the server is shutting down or starting up; {_AGAIN}"
 _LOST = f"the connection was lost; {_AGAIN}"
 _CROWDED = f"the server takes no more connections; {_AGAIN}, or raise its max_connections"
-_CROSSWISE = f"another transaction was in the way; {_AGAIN}"
-_CREDENTIALS = "user and password are not accepted; check those in the store's address"
+_CROSSWISE = f"it conflicted with another transaction; {_AGAIN}"
+_CREDENTIALS = "it refuses user and password; check those in the store's address"
 
 _OTHERS = (
-    "none of the servers in the address is what its target_session_attrs asks for; unless that "
-    "passes, as a fail-over does, give the address of one that is"
+    "no server in the address matches its target_session_attrs; unless a fail-over is under way, "
+    "give the address of one that does"
 )
 
 _NOT_WRITABLE = {
-    "25006": "it may only be read; unless that passes, give the address of a server that can be "
-    "written to",
+    "25006": "it is read-only; unless a fail-over is under way, give the address of a writable "
+    "server",
     "28P01": _CREDENTIALS,
     "53100": "the server's disk is full. Everything stored before is safe; free some space",
     "58": "the server cannot read or write its files. Everything stored before is safe; check its "
     "disk and its log",
 }
-"""By code, or by the class of codes that its first two characters name."""
+"""By code, or by the first two characters of codes, their class."""
 
 _UNAVAILABLE = {
     "08": _LOST,
-    "25P03": f"the transaction stood still for too long, and was ended; {_AGAIN}",
+    "25P03": f"the server ended a transaction that was idle for too long; {_AGAIN}",
     "40": _CROSSWISE,
     "53": f"the server lacks resources; {_AGAIN}",
     "53200": f"the server has no memory left; {_AGAIN}",
     "53300": _CROWDED,
-    "55006": f"the database is in use in a way that excludes others; {_AGAIN}",
-    "55P03": f"another transaction has kept its lock for too long; {_AGAIN}",
-    "57014": f"a statement took too long, and was ended; {_AGAIN}",
+    "55006": f"another user has exclusive use of the database; {_AGAIN}",
+    "55P03": f"another transaction kept its lock for too long; {_AGAIN}",
+    "57014": f"the server ended a statement that took too long; {_AGAIN}",
     "57P01": _RESTARTING,
     "57P02": _RESTARTING,
     "57P03": _RESTARTING,
     "57P05": _LOST,
 }
 
-_REFUSED = {"22": "it cannot hold what it was given"}
+_REFUSED = {"22": "it cannot hold a given value"}
 
 _BROKEN = {
     "28": _CREDENTIALS,
-    "3D000": "there is no such database; check its name in the store's address",
+    "3D000": "the database is missing; check its name in the store's address",
     "42501": "this user lacks a right; grant it, or use the owner of the database",
-    "42P01": "nothing was ever stored here",
+    "42P01": "the store is empty",
     "57P04": "the database was dropped",
     "XX001": "its data is damaged; restore it from a copy",
     "XX002": "an index of it is damaged; rebuild that with REINDEX",
@@ -81,16 +81,16 @@ _SENTENCES: Mapping[type[StoreError], Mapping[str, str]] = {
 
 
 def explain(error: Exception, name: str) -> StoreError:
-    """The error of this project that `error`, met while using the database `name`, is."""
+    """Return this project's error for `error` of the database `name`."""
     cause: BaseException | None = error
     if isinstance(error, DBAPIError) and error.orig is not None:
-        cause = error.orig.__cause__ or error.orig  # the driver's, behind what PEP 249 calls it
+        cause = error.orig.__cause__ or error.orig  # the driver's error, behind SQLAlchemy's
     if isinstance(cause, OSError):
         return _explain_connecting(cause, name)
     if isinstance(cause, asyncpg.InterfaceError | asyncpg.InternalClientError):
         return _explain_driver(cause, name)
     code = getattr(cause, "sqlstate", None) or ""
-    # Without its details, on lines of their own, which may be the values of a row.
+    # Without the details on further lines, which may hold the values of a row.
     said = f"PostgreSQL says: {str(cause).partition(chr(10))[0]}"
     for kind, sentences in _SENTENCES.items():
         if sentence := sentences.get(code) or sentences.get(code[:2]):
@@ -99,17 +99,17 @@ def explain(error: Exception, name: str) -> StoreError:
 
 
 def has_lost_track(error: BaseException | None) -> bool:
-    """Whether the driver no longer knows what its connection is at, and it has to be given up.
+    """Whether the driver lost track of its connection, which the pool must drop.
 
-    So it is where a server ends a connection with its last words in between a statement's answers.
+    That happens when a server ends a connection in the middle of a statement's answers.
     """
     return isinstance(error, asyncpg.InternalClientError)
 
 
 def _explain_driver(error: Exception, name: str) -> StoreError:
-    """What the driver says of itself, and no server."""
+    """Explain an error of the driver itself."""
     if isinstance(error, asyncpg.ClientConfigurationError):
-        return StoreBroken(f"{name}: its address cannot be right: {error}")
+        return StoreBroken(f"{name}: its address is wrong: {error}")
     if isinstance(error, asyncpg.TargetServerAttributeNotMatched):
         return StoreNotWritable(f"{name}: {_OTHERS}")
     if has_lost_track(error):
@@ -123,7 +123,7 @@ def _explain_connecting(error: OSError, name: str) -> StoreError:
     if isinstance(error, TimeoutError):
         return StoreUnavailable(f"{name}: the database did not answer in time; {_AGAIN}")
     if isinstance(error, ssl.SSLCertVerificationError):
-        return StoreBroken(f"{name}: its certificate cannot be trusted: {error.verify_message}")
+        return StoreBroken(f"{name}: its certificate is not trusted: {error.verify_message}")
     return StoreUnavailable(
         f"{name}: cannot connect; check the address, and that the server runs ({error})"
     )

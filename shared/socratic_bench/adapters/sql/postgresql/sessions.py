@@ -1,4 +1,4 @@
-"""PostgreSQL used from a loop, by a driver that is made for one."""
+"""PostgreSQL's sessions, with an asynchronous driver."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from socratic_bench.adapters.sql.transactions import Insertion, Keys, Parameters
 
 
 class NativeSession:
-    """A connection of an engine that does not block."""
+    """A connection of an asynchronous engine."""
 
     def __init__(self, connection: AsyncConnection) -> None:
         self._connection = connection
@@ -39,7 +39,7 @@ class NativeSession:
 
 
 class NativeEngine:
-    """An engine that does not block."""
+    """An asynchronous engine."""
 
     def __init__(self, engine: AsyncEngine) -> None:
         self._engine = engine

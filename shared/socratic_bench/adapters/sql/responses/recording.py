@@ -1,4 +1,4 @@
-"""Storing responses and settling the leases of their calls, inside one transaction."""
+"""The storage of responses and the settlement of their leases, inside one transaction."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from socratic_bench.ports.stores.responses import TurnKey
 
 
 class Recording:
-    """The responses of one call of `Responses.record`, for one transaction that writes."""
+    """The responses of one call of `Responses.record`, for one writing transaction."""
 
     def __init__(
         self, transaction: Transaction, statements: Statements, known: KnownConversations
@@ -39,13 +39,13 @@ class Recording:
     async def record(
         self, responses: Sequence[Response], lease_ids: Sequence[str | None]
     ) -> list[Response]:
-        """What `Responses.record` says."""
+        """Do the work of `Responses.record`."""
         ids = {response.run.experiment_id for response in responses}
         deleted = await deleted_among(self._transaction, self._statements.experiments, ids)
         stored: dict[TurnKey, Response] = {}
         leases: dict[TurnKey, LeaseKey] = {}
-        """The lease of each turn, but where nothing was reserved and nothing is charged: of an
-        answered turn nobody asks whether its lease is over."""
+        """The lease of each turn, except leases without reservation and charge: the store never
+        asks whether the lease of an answered turn is over."""
         endings: dict[LeaseKey, Ending] = {}
         for response, lease_id in zip(responses, lease_ids, strict=True):
             if response.run.experiment_id in deleted:
@@ -79,13 +79,13 @@ class Recording:
         return [stored.get(turn_of(response), response) for response in responses]
 
     async def _add_unreserved(self, responses: Mapping[LeaseKey, Response]) -> None:
-        """Add what these responses cost, for which nothing was reserved, or not any more."""
+        """Add the costs of responses without an open reservation."""
         await self._ledger.know({call_of(lease) for lease in responses})
         for lease, response in responses.items():
             self._ledger.add(lease.experiment_id, response.charged_nanodollars or 0)
 
     async def _insert(self, responses: Mapping[TurnKey, Response]) -> set[TurnKey]:
-        """Store these responses where their turns have none; returns those turns."""
+        """Store the responses of turns without one; returns those turns."""
         inserted: set[TurnKey] = set()
         for turns in _in_order(responses):
             rows = [row_of_response(responses[turn], self.known) for turn in turns]
@@ -96,7 +96,7 @@ class Recording:
         return inserted
 
     async def _stored(self, turns: Collection[TurnKey]) -> dict[TurnKey, Response]:
-        """The responses that these turns had before. Raises StoreUnreadable."""
+        """Return the earlier responses of these turns. Raises StoreUnreadable."""
         stored: dict[TurnKey, Response] = {}
         reader = ResponseReader()
         records = records_of_responses(reader)

@@ -28,7 +28,7 @@ from socratic_bench.ports.stores.responses import RecordedFailure, TurnKey
 
 
 class SqlResponses(SqlRole):
-    """Records responses and failures, and finds those that were not folded."""
+    """Records responses and failures, and finds unfolded ones."""
 
     def __init__(self, database: Database, now: Now | None = None) -> None:
         super().__init__(database, now)

@@ -1,4 +1,4 @@
-"""Responses and the failures that runners record, as rows, and back."""
+"""Responses, and failures that runners record, as rows and back."""
 
 from __future__ import annotations
 
@@ -45,13 +45,13 @@ def row_of_failed_run(failed: RecordedFailure) -> Row:
 
 
 def _recorded_failure_of_row(row: Sequence[Any]) -> RecordedFailure:
-    """From (run_id, record, retry)."""
+    """Read (run_id, record, retry)."""
     _, record, retry = row
     return RecordedFailure(RunFailure.model_validate_json(record), retry)
 
 
 def _unfolded_of_row(row: Sequence[Any]) -> tuple[RunFailure, RunFailure | None]:
-    """From (run_id, record, the record that was folded): both failures, the second if any."""
+    """Read (run_id, record, folded record): both failures, None for a missing one."""
     _, recorded, folded = row
     return (
         RunFailure.model_validate_json(recorded),

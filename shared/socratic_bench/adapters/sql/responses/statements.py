@@ -1,4 +1,4 @@
-"""The statements about responses, and about the failures that runners record."""
+"""The statements about responses, and failures that runners record."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ UNFOLDED_FAILURES = (
     .where(or_(FAILURES.c.run_id.is_(None), FAILURES.c.record != FAILED_RUNS.c.record))
     .order_by(FAILED_RUNS.c.run_id)
 )
-"""Run, the record of the runner, and the other one that was folded, if any."""
+"""The run, the runner's record, and the folded record, if any."""
 
 
 class ResponseStatements:

@@ -1,1 +1,1 @@
-"""SQLite: a file that the processes of one machine share."""
+"""SQLite: a file for the processes of one machine."""

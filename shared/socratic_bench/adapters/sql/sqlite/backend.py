@@ -1,4 +1,4 @@
-"""What is special about SQLite."""
+"""The backend of SQLite."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _SCHEME: Final = "sqlite:///"
 
 
 def sqlite_backend(url: str) -> Backend:
-    """The file at `sqlite:///path`. Raises InvalidSettings for an address that names none."""
+    """Return the backend of `sqlite:///path`. Raises InvalidSettings without a path."""
     name = url.removeprefix(_SCHEME)
     if not url.startswith(_SCHEME) or not name or name.startswith(":"):
         raise InvalidSettings(f"{url!r} names no file: {ADDRESSES}")

@@ -1,7 +1,4 @@
-"""Statements as SQLite takes them: a row of parameters after the other, all keys in one JSON array.
-
-In this process that is quickest.
-"""
+"""SQLite's fastest statements: parameters row by row, all keys in one JSON array."""
 
 from __future__ import annotations
 
@@ -17,7 +14,7 @@ from socratic_bench.adapters.sql.transactions import Insertion, Parameters, Row
 
 
 class SQLiteDialect(Dialect):
-    """A row after the other, and all keys in one JSON array."""
+    """Parameters row by row, and all keys in one JSON array."""
 
     server_time = None
 
@@ -52,5 +49,5 @@ class SQLiteDialect(Dialect):
 
 
 def _each(parameter: str) -> TableValuedAlias:
-    """The elements of a parameter that SQLite is given as JSON."""
+    """Return the elements of a JSON parameter."""
     return func.json_each(bindparam(parameter, type_=JSON)).table_valued("value", name="given")

@@ -1,7 +1,7 @@
-"""SQLite as the SQL store needs it: one writer, readers beside it, durable commits.
+"""SQLite's engines: one writer, readers beside it, durable commits.
 
-The driver is kept out of transactions: it would begin one only before the first write, and what was
-read until then could be stale. The engine begins them itself, a writer's with the write lock.
+The engine begins transactions itself, a writer's with the write lock. The driver would begin one
+only before the first write, and earlier reads could be stale.
 """
 
 from __future__ import annotations
@@ -19,27 +19,27 @@ from sqlalchemy import URL, Connection, Engine, NullPool, create_engine, event
 from socratic_bench.adapters.sql.sqlite.sessions import ThreadedEngine
 
 LOCK_TIMEOUT_SECONDS = 30
-"""How long a transaction waits for a writer, in this process or another, before it gives up."""
+"""Seconds that a transaction waits for a writer, in this process or another."""
 
 READERS = 4
-"""How many may read at a time."""
+"""The number of reading connections."""
 
 _RETRY_SECONDS = 0.05
 
 
 def writing_engine(path: Path) -> ThreadedEngine:
-    """An engine with one connection: the writers of this process take turns."""
+    """Return an engine with one connection: the writers of this process take turns."""
     return ThreadedEngine(_writing(path), 1)
 
 
 def reading_engine(path: Path) -> ThreadedEngine:
-    """An engine whose connections see what is committed, wait for no writer, and make no file."""
+    """Return an engine whose connections read commits, never wait, and create no file."""
     engine = _engine(
         path,
         READERS,
         "BEGIN",
         "PRAGMA query_only = ON",
-        # Whether a writer is at work is asked anew for each transaction where SQLite cannot tell.
+        # Where SQLite cannot see a writer, each transaction checks again.
         keep_open=not _is_in_read_only_folder(path),
     )
 
@@ -52,10 +52,10 @@ def reading_engine(path: Path) -> ThreadedEngine:
 
 
 def _reading_mode(path: Path) -> str:
-    """How SQLite opens a file to read it.
+    """Return SQLite's mode for reading a file.
 
-    A reader of a write-ahead log takes part in its locks, which are in a file beside it. Where the
-    folder takes no file and there is no log, nobody writes: the file is read without locks.
+    A reader of a write-ahead log takes part in its locks, which are in a file beside it. In a
+    read-only folder without a log no process writes, so SQLite reads the file without locks.
     """
     has_log = path.with_name(f"{path.name}-wal").exists()
     return "immutable=1" if _is_in_read_only_folder(path) and not has_log else "mode=rw"
@@ -66,7 +66,7 @@ def _is_in_read_only_folder(path: Path) -> bool:
 
 
 def migrate(path: Path, work: Callable[[Connection], None]) -> None:
-    """Do `work` in a transaction that begins with the write lock, of which there is one. Blocks."""
+    """Do `work` in a transaction that begins with the only write lock. Blocks."""
     engine = _writing(path)
     try:
         with engine.begin() as connection:
@@ -76,10 +76,10 @@ def migrate(path: Path, work: Callable[[Connection], None]) -> None:
 
 
 def create_file(path: Path) -> None:
-    """Make sure that the database file is there and has a write-ahead log. Blocks.
+    """Create the database file if it is missing, and give it a write-ahead log. Blocks.
 
-    With that log readers and the writer do not wait for each other. SQLite itself does not wait
-    for another process that is just switching the log on, so it is asked again.
+    With that log, readers and the writer do not wait for each other. SQLite itself does not wait
+    for another process that switches the log on, so this repeats the request.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     deadline = time.monotonic() + LOCK_TIMEOUT_SECONDS
@@ -103,7 +103,7 @@ def _writing(path: Path) -> Engine:
         1,
         "BEGIN IMMEDIATE",
         # D-024: NORMAL may undo the last commits, and with them paid responses.
-        # FULL: a commit is on the disk, and survives a power cut, before anybody hears of it.
+        # FULL: a commit is on the disk, and survives a power cut, before the caller knows of it.
         "PRAGMA synchronous = FULL",
         "PRAGMA cache_size = -16384",
     )
@@ -118,12 +118,12 @@ def _engine(
         **(pool if keep_open else {"poolclass": NullPool}),
         # A transaction is committed or rolled back before its connection is returned.
         pool_reset_on_return=None,
-        # They are what models and students said: nothing for an error message.
+        # Parameters hold texts of models and students, which errors must not quote.
         hide_parameters=True,
         connect_args={
             "timeout": LOCK_TIMEOUT_SECONDS,
             "isolation_level": None,
-            # It is used by one thread at a time, but not always by the same.
+            # One thread at a time uses a connection, but not always the same.
             "check_same_thread": False,
         },
     )

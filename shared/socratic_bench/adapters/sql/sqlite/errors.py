@@ -1,4 +1,4 @@
-"""What went wrong in SQLite, in a sentence that says where, and what to do."""
+"""SQLite's errors, as sentences with the place and the remedy."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _PRIMARY_CODE = 0xFF
 """SQLite's extended error codes keep the primary one in their lowest byte."""
 
 _PASSING = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EROFS)
-"""What the operating system says of a disk that is full, fails or may only be read."""
+"""The operating system's codes for a disk that is full, fails or is read-only."""
 
 _SAFE = "Everything stored before is safe"
 
@@ -29,28 +29,27 @@ _NOT_WRITABLE = {
     sqlite3.SQLITE_FULL: f"the disk is full. {_SAFE}; free some space",
     sqlite3.SQLITE_IOERR: f"reading or writing it failed. {_SAFE}; check that its disk works and "
     "has room",
-    sqlite3.SQLITE_READONLY: "it may not be written to; check its permissions and its folder's",
+    sqlite3.SQLITE_READONLY: "it is read-only; check its permissions and its folder's",
 }
 
 _BROKEN = {
     sqlite3.SQLITE_PERM: "its permissions forbid that; check them and its folder's",
     sqlite3.SQLITE_AUTH: "its permissions forbid that; check them and its folder's",
-    sqlite3.SQLITE_NOTADB: "this is no SQLite database; name another file",
+    sqlite3.SQLITE_NOTADB: "this is not an SQLite database; name another file",
     sqlite3.SQLITE_CORRUPT: "the file is damaged; restore it from a copy, or name another file",
-    sqlite3.SQLITE_CANTOPEN: "it cannot be opened; check that its folder is there and may be "
-    "written to",
+    sqlite3.SQLITE_CANTOPEN: "it cannot be opened; check that its folder exists and is writable",
 }
 
 
 def explain(error: Exception, path: Path) -> StoreError:
-    """The error of this project that `error`, met while using the database at `path`, is."""
+    """Return this project's error for `error` of the database at `path`."""
     cause = error.orig if isinstance(error, DBAPIError) else error
     if isinstance(cause, TimeoutError):
         return StoreUnavailable(f"{path}: too many wait for the database; try again later")
     if isinstance(cause, sqlite3.Error):
         return _explain_sqlite(cause, path)
     if isinstance(cause, OverflowError):
-        return StoreRefused(f"{path}: it cannot hold what it was given ({cause})")
+        return StoreRefused(f"{path}: it cannot hold a given value ({cause})")
     if isinstance(cause, OSError):
         kind = StoreNotWritable if cause.errno in _PASSING else StoreBroken
         return kind(f"{path}: {cause.strerror or cause} ({cause.filename or path})")
@@ -62,13 +61,13 @@ def _explain_sqlite(error: sqlite3.Error, path: Path) -> StoreError:
     name = getattr(error, "sqlite_errorname", type(error).__name__)
     if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
         return StoreUnavailable(
-            f"{path}: another process has kept the database locked for too long; try again later"
+            f"{path}: another process kept the database locked for too long; try again later"
         )
     if path.is_dir():
         return StoreBroken(f"{path}: this is a folder; name a file in it")
     is_missing = code == sqlite3.SQLITE_CANTOPEN and _could_be_made(path)
     if is_missing or "no such table" in str(error):
-        return StoreBroken(f"{path}: nothing was ever stored here ({error})")
+        return StoreBroken(f"{path}: the store is empty ({error})")
     if code in _NOT_WRITABLE:
         return StoreNotWritable(f"{path}: {_NOT_WRITABLE[code]} (SQLite says: {error}, {name})")
     if code in _BROKEN:
@@ -77,5 +76,5 @@ def _explain_sqlite(error: sqlite3.Error, path: Path) -> StoreError:
 
 
 def _could_be_made(path: Path) -> bool:
-    """Whether a reader has missed the file, in a folder that would take one."""
+    """Whether a reader misses the file in a writable folder."""
     return not path.exists() and path.parent.is_dir() and os.access(path.parent, os.W_OK)

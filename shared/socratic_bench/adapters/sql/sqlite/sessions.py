@@ -1,7 +1,7 @@
-"""SQLite used from a loop: each step of a transaction is one trip to a thread, its rows included.
+"""SQLite's sessions: each step of a transaction is one trip to a thread, with its rows.
 
-A driver that goes to a thread and back for each cursor, fetch and close takes twice the processor
-time of the statements themselves.
+A driver with a trip for each cursor, fetch and close takes twice the processor time of the
+statements.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Result = TypeVar("Result")
 
 
 class ThreadedSession:
-    """A connection of an engine that blocks, used in its threads."""
+    """A connection of a blocking engine, used in its threads."""
 
     def __init__(
         self, engine: Engine, threads: ThreadPoolExecutor, on_closed: Callable[[], None]
@@ -56,7 +56,7 @@ class ThreadedSession:
         return result.all() if result.returns_rows else ()
 
     def _insert(self, insertion: Insertion, rows: Sequence[Row], others: Row) -> Keys:
-        """Almost always none of the rows is there, and then they need not be given back."""
+        """Insert rows in the fast way for new ones; if some exist, insert again, returning keys."""
         if insertion.only_new is not None:
             connection = self._connected()
             with connection.begin_nested() as savepoint:
@@ -89,14 +89,14 @@ class ThreadedSession:
 
 
 def _nothing() -> asyncio.Future[None]:
-    """What is done already."""
+    """Return a finished future."""
     done = asyncio.get_running_loop().create_future()
     done.set_result(None)
     return done
 
 
 class ThreadedEngine:
-    """An engine that blocks, with as many threads as it has connections."""
+    """A blocking engine, with a thread for each connection."""
 
     def __init__(self, engine: Engine, connections: int) -> None:
         self._engine = engine
@@ -109,7 +109,7 @@ class ThreadedEngine:
         return ThreadedSession(self._engine, self._threads, self._session_closed)
 
     async def dispose(self) -> None:
-        """Close what is not in use, and the rest with its session: its threads go on until then."""
+        """Close unused connections now, and the others with their sessions, with their threads."""
         self._is_disposed = True
         try:
             await asyncio.to_thread(self._engine.dispose)

@@ -1,4 +1,4 @@
-"""What experiments cost and may cost, and limits that runners share."""
+"""The spending of experiments, and limits that runners share."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def upgrade() -> None:
         sa.Column("exhausted", sa.Boolean, nullable=False),
         postgresql_with=REWRITTEN,
     )
-    # Nothing was counted so far, and no experiment had a budget.
+    # Earlier versions counted no costs and had no budgets.
     op.execute(
         "INSERT INTO spending (experiment_id, budget, committed, exhausted) "
         "SELECT experiment_id, NULL, 0, FALSE FROM experiments"

@@ -1,4 +1,4 @@
-"""Leases with ids of their own, who takes them, and what a reconciler looks for."""
+"""Leases with ids, their owners, and indexes for the reconciler."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What experiments ask, by content, so that a later one finds what was answered already."""
+"""The conversations of experiments, by content, so that a later one finds earlier answers."""
 
 from __future__ import annotations
 

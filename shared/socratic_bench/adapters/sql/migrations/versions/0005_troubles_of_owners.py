@@ -1,4 +1,4 @@
-"""Which models fail, as each owner of leases says."""
+"""The failing models that each owner of leases reports."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What somebody decided about an experiment, and whether services carry it out."""
+"""The state of an experiment, and whether services carry it out."""
 
 from __future__ import annotations
 
