@@ -234,7 +234,7 @@ async def test_one_reading_sees_one_state_and_writes_nothing(url: str) -> None:
         assert await responses(reading) == 0
         async with database.read() as other:
             assert await responses(other) == 1
-    with pytest.raises(Exception, match="may only be read"):
+    with pytest.raises(Exception, match="it is read-only"):
         async with database.read() as reading:
             await reading.execute(text("DELETE FROM responses"))
     await database.close()

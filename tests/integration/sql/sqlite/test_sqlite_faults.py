@@ -100,7 +100,7 @@ async def test_a_disk_that_may_not_be_written_says_so(tiny_disk: SmallDisk) -> N
     path = tiny_disk.folder / "benchmark.db"
     await _use(f"sqlite:///{path}")
     await asyncio.to_thread(tiny_disk.make_read_only)
-    with pytest.raises(StoreBroken, match=f"{path}: .*may be written to|{path}: .*permissions"):
+    with pytest.raises(StoreBroken, match=f"{path}: .*is writable|{path}: .*permissions"):
         await _use(f"sqlite:///{path}")
 
 
