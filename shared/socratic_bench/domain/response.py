@@ -73,7 +73,7 @@ class Response(BaseModel):
     """The profile to score it by."""
 
     student_message: str
-    """What the student said in this turn."""
+    """The student's message in this turn."""
 
     earlier_turns: Annotated[
         tuple[EarlierTurn, ...],
@@ -122,7 +122,7 @@ class Response(BaseModel):
 
     @property
     def as_earlier_turn(self) -> EarlierTurn:
-        """What later turns of its run say of it."""
+        """The form of this turn in later turns of its run."""
         return EarlierTurn(
             student=self.student_message,
             tutor=self.text,

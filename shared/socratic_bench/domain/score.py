@@ -52,7 +52,7 @@ class ScoredResponse(BaseModel):
     counts: Annotated[dict[str, Count], Field(max_length=MOST_VECTORS)] = Field(
         default_factory=dict, exclude_if=lambda counts: not counts
     )
-    """What the profile counted in the response, by name; left out where it counts nothing."""
+    """The profile's counts in the response, by name; left out without counts."""
 
     usage: Usage = Usage()
     """Tokens as the provider counted them."""

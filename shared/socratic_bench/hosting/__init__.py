@@ -1,1 +1,1 @@
-"""How a service is hosted as a process of its own: started, watched, drained, ended."""
+"""The host of a service's process: start, health, drain and end."""

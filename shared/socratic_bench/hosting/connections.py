@@ -20,7 +20,7 @@ from uvicorn.server import ServerState
 MOST_CONNECTIONS: Final = 512
 """The most connections. Each takes some 20 KB, and as much again while its request arrives."""
 
-GRACE: Final = 0.25
+GRACE_SECONDS: Final = 0.25
 """Seconds that a connection has for a request before the guard may end it for another one."""
 
 OTHER_FILES: Final = 128
@@ -102,7 +102,7 @@ class Guard:
         self,
         most: int | None = None,
         deadlines: Mapping[Owes, float] = DEADLINES,
-        grace: float = GRACE,
+        grace: float = GRACE_SECONDS,
     ) -> None:
         """`most` limits the connections; None: as many as the open files allow."""
         self._most = most_connections() if most is None else most

@@ -13,10 +13,10 @@ from typing import Final
 import structlog
 from structlog.typing import EventDict, Processor, WrappedLogger
 
-RETOLD: Final = ("aiormq",)
+LOGGED_BY_ADAPTERS: Final = ("aiormq",)
 """Libraries whose errors their adapter logs, without tracebacks."""
 
-QUIET: Final = ("aio_pika", "alembic", "asyncio", "sqlalchemy", "uvicorn")
+LOGGED_AT_DEBUG: Final = ("aio_pika", "alembic", "asyncio", "sqlalchemy", "uvicorn")
 """Libraries whose info lines appear only at level `debug`."""
 
 _CREDENTIALS: Final = re.compile(r"(?P<before>\b[a-z][a-z0-9+.-]*://[^\s:/@]*):\S*@", re.IGNORECASE)
@@ -62,10 +62,10 @@ def configure_logs(level: str, service: str) -> None:
     )
     logging.basicConfig(handlers=[handler], level=number, force=True)
     logging.captureWarnings(capture=True)
-    for library in QUIET:
+    for library in LOGGED_AT_DEBUG:
         quietest = logging.DEBUG if level == "debug" else logging.WARNING
         logging.getLogger(library).setLevel(max(number, quietest))
-    for library in RETOLD:
+    for library in LOGGED_BY_ADAPTERS:
         logging.getLogger(library).setLevel(number if level == "debug" else logging.CRITICAL)
 
 

@@ -35,7 +35,7 @@ async def opened_broker(address: SecretStr) -> AsyncIterator[Broker]:
     """Yield the broker at `address`, and close it in the end. Raises InvalidSettings."""
     with naming("SOCRATIC_BROKER_URL"):
         broker = open_broker(address.get_secret_value())
-    async with _closed_in_the_end(broker, "broker"):
+    async with _closing(broker, "broker"):
         yield broker
 
 
@@ -44,7 +44,7 @@ async def opened_store(address: SecretStr) -> AsyncIterator[Store]:
     """Yield the store at `address`, and close it in the end. Raises InvalidSettings."""
     with naming("SOCRATIC_STORE_URL"):
         store = open_store(address.get_secret_value())
-    async with _closed_in_the_end(store, "store"):
+    async with _closing(store, "store"):
         yield store
 
 
@@ -85,7 +85,7 @@ async def reach(name: str, ask: Callable[[], Awaitable[None]], seconds: float) -
 
 
 @asynccontextmanager
-async def _closed_in_the_end(opened: Opened, name: str) -> AsyncIterator[None]:
+async def _closing(opened: Opened, name: str) -> AsyncIterator[None]:
     try:
         yield
     finally:

@@ -18,7 +18,7 @@ log = structlog.get_logger(__name__)
 LOOK_SECONDS: Final = 600.0
 """Seconds between two looks for expired experiments."""
 
-STEPS: Final = 20
+MOST_BATCHES: Final = 20
 """The most batches of rows that one pass removes: other work waits for the same process."""
 
 
@@ -45,7 +45,7 @@ class Expiry:
         if now < self._due_at:
             return
         before = None if self._after is None else self._clock.now() - self._after
-        steps = STEPS
+        steps = MOST_BATCHES
         for experiment_id in await self._store.deletable(before):
             await self._store.change_state(experiment_id, ExperimentState.DELETED)
             while steps and await self._store.delete_rows(experiment_id):

@@ -33,7 +33,7 @@ class HttpOptions(Options):
 
     @field_validator("extra_body")
     @classmethod
-    def _leaves_the_question_alone(cls, extra: dict[str, JsonValue]) -> dict[str, JsonValue]:
+    def _sets_no_reserved_field(cls, extra: dict[str, JsonValue]) -> dict[str, JsonValue]:
         taken = ", ".join(sorted(cls.fixed & extra.keys()))
         if taken:
             raise ValueError(f"{taken} cannot be set here")

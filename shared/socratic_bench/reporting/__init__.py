@@ -1,1 +1,1 @@
-"""What the stored facts amount to: the leaderboard as JSON, and whether the cells are right."""
+"""Reports on stored facts: the leaderboard, status and costs, and the check of cells."""

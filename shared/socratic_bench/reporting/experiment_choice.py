@@ -9,7 +9,7 @@ from socratic_bench.errors import AmbiguousExperiment, UnknownExperiment
 from socratic_bench.ports.stores.experiments import Experiments
 from socratic_bench.reporting.formats import moment
 
-NAMED = 5
+MOST_NAMED = 5
 """The most experiments that an error about an ambiguous text names."""
 
 
@@ -24,9 +24,9 @@ async def find_experiment(store: Experiments, wanted: str) -> Experiment:
     meant = [each for each in await store.outlines() if _is_called(each, wanted)]
     if len(meant) > 1:
         named = ", ".join(
-            f"{each.experiment_id} ({moment(each.created_at)})" for each in meant[:NAMED]
+            f"{each.experiment_id} ({moment(each.created_at)})" for each in meant[:MOST_NAMED]
         )
-        more = ", …" if len(meant) > NAMED else ""
+        more = ", …" if len(meant) > MOST_NAMED else ""
         raise AmbiguousExperiment(
             f"{wanted!r} could be {len(meant)} experiments: {named}{more}; write the id of one"
         )

@@ -24,7 +24,7 @@ from socratic_bench.scoring.statuses import Status
 
 
 class StatusStore(Experiments, Leases, Protocol):
-    """The roles of the store that tell how far experiments are, and what they cost."""
+    """The roles of the store with the progress and the cost of experiments."""
 
 
 class State(StrEnum):

@@ -76,7 +76,7 @@ class Evidence:
     """Per vector."""
 
     notes: tuple[str, ...] = ()
-    """What a reader should know besides, such as a score that no marker decided."""
+    """Further notes for readers, such as a score without any marker."""
 
     def as_dict(self) -> dict[str, Any]:
         return {
@@ -105,9 +105,9 @@ class SpanKind:
 
     kind: str
     name: str
-    """How people call it."""
+    """Its name for people."""
 
     meaning: str
-    """What it does to the score, in a sentence."""
+    """Its effect on the score, in a sentence."""
 
     mark: Mark

@@ -75,7 +75,7 @@ class Score(Mapping[str, float | None]):
 
     @property
     def counts(self) -> dict[str, int]:
-        """What the profile counts in this response, by name; empty if unscored or nothing.
+        """The profile's counts in this response, by name; empty if unscored or without counts.
 
         Raises BrokenProfile.
         """
@@ -88,7 +88,7 @@ class Score(Mapping[str, float | None]):
     def evidence(self) -> Evidence:
         """The evidence for the figures; computed on first use.
 
-        Raises BrokenProfile if the profile makes none, or marks what is not in the text.
+        Raises BrokenProfile if the profile makes none, or marks text outside the response.
         """
         if self._evidence is None:
             self._evidence = _explained(self._profile, self._exchange)

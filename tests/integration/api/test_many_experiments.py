@@ -109,17 +109,17 @@ async def test_a_table_of_many_experiments_is_the_fold_of_all_of_them(store: Sql
     assert {each.experiment_id: each.done for each in together.experiments} == done
 
 
-@pytest.mark.parametrize("bound", ["MOST_TOGETHER", "MOST_CELLS"])
+@pytest.mark.parametrize("bound", ["MOST_EXPERIMENTS", "MOST_CELLS"])
 async def test_a_table_has_an_end_and_says_so(
     store: SqlStore, monkeypatch: pytest.MonkeyPatch, bound: str
 ):
-    monkeypatch.setattr(selection, "_READ_TOGETHER", 1)
+    monkeypatch.setattr(selection, "_EXPERIMENTS_PER_QUERY", 1)
     for week in range(5):
         planned = experiment(tutors(2), occasion=f"{week}", created_at=MONDAY + week * MINUTE)
         await seed(store, planned)
     cells = len(await store.cells())
     newest = [each.experiment_id for each in await store.outlines()][:3]
-    monkeypatch.setattr(selection, bound, 3 if bound == "MOST_TOGETHER" else cells // 5 * 2 + 1)
+    monkeypatch.setattr(selection, bound, 3 if bound == "MOST_EXPERIMENTS" else cells // 5 * 2 + 1)
 
     table = await model_comparison(store, "all")
 

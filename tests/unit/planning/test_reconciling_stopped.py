@@ -123,7 +123,7 @@ async def test_experiments_that_have_been_complete_for_long_enough_are_deleted(
 async def test_a_deletion_that_was_cut_off_is_finished_some_rows_a_pass(
     healer, store, clock, monkeypatch
 ):
-    monkeypatch.setattr(expiry, "STEPS", 1)
+    monkeypatch.setattr(expiry, "MOST_BATCHES", 1)
     await completed(store, days_ago=0)
     await store.change_state(ID, DELETED)
     passes = 0

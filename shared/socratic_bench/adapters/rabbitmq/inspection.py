@@ -21,7 +21,7 @@ async def inspect(connection: ReconnectingConnection, queues: Iterable[WorkQueue
     found = await health.look(connection, names)
     missing = [name for name in names if found[name] is None]
     if missing == names:
-        return [_none_there(connection.name)]
+        return [_all_missing(connection.name)]
     leaderless = await health.leaderless(
         connection, [name for name in names if name not in missing]
     )
@@ -31,7 +31,7 @@ async def inspect(connection: ReconnectingConnection, queues: Iterable[WorkQueue
     ]
 
 
-def _none_there(server: str) -> str:
+def _all_missing(server: str) -> str:
     return (
         f"{server}: all queues are missing: start the services, which declare them, or "
         "correct the virtual host or the namespace of the address"

@@ -21,7 +21,7 @@ Fact = TypeVar("Fact")
 _UNREADABLE = (ValueError, LookupError, TypeError, AttributeError, ArithmeticError)
 """The errors of a broken record, and of a record of an unknown kind."""
 
-_NAMED: Final = 5
+_MOST_NAMED: Final = 5
 """The most rows that one line of the log names."""
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -76,7 +76,7 @@ class Records(Generic[Fact]):
             except _UNREADABLE as error:
                 left_out[self._name(row)] = _reason(error)
         if left_out:
-            named = dict(islice(left_out.items(), _NAMED))
+            named = dict(islice(left_out.items(), _MOST_NAMED))
             log.warning("rows left out", table=self.table, rows=len(left_out), unreadable=named)
         return facts
 

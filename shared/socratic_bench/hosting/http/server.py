@@ -27,7 +27,7 @@ _RECEIVE_BYTES: Final = 64 * 1024
 """Bytes that the kernel holds of a connection before the server reads them; the kernel doubles this
 for itself. The server also reads at most so many bytes at once."""
 
-_PAUSE: Final = 0.05
+_ROOM_CHECK_SECONDS: Final = 0.05
 """Seconds until the server checks again for room for another connection."""
 
 _TICKS_BETWEEN_CHECKS: Final = 10
@@ -61,14 +61,14 @@ class _Server(uvicorn.Server):
         loop = asyncio.get_running_loop()
         while True:
             if not self._guard.makes_room(loop.time()):
-                await asyncio.sleep(_PAUSE)
+                await asyncio.sleep(_ROOM_CHECK_SECONDS)
                 continue
             try:
                 accepted, _ = await loop.sock_accept(listener)
                 await loop.connect_accepted_socket(self._new_protocol, accepted)
             except OSError as error:
                 log.warning("a connection could not be accepted", reason=str(error))
-                await asyncio.sleep(_PAUSE)
+                await asyncio.sleep(_ROOM_CHECK_SECONDS)
 
     def _new_protocol(self) -> asyncio.Protocol:
         return GuardedProtocol(self.config, self._guarded, self.lifespan.state)

@@ -86,8 +86,8 @@ class Spending:
     """The part of `committed` that is reserved under leases of live owners."""
 
     exhausted: bool
-    """Whether the runner gave a call up because the budget did not suffice, and nobody has raised
-    or removed the budget since."""
+    """Whether the runner gave a call up because the budget did not suffice, and no submit has
+    raised or removed the budget since."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,16 +22,16 @@ from socratic_bench.reporting.result_store import ResultStore
 from socratic_bench.scoring.profile import CANONICAL
 from socratic_bench.scoring.profiles import known_vectors
 
-EVERY = "all"
+ALL = "all"
 """The word that selects all experiments."""
 
-MOST_TOGETHER: Final = 500
+MOST_EXPERIMENTS: Final = 500
 """The most experiments in one table."""
 
 MOST_CELLS: Final = 40_000
 """The most cells of a table, which take 100 MB; beyond, the table leaves out older experiments."""
 
-_READ_TOGETHER: Final = 10
+_EXPERIMENTS_PER_QUERY: Final = 10
 """Experiments whose cells one query reads, uncounted cells included."""
 
 
@@ -86,7 +86,7 @@ async def select(store: ResultStore, experiment: str | None) -> Selection:
 
 
 async def _candidates(store: Experiments, experiment: str | None) -> Sequence[ExperimentOutline]:
-    if experiment is None or experiment == EVERY:
+    if experiment is None or experiment == ALL:
         return await store.outlines()
     try:
         return [ExperimentOutline.of(await find_experiment(store, experiment))]
@@ -119,10 +119,10 @@ async def _cells_and_done(
     }
     cells: list[Cell] = []
     done: dict[str, int] = {}
-    for start in range(0, len(experiments), _READ_TOGETHER):
+    for start in range(0, len(experiments), _EXPERIMENTS_PER_QUERY):
         if len(cells) >= MOST_CELLS:
             break
-        ids = [each.experiment_id for each in experiments[start : start + _READ_TOGETHER]]
+        ids = [each.experiment_id for each in experiments[start : start + _EXPERIMENTS_PER_QUERY]]
         done |= dict.fromkeys(ids, 0)
         for cell in await store.cells(ids):
             if cell.key.profile == profile:

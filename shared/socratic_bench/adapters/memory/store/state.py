@@ -73,7 +73,7 @@ class StoredExperiment:
 
 @dataclass(slots=True)
 class Account:
-    """The budget of an experiment and what is committed of it, in nanodollars."""
+    """The budget of an experiment and its committed money, in nanodollars."""
 
     budget: int | None = None
     committed: int = 0

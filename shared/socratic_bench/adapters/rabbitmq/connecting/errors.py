@@ -9,7 +9,7 @@ from typing import Final
 from aio_pika.exceptions import AMQPError
 from pamqp.exceptions import PAMQPException
 
-_FAULTS: Final = (AMQPError, PAMQPException, OSError, TimeoutError, RuntimeError)
+_ERRORS: Final = (AMQPError, PAMQPException, OSError, TimeoutError, RuntimeError)
 
 
 def is_connection_error(error: BaseException | None) -> bool:
@@ -18,7 +18,7 @@ def is_connection_error(error: BaseException | None) -> bool:
     The driver raises RuntimeError for a call on a closed connection, and a plain Exception if the
     connection closes while it sends.
     """
-    return isinstance(error, _FAULTS) or type(error) is Exception
+    return isinstance(error, _ERRORS) or type(error) is Exception
 
 
 @contextmanager

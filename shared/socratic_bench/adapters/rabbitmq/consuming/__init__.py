@@ -1,1 +1,1 @@
-"""One consumer: what it receives, holds, hands out and settles."""
+"""One consumer: it receives, holds, hands out and settles messages."""

@@ -34,8 +34,8 @@ from socratic_bench.ports.broker import WorkQueue
 log = structlog.get_logger(__name__)
 
 # D-049: a consumer keeps the time, since expiring messages rely on dead-lettering.
-MOST = 1_000
-"""Delayed messages that one consumer holds at most. Further ones wait on the server."""
+MOST_DELAYED = 1_000
+"""The most delayed messages that one consumer holds. Further ones wait on the server."""
 
 TRY_AGAIN_SECONDS = 1.0
 
@@ -102,7 +102,7 @@ class DelayedMessages:
     async def _run(self) -> None:
         while True:
             try:
-                await self._make_sure_of_a_leader()
+                await self._check_leader()
                 async with self._connection.channel() as channel:
                     try:
                         await self._consume_until_lost(channel)
@@ -125,7 +125,7 @@ class DelayedMessages:
                 )
                 await asyncio.sleep(TRY_AGAIN_SECONDS)
 
-    async def _make_sure_of_a_leader(self) -> None:
+    async def _check_leader(self) -> None:
         """Raise BrokerUnavailable while the queue has no leader: consuming it would end the shared
         connection. After REPLACE_SECONDS an empty queue replaces it.
         """
@@ -145,7 +145,7 @@ class DelayedMessages:
 
     async def _consume_until_lost(self, channel: AbstractChannel) -> None:
         self._lost = await lost_event(channel)
-        await self._connection.in_time(channel.set_qos(prefetch_count=MOST))
+        await self._connection.in_time(channel.set_qos(prefetch_count=MOST_DELAYED))
         delayed = await self._connection.in_time(
             channel.declare_queue(self._name, durable=True, arguments=topology.QUEUE_ARGUMENTS)
         )

@@ -185,7 +185,7 @@ class Intake:
                     await lost.wait()
                     return
                 if self._stalled:
-                    log.warning("nothing is handed out, consuming anew", queues=self._stalled)
+                    log.warning("no deliveries, consuming again", queues=self._stalled)
                     return
                 await self._consume_what_is_ready(channel)
                 await self._consume_more(channel)

@@ -16,7 +16,7 @@ FEWEST_BATCHES_OF_A_GROUP: Final = 25
 """The same for the queue of one group: returned messages come back one by one."""
 
 # D-053: so that a crash loop makes suspects of one batch, not of all prefetched.
-NARROWER: Final = 4
+PREFETCH_DIVISOR: Final = 4
 """Divides the prefetch for each redelivery after the first."""
 
 
@@ -60,7 +60,7 @@ class Widths:
         full = self._full
         if self._most_messages is not None:
             full = min(full, -(-self._most_messages // messages) + 1)
-        width = max(1, full // NARROWER ** max(0, redeliveries - 1))
+        width = max(1, full // PREFETCH_DIVISOR ** max(0, redeliveries - 1))
         more = width - self._widths.get(name, width)
         if more <= 0:
             return False

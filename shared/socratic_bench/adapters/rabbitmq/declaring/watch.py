@@ -49,7 +49,7 @@ class Watch:
     def begin(self) -> None:
         """Start watching. A second call does nothing."""
         if self._looking is None:
-            self._looking = asyncio.create_task(self._look_again_and_again(), name="watch")
+            self._looking = asyncio.create_task(self._look_repeatedly(), name="watch")
 
     async def end(self) -> None:
         """Stop watching."""
@@ -107,7 +107,7 @@ class Watch:
         del self._leaderless[name]
         await self._connection.restore()
 
-    async def _look_again_and_again(self) -> None:
+    async def _look_repeatedly(self) -> None:
         # A cancellation may get lost in the driver.
         while not self._ended:
             await asyncio.sleep(LOOK_SECONDS)

@@ -24,10 +24,10 @@ CONFIRM_SECONDS: Final = 10.0
 """Seconds after which unconfirmed messages are resent over another channel. A channel may wait for
 ever for the confirm of a queue that was replaced."""
 
-_PAUSE: Final = 0.2
+_RESEND_SECONDS: Final = 0.2
 """Delay in seconds before resending messages that were nacked or lost with the connection."""
 
-_SIDE_BY_SIDE: Final = 256
+_MOST_UNCONFIRMED: Final = 256
 """Messages that may await their confirms at the same time."""
 
 
@@ -95,8 +95,8 @@ class Publisher:
     async def _publish_in_time(self, outgoing: Sequence[Outgoing]) -> None:
         try:
             async with asyncio.timeout(PUBLISH_SECONDS):
-                for start in range(0, len(outgoing), _SIDE_BY_SIDE):
-                    await self._publish_all(outgoing[start : start + _SIDE_BY_SIDE])
+                for start in range(0, len(outgoing), _MOST_UNCONFIRMED):
+                    await self._publish_all(outgoing[start : start + _MOST_UNCONFIRMED])
         except TimeoutError as error:
             await self.start_over()
             raise BrokerUnavailable(
@@ -112,7 +112,7 @@ class Publisher:
                 channel = await self._open_channel()
             except BrokerUnavailable as unavailable:
                 self._trouble = str(unavailable)
-                await asyncio.sleep(_PAUSE)
+                await asyncio.sleep(_RESEND_SECONDS)
                 continue
             failed, missing = await self._publish_over(channel, outgoing, may_miss=not restored)
             if missing and not restored:
@@ -122,7 +122,7 @@ class Publisher:
                 await self.start_over()
                 restored = True
             elif failed and not channel.is_closed:
-                await asyncio.sleep(_PAUSE)
+                await asyncio.sleep(_RESEND_SECONDS)
             outgoing = failed
 
     async def _publish_over(

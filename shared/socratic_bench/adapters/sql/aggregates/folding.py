@@ -69,14 +69,14 @@ class Fold:
         """Store these facts and fold in the new ones; returns their cells by key."""
         scores, failures, dimensions = await self._take_guards(scores, failures)
         await self._take(dimensions)
-        await self._add_scores(_firsts(scores))
+        await self._add_scores(_first_scores(scores))
         overruled: set[CellKey] = set()
         if scores and await self._have_failures({key.experiment_id for key in dimensions}):
             overruled |= await self._withdraw_failures(
                 {_run_of(scored) for scored in scores if scored.last_turn}
             )
         if failures:
-            overruled |= await self._add_failures(_furthest(failures))
+            overruled |= await self._add_failures(_highest(failures))
         await self._write_cells()
         cells = (self._cells[key] for key in sorted(overruled.union(dimensions)))
         return [cell for cell in cells if cell.responses]
@@ -101,7 +101,7 @@ class Fold:
     async def _not_deleted(
         self, scores: Sequence[ScoredResponse], failures: Sequence[RunFailure]
     ) -> tuple[Sequence[ScoredResponse], Sequence[RunFailure]]:
-        """Return the facts of experiments that nobody has deleted or can delete meanwhile."""
+        """Return the facts of undeleted experiments, whose deletion now waits for this fold."""
         ids = {scored.run.experiment_id for scored in scores}
         ids |= {failure.run.experiment_id for failure in failures}
         deleted = await deleted_among(self._transaction, self._experiments, ids)
@@ -239,7 +239,7 @@ def _run_of(fact: ScoredResponse | RunFailure) -> RunKey:
     return RunKey(fact.run.experiment_id, fact.run.run_id, fact.profile)
 
 
-def _firsts(scores: Iterable[ScoredResponse]) -> dict[ScoreKey, ScoredResponse]:
+def _first_scores(scores: Iterable[ScoredResponse]) -> dict[ScoreKey, ScoredResponse]:
     """Return the first score of each key."""
     firsts: dict[ScoreKey, ScoredResponse] = {}
     for scored in scores:
@@ -248,7 +248,7 @@ def _firsts(scores: Iterable[ScoredResponse]) -> dict[ScoreKey, ScoredResponse]:
 
 
 # D-019: counting the first failure would depend on the order of arrival.
-def _furthest(failures: Iterable[RunFailure]) -> dict[RunKey, RunFailure]:
+def _highest(failures: Iterable[RunFailure]) -> dict[RunKey, RunFailure]:
     """Return each run's failure at the highest turn, the first of several there."""
     furthest: dict[RunKey, RunFailure] = {}
     for failure in failures:

@@ -33,7 +33,7 @@ from socratic_bench.domain.experiment.state import ExperimentState
 ROWS_AT_A_TIME = 2_000
 """The most rows of a table that one transaction removes."""
 
-BURY = AT_EXPERIMENT.values(
+MAKE_TOMBSTONE = AT_EXPERIMENT.values(
     state=ExperimentState.DELETED,
     # D-122: late replies and scores must see the deletion.
     manifest="{}",
@@ -41,14 +41,14 @@ BURY = AT_EXPERIMENT.values(
     completed_at=func.coalesce(EXPERIMENTS.c.completed_at, bindparam("at")),
     revision=EXPERIMENTS.c.revision + 1,
 )
-"""The rest of a deleted experiment."""
+"""Turns an experiment into a tombstone."""
 
-DIG = (
+LOCK_TOMBSTONE = (
     AT_EXPERIMENT.where(EXPERIMENTS.c.state == ExperimentState.DELETED)
     .values(revision=EXPERIMENTS.c.revision + 1)
     .returning(EXPERIMENTS.c.experiment_id)
 )
-"""Locks a deleted experiment. Its revision grows by that of its removed cells: the store never
+"""Locks a tombstone. Its revision grows by that of its removed cells: the store never
 repeats a revision."""
 
 _OF_EXPERIMENTS = (CONVERSATIONS, SCORES, FAILURES, CELLS, FAILED_RUNS, CALLS)
@@ -88,7 +88,7 @@ _DELETE_SOME = [(table, _delete_some(table)) for table in _OF_EXPERIMENTS]
 
 async def delete_some(transaction: Transaction, statements: Statements, experiment_id: str) -> int:
     """Remove rows of a deleted experiment, of one table at a time; returns their number."""
-    if not await transaction.execute(DIG, {"at_experiment_id": experiment_id}):
+    if not await transaction.execute(LOCK_TOMBSTONE, {"at_experiment_id": experiment_id}):
         return 0
     for table, statement in _DELETE_SOME:
         gone = await transaction.execute(statement, {"experiment_id": experiment_id})

@@ -31,7 +31,7 @@ from socratic_bench.domain.experiment.state import ExperimentState, stopped_sent
 from socratic_bench.errors import ExperimentStopped
 from socratic_bench.ports.stores.experiments import ExperimentCounts, Progress, RunningExperiment
 
-_READ_TOGETHER: Final = 50
+_EXPERIMENTS_PER_QUERY: Final = 50
 """Plans that one query reads."""
 
 
@@ -83,7 +83,7 @@ class SqlExperiments(SqlExperimentStates):
                 kept = self._outlines.get(experiment_id)
                 known[experiment_id] = kept if kept and kept[0] == revision else (revision, None)
             unread = [id_ for id_, each in known.items() if self._outlines.get(id_) != each]
-            for chunk in chunks(unread, _READ_TOGETHER):
+            for chunk in chunks(unread, _EXPERIMENTS_PER_QUERY):
                 for (id_, revision), read in (await self._read(transaction, chunk)).items():
                     known[id_] = revision, ExperimentOutline.of(read)
         self._outlines = known

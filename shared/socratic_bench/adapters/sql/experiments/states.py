@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from socratic_bench.adapters.sql.batches import chunks
-from socratic_bench.adapters.sql.experiments.deleting import BURY, DELETABLE, delete_some
+from socratic_bench.adapters.sql.experiments.deleting import DELETABLE, MAKE_TOMBSTONE, delete_some
 from socratic_bench.adapters.sql.experiments.statements import (
     CHANGE_STATE,
     TAKE_STATE,
@@ -65,7 +65,7 @@ class SqlExperimentStates(SqlRole):
         parameters: dict[str, Any] = {"at_experiment_id": experiment_id}
         if to is ExperimentState.DELETED:
             parameters["at"] = await self._clock.now(transaction)
-            await transaction.execute(BURY, parameters)
+            await transaction.execute(MAKE_TOMBSTONE, parameters)
         else:
             await transaction.execute(CHANGE_STATE, {**parameters, "to": to})
         return to

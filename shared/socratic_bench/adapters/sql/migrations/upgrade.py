@@ -58,12 +58,12 @@ def _migrate(connection: Connection, database: str) -> None:
         try:
             scripts.get_revision(revision)
         except CommandError:
-            if _may_be_read(connection):
+            if _admits_this_version(connection):
                 log.info("the schema is newer", database=database, schema=revision, known=HEAD)
                 return
             raise newer_schema(database, revision) from None
     command.upgrade(config, HEAD)
-    _say_who_may_read(connection)
+    _write_oldest_reader(connection)
 
 
 def newer_schema(database: str, revision: str) -> StoreBroken:
@@ -74,7 +74,7 @@ def newer_schema(database: str, revision: str) -> StoreBroken:
     )
 
 
-def _may_be_read(connection: Connection) -> bool:
+def _admits_this_version(connection: Connection) -> bool:
     """Whether the version that migrated the database admits this one."""
     if not inspect(connection).has_table("schema_readers"):
         return False
@@ -82,7 +82,7 @@ def _may_be_read(connection: Connection) -> bool:
     return oldest is not None and oldest <= HEAD
 
 
-def _say_who_may_read(connection: Connection) -> None:
+def _write_oldest_reader(connection: Connection) -> None:
     connection.execute(text("CREATE TABLE IF NOT EXISTS schema_readers (oldest TEXT NOT NULL)"))
     connection.execute(text("DELETE FROM schema_readers"))
     connection.execute(

@@ -63,7 +63,7 @@ _MIGRATION_LOCK = 0x536F6372_61746963
 _MAINTENANCE = ("postgres", "template1")
 """Databases for connections that create another; every server has one of them."""
 
-_NOT_THIS_ONE = (
+_TRY_NEXT_HOST = (
     OSError,
     asyncpg.CannotConnectNowError,
     asyncpg.TargetServerAttributeNotMatched,
@@ -190,7 +190,7 @@ async def _connect(
         server_settings={"application_name": "socratic-bench", "jit": "off", **settings},
     )
     for host in others:
-        with suppress(*_NOT_THIS_ONE):
+        with suppress(*_TRY_NEXT_HOST):
             return await connect(host)
     return await connect(last)
 

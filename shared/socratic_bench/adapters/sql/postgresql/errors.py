@@ -25,11 +25,13 @@ ERRORS = (asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientE
 _AGAIN = "try again later"
 _RESTARTING = f"the server is shutting down or starting up; {_AGAIN}"
 _LOST = f"the connection was lost; {_AGAIN}"
-_CROWDED = f"the server takes no more connections; {_AGAIN}, or raise its max_connections"
-_CROSSWISE = f"it conflicted with another transaction; {_AGAIN}"
+_TOO_MANY_CONNECTIONS = (
+    f"the server takes no more connections; {_AGAIN}, or raise its max_connections"
+)
+_CONFLICT = f"it conflicted with another transaction; {_AGAIN}"
 _CREDENTIALS = "it refuses user and password; check those in the store's address"
 
-_OTHERS = (
+_NO_MATCHING_SERVER = (
     "no server in the address matches its target_session_attrs; unless a fail-over is under way, "
     "give the address of one that does"
 )
@@ -47,10 +49,10 @@ _NOT_WRITABLE = {
 _UNAVAILABLE = {
     "08": _LOST,
     "25P03": f"the server ended a transaction that was idle for too long; {_AGAIN}",
-    "40": _CROSSWISE,
+    "40": _CONFLICT,
     "53": f"the server lacks resources; {_AGAIN}",
     "53200": f"the server has no memory left; {_AGAIN}",
-    "53300": _CROWDED,
+    "53300": _TOO_MANY_CONNECTIONS,
     "55006": f"another user has exclusive use of the database; {_AGAIN}",
     "55P03": f"another transaction kept its lock for too long; {_AGAIN}",
     "57014": f"the server ended a statement that took too long; {_AGAIN}",
@@ -111,7 +113,7 @@ def _explain_driver(error: Exception, name: str) -> StoreError:
     if isinstance(error, asyncpg.ClientConfigurationError):
         return StoreBroken(f"{name}: its address is wrong: {error}")
     if isinstance(error, asyncpg.TargetServerAttributeNotMatched):
-        return StoreNotWritable(f"{name}: {_OTHERS}")
+        return StoreNotWritable(f"{name}: {_NO_MATCHING_SERVER}")
     if has_lost_track(error):
         return StoreUnavailable(f"{name}: {_LOST} ({error})")
     if "closed" in str(error):

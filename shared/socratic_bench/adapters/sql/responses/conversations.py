@@ -1,4 +1,4 @@
-"""The earlier turns of a response: its row leaves them to the rows of those turns.
+"""The earlier turns of a response: its row leaves them to their own rows.
 
 A row that leaves them out names them by a digest, where its record would have a list. A reader
 composes them from the earlier rows of the run and compares the digest. An older version, which
@@ -19,7 +19,7 @@ from socratic_bench.ports.stores.responses import TurnKey
 from socratic_bench.scoring.exchange import EarlierTurn
 
 MOST_KNOWN: Final = 10_000
-"""Conversations whose digest a store remembers; of those beyond, rows keep their earlier turns."""
+"""The most digests that a store remembers; rows of other conversations keep their earlier turns."""
 
 FIELD: Final = "earlier_turns"
 
@@ -28,13 +28,13 @@ class KnownConversations:
     """Digests of the rows of conversations, from the first turn up to each known one."""
 
     def __init__(self, beneath: KnownConversations | None = None) -> None:
-        """What `beneath` knows is known too; it learns nothing from this one before `add`."""
+        """Also know the digests of `beneath`, which learns this one's digests by `add` alone."""
         self._beneath = beneath
         self._digests: OrderedDict[TurnKey, str] = OrderedDict()
         self._proposed: dict[TurnKey, str] = {}
 
     def digest_before(self, response: Response) -> str | None:
-        """The digest of the earlier turns; None where not each is known to have a row like it."""
+        """Return the digest of the earlier turns; None unless a known row has each."""
         if len(response.earlier_turns) != response.turn - 1:
             return None
         content = _Content(response.earlier_turns)
@@ -59,11 +59,11 @@ class KnownConversations:
 
     @property
     def digests(self) -> Mapping[TurnKey, str]:
-        """What this one noted itself."""
+        """The digests that this object noted itself."""
         return self._digests
 
     def known(self, turn: TurnKey) -> str | None:
-        """The digest of the rows of a run up to this turn; None where it is not known."""
+        """Return the digest of the rows of a run up to this turn, or None."""
         known = self._digests.get(turn)
         return self._beneath.known(turn) if known is None and self._beneath else known
 
