@@ -70,9 +70,9 @@ async def select(store: ResultStore, experiment: str | None) -> Selection:
     candidates = await _candidates(store, experiment)
     profile = candidates[0].profile if candidates else CANONICAL
     comparable = [each for each in candidates if each.profile == profile]
-    wanted = comparable if experiment == EVERY else _newest(comparable)
-    experiments = wanted[:MOST_TOGETHER]
-    choose = every_experiment if experiment == EVERY else newest_experiments
+    wanted = comparable if experiment == ALL else _newest(comparable)
+    experiments = wanted[:MOST_EXPERIMENTS]
+    choose = every_experiment if experiment == ALL else newest_experiments
     cells, done = await _cells_and_done(store, choose(experiments), experiments, profile)
     shown = [each for each in experiments if each.experiment_id in done]
     return Selection(

@@ -71,7 +71,7 @@ class SqlExperiments(SqlExperimentStates):
             if experiment_ids is None:
                 every = await transaction.execute(statements.LIST_EXPERIMENTS)
                 experiment_ids = [experiment_id for experiment_id, _ in every]
-            for chunk in chunks(experiment_ids, _READ_TOGETHER):
+            for chunk in chunks(experiment_ids, _EXPERIMENTS_PER_QUERY):
                 found += (await self._read(transaction, chunk)).values()
         return sorted(found, key=_newest_first)
 
