@@ -208,3 +208,11 @@ async def test_a_closed_store_says_so_and_may_be_closed_again(database: Database
         await store.close()
         with pytest.raises(StoreError, match="closed"):
             await store.complete("exp", MONDAY)
+
+
+async def test_a_prepared_store_can_be_read_until_it_is_closed(store: Store):
+    await store.check_readable()
+    assert await store.experiments() == []
+    await store.close()
+    with pytest.raises(StoreError):
+        await store.check_readable()

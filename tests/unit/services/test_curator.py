@@ -1,13 +1,8 @@
 """The curator: folds once, announces again, and notices the end."""
 
-import pytest
-
-from socratic_bench.adapters.sql.store import SqlStore
 from socratic_bench.adapters.system.clock import SystemClock
 from socratic_bench.consuming.outcomes import Handled, Work
-from socratic_bench.domain.experiment.manifest import Experiment, Manifest, TutorModel
 from socratic_bench.domain.run import RunFailure
-from socratic_bench.domain.scenario import Scenario
 from socratic_bench.domain.score import ScoredResponse
 from socratic_bench.events.aggregate_updated import AggregateUpdated
 from socratic_bench.events.experiment_completed import ExperimentCompleted
@@ -15,25 +10,9 @@ from socratic_bench.events.response_scored import ResponseScored
 from socratic_bench.events.run_failed import RunFailed
 from socratic_curator.handlers import FactHandler
 from tests.unit.events.examples import TIME
+from tests.unit.services.two_runs import EXPERIMENT
 
-EXPERIMENT = Experiment(
-    manifest=Manifest(
-        models=(TutorModel(id="reference/socratic"),),
-        scenarios=(Scenario(id="s", dimension="ambiguous", prompt="Help?"),),
-        repeats=2,
-    ),
-    created_at=TIME,
-)
 FIRST, SECOND = EXPERIMENT.runs()
-
-
-@pytest.fixture
-async def store(tmp_path):
-    store = SqlStore.from_url(f"sqlite:///{tmp_path}/benchmark.db")
-    await store.prepare()
-    await store.register(EXPERIMENT)
-    yield store
-    await store.close()
 
 
 def scored(run) -> ResponseScored:

@@ -1,12 +1,7 @@
 """A dispatcher alone does a service's work: no worker, no consumer, no broker."""
 
-import pytest
-
-from socratic_bench.adapters.sql.store import SqlStore
 from socratic_bench.adapters.system.clock import SystemClock
 from socratic_bench.consuming.settlements import Ack
-from socratic_bench.domain.experiment.manifest import Experiment, Manifest, TutorModel
-from socratic_bench.domain.scenario import Scenario
 from socratic_bench.events.codec import decode
 from socratic_bench.events.message import Message, to_message
 from socratic_bench.events.run_requested import RunRequested
@@ -17,25 +12,9 @@ from socratic_runner.bootstrap import runner_dispatcher
 from socratic_runner.models.registry import open_client
 from socratic_runner.settings import RunnerSettings
 from tests.unit.events.examples import TIME
+from tests.unit.services.two_runs import EXPERIMENT
 
-EXPERIMENT = Experiment(
-    manifest=Manifest(
-        models=(TutorModel(id="reference/socratic"),),
-        scenarios=(Scenario(id="s", dimension="ambiguous", prompt="Help?"),),
-        repeats=2,
-    ),
-    created_at=TIME,
-)
 NO_EVENT = Message("x", "no.event", "g", b"{")
-
-
-@pytest.fixture
-async def store(tmp_path):
-    store = SqlStore.from_url(f"sqlite:///{tmp_path}/benchmark.db")
-    await store.prepare()
-    await store.register(EXPERIMENT)
-    yield store
-    await store.close()
 
 
 class Function:

@@ -274,7 +274,7 @@ async def _facts_of(store: Store, experiment: Experiment) -> object:
     )
 
 
-NOTHING = (0, CallCount(calls=0, turns=0), {}, {}, [], [], {})
+NOTHING: tuple[object, ...] = (0, CallCount(calls=0, turns=0), {}, {}, [], [], {})
 
 
 async def test_everything_of_a_deleted_experiment_goes_and_nothing_of_another(

@@ -23,6 +23,10 @@ class MemoryStore(
         """Do nothing: the state has no schema."""
         await self.ping()
 
+    async def check_readable(self) -> None:
+        """Everything can be read: the state has no schema."""
+        await self.ping()
+
     async def ping(self) -> None:
         async with self._state_alone():
             pass
