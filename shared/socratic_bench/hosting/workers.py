@@ -12,7 +12,6 @@ import structlog
 
 from socratic_bench.concurrency.deadlines import unless_stopped
 from socratic_bench.consuming.observing import Observer
-from socratic_bench.consuming.queues import CURATOR_RUN_FAILED
 from socratic_bench.consuming.worker import Worker
 from socratic_bench.errors import StoreUnavailable
 from socratic_bench.hosting.failures import naming
@@ -55,7 +54,7 @@ async def host_workers(
     metrics = Metrics()
     observer = MessageMetrics(metrics)
     depths, ready = DepthMetrics(metrics), ReadyMetrics(metrics)
-    checks: dict[str, Check] = {"broker": lambda: broker.depth(CURATOR_RUN_FAILED.name)}
+    checks: dict[str, Check] = {"broker": broker.ping}
     if store is not None:
         checks["store"] = store.ping
     readiness = Readiness(checks)

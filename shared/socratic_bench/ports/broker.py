@@ -242,6 +242,10 @@ class Broker(Protocol):
         """
         ...
 
+    async def ping(self) -> None:
+        """Ask the broker for an answer without content. Raises BrokerUnavailable without one."""
+        ...
+
     def problems(self) -> Sequence[str]:
         """Return a sentence for each declared queue and served group whose messages do not flow:
         the queue is missing, has no leader, or this broker's consumer does not consume it. Reports

@@ -217,3 +217,10 @@ async def test_no_task_is_left_after_closing(adapter: BrokerAdapter, traffic: Tr
                 await consumer.retry(one, LONG_DELAY, "later")
         await broker.close()
         assert asyncio.all_tasks() == before
+
+
+async def test_an_open_broker_answers_a_ping_and_a_closed_one_says_so(broker: Broker) -> None:
+    await broker.ping()
+    await broker.close()
+    with pytest.raises(BrokerClosed):
+        await broker.ping()

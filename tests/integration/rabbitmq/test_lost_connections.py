@@ -298,6 +298,8 @@ async def test_a_server_that_stays_away_is_said_to_without_the_password(
             BrokerUnavailable, match=r"amqp://127\.0\.0\.1:1/here.*refused|failed"
         ) as caught:
             await broker.declare([queue])
+        with pytest.raises(BrokerUnavailable):
+            await broker.ping()
     finally:
         await broker.close()
     assert "s3cret" not in str(caught.value)

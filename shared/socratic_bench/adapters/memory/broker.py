@@ -147,6 +147,9 @@ class MemoryBroker:
     async def remove_group(self, queue: str, group: str) -> None:
         self._queue(queue).remove_group(group)
 
+    async def ping(self) -> None:
+        self._check_open()
+
     def problems(self) -> Sequence[str]:
         """Return nothing: no queue can be missing."""
         return []

@@ -230,6 +230,10 @@ class RabbitMQBroker:
         # new queue of the same name.
         await self._publisher.start_over()
 
+    async def ping(self) -> None:
+        async with self._connection.channel():
+            pass
+
     def problems(self) -> Sequence[str]:
         return list(self._watch.problems().values())
 
