@@ -57,6 +57,9 @@ REDELIVERY_DELAY: Final = 60.0
 FATAL: Final = (StoreBroken, BrokerClosed)
 """Errors after which work stops until an operator acts."""
 
+PUBLISHING: Final = (Handled, Emit)
+"""Outcomes that bring events."""
+
 UNAVAILABLE: Final = (StoreUnavailable, BrokerError)
 """Errors of good work whose store or broker is unavailable for now."""
 
@@ -266,4 +269,4 @@ def _about(work: Work[Event]) -> dict[str, str]:
 
 
 def _events_of(outcome: Outcome) -> tuple[Event, ...]:
-    return outcome.publish if isinstance(outcome, Handled | Emit) else ()
+    return outcome.publish if isinstance(outcome, PUBLISHING) else ()

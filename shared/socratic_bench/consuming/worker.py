@@ -14,6 +14,7 @@ from collections.abc import (
 from contextlib import ExitStack, asynccontextmanager
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from typing import Final
 
 import structlog
@@ -22,7 +23,7 @@ from socratic_bench.consuming.batch_dispatcher import BatchDispatcher
 from socratic_bench.consuming.observing import Observer, SettledAs, Unobserved
 from socratic_bench.consuming.settlements import Ack, RetryLater, Settlement
 from socratic_bench.errors import BrokerClosed, BrokerError, StoreError
-from socratic_bench.ports.broker import Broker, Consumer, WorkQueue
+from socratic_bench.ports.broker import Broker, Consumer, Delivery, WorkQueue
 
 log = structlog.get_logger(__name__)
 
@@ -31,8 +32,8 @@ GROUPS_SECONDS: Final = 1.0
 """Seconds between two queries for the groups of a queue."""
 
 # D-166: without it, no call began before the runner had taken all that it may have in hand.
-FULL_PAUSE: Final = 0.005
-"""Seconds from a full batch to the next one: the work in hand goes on."""
+FIRST_PAUSE: Final = 0.005
+"""Seconds from a full batch to the next one, until the first message is settled."""
 
 FindGroups = Callable[[], Awaitable[Collection[str]]]
 
@@ -82,6 +83,7 @@ class Worker:
         self._observer = observer or Unobserved()
         self._consumer: Consumer | None = None
         self._draining = False
+        self._has_settled = False
 
     @property
     def queue(self) -> str:
@@ -127,13 +129,26 @@ class Worker:
                         return
                     batch = _Batch(consumer, self.queue, self._observer, len(deliveries))
                     task = batches.create_task(
-                        self._dispatcher.dispatch(deliveries, batch.settle, batch.decoded)
+                        self._dispatcher.dispatch(
+                            deliveries, partial(self._settle, batch), batch.decoded
+                        )
                     )
                     task.add_done_callback(batch.end)
                     task.add_done_callback(lambda _: free.release())
-                    if not deliveries[0].suspect:
-                        full = len(deliveries) >= intake.batch
-                        await asyncio.sleep(FULL_PAUSE if full else intake.pause)
+                    if pause := self._pause_after(deliveries):
+                        await asyncio.sleep(pause)
+
+    def _pause_after(self, deliveries: Sequence[Delivery]) -> float:
+        """Return the seconds from this batch to the next one."""
+        if deliveries[0].suspect:
+            return 0.0
+        if len(deliveries) < self._intake.batch:
+            return self._intake.pause
+        return 0.0 if self._has_settled else FIRST_PAUSE
+
+    async def _settle(self, batch: _Batch, settlements: Sequence[Settlement]) -> None:
+        self._has_settled = True
+        await batch.settle(settlements)
 
     @asynccontextmanager
     async def _serving_groups(self, consumer: Consumer) -> AsyncIterator[None]:

@@ -7,6 +7,7 @@ model); `correlationid` names the experiment, `causationid` the event that led t
 from __future__ import annotations
 
 from datetime import datetime
+from functools import lru_cache
 from typing import Any, Final, Literal, TypedDict, get_args
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -68,6 +69,7 @@ def only_value(literal: Any) -> Any:
     return value
 
 
+@lru_cache(maxsize=64)
 def kind_of(event_type: str) -> str:
     """Return an event type without prefix and version: `run.failed`."""
     return event_type.removeprefix(PREFIX).rpartition(".")[0]

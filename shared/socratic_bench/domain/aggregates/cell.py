@@ -102,11 +102,11 @@ class Cell:
                 if score is None:
                     self.not_applicable[vector] = self.not_applicable.get(vector, 0) + 1
                 elif scored.overall is not None:
-                    self.vectors.setdefault(vector, Tally()).add(millionths(score))
+                    self._tally_of(vector).add(millionths(score))
         for name, count in scored.counts.items():
             self.counts[name] = self.counts.get(name, 0) + count
         if scored.overall is not None:
-            self.vectors.setdefault(OVERALL, Tally()).add(millionths(scored.overall))
+            self._tally_of(OVERALL).add(millionths(scored.overall))
         usage = scored.usage
         self.reasoning_tokens.add(usage.reasoning_tokens)
         for tally, value in (
@@ -128,6 +128,12 @@ class Cell:
         self._count(Status.ERROR, -1)
         self.runs_ended -= 1
 
+    def _tally_of(self, vector: str) -> Tally:
+        tally = self.vectors.get(vector)
+        if tally is None:
+            tally = self.vectors[vector] = Tally()
+        return tally
+
     def _count(self, status: str, step: int) -> None:
         count = self.statuses.get(status, 0) + step
         if count:
@@ -141,7 +147,7 @@ class Cell:
             total = self.statuses.get(status, 0) + count
             self.statuses[status] = total
         for vector, tally in other.vectors.items():
-            self.vectors.setdefault(vector, Tally()).merge(tally)
+            self._tally_of(vector).merge(tally)
         for vector, count in other.not_applicable.items():
             self.not_applicable[vector] = self.not_applicable.get(vector, 0) + count
         for counted, count in other.counts.items():

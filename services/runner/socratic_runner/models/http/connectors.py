@@ -68,7 +68,7 @@ class RestedConnector(QuietConnector):
         idle = self._conns.get(key)
         if not self._is_trusted or not idle or monotonic() - idle[0][1] < REST_SECONDS:
             return None
-        return await super()._get(key, traces)
+        return await super(QuietConnector, self)._get(key, traces)
 
     def _release(
         self, key: ConnectionKey, protocol: ResponseHandler, *, should_close: bool = False

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from functools import lru_cache, partial
 from typing import Any, Final
 
 from socratic_bench.errors import FailureKind, ModelCallFailed, ModelUnusable
@@ -20,6 +21,12 @@ LONGEST_FOREIGN_MESSAGE: Final = 200
 """The same for an address from a configuration: that may be any server, and readers of results
 see its message."""
 
+LONGEST_NAME: Final = 200
+"""The most characters of a stop reason or a model's version."""
+
+_NAMES_KEPT: Final = 16
+"""The most names in the memory of one model's client: a provider repeats a few."""
+
 
 class Failures:
     """Makes failures from the errors of one provider."""
@@ -28,6 +35,7 @@ class Failures:
         self._who = who
         self._key = key
         self._longest = longest
+        self._known_names = lru_cache(_NAMES_KEPT)(partial(self.one_line, longest=LONGEST_NAME))
 
     def failure(
         self, kind: FailureKind, message: str, *, wait: float | None = None, passing: bool = True
@@ -59,6 +67,12 @@ class Failures:
         problem = problem_in(parsed)
         kind = kind_of(problem.status, problem.names, problem.message)
         return self._told(kind, "reported an error within its reply", problem, headers or {})
+
+    def name(self, text: str) -> str:
+        """Return `text` as `one_line` does: a name, which a provider repeats in every reply."""
+        if len(text) > LONGEST_NAME:
+            return self.one_line(text, LONGEST_NAME)
+        return self._known_names(text)
 
     def one_line(self, text: str, longest: int) -> str:
         """Return `text` on one line and shortened, without the key and control characters."""

@@ -18,9 +18,6 @@ from socratic_runner.models.http.server_sent_events import Event
 from socratic_runner.models.stop_reasons import Ended, how_it_ended
 from socratic_runner.models.token_counts import count_in
 
-_LONGEST_NAME: Final = 200
-"""The most characters of a stop reason or a model's version."""
-
 LONGEST_START: Final = 200
 """The most bytes of an unreadable reply in a message."""
 
@@ -120,7 +117,7 @@ class Reading(ABC):
         """Return the reply. Raises ModelCallFailed if it ended without a stop reason."""
         if self._stop_reason is None:
             raise self.cut("the reply ended without a stop reason")
-        reason = self.failures.one_line(self._stop_reason, _LONGEST_NAME)
+        reason = self.failures.name(self._stop_reason)
         ended = self._ended(reason)
         return Reply(
             text="".join(self._texts),
@@ -128,7 +125,7 @@ class Reading(ABC):
             usage=self._usage(),
             latency_ms=round((self._last - self._started) * 1000),
             stop_reason=reason,
-            model_version=self.failures.one_line(self._model or "", _LONGEST_NAME) or None,
+            model_version=self.failures.name(self._model or "") or None,
             first_token_ms=(
                 None
                 if self._first_token is None
