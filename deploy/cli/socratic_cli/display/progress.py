@@ -14,7 +14,7 @@ from typing import Final, Protocol, Self
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn
 from rich.progress import TimeElapsedColumn as Elapsed
 
-from socratic_bench.domain.aggregates.cell import Tally
+from socratic_bench.domain.aggregates.cell import Cell, Tally
 from socratic_bench.domain.experiment.manifest import Experiment
 from socratic_bench.domain.trouble import Trouble
 from socratic_bench.ports.stores.aggregates import Aggregates
@@ -57,6 +57,8 @@ class ProgressDisplay:
         self._find_troubles = find_troubles or partial(store.troubles, experiment.experiment_id)
         self._news = TroubleNews()
         self._line_due = time.monotonic() + LINE_SECONDS
+        self._cells: Sequence[Cell] = ()
+        self._revision: str | None = None
         console = standard_error()
         self._shown = console.is_terminal
         self._bars = Progress(
@@ -125,7 +127,7 @@ class ProgressDisplay:
         if "" in self._lines:
             ended[""], failed[""] = progress.done, progress.failed
         else:
-            for cell in await self._store.cells([self._experiment.experiment_id]):
+            for cell in await self._present_cells():
                 ended[cell.key.model_id] += cell.runs_ended
                 failed[cell.key.model_id] += cell.statuses.get("error", 0)
                 cost[cell.key.model_id].merge(cell.cost_nanodollars)
@@ -136,6 +138,14 @@ class ProgressDisplay:
             trouble = _in_short(troubles.get(key))
             note = "  ".join(filter(None, (costs, failures, trouble)))
             self._bars.update(line, completed=ended[key], note=note)
+
+    async def _present_cells(self) -> Sequence[Cell]:
+        """The cells of the experiment; read again only where the store has changed."""
+        revision = await self._store.revision()
+        if revision != self._revision:
+            self._cells = await self._store.cells([self._experiment.experiment_id])
+            self._revision = revision
+        return self._cells
 
     async def _line(self, progress: ExperimentProgress, troubles: Mapping[str, Trouble]) -> str:
         experiment_id = self._experiment.experiment_id

@@ -109,3 +109,23 @@ async def test_on_a_terminal_it_stands_above_the_bars_as_plain_text(store, monke
     told = f"{MODELS[0]}: [red]refused[/red] :smile: (attempt 1 of 12, next in 1 s)"
     assert shown.count(told) == 1
     assert "unreachable 1/12" in shown
+
+
+async def test_on_a_terminal_cells_are_read_only_where_the_store_has_changed(store, monkeypatch):
+    read = []
+    cells = store.cells
+
+    async def counted(ids):
+        read.append(await cells(ids))
+        return read[-1]
+
+    monkeypatch.setattr(store, "cells", counted)
+    console = Console(file=io.StringIO(), force_terminal=True, width=120)
+    monkeypatch.setattr(progress_display, "standard_error", lambda: console)
+    with ProgressDisplay(EXPERIMENT, store) as display:
+        for _ in range(3):
+            await display.update(await store.progress(ID))
+        await store.fold([a_score(next(iter(EXPERIMENT.runs())))], [])
+        for _ in range(3):
+            await display.update(await store.progress(ID))
+    assert [len(each) for each in read] == [0, 1]
