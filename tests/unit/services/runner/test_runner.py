@@ -6,8 +6,7 @@ from dataclasses import replace
 import pytest
 import structlog
 
-from socratic_bench.adapters.sql.store import SqlStore
-from socratic_bench.consuming.outcomes import Handled, Postponed
+from socratic_bench.consuming.outcomes import Postponed
 from socratic_bench.domain.experiment.manifest import Experiment, Limits, Manifest, TutorModel
 from socratic_bench.domain.response import Usage
 from socratic_bench.errors import FailureKind, InvalidInput, ModelCallFailed, StoreUnavailable
@@ -16,7 +15,6 @@ from socratic_bench.events.run_failed import RunFailed
 from socratic_bench.ports.stores.leases import Claim, LeaseAnswer, LeaseKey
 from socratic_bench.scoring.statuses import Status
 from socratic_runner.clients import TutorPool
-from socratic_runner.conversations import conversation_runner
 from socratic_runner.conversations.conversation import Conversation, TurnFailed, TurnPutOff
 from socratic_runner.limits.limiters import ConcurrencyLimiters
 from tests.unit.events.examples import TIME
@@ -33,16 +31,6 @@ from tests.unit.services.runner.scripted import (
     reply,
     requested,
 )
-from tests.waiting import until
-
-
-@pytest.fixture
-async def store(tmp_path):
-    store = SqlStore.from_url(f"sqlite:///{tmp_path}/benchmark.db")
-    await store.prepare()
-    await store.register(EXPERIMENT)
-    yield store
-    await store.close()
 
 
 async def test_a_response_is_recorded_whole_and_published(store):
@@ -244,102 +232,6 @@ async def test_token_counts_that_cannot_be_true_are_no_reply(store):
     [event] = await carry_out(store, ScriptedTutor(script), ONE)
     assert event.data.kind == "malformed_reply"
     assert "250000000000 written" in event.data.message
-
-
-async def test_a_request_of_a_run_in_hand_is_settled_with_the_first(store):
-    answer = asyncio.Event()
-
-    async def script():
-        await answer.wait()
-        return reply()
-
-    tutor = ScriptedTutor(lambda *_: script())
-    first, second = requested(ONE), requested(ONE)
-    async with parts_of_a_runner(store, tutor) as parts, asyncio.TaskGroup() as tasks:
-        one = tasks.create_task(outcomes_of(parts.handler, first))
-        await block(lambda: tutor.asked)
-        other = tasks.create_task(outcomes_of(parts.handler, second))
-        await asyncio.sleep(0)
-        answer.set()
-    assert (await one)[first].publish == (await other)[second].publish
-    assert isinstance((await other)[second], Handled)
-    assert len(tutor.asked) == 1
-
-
-async def test_a_handler_that_is_ended_early_takes_its_runs_in_hand_again(store):
-    await carry_out(store, ScriptedTutor(lambda *_: reply()), ONE)
-    tutor = ScriptedTutor(lambda *_: reply())
-    async with parts_of_a_runner(store, tutor) as parts:
-        outcomes = parts.handler([requested(ONE), requested(THREE)])
-        assert [type(each) for each in await anext(outcomes)] == [Handled]
-        await outcomes.aclose()
-        [outcome] = (await outcomes_of(parts.handler, requested(THREE))).values()
-    assert isinstance(outcome, Handled)
-
-
-async def block(seen):
-    """Wait until something is seen."""
-
-    async def look():
-        return seen()
-
-    await until(look, bool, "what the test waits for")
-
-
-async def hold(store, seconds):
-    """Have another runner hold the lease of the first turn of ONE."""
-    lease = LeaseKey(ONE.experiment_id, ONE.run_id, 1, "theirs")
-    assert await store.take_leases([Claim(lease, seconds)], "runner-2") == [LeaseAnswer.GRANTED]
-    return lease
-
-
-@pytest.fixture
-def quick_looks(monkeypatch):
-    monkeypatch.setattr(conversation_runner, "HELD_PAUSE", 0.01)
-
-
-@pytest.mark.usefixtures("quick_looks")
-async def test_a_turn_that_another_runner_asks_for_is_left_to_it(store):
-    await hold(store, seconds=300)
-    tutor = ScriptedTutor(lambda *_: reply())
-    async with parts_of_a_runner(store, tutor) as parts:
-        work = requested(ONE)
-        reason = "another runner is asking for this turn"
-        assert await outcomes_of(parts.handler, work) == {work: Postponed(work, 1.0, reason)}
-    assert tutor.asked == []
-
-
-@pytest.mark.usefixtures("quick_looks")
-async def test_a_turn_that_another_runner_answers_meanwhile_is_not_asked_for(store):
-    theirs = await hold(store, seconds=300)
-    tutor, looks, take = ScriptedTutor(lambda *_: reply()), [], store.take_leases
-
-    async def take_leases(claims, owner):
-        looks.append(owner)
-        if len(looks) == 3:
-            async with parts_of_a_runner(store, tutor, owner="runner-2") as others:
-                conversation = Conversation(ONE, EXPERIMENT)
-                model = others.tutors.tutor(EXPERIMENT, MODEL.id)
-                question = conversation.question()
-                conversation.call_begins(0.0)
-                given = conversation.response(question, reply("theirs"), model, TIME)
-            await store.record([given], [theirs.lease_id])
-        return await take(claims, owner)
-
-    store.take_leases = take_leases
-    [event] = await carry_out(store, tutor, ONE)
-    assert event.data.text == "theirs"
-    assert tutor.asked == []
-
-
-@pytest.mark.usefixtures("quick_looks")
-async def test_what_a_runner_that_left_held_goes_on_at_once(store):
-    await hold(store, seconds=300)
-    await store.leave("runner-2")
-    tutor = ScriptedTutor(lambda *_: reply())
-    [event] = await carry_out(store, tutor, ONE)
-    assert event.data.text == reply().text
-    assert len(tutor.asked) == 1
 
 
 class FourCalls:

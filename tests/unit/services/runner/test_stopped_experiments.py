@@ -4,7 +4,6 @@ import asyncio
 
 import pytest
 
-from socratic_bench.adapters.sql.store import SqlStore
 from socratic_bench.consuming.outcomes import Handled, Postponed
 from socratic_bench.domain.experiment.state import ExperimentState
 from tests.unit.services.runner.scripted import (
@@ -23,15 +22,6 @@ from tests.waiting import until
 ID = EXPERIMENT.experiment_id
 PAUSED, CANCELLED = ExperimentState.PAUSED, ExperimentState.CANCELLED
 RESUMED, DELETED = ExperimentState.RESUMED, ExperimentState.DELETED
-
-
-@pytest.fixture
-async def store(tmp_path):
-    store = SqlStore.from_url(f"sqlite:///{tmp_path}/benchmark.db")
-    await store.prepare()
-    await store.register(EXPERIMENT)
-    yield store
-    await store.close()
 
 
 async def calls(store):

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import asyncio
 
-import pytest
 import structlog
 
-from socratic_bench.adapters.sql.store import SqlStore
 from socratic_bench.errors import FailureKind, InvalidInput, ModelCallFailed, ModelUnusable
 from socratic_bench.hosting.metrics.process_metrics import Metrics
 from socratic_bench.ports.stores.leases import ModelInHand
@@ -16,7 +14,6 @@ from socratic_runner.metrics.calls import CallMetrics
 from socratic_runner.metrics.model_names import ModelNames
 from socratic_runner.troubles import MOST_SHOWN, Troubles
 from tests.unit.services.runner.scripted import (
-    EXPERIMENT,
     MODEL,
     ONE,
     THREE,
@@ -29,15 +26,6 @@ from tests.waiting import until, waiting_for
 IN_HAND = ModelInHand(ONE.experiment_id, ONE.model_id)
 DOWN = ModelCallFailed(FailureKind.UNREACHABLE, "cannot be reached", retryable=True)
 LIMITED = ModelCallFailed(FailureKind.RATE_LIMITED, "slow down", retryable=True)
-
-
-@pytest.fixture
-async def store(tmp_path):
-    store = SqlStore.from_url(f"sqlite:///{tmp_path}/benchmark.db")
-    await store.prepare()
-    await store.register(EXPERIMENT)
-    yield store
-    await store.close()
 
 
 class Seen(Troubles):
