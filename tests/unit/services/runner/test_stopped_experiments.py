@@ -5,6 +5,7 @@ import asyncio
 import pytest
 
 from socratic_bench.consuming.outcomes import Handled, Postponed
+from socratic_bench.domain.experiment.manifest import Limits
 from socratic_bench.domain.experiment.state import ExperimentState
 from tests.unit.services.runner.scripted import (
     EXPERIMENT,
@@ -20,6 +21,14 @@ from tests.unit.services.runner.scripted import (
 from tests.waiting import until
 
 ID = EXPERIMENT.experiment_id
+PATIENT = EXPERIMENT.model_copy(
+    update={
+        "manifest": EXPERIMENT.manifest.model_copy(
+            update={"models": (MODEL.model_copy(update={"limits": Limits()}),)}
+        )
+    }
+)
+"""The same experiment, whose calls may take as long as a busy machine needs."""
 PAUSED, CANCELLED = ExperimentState.PAUSED, ExperimentState.CANCELLED
 RESUMED, DELETED = ExperimentState.RESUMED, ExperimentState.DELETED
 
@@ -66,6 +75,7 @@ async def test_the_call_in_flight_is_the_last_one_and_what_it_brings_is_publishe
         await go_on.wait()
         return reply("Later?")
 
+    await store.register(PATIENT)
     tutor = ScriptedTutor(lambda *_: answer_later())
     work = requested(THREE)
     async with parts_of_a_runner(store, tutor) as parts:
@@ -88,6 +98,7 @@ async def test_a_call_that_was_prepared_does_not_begin_once_another_was_refused(
         await go_on.wait()
         return reply()
 
+    await store.register(PATIENT)
     tutor = ScriptedTutor(lambda *_: answer_later())
     first, second = requested(ONE), requested(THREE)
     async with parts_of_a_runner(store, tutor, most=1) as parts:
