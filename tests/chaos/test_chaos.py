@@ -26,7 +26,7 @@ from socratic_bench.domain.experiment.manifest import Experiment, Limits, Manife
 from socratic_bench.errors import BrokerUnavailable, StoreUnavailable
 from socratic_bench.events.codec import Event
 from socratic_bench.events.message import to_message
-from socratic_bench.planning.plan import publish_plan
+from socratic_bench.planning.plan import resume
 from socratic_bench.planning.scenario_packs import load_pack
 from socratic_bench.ports.stores.store import Store
 from socratic_bench.reporting.verification import verify
@@ -95,7 +95,8 @@ async def plan(on: Stack, chance: random.Random) -> None:
                 continue
             return
 
-    await publish_plan(experiment(), on.store, publish_twice, clock=on.clock)
+    planned = await on.store.register(experiment())
+    await resume(planned, planned.runs(), on.store, publish_twice, clock=on.clock)
 
 
 async def done(store: Store, experiment_id: str) -> int:

@@ -20,7 +20,7 @@ from socratic_bench.consuming.queues import BROADCASTS, WORK_QUEUES
 from socratic_bench.domain.experiment.manifest import Experiment, Limits, Manifest, TutorModel
 from socratic_bench.events.codec import Event
 from socratic_bench.events.message import to_message
-from socratic_bench.planning.plan import publish_plan
+from socratic_bench.planning.plan import resume
 from socratic_bench.planning.scenario_packs import load_pack
 from socratic_bench.ports.broker import Broker
 from socratic_bench.ports.stores.store import Store
@@ -161,7 +161,8 @@ async def test_whoever_is_stopped_or_killed_the_cells_are_those_of_a_quiet_run(
     async def publish(events: list[Event]) -> None:
         await services.broker.publish([to_message(event) for event in events])
 
-    await publish_plan(experiment, services.store, publish, clock=SystemClock())
+    await services.store.register(experiment)
+    await resume(experiment, experiment.runs(), services.store, publish, clock=SystemClock())
     midway = 0
     names = list(services.running)
     for number, way in enumerate(ways):

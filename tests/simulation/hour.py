@@ -21,8 +21,8 @@ from socratic_bench.domain.experiment.manifest import Experiment
 from socratic_bench.events.codec import Event
 from socratic_bench.events.message import Message, to_message
 from socratic_bench.hosting.running_models import RunningModels
-from socratic_bench.planning.plan import publish_plan
-from socratic_bench.planning.reconciler import Reconciler, reconciling
+from socratic_bench.planning.plan import resume
+from socratic_bench.planning.reconciling.reconciler import Reconciler, reconciling
 from socratic_bench.ports.broker import Delivery
 from socratic_curator.bootstrap import curator_workers
 from socratic_curator.settings import CuratorSettings
@@ -102,7 +102,8 @@ class Simulation:
         async def publish(events: Sequence[Event]) -> None:
             await self.broker.publish([to_message(event) for event in events])
 
-        await publish_plan(experiment, self.store, publish, clock=self.clock)
+        await self.store.register(experiment)
+        await resume(experiment, experiment.runs(), self.store, publish, clock=self.clock)
         return experiment.experiment_id
 
     @property

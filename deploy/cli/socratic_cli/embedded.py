@@ -27,7 +27,8 @@ from socratic_bench.events.message import to_message
 from socratic_bench.hosting.failures import first_cause
 from socratic_bench.hosting.garbage import quiet_garbage_collector
 from socratic_bench.hosting.owners import new_owner
-from socratic_bench.planning.plan import PlanCounts, publish_plan
+from socratic_bench.planning.plan import PlanCounts, resume
+from socratic_bench.planning.store_patience import StorePatience
 from socratic_bench.ports.broker import DeadLetter
 from socratic_bench.ports.clock import Clock
 from socratic_bench.ports.stores.experiments import Progress
@@ -186,15 +187,15 @@ class Benchmark:
         async with asyncio.TaskGroup() as tasks:
             running = [tasks.create_task(worker.run()) for worker in workers]
             planning = tasks.create_task(
-                publish_plan(
+                resume(
                     experiment,
+                    experiment.runs(),
                     self.store,
                     publish,
                     clock=self.clock,
                     source=SOURCE,
                     retry_failed=self.retry_failed,
-                    retry_policy=ENDLESS,
-                    waits=planner_waits,
+                    patience=StorePatience(ENDLESS, planner_waits),
                 )
             )
             self._cut_short = not await self._watch(experiment, broker, planning, waits_for)

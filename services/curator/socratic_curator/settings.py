@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field, SecretStr
 
-from socratic_bench.planning.reconciler import QUIET_SECONDS
+from socratic_bench.planning.reconciling.watched import QUIET_SECONDS
 from socratic_bench.service_settings import ServiceSettings, WorkerProcessSettings
 
 

@@ -8,25 +8,22 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
-from typing import Protocol, TypeVar
+from typing import Protocol
 
-from socratic_bench.concurrency.retry_policy import RetryPolicy
-from socratic_bench.consuming.waits import Waits
 from socratic_bench.domain.experiment.manifest import Experiment
+from socratic_bench.domain.experiment.state import stopped_sentence
 from socratic_bench.domain.run import Run, batches
-from socratic_bench.errors import StoreUnavailable
+from socratic_bench.errors import ExperimentStopped
 from socratic_bench.events.codec import Event
 from socratic_bench.events.response_recorded import ResponseRecorded
 from socratic_bench.events.run_requested import RunRequested
 from socratic_bench.planning.reuse import is_whole
+from socratic_bench.planning.store_patience import StorePatience
 from socratic_bench.ports.clock import Clock
 from socratic_bench.ports.stores.aggregates import Aggregates
 from socratic_bench.ports.stores.experiments import Experiments
 from socratic_bench.ports.stores.leases import Leases
 from socratic_bench.ports.stores.responses import Responses
-
-STORE_DEADLINE = 60.0
-"""Seconds after which a question to the store without an answer is repeated."""
 
 FIRST_BATCH = 200
 """Runs of the first batch: the runner begins with them while the rest is planned."""
@@ -36,8 +33,6 @@ ANSWERS_HELD = 100
 
 Publish = Callable[[Sequence[Event]], Awaitable[None]]
 """Returns once the broker has taken responsibility for all events."""
-
-T = TypeVar("T")
 
 
 class PlanStore(Experiments, Responses, Leases, Aggregates, Protocol):
@@ -56,40 +51,42 @@ class PlanCounts:
     requested: int
 
 
-async def publish_plan(
+async def resume(
     experiment: Experiment,
+    runs: Iterable[Run],
     store: PlanStore,
     publish: Publish,
     *,
     clock: Clock,
     source: str = "planner",
-    batch_size: int = 2_000,
-    retry_policy: RetryPolicy | None = None,
-    pause: Callable[[float], Awaitable[None]] = asyncio.sleep,
     retry_failed: bool = False,
-    waits: Waits | None = None,
+    batch_size: int = 2_000,
+    patience: StorePatience | None = None,
 ) -> PlanCounts:
-    """Register an experiment and request every run that is neither done nor answered.
+    """Request those of these runs of a registered experiment that are neither done nor answered.
+
+    This plans a new experiment, completes an interrupted plan, and requests lost runs again: runs
+    and events keep their names and ids, so that nothing is added twice. A call that went through
+    the whole plan marks the experiment as planned.
 
     Memory holds one batch of runs at a time; `publish` sets the pace, and waits while the broker is
     full. The first batch is small, and each further one twice as large, up to `batch_size`: calls
-    begin while planning goes on. Interrupted planning is repeated from the start: runs and events
-    keep their names and ids, so that nothing is added twice.
+    begin while planning goes on.
 
     `retry_failed` requests one more try of each failed run. A run with all its responses stored is
     not asked again: unscored responses are published again for scoring.
 
-    While the store is unavailable or silent, planning asks it again, by `retry_policy` and after a
-    `pause`, and reports the wait to `waits`; then it raises StoreUnavailable. Errors of `publish`
-    pass through.
+    While the store is unavailable or silent, `patience` asks it again; then it raises
+    StoreUnavailable. Raises ExperimentStopped where no call may begin. Errors of `publish` pass
+    through.
     """
     if batch_size < 1:
         raise ValueError(f"batch_size must be 1 or more, not {batch_size}")
-    patience = _Patience(retry_policy or RetryPolicy(), pause, waits or Waits())
-    experiment = await patience.ask(partial(store.register, experiment))
+    patience = patience or StorePatience()
+    await patience.ask(partial(refuse_stopped, store, experiment.experiment_id))
     begun = await patience.ask(partial(_is_begun, store, experiment))
     planned = answered = requested = 0
-    for batch in _growing_batches(experiment.runs(), batch_size):
+    for batch in _growing_batches(runs, batch_size):
         # A broker with room does not wait: between two batches everybody else has a turn.
         await asyncio.sleep(0)
         done = await patience.ask(partial(_done, store, experiment, batch)) if begun else set()
@@ -112,7 +109,8 @@ async def publish_plan(
                 ]
             )
             requested += len(due)
-    await patience.ask(partial(store.mark_planned, experiment.experiment_id, clock.now()))
+    if planned == experiment.manifest.planned_runs:
+        await patience.ask(partial(store.mark_planned, experiment.experiment_id, clock.now()))
     return PlanCounts(planned, planned - answered - requested, answered, requested)
 
 
@@ -122,6 +120,13 @@ def _growing_batches(runs: Iterable[Run], largest: int) -> Iterator[list[Run]]:
     while batch := list(islice(remaining, size)):
         yield batch
         size = min(2 * size, largest)
+
+
+async def refuse_stopped(store: Experiments, experiment_id: str) -> None:
+    """Raise ExperimentStopped if the store has this experiment and no call of it may begin."""
+    for state in (await store.states([experiment_id])).values():
+        if not state.calls_may_begin:
+            raise ExperimentStopped(stopped_sentence(experiment_id, state))
 
 
 async def _is_begun(store: PlanStore, experiment: Experiment) -> bool:
@@ -134,17 +139,17 @@ async def _is_begun(store: PlanStore, experiment: Experiment) -> bool:
     return bool(await store.unscored_responses(experiment_id, 1))
 
 
-async def _done(store: PlanStore, experiment: Experiment, runs: Sequence[Run]) -> set[str]:
+async def _done(store: Aggregates, experiment: Experiment, runs: Sequence[Run]) -> set[str]:
     # D-023: a scored last turn is not enough: the score of an earlier turn may be lost.
     return await store.done_runs(experiment.experiment_id, [run.run_id for run in runs])
 
 
-async def _failed(store: PlanStore, experiment: Experiment, runs: Sequence[Run]) -> set[str]:
+async def _failed(store: Aggregates, experiment: Experiment, runs: Sequence[Run]) -> set[str]:
     return await store.failed_runs(experiment.experiment_id, [run.run_id for run in runs])
 
 
 async def _publish_answers(
-    runs: Sequence[Run], store: PlanStore, patience: _Patience, publish: Publish, source: str
+    runs: Sequence[Run], store: Responses, patience: StorePatience, publish: Publish, source: str
 ) -> set[str]:
     """Publish the stored whole conversations; returns the ids of their runs."""
     answered: set[str] = set()
@@ -163,36 +168,9 @@ async def _publish_answers(
     return answered
 
 
-async def _retries(store: PlanStore, failed: AbstractSet[str]) -> Mapping[str, int]:
+async def _retries(store: Responses, failed: AbstractSet[str]) -> Mapping[str, int]:
     """Return the number of the next request for each failed run."""
     if not failed:
         return {}
     recorded = await store.recorded_failures(failed)
     return {run_id: recorded[run_id].retry + 1 if run_id in recorded else 1 for run_id in failed}
-
-
-@dataclass(frozen=True, slots=True)
-class _Patience:
-    """Repeats an idempotent question until the store answers it."""
-
-    policy: RetryPolicy
-    pause: Callable[[float], Awaitable[None]]
-    waits: Waits
-
-    async def ask(self, question: Callable[[], Awaitable[T]]) -> T:
-        attempt = 1
-        with self.waits.waiting() as waits_for:
-            while True:
-                try:
-                    async with asyncio.timeout(STORE_DEADLINE):
-                        return await question()
-                except TimeoutError:
-                    silent = f"the store was silent for {STORE_DEADLINE:g} seconds"
-                    problem = StoreUnavailable(silent)
-                except StoreUnavailable as error:
-                    problem = error
-                if self.policy.exhausted(attempt):
-                    raise problem
-                waits_for(problem)
-                await self.pause(self.policy.delay(attempt))
-                attempt += 1

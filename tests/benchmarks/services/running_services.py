@@ -13,7 +13,7 @@ from socratic_bench.adapters.system.clock import SystemClock
 from socratic_bench.consuming.queues import BROADCASTS, WORK_QUEUES
 from socratic_bench.domain.experiment.manifest import Experiment, Manifest, TutorModel
 from socratic_bench.events.message import to_message
-from socratic_bench.planning.plan import publish_plan
+from socratic_bench.planning.plan import resume
 from socratic_bench.planning.scenario_packs import load_pack
 from tests.e2e.service_processes import start
 from tests.servers import postgresql, rabbitmq
@@ -56,8 +56,10 @@ async def services(**processes: int) -> AsyncIterator[tuple[RabbitMQBroker, SqlS
 
 async def plan(experiment: Experiment, broker: RabbitMQBroker, store: SqlStore) -> None:
     """Request every run of an experiment."""
-    await publish_plan(
+    await store.register(experiment)
+    await resume(
         experiment,
+        experiment.runs(),
         store,
         lambda events: broker.publish([to_message(event) for event in events]),
         clock=SystemClock(),

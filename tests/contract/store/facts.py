@@ -14,7 +14,7 @@ from socratic_bench.domain.response import Response, Usage
 from socratic_bench.domain.run import Run, RunFailure
 from socratic_bench.domain.scenario import DIMENSIONS, Scenario
 from socratic_bench.domain.score import ScoredResponse
-from socratic_bench.ports.stores.leases import Claim, LeaseKey
+from socratic_bench.ports.stores.leases import Lease, LeaseKey
 from socratic_bench.ports.stores.store import Store
 from socratic_bench.scoring.profile import CANONICAL
 from socratic_bench.scoring.statuses import Status
@@ -109,10 +109,10 @@ def a_conversation(run: Run, turns: int = 12, words: int = 20) -> list[Response]
 
 def claim_of(
     run: Run, lease_id: str, reserve: int = 0, *, turn: int = 1, seconds: float = 60
-) -> Claim:
-    """A request for a lease of a turn, for a minute unless it says otherwise."""
+) -> Lease:
+    """A lease of a turn to claim, for a minute unless it says otherwise."""
     lease = LeaseKey(run.experiment_id, run.run_id, turn, lease_id)
-    return Claim(lease, seconds, reserve)
+    return Lease(lease, seconds, reserve)
 
 
 class StoppedClock:

@@ -15,7 +15,7 @@ from socratic_api.settings import ApiSettings
 from socratic_bench.adapters.sql.store import SqlStore
 from socratic_bench.domain.experiment.manifest import Experiment, TutorModel
 from socratic_bench.domain.money import Price
-from socratic_bench.ports.stores.leases import Claim, LeaseKey
+from socratic_bench.ports.stores.leases import Lease, LeaseKey
 from tests.contract.store.facts import a_response
 from tests.dashboard.seeding import MONDAY, experiment, seed, tutors
 from tests.waiting import waiting_for
@@ -108,7 +108,7 @@ async def test_experiments_say_what_they_spent_and_when_the_budget_was_exhausted
     await store.register(planned)
     first, second, *_ = planned.runs()
     leases = [LeaseKey(run.experiment_id, run.run_id, 1, run.run_id) for run in (first, second)]
-    await store.take_leases([Claim(lease, 3600.0, 250_000_000) for lease in leases], "runner")
+    await store.take_leases([Lease(lease, 3600.0, 250_000_000) for lease in leases], "runner")
     await store.record([a_response(first)], [leases[0].lease_id])
 
     [working] = (await client.get("/api/experiments?limit=1")).json()["experiments"]

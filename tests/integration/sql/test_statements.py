@@ -189,7 +189,7 @@ async def test_a_call_that_is_settled_is_not_looked_at_again_for_what_is_in_flig
         responses = [a_response(run, cost=3) for run in runs[2:]]
         await store.record(responses, ["lease"] * len(responses))
         await store.record([a_response(runs[1], cost=None)], ["lease"])
-        await store.end_calls([CallEnd(claims[0].lease, billed=True)])
+        await store.end_calls([CallEnd(claims[0].key, billed=True)])
         assert (await store.spending(id_)).in_flight == 0
     with closing(sqlite3.connect(path)) as connection:
         [(reservations,)] = connection.execute("SELECT count(*) FROM calls WHERE reserved > 0")

@@ -17,8 +17,9 @@ from socratic_bench.consuming.queues import (
 )
 from socratic_bench.events.codec import decode
 from socratic_bench.events.experiment_completed import TYPE as COMPLETED
-from socratic_bench.planning import reconciler as reconciling
-from socratic_bench.planning.reconciler import LONGEST_LOOK_SECONDS, QUIET_SECONDS, Reconciler
+from socratic_bench.planning.reconciling import reconciler as reconciling
+from socratic_bench.planning.reconciling.reconciler import Reconciler
+from socratic_bench.planning.reconciling.watched import LONGEST_LOOK_SECONDS, QUIET_SECONDS
 from socratic_bench.ports.stores.leases import ModelInHand
 from socratic_bench.ports.stores.responses import RecordedFailure
 from tests.contract.store.facts import MONDAY, a_failure, a_response, a_score, an_experiment
@@ -159,7 +160,7 @@ async def test_only_runs_that_are_not_done_are_requested(healer, store, broker, 
 
 
 async def test_a_backlog_is_no_gap(healer, broker, clock):
-    await healer._request(EXPERIMENT, MODELS[0], 1)
+    await healer._healer._request_lost(EXPERIMENT, MODELS[0], 1)
     before = await broker.depth(RUNNER_RUN_REQUESTED.name)
     for _ in range(100):
         clock.seconds += 60
@@ -212,7 +213,8 @@ async def test_a_response_without_a_score_and_a_failure_without_a_fold_are_publi
     await store.record([response])
     await store.record_failures([RecordedFailure(failure, 0)])
     await after(healer, clock, QUIET_SECONDS)
-    [recorded] = await taken(broker, JUDGE_RESPONSE_RECORDED)
+    recorded, *copies = await taken(broker, JUDGE_RESPONSE_RECORDED)
+    assert {each.id for each in copies} <= {recorded.id}
     [announced] = await taken(broker, CURATOR_RUN_FAILED)
     assert (recorded.data, announced.data) == (response, failure)
 

@@ -7,8 +7,9 @@ import pytest
 from socratic_bench.adapters.sql.store import SqlStore
 from socratic_bench.consuming.queues import RUNNER_RUN_REQUESTED
 from socratic_bench.domain.experiment.state import ExperimentState
-from socratic_bench.planning import expiry
-from socratic_bench.planning.reconciler import QUIET_SECONDS, Reconciler
+from socratic_bench.planning.reconciling import expiry
+from socratic_bench.planning.reconciling.reconciler import Reconciler
+from socratic_bench.planning.reconciling.watched import QUIET_SECONDS
 from tests.contract.store.facts import MONDAY, a_score, an_experiment
 from tests.unit.planning.test_reconciler import after, taken
 

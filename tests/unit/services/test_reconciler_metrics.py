@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from socratic_bench.hosting.metrics.process_metrics import Metrics
-from socratic_bench.planning.reconciler import SentAgain
+from socratic_bench.planning.reconciling.healer import SentAgain
 from socratic_curator.reconciler_metrics import add_reconciler_metrics
 
 

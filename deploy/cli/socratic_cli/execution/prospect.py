@@ -9,12 +9,9 @@ from typing import Any, TypeVar
 import click
 
 from socratic_bench.domain.experiment.manifest import Experiment
-from socratic_bench.domain.experiment.state import stopped_sentence
-from socratic_bench.errors import ExperimentStopped
 from socratic_bench.planning.estimate import Estimate, estimate
-from socratic_bench.planning.plan import PlanStore
+from socratic_bench.planning.plan import PlanStore, refuse_stopped
 from socratic_bench.planning.reuse import Outlook, Reuse, look_ahead
-from socratic_bench.ports.stores.experiments import Experiments
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -57,7 +54,7 @@ async def look_into(
     stopped experiment, unless nothing would be taken over.
     """
     if adopt:
-        await _refuse_stopped(store, experiment.experiment_id)
+        await refuse_stopped(store, experiment.experiment_id)
     reuse = None if fresh else Reuse(experiment, store, experiment.created_at)
     outlook = await look_ahead(
         experiment, store, reuse=reuse, adopt=adopt, retry_failed=retry_failed
@@ -66,9 +63,3 @@ async def look_into(
     if await store.experiment(experiment.experiment_id) is not None:
         spent = (await store.spending(experiment.experiment_id)).committed
     return Prospect(outlook, estimate(experiment.manifest, outlook.left, spent))
-
-
-async def _refuse_stopped(store: Experiments, experiment_id: str) -> None:
-    for state in (await store.states([experiment_id])).values():
-        if not state.calls_may_begin:
-            raise ExperimentStopped(stopped_sentence(experiment_id, state))

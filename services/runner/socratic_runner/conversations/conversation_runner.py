@@ -22,7 +22,7 @@ from socratic_bench.domain.response import Response
 from socratic_bench.errors import FailureKind, ModelCallFailed, ModelUnusable, SocraticBenchError
 from socratic_bench.ports.clock import Clock
 from socratic_bench.ports.models import Question, Reply
-from socratic_bench.ports.stores.leases import CallEnd, Claim, LeaseAnswer, LeaseKey
+from socratic_bench.ports.stores.leases import CallEnd, Lease, LeaseAnswer, LeaseKey
 from socratic_bench.ports.stores.responses import Responses
 from socratic_runner.clients import Tutor
 from socratic_runner.conversations.asking import ask
@@ -62,17 +62,6 @@ NotCalled = (
     TurnHeldElsewhere | TurnPutOff | OutOfBudget | Stopped | NoRoomYet | ModelCallFailed | Response
 )
 """The reason why no call was made: a response may be stored already."""
-
-
-class Lease(NamedTuple):
-    """A lease that this runner holds."""
-
-    key: LeaseKey
-    reserve: int
-    """The maximal cost of the call, in nanodollars."""
-
-    taken_at: float
-    """When the store granted it, on the loop's clock."""
 
 
 class PreparedCall(NamedTuple):
@@ -190,7 +179,7 @@ class ConversationRunner:
             if not isinstance(lease, Lease):
                 return lease
             try:
-                prepared = await self._acquire_permit(ticket, lease, tutor, conversation)
+                prepared = await self._acquire_permit(ticket, lease, _now(), tutor, conversation)
             except BaseException:
                 await self._give_back(lease.key)
                 raise
@@ -203,16 +192,23 @@ class ConversationRunner:
                 return _run_is_late(tutor, conversation)
 
     async def _acquire_permit(
-        self, ticket: Ticket, lease: Lease, tutor: Tutor, conversation: Conversation
+        self,
+        ticket: Ticket,
+        lease: Lease,
+        taken_at: float,
+        tutor: Tutor,
+        conversation: Conversation,
     ) -> PreparedCall | NotCalled | None:
-        """Wait for the permit while the lease is fresh; None afterwards."""
+        """Wait for the permit while the lease, taken at a time of the loop, is fresh; None
+        afterwards.
+        """
         left = conversation.time_left(tutor, _now())
-        kept = self.lease_margin / 4 - (_now() - lease.taken_at)
+        kept = self.lease_margin / 4 - (_now() - taken_at)
         try:
             permit = await ticket.permit(within=kept if left is None else min(kept, left))
         except TimeoutError:
             return None
-        if not self.leases.certain or self.leases.stopped_since(lease.taken_at, lease.key):
+        if not self.leases.certain or self.leases.stopped_since(taken_at, lease.key):
             return None
         if self.draining.is_set():
             return _put_off()
@@ -225,39 +221,39 @@ class ConversationRunner:
         """Take a lease for a call; returns the reason if it is refused. A cancellation ends it."""
         if self.draining.is_set():
             return _put_off()
-        claim = self.claim(tutor, question)
+        lease = self.new_lease(tutor, question)
         try:
-            [answer] = await self.leases.take([claim])
+            [answer] = await self.leases.take([lease])
         except asyncio.CancelledError:
-            await self._give_back(claim.lease)
+            await self._give_back(lease.key)
             raise
         if answer is LeaseAnswer.GRANTED:
-            return Lease(claim.lease, claim.reserve, _now())
-        return await self._not_leased(answer, claim)
+            return lease
+        return await self._not_leased(answer, lease)
 
-    def claim(self, tutor: Tutor, question: Question) -> Claim:
-        """Make a request for the lease of a call, under a new id."""
+    def new_lease(self, tutor: Tutor, question: Question) -> Lease:
+        """Make the lease of a call, under a new id, for the store to grant."""
         run, price = question.run, tutor.model.price
         reserve = most_a_call_costs(price, question.texts, question.parameters.max_tokens)
         key = LeaseKey(
             run.experiment_id, run.run_id, question.turn, os.urandom(LEASE_ID_BYTES).hex()
         )
-        return Claim(key, tutor.deadline + self.lease_margin, reserve)
+        return Lease(key, tutor.deadline + self.lease_margin, reserve)
 
-    async def _not_leased(self, answer: LeaseAnswer, claim: Claim) -> NotCalled:
+    async def _not_leased(self, answer: LeaseAnswer, lease: Lease) -> NotCalled:
         """Translate a refused lease into the reason that stops the run."""
         if answer is LeaseAnswer.ANSWERED:
-            stored = await self.stored.responses([claim.lease.run_id])
-            for response in stored.get(claim.lease.run_id, ()):
-                if response.turn == claim.lease.turn:
+            stored = await self.stored.responses([lease.key.run_id])
+            for response in stored.get(lease.key.run_id, ()):
+                if response.turn == lease.key.turn:
                     return response
             return TurnHeldElsewhere("this version cannot read the stored response of this turn")
         if answer is LeaseAnswer.STOPPED:
             # The store may hold this lease if its answer to an earlier claim got lost.
-            await self._give_back(claim.lease)
+            await self._give_back(lease.key)
             return Stopped()
         if answer is LeaseAnswer.OVER_BUDGET:
-            if await self.budgets.room_may_come(claim.lease.experiment_id, claim.reserve):
+            if await self.budgets.room_may_come(lease.key.experiment_id, lease.reserve):
                 return NoRoomYet()
             return OutOfBudget()
         return TurnHeldElsewhere("another runner is asking for this turn")
@@ -276,9 +272,7 @@ class ConversationRunner:
             await self.leases.end_calls([CallEnd(lease.key, result.kind in MAY_BE_BILLED)])
             return result
         response = conversation.response(question, result, tutor, self.clock.now())
-        [stored] = await self.leases.record(
-            [Recorded(response, lease.key.lease_id if lease.reserve else None)]
-        )
+        [stored] = await self.leases.record([Recorded(response, lease)])
         return stored
 
     async def _give_back(self, lease: LeaseKey) -> None:

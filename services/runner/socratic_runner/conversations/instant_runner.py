@@ -34,25 +34,24 @@ class InstantRunner:
         if self.runner.draining.is_set():
             return []
         questions = [each.question() for each in conversations]
-        claims = [self.runner.claim(tutor, question) for question in questions]
-        answers = await self.leases.take(claims)
+        leases = [self.runner.new_lease(tutor, question) for question in questions]
+        answers = await self.leases.take(leases)
         begun_at, now = asyncio.get_running_loop().time(), self.runner.clock.now()
         replied: dict[Conversation, Recorded] = {}
         failed: list[CallEnd] = []
-        for each, question, claim, answer in zip(
-            conversations, questions, claims, answers, strict=True
+        for each, question, lease, answer in zip(
+            conversations, questions, leases, answers, strict=True
         ):
             if answer is not LeaseAnswer.GRANTED:
                 continue
             each.call_begins(begun_at)
-            result = await ask(tutor, question, claim.reserve, self.runner.observer)
+            result = await ask(tutor, question, lease.reserve, self.runner.observer)
             if isinstance(result, ModelCallFailed):
                 each.failure = result
-                failed.append(CallEnd(claim.lease, result.kind in MAY_BE_BILLED))
+                failed.append(CallEnd(lease.key, result.kind in MAY_BE_BILLED))
             else:
                 response = each.response(question, result, tutor, now)
-                lease_id = claim.lease.lease_id if claim.reserve else None
-                replied[each] = Recorded(response, lease_id)
+                replied[each] = Recorded(response, lease)
                 self.runner.troubles.replied(each.run)
         if failed:
             await self.leases.end_calls(failed)

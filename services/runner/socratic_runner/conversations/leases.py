@@ -27,7 +27,7 @@ from socratic_bench.errors import (
 from socratic_bench.ports.stores.leases import (
     DEAD_AFTER_SECONDS,
     CallEnd,
-    Claim,
+    Lease,
     LeaseAnswer,
     LeaseKey,
     Leases,
@@ -73,8 +73,7 @@ class Recorded:
     """A response to store, and the lease of its call."""
 
     response: Response
-    lease_id: str | None
-    """None for a lease that reserved nothing and needs no settlement."""
+    lease: Lease
 
 
 class LeaseBookStore(Leases, Responses, Protocol):
@@ -166,14 +165,14 @@ class LeaseBook:
         stopped_at = self._stopped_at.get(lease.experiment_id)
         return stopped_at is not None and stopped_at >= taken_at
 
-    async def take(self, claims: Sequence[Claim]) -> Sequence[LeaseAnswer]:
+    async def take(self, leases: Sequence[Lease]) -> Sequence[LeaseAnswer]:
         """Call `Leases.take_leases`; a cancellation waits for the answer for a while.
 
         Raises StoreUnavailable once the runner drains.
         """
         if _now() - self._beaten_at > BEAT_SECONDS:
             await self._beat()
-        return await finish_despite_cancel(self._take.begin(claims), patience=CANCEL_PATIENCE)
+        return await finish_despite_cancel(self._take.begin(leases), patience=CANCEL_PATIENCE)
 
     async def give_back(self, leases: Sequence[LeaseKey]) -> None:
         """End leases whose calls never began."""
@@ -223,13 +222,13 @@ class LeaseBook:
         except (StoreError, TimeoutError) as error:
             log.warning("leases stay for a while", reason=str(error) or "no answer in time")
 
-    async def _take_now(self, claims: Sequence[Claim]) -> Sequence[LeaseAnswer]:
-        answers = await self._store.take_leases(claims, self.owner)
+    async def _take_now(self, leases: Sequence[Lease]) -> Sequence[LeaseAnswer]:
+        answers = await self._store.take_leases(leases, self.owner)
         self.answers.update(answers)
         if LeaseAnswer.STOPPED in answers:
             self._note_stopped(
-                claim.lease.experiment_id
-                for claim, answer in zip(claims, answers, strict=True)
+                lease.key.experiment_id
+                for lease, answer in zip(leases, answers, strict=True)
                 if answer is LeaseAnswer.STOPPED
             )
         return answers
@@ -249,7 +248,7 @@ class LeaseBook:
 
     async def _record_now(self, recorded: Sequence[Recorded]) -> Sequence[Response]:
         return await self._store.record(
-            [each.response for each in recorded], [each.lease_id for each in recorded]
+            [each.response for each in recorded], [_id_to_settle(each.lease) for each in recorded]
         )
 
     async def _fail_now(self, failures: Sequence[RecordedFailure]) -> Sequence[None]:
@@ -283,6 +282,11 @@ class LeaseBook:
                     level, reason = news.level(error), str(error)
                     log.log(level, STORE_IS_WAITED_FOR, items=len(items), reason=reason)
                 await wait_at_most(self._retry_policy.delay(attempt), until)
+
+
+def _id_to_settle(lease: Lease) -> str | None:
+    """The id of a lease; None for one that reserved nothing and needs no settlement."""
+    return lease.key.lease_id if lease.reserve else None
 
 
 def _now() -> float:

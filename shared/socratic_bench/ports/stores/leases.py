@@ -28,10 +28,10 @@ class LeaseKey(NamedTuple):
     """Unique for every call that a runner wants to make."""
 
 
-class Claim(NamedTuple):
-    """A request for a lease."""
+class Lease(NamedTuple):
+    """The right to begin one call for one turn, as a runner claims and then holds it."""
 
-    lease: LeaseKey
+    key: LeaseKey
     seconds: float
     """The most that the lease lasts: the deadline of its call, and a margin."""
 
@@ -109,8 +109,8 @@ class Leases(Protocol):
     heartbeat is older than DEAD_AFTER_SECONDS; an owner without any heartbeat counts as alive.
     """
 
-    async def take_leases(self, claims: Sequence[Claim], owner: str) -> Sequence[LeaseAnswer]:
-        """Take leases for `owner`; serves and answers the claims in their order.
+    async def take_leases(self, leases: Sequence[Lease], owner: str) -> Sequence[LeaseAnswer]:
+        """Claim leases for `owner`; serves and answers the claims in their order.
 
         The store grants a turn without a stored response if it is free: the turn has no open lease,
         or the open one is `owner`'s own, its owner is dead, or its time is over. If the claim

@@ -129,8 +129,8 @@ async def test_a_lease_that_was_granted_before_is_not_granted_again_and_is_settl
     await store.take_leases(claims, "runner")
     await store.change_state(experiment.experiment_id, state)
     assert list(await store.take_leases(claims, "runner")) == [STOPPED] * 3
-    await store.give_back_leases([claims[0].lease])
-    await store.end_calls([CallEnd(claims[1].lease, billed=False)])
+    await store.give_back_leases([claims[0].key])
+    await store.end_calls([CallEnd(claims[1].key, billed=False)])
     response = a_response(runs[2])
     assert await store.record([response], ["a1"]) == [response]
     assert await store.responses([runs[2].run_id]) == {runs[2].run_id: [response]}
@@ -325,8 +325,8 @@ async def test_late_facts_of_a_deleted_experiment_change_nothing(
     late, known = a_response(runs[0], cost=3), a_response(foreign)
     assert list(await store.record([late], ["lease"])) == [late]
     assert list(await store.record([late, known], ["lease", ""])) == [late, known]
-    await store.end_calls([CallEnd(claims[1].lease, billed=True)])
-    await store.give_back_leases([claims[1].lease])
+    await store.end_calls([CallEnd(claims[1].key, billed=True)])
+    await store.give_back_leases([claims[1].key])
     await store.record_failures([RecordedFailure(a_failure(runs[1]), 0)])
     assert await store.fold([a_score(runs[0])], [a_failure(runs[1])]) == []
     assert await store.revision() == revision

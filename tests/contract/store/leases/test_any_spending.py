@@ -17,7 +17,7 @@ from socratic_bench.ports.stores.leases import (
     DEAD_AFTER_SECONDS,
     CallCount,
     CallEnd,
-    Claim,
+    Lease,
     LeaseAnswer,
     LeaseKey,
     Spending,
@@ -114,7 +114,7 @@ STEPS: st.SearchStrategy[list[tuple[Step, int]]] = st.lists(
 
 
 @dataclass
-class Lease:
+class Granted:
     """One lease that was granted, and is not over."""
 
     key: LeaseKey
@@ -129,7 +129,7 @@ class Books:
 
     budget: int | None
     now: float = 0
-    granted: dict[LeaseKey, Lease] = field(default_factory=dict)
+    granted: dict[LeaseKey, Granted] = field(default_factory=dict)
     """By their keys, in their order; of one turn the last is the one that holds it."""
 
     kept: int = 0
@@ -167,15 +167,15 @@ class Books:
         held = [self._open(run_id) for run_id in self.holding]
         return {lease.owner for lease in held if lease and self.now <= lease.until}
 
-    def _open(self, run_id: str) -> Lease | None:
+    def _open(self, run_id: str) -> Granted | None:
         return self.granted.get(self.holding[run_id]) if run_id in self.holding else None
 
-    def _holds(self, lease: Lease) -> bool:
+    def _holds(self, lease: Granted) -> bool:
         is_alive = self.now - self.seen.get(lease.owner, self.now) <= DEAD_AFTER_SECONDS
         return is_alive and self.now <= lease.until
 
-    def take(self, claim: Claim, owner: str) -> LeaseAnswer:
-        key, run_id = claim.lease, claim.lease.run_id
+    def take(self, claim: Lease, owner: str) -> LeaseAnswer:
+        key, run_id = claim.key, claim.key.run_id
         held = self._open(run_id)
         if held and (held.key, held.owner) == (key, owner):
             return LeaseAnswer.GRANTED
@@ -186,7 +186,7 @@ class Books:
         is_capped = claim.reserve and self.budget is not None
         if is_capped and self.committed + claim.reserve > (self.budget or 0):
             return LeaseAnswer.OVER_BUDGET
-        self.granted[key] = Lease(key, owner, self.now + claim.seconds, claim.reserve)
+        self.granted[key] = Granted(key, owner, self.now + claim.seconds, claim.reserve)
         self.holding[run_id] = key
         self.calls[run_id] = self.calls.get(run_id, 0) + 1
         return LeaseAnswer.GRANTED
@@ -291,7 +291,7 @@ class Play:
             claim_of(self._runs[turn], f"{number}", reserve, seconds=seconds)
             for number, (turn, reserve, seconds) in enumerate(wanted, first)
         ]
-        self._claimed += [claim.lease for claim in claims]
+        self._claimed += [claim.key for claim in claims]
         for store in stores:
             answers = await store.take_leases(claims, self._owner(owner))
             expected = [self._books.take(claim, self._owner(owner)) for claim in claims]

@@ -43,11 +43,11 @@ async def _take(
 
 
 async def _end(store: Store, runs: Sequence[Run], lease_id: str = "a1", *, billed: bool) -> None:
-    await store.end_calls([CallEnd(claim_of(run, lease_id).lease, billed) for run in runs])
+    await store.end_calls([CallEnd(claim_of(run, lease_id).key, billed) for run in runs])
 
 
 async def _give_back(store: Store, runs: Sequence[Run], lease_id: str = "a1") -> None:
-    await store.give_back_leases([claim_of(run, lease_id).lease for run in runs])
+    await store.give_back_leases([claim_of(run, lease_id).key for run in runs])
 
 
 async def _spending(store: Store, run: Run) -> Spending:
@@ -282,7 +282,7 @@ async def test_ending_what_is_not_there_does_nothing(store: Store, runs: list[Ru
     await _take(store, runs[:1], [40])
     await _end(store, runs, "unknown", billed=False)
     await _give_back(store, runs, "")
-    unknown = claim_of(runs[0], "a1").lease._replace(experiment_id="exp-unknown")
+    unknown = claim_of(runs[0], "a1").key._replace(experiment_id="exp-unknown")
     await store.give_back_leases([unknown])
     assert await _spending(store, runs[0]) == Spending(BUDGET, 40, 40, exhausted=False)
 

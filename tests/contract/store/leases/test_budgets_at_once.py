@@ -6,7 +6,7 @@ import asyncio
 import random
 
 from socratic_bench.domain.experiment.manifest import Experiment
-from socratic_bench.ports.stores.leases import CallEnd, Claim, LeaseAnswer, Spending
+from socratic_bench.ports.stores.leases import CallEnd, Lease, LeaseAnswer, Spending
 from socratic_bench.ports.stores.store import Store
 from tests.contract.store.facts import a_response, an_experiment, claim_of
 from tests.waiting import waiting_for
@@ -39,17 +39,17 @@ class Runner:
             ]
             await self._end(granted)
 
-    async def _end(self, granted: list[Claim]) -> None:
+    async def _end(self, granted: list[Lease]) -> None:
         """End calls in one way or another, each as if its first answer had been lost."""
         answered, failed, lost = granted[::3], granted[1::3], granted[2::3]
         responses = []
         for claim in answered:
             cost = self._chance.randint(0, claim.reserve)
-            responses.append(a_response(self._runs[claim.lease.run_id], cost=cost))
+            responses.append(a_response(self._runs[claim.key.run_id], cost=cost))
             self.spent += cost
         billed = self._chance.random() < 0.5
-        ends = [CallEnd(claim.lease, billed) for claim in failed]
-        lease_ids = [claim.lease.lease_id for claim in answered]
+        ends = [CallEnd(claim.key, billed) for claim in failed]
+        lease_ids = [claim.key.lease_id for claim in answered]
         for _ in range(2):
             await asyncio.gather(
                 self._store.record(responses, lease_ids), self._store.end_calls(ends)

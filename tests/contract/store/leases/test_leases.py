@@ -9,7 +9,7 @@ import pytest
 
 from socratic_bench.domain.experiment.manifest import Experiment
 from socratic_bench.domain.run import Run
-from socratic_bench.ports.stores.leases import CallCount, CallEnd, Claim, LeaseAnswer
+from socratic_bench.ports.stores.leases import CallCount, CallEnd, Lease, LeaseAnswer
 from socratic_bench.ports.stores.store import Store
 from tests.contract.store.facts import StoppedClock, a_response, an_experiment, claim_of
 
@@ -23,7 +23,7 @@ async def runs(store: Store) -> list[Run]:
     return list((await store.register(an_experiment())).runs())
 
 
-async def _take(store: Store, claims: Sequence[Claim], owner: str = A) -> list[LeaseAnswer]:
+async def _take(store: Store, claims: Sequence[Lease], owner: str = A) -> list[LeaseAnswer]:
     return list(await store.take_leases(claims, owner))
 
 
@@ -128,7 +128,7 @@ async def test_turns_of_several_experiments_are_claimed_together(
     assert await _take(store, claims) == [GRANTED, GRANTED, HELD, GRANTED]
     assert await store.calls(EXPERIMENT) == CallCount(calls=2, turns=2)
     assert await store.calls(other.experiment_id) == CallCount(calls=2, turns=2)
-    await store.give_back_leases([claim.lease for claim in claims])
+    await store.give_back_leases([claim.key for claim in claims])
     assert await store.calls(EXPERIMENT) == CallCount(calls=0, turns=0)
 
 
@@ -185,7 +185,7 @@ async def test_a_lease_that_was_given_back_was_never_granted(store: Store, runs:
     claims = [claim_of(runs[0], "a1", turn=turn) for turn in (1, 2)]
     await _take(store, claims)
     for _ in range(2):
-        await store.give_back_leases([claims[0].lease])
+        await store.give_back_leases([claims[0].key])
     assert await store.calls(EXPERIMENT) == CallCount(calls=1, turns=1)
     others = [claim_of(runs[0], "b1", turn=turn) for turn in (1, 2)]
     assert await _take(store, others, B) == [GRANTED, HELD]
@@ -198,7 +198,7 @@ async def test_calls_made_before_stay_counted_when_a_later_lease_is_given_back(
     claims = [claim_of(runs[0], f"a{number}") for number in range(3)]
     for claim in claims:
         await _take(store, [claim])
-    await store.give_back_leases([claims[-1].lease])
+    await store.give_back_leases([claims[-1].key])
     assert await store.calls(EXPERIMENT) == CallCount(calls=2, turns=1)
 
 
@@ -210,7 +210,7 @@ async def test_a_lease_that_was_taken_over_can_be_given_back_once(
     clock.pass_by(61)
     await _take(store, claims[1:], B)
     for _ in range(2):
-        await store.give_back_leases([claims[0].lease])
+        await store.give_back_leases([claims[0].key])
     assert await store.calls(EXPERIMENT) == CallCount(calls=1, turns=1)
     assert await _take(store, [claim_of(runs[0], "a2")]) == [HELD]
 
@@ -221,9 +221,9 @@ async def test_a_lease_that_is_over_or_unknown_is_not_given_back(
     claims = [claim_of(run, "a1") for run in runs[:3]]
     await _take(store, claims)
     await store.record([a_response(runs[0])], ["a1"])
-    await store.end_calls([CallEnd(claims[1].lease, billed=False)])
-    unknown = [claim_of(run, "unknown").lease for run in runs]
-    await store.give_back_leases([claims[0].lease, claims[1].lease, *unknown])
+    await store.end_calls([CallEnd(claims[1].key, billed=False)])
+    unknown = [claim_of(run, "unknown").key for run in runs]
+    await store.give_back_leases([claims[0].key, claims[1].key, *unknown])
     await store.give_back_leases([])
     assert await store.calls(EXPERIMENT) == CallCount(calls=3, turns=3)
     assert await _take(store, [claim_of(runs[2], "b1")], B) == [HELD]
@@ -234,7 +234,7 @@ async def test_a_turn_whose_call_ended_is_free_at_once_and_its_call_counted(
 ) -> None:
     claims = [claim_of(run, "a1") for run in runs[:2]]
     await _take(store, claims)
-    ends = [CallEnd(claims[0].lease, billed=False), CallEnd(claims[1].lease, billed=True)]
+    ends = [CallEnd(claims[0].key, billed=False), CallEnd(claims[1].key, billed=True)]
     await store.end_calls(ends)
     others = [claim_of(run, "b1") for run in runs[:2]]
     assert await _take(store, others, B) == [GRANTED, GRANTED]

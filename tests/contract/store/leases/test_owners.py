@@ -10,7 +10,7 @@ from socratic_bench.domain.trouble import Trouble
 from socratic_bench.ports.stores.leases import (
     DEAD_AFTER_SECONDS,
     CallCount,
-    Claim,
+    Lease,
     LeaseAnswer,
     ModelInHand,
     Spending,
@@ -33,7 +33,7 @@ def run(experiment: Experiment) -> Run:
     return next(iter(experiment.runs()))
 
 
-async def _take(store: Store, claim: Claim, owner: str) -> LeaseAnswer:
+async def _take(store: Store, claim: Lease, owner: str) -> LeaseAnswer:
     [answer] = await store.take_leases([claim], owner)
     return answer
 

@@ -10,7 +10,7 @@ from socratic_bench.domain.experiment.manifest import TutorModel
 from socratic_bench.domain.money import Price
 from socratic_bench.domain.trouble import Trouble
 from socratic_bench.errors import BrokerUnavailable
-from socratic_bench.ports.stores.leases import Claim, LeaseKey, ModelInHand
+from socratic_bench.ports.stores.leases import Lease, LeaseKey, ModelInHand
 from tests.contract.store.facts import a_failure, a_response, a_score, an_experiment
 
 LONG_AGO = datetime.now(UTC) - timedelta(hours=50)
@@ -120,7 +120,7 @@ def in_flight(prompt, experiment, *, spent, reserved):
         leases = [
             LeaseKey(run.experiment_id, run.run_id, 1, run.run_id) for run in (answered, asked)
         ]
-        await store.take_leases([Claim(each, 3600.0, reserved) for each in leases], "runner")
+        await store.take_leases([Lease(each, 3600.0, reserved) for each in leases], "runner")
         response = a_response(answered).model_copy(update={"cost_nanodollars": spent})
         await store.record([response], [leases[0].lease_id])
 

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from socratic_bench.consuming.outcomes import Handled, Postponed
-from socratic_bench.ports.stores.leases import Claim, LeaseAnswer, LeaseKey
+from socratic_bench.ports.stores.leases import Lease, LeaseAnswer, LeaseKey
 from socratic_runner.conversations import conversation_runner
 from socratic_runner.conversations.conversation import Conversation
 from tests.unit.events.examples import TIME
@@ -67,7 +67,7 @@ async def block(seen):
 async def hold(store, seconds):
     """Have another runner hold the lease of the first turn of ONE."""
     lease = LeaseKey(ONE.experiment_id, ONE.run_id, 1, "theirs")
-    assert await store.take_leases([Claim(lease, seconds)], "runner-2") == [LeaseAnswer.GRANTED]
+    assert await store.take_leases([Lease(lease, seconds)], "runner-2") == [LeaseAnswer.GRANTED]
     return lease
 
 

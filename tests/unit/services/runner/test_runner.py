@@ -12,7 +12,7 @@ from socratic_bench.domain.response import Usage
 from socratic_bench.errors import FailureKind, InvalidInput, ModelCallFailed, StoreUnavailable
 from socratic_bench.events.response_recorded import ResponseRecorded
 from socratic_bench.events.run_failed import RunFailed
-from socratic_bench.ports.stores.leases import Claim, LeaseAnswer, LeaseKey
+from socratic_bench.ports.stores.leases import Lease, LeaseAnswer, LeaseKey
 from socratic_bench.scoring.statuses import Status
 from socratic_runner.clients import TutorPool
 from socratic_runner.conversations.conversation import Conversation, TurnFailed, TurnPutOff
@@ -310,7 +310,7 @@ async def test_a_call_that_was_prepared_and_is_not_made_leaves_nothing_behind(st
     assert (await store.calls(calls.id)).calls == len(tutor.asked) == 3
     one_reserve = reserved - 2 * (100 * 1_000 + 15 * 2_000)
     assert await calls.committed() < reserved + one_reserve
-    claim = Claim(LeaseKey(calls.id, calls.fourth.run.run_id, 1, "theirs"), 60.0)
+    claim = Lease(LeaseKey(calls.id, calls.fourth.run.run_id, 1, "theirs"), 60.0)
     assert await calls.take([claim], "runner-2") == [LeaseAnswer.GRANTED]
 
 

@@ -20,7 +20,7 @@ from socratic_bench.events.codec import Event
 from socratic_bench.events.message import to_message
 from socratic_bench.events.run_requested import RunRequested
 from socratic_bench.planning.config_file.config import BenchmarkConfig, read_config
-from socratic_bench.planning.plan import PlanCounts, publish_plan
+from socratic_bench.planning.plan import PlanCounts, resume
 from socratic_bench.ports.broker import Broker
 from socratic_bench.providers.registry import spec_of
 from socratic_bench.reporting.formats import moment
@@ -108,8 +108,9 @@ async def _submit(
         say(prospect_sentence(prospect))
         experiment = await store.register(experiment)
         with _Requests(broker, prospect.outlook.new) as requests:
-            counts = await publish_plan(
+            counts = await resume(
                 experiment,
+                experiment.runs(),
                 store,
                 requests.publish,
                 clock=clock,

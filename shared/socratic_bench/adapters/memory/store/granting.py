@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from socratic_bench.adapters.memory.store.ledger import commit
 from socratic_bench.adapters.memory.store.state import Owner, StoreState, TurnCalls
-from socratic_bench.ports.stores.leases import DEAD_AFTER_SECONDS, Claim, LeaseAnswer
+from socratic_bench.ports.stores.leases import DEAD_AFTER_SECONDS, Lease, LeaseAnswer
 from socratic_bench.ports.stores.responses import TurnKey
 
 
@@ -28,35 +28,36 @@ def is_dead(state: StoreState, name: str, now: datetime) -> bool:
     return owner is not None and not is_alive(owner, now)
 
 
-def grant(state: StoreState, claim: Claim, claimant: Claimant) -> LeaseAnswer:
+def grant(state: StoreState, lease: Lease, claimant: Claimant) -> LeaseAnswer:
     """Lease a turn to the claimant if the port's conditions hold.
 
     Raises StoreRefused, and changes nothing, for a reservation that is too large to count.
     """
-    lease, turn = claim.lease, TurnKey(claim.lease.run_id, claim.lease.turn)
-    experiment = state.experiments.get(lease.experiment_id)
+    key = lease.key
+    turn = TurnKey(key.run_id, key.turn)
+    experiment = state.experiments.get(key.experiment_id)
     if experiment is not None and not experiment.state.calls_may_begin:
         return LeaseAnswer.STOPPED
     if state.response(turn) is not None:
         return LeaseAnswer.ANSWERED
-    calls = state.facts_of(lease.experiment_id).calls.get(turn) or TurnCalls()
+    calls = state.facts_of(key.experiment_id).calls.get(turn) or TurnCalls()
     if calls.lease_id:
-        if (calls.owner, calls.lease_id) == (claimant.owner, lease.lease_id):
+        if (calls.owner, calls.lease_id) == (claimant.owner, key.lease_id):
             return LeaseAnswer.GRANTED
         if not _may_take_over(state, calls, claimant):
             return LeaseAnswer.HELD
-    account = state.accounts.get(lease.experiment_id)
+    account = state.accounts.get(key.experiment_id)
     left = None if account is None else account.left
-    if claim.reserve and left is not None and claim.reserve > left:
+    if lease.reserve and left is not None and lease.reserve > left:
         return LeaseAnswer.OVER_BUDGET
-    commit(state, lease.experiment_id, claim.reserve)
+    commit(state, key.experiment_id, lease.reserve)
     if calls.lease_id:
         calls.lapsed[calls.lease_id] = calls.reserved
     calls.calls += 1
     calls.owner = claimant.owner
-    calls.leased_until = claimant.now + timedelta(seconds=claim.seconds)
-    calls.reserved, calls.lease_id = claim.reserve, lease.lease_id
-    state.facts_to_change(lease.experiment_id).calls[turn] = calls
+    calls.leased_until = claimant.now + timedelta(seconds=lease.seconds)
+    calls.reserved, calls.lease_id = lease.reserve, key.lease_id
+    state.facts_to_change(key.experiment_id).calls[turn] = calls
     return LeaseAnswer.GRANTED
 
 

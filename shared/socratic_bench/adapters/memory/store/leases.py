@@ -15,7 +15,7 @@ from socratic_bench.domain.trouble import Trouble
 from socratic_bench.ports.stores.leases import (
     CallCount,
     CallEnd,
-    Claim,
+    Lease,
     LeaseAnswer,
     LeaseKey,
     ModelInHand,
@@ -29,18 +29,18 @@ FORGOTTEN_AFTER: Final = timedelta(days=7)
 class MemoryLeases(MemoryRole):
     """Grants and ends leases, and knows the live owners."""
 
-    async def take_leases(self, claims: Sequence[Claim], owner: str) -> Sequence[LeaseAnswer]:
+    async def take_leases(self, leases: Sequence[Lease], owner: str) -> Sequence[LeaseAnswer]:
         firsts: dict[LeaseKey, tuple[LeaseKey, LeaseAnswer]] = {}
         answers: list[LeaseAnswer] = []
         async with self._state_alone() as state:
             claimant = Claimant(owner, self._now())
-            for claim in claims:
-                turn = claim.lease._replace(lease_id="")
+            for lease in leases:
+                turn = lease.key._replace(lease_id="")
                 if turn not in firsts:
-                    firsts[turn] = claim.lease, grant(state, claim, claimant)
+                    firsts[turn] = lease.key, grant(state, lease, claimant)
                 first, answer = firsts[turn]
                 # Of two claims of one turn at once, the first one holds it.
-                is_same = claim.lease == first or answer is LeaseAnswer.ANSWERED
+                is_same = lease.key == first or answer is LeaseAnswer.ANSWERED
                 answers.append(answer if is_same else LeaseAnswer.HELD)
         return answers
 

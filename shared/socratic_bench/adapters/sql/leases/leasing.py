@@ -10,11 +10,11 @@ from socratic_bench.adapters.sql.experiments.holding import stopped_among
 from socratic_bench.adapters.sql.leases.ledger import CallKey, Ledger, call_of
 from socratic_bench.adapters.sql.statements import Statements
 from socratic_bench.adapters.sql.transactions import Transaction
-from socratic_bench.ports.stores.leases import DEAD_AFTER_SECONDS, Claim, LeaseAnswer
+from socratic_bench.ports.stores.leases import DEAD_AFTER_SECONDS, Lease, LeaseAnswer
 
 MICROSECONDS = 1_000_000
 
-Claims = Mapping[CallKey, Claim]
+Claims = Mapping[CallKey, Lease]
 """One claim of each turn, in the order of serving."""
 
 
@@ -46,11 +46,11 @@ class Leasing:
         self._times = times_of_judgement(claimant.now)
         self._ledger = Ledger(transaction, statements.leases)
 
-    async def take(self, claims: Sequence[Claim]) -> list[LeaseAnswer]:
+    async def take(self, claims: Sequence[Lease]) -> list[LeaseAnswer]:
         """Do the work of `Leases.take_leases`."""
-        firsts: dict[CallKey, Claim] = {}
+        firsts: dict[CallKey, Lease] = {}
         for claim in claims:
-            firsts.setdefault(call_of(claim.lease), claim)
+            firsts.setdefault(call_of(claim.key), claim)
         answers = await self._answers(firsts)
         return [_answer_to(claim, firsts, answers) for claim in claims]
 
@@ -120,7 +120,7 @@ class Leasing:
                 "owner": self._claimant.owner,
                 "leased_until": self._claimant.now + round(claim.seconds * MICROSECONDS),
                 "reserved": claim.reserve,
-                "lease_id": claim.lease.lease_id,
+                "lease_id": claim.key.lease_id,
                 "lapsed": None,
             }
             for call, claim in sorted(wanted.items())
@@ -139,7 +139,7 @@ class Leasing:
                 call = CallKey._make(key)
                 if not may_be_taken:
                     held.by_others.add(call)
-                elif (owner, lease_id) == (self._claimant.owner, claims[call].lease.lease_id):
+                elif (owner, lease_id) == (self._claimant.owner, claims[call].key.lease_id):
                     held.already.add(call)
         return held
 
@@ -160,10 +160,10 @@ def times_of_judgement(now: int) -> dict[str, int]:
     return {"now": now, "dead_before": now - round(DEAD_AFTER_SECONDS * MICROSECONDS)}
 
 
-def _answer_to(claim: Claim, firsts: Claims, answers: Mapping[CallKey, LeaseAnswer]) -> LeaseAnswer:
+def _answer_to(claim: Lease, firsts: Claims, answers: Mapping[CallKey, LeaseAnswer]) -> LeaseAnswer:
     """Answer one claim. Of two claims of one turn at once, the first one holds it."""
-    answer = answers[call_of(claim.lease)]
-    is_first = claim.lease == firsts[call_of(claim.lease)].lease
+    answer = answers[call_of(claim.key)]
+    is_first = claim.key == firsts[call_of(claim.key)].key
     return answer if is_first or answer is LeaseAnswer.ANSWERED else LeaseAnswer.HELD
 
 

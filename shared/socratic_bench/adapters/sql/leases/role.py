@@ -29,7 +29,7 @@ from socratic_bench.domain.trouble import Trouble
 from socratic_bench.ports.stores.leases import (
     CallCount,
     CallEnd,
-    Claim,
+    Lease,
     LeaseAnswer,
     LeaseKey,
     ModelInHand,
@@ -43,13 +43,13 @@ FORGOTTEN_AFTER = 7 * 24 * 3600 * MICROSECONDS
 class SqlLeases(SqlRole):
     """Grants and ends leases, and knows the live owners."""
 
-    async def take_leases(self, claims: Sequence[Claim], owner: str) -> Sequence[LeaseAnswer]:
-        if not claims:
+    async def take_leases(self, leases: Sequence[Lease], owner: str) -> Sequence[LeaseAnswer]:
+        if not leases:
             return []
         async with self._database.write() as transaction:
             claimant = Claimant(owner, await self._clock.now(transaction))
             leasing = Leasing(transaction, self._statements, claimant)
-            return await leasing.take(claims)
+            return await leasing.take(leases)
 
     async def give_back_leases(self, leases: Collection[LeaseKey]) -> None:
         await self._end({lease: Ending(cost=0, begun=False) for lease in leases})

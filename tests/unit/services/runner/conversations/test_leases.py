@@ -12,12 +12,12 @@ from socratic_bench.errors import (
     StoreRefused,
     StoreUnavailable,
 )
-from socratic_bench.ports.stores.leases import Claim, LeaseAnswer, LeaseKey, ModelInHand
+from socratic_bench.ports.stores.leases import Lease, LeaseAnswer, LeaseKey, ModelInHand
 from socratic_runner.conversations import leases as lease_book
 from socratic_runner.conversations.leases import LeaseBook, Recorded
 from tests.waiting import waiting_for
 
-CLAIM = Claim(LeaseKey("exp", "run", 1, "lease"), 30.0)
+LEASE = Lease(LeaseKey("exp", "run", 1, "lease"), 30.0)
 
 
 class Store:
@@ -67,7 +67,7 @@ def book_of(store):
 async def test_a_reply_is_kept_until_the_store_takes_it_whatever_the_store_says(error):
     book = book_of(Store(error, 300))
     async with waiting_for("the store"), book.open(alone=False):
-        assert await book.record([Recorded("a", "1"), Recorded("b", "2")]) == [
+        assert await book.record([Recorded("a", LEASE), Recorded("b", LEASE)]) == [
             "stored a",
             "stored b",
         ]
@@ -78,7 +78,7 @@ async def test_what_the_store_refuses_is_not_asked_again():
     book = book_of(store)
     async with waiting_for("the store"), book.open(alone=False):
         with pytest.raises(StoreRefused):
-            await book.record([Recorded("a", "1")])
+            await book.record([Recorded("a", LEASE)])
     assert store.log == ["record"]
 
 
@@ -89,7 +89,7 @@ async def test_at_the_end_it_tries_once_more_and_waits_no_longer(times, monkeypa
     book = book_of(store)
     async with waiting_for("the last try"):
         async with book.open(alone=False):
-            storing = asyncio.create_task(book.record([Recorded("a", "1")]))
+            storing = asyncio.create_task(book.record([Recorded("a", LEASE)]))
             await store.asked.wait()
         if times == 1:
             assert await storing == ["stored a"]
@@ -103,7 +103,7 @@ async def test_no_lease_is_waited_for_once_the_runner_drains(monkeypatch):
     store, draining = Store(StoreUnavailable("away"), 99), asyncio.Event()
     book = LeaseBook(store, "me", Waits(), draining)
     async with waiting_for("the refusal"), book.open(alone=False):
-        taking = asyncio.create_task(book.take([CLAIM]))
+        taking = asyncio.create_task(book.take([LEASE]))
         await store.asked.wait()
         draining.set()
         with pytest.raises(StoreUnavailable):
@@ -123,7 +123,7 @@ async def test_a_store_that_takes_nothing_is_told_of_loudly_and_known_to_be_wait
     book = LeaseBook(FullStore(StoreNotWritable("disk full"), 2), "me", waits, asyncio.Event())
     with structlog.testing.capture_logs() as lines:
         async with book.open(alone=False):
-            await book.record([Recorded("a", "1")])
+            await book.record([Recorded("a", LEASE)])
     assert [line["log_level"] for line in lines] == ["critical", "debug"]
     assert waits.error is None
 
@@ -133,8 +133,8 @@ async def test_a_lease_is_taken_only_by_an_owner_that_the_store_knows_to_be_aliv
     book = book_of(store)
     async with book.open(alone=True):
         with book.in_hand([ModelInHand("exp", "a/b"), ModelInHand("exp", "a/b")]):
-            await book.take([CLAIM])
-            await book.take([CLAIM])
+            await book.take([LEASE])
+            await book.take([LEASE])
             assert book.certain
     beat = ("beat", ModelInHand("exp", "a/b"))
     assert store.log == ["alone", beat, "take", "take", "leave"]
@@ -144,10 +144,10 @@ async def test_after_a_freeze_leases_are_uncertain_until_the_next_heartbeat(monk
     store = Store()
     book = book_of(store)
     async with book.open(alone=False):
-        await book.take([CLAIM])
+        await book.take([LEASE])
         now = lease_book._now()
         monkeypatch.setattr(lease_book, "_now", lambda: now + 60)
         assert not book.certain
-        await book.take([CLAIM])
+        await book.take([LEASE])
         assert book.certain
     assert store.log == [("beat",), "take", ("beat",), "take", "leave"]

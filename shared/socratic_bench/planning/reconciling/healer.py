@@ -1,0 +1,186 @@
+"""Healing one experiment: what is lost of it is sent again, and what is done of it is completed."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Final, Literal
+
+import structlog
+
+from socratic_bench.consuming.queues import (
+    CURATOR_RESPONSE_SCORED,
+    CURATOR_RUN_FAILED,
+    JUDGE_RESPONSE_RECORDED,
+    RUNNER_RUN_REQUESTED,
+)
+from socratic_bench.domain.experiment.manifest import Experiment
+from socratic_bench.domain.experiment.state import ExperimentState
+from socratic_bench.domain.run import Run
+from socratic_bench.events.codec import Event
+from socratic_bench.events.experiment_completed import ExperimentCompleted, ExperimentCompletedData
+from socratic_bench.events.message import to_message
+from socratic_bench.events.response_recorded import ResponseRecorded
+from socratic_bench.events.run_failed import RunFailed
+from socratic_bench.planning.plan import PlanCounts, PlanStore, resume
+from socratic_bench.planning.reconciling.watched import Watched, WatchedExperiment
+from socratic_bench.ports.broker import Broker
+from socratic_bench.ports.clock import Clock
+from socratic_bench.ports.stores.experiments import RunningExperiment
+
+log = structlog.get_logger(__name__)
+
+SOURCE: Final = "socratic-reconciler"
+
+FACTS_AT_ONCE: Final = 1_000
+"""Responses that the healer sends again at once, at most; so many failures, too."""
+
+BATCH: Final = 500
+"""Lost runs that the healer looks up at once."""
+
+SentAgain = Literal["runs", "responses", "failures", "plans"]
+
+_SCORING: Final = (JUDGE_RESPONSE_RECORDED.name, CURATOR_RESPONSE_SCORED.name)
+_FAILING: Final = (CURATOR_RUN_FAILED.name,)
+
+
+@dataclass(frozen=True, slots=True)
+class Healer:
+    """Sends again what is lost of experiments. All of it is idempotent."""
+
+    store: PlanStore
+    broker: Broker
+    clock: Clock
+    monotonic: Callable[[], float] = time.monotonic
+    sent_again: Counter[SentAgain] = field(default_factory=Counter)
+    """How much of each kind it sent."""
+
+    async def heal(self, running: RunningExperiment, watched: WatchedExperiment, most: int) -> int:
+        """Send again what is lost, at most so many runs; returns how many runs it sent."""
+        ended = dict(await self.store.ended_runs(running.experiment_id))
+        watched.looked(ended, self.monotonic())
+        if watched.progress.is_stuck(ended, self.monotonic()):
+            await self._resend_responses(watched)
+            await self._resend_failures(watched)
+            watched.progress.sent_again(self.monotonic())
+        missing = watched.missing(ended)
+        if not missing:
+            await self._complete(running.experiment_id)
+            return 0
+        if running.exhausted:
+            return 0
+        in_hand = await self.store.models_in_hand(running.experiment_id)
+        if running.planned_at is None:
+            await self._complete_plan(watched, missing, in_hand)
+            return 0
+        sent = 0
+        for model, runs in missing.items():
+            lost = watched.models[model]
+            if sent < most and await self._is_lost(lost, model, runs, in_hand):
+                sent += await self._request_lost(watched.experiment, model, most - sent)
+                lost.sent_again(self.monotonic())
+        return sent
+
+    async def reopen(self, experiment: Experiment) -> None:
+        """Request at once what is not done of a resumed experiment.
+
+        The runners settled its requests while it was stopped.
+        """
+        counts = await self._resume(experiment, experiment.runs())
+        await self.store.change_state(experiment.experiment_id, ExperimentState.OPEN)
+        log.info("resumed", correlation_id=experiment.experiment_id, runs=counts.requested)
+
+    async def _resume(self, experiment: Experiment, runs: Iterable[Run]) -> PlanCounts:
+        return await resume(
+            experiment, runs, self.store, self._publish, clock=self.clock, source=SOURCE
+        )
+
+    async def _complete_plan(
+        self, watched: WatchedExperiment, missing: Mapping[str, int], in_hand: Collection[str]
+    ) -> None:
+        """Request the runs of a plan from its start that somebody did not request to its end."""
+        now = self.monotonic()
+        if in_hand or await self._waits(RUNNER_RUN_REQUESTED.name):
+            watched.plan.touch(now)
+        if watched.plan.is_stuck(missing, now):
+            experiment = watched.experiment
+            counts = await self._resume(experiment, experiment.runs())
+            watched.plan.sent_again(now)
+            self._tell("plans", 1, experiment.experiment_id, runs=counts.requested)
+
+    async def _is_lost(
+        self, watched: Watched, model: str, runs: int, in_hand: Collection[str]
+    ) -> bool:
+        """Whether runs of a model are missing, and nobody has had any in hand for long."""
+        now = self.monotonic()
+        if model in in_hand or await self._waits(RUNNER_RUN_REQUESTED.name, model):
+            watched.touch(now)
+        return watched.is_stuck(runs, now)
+
+    async def _request_lost(self, experiment: Experiment, model: str, most: int) -> int:
+        """Request runs of a model that are not done, at most so many; returns how many."""
+        runs = (run for run in experiment.runs() if run.model_id == model)
+        sent = 0
+        while some := list(islice(runs, min(BATCH, most - sent))):
+            counts = await self._resume(experiment, some)
+            sent += counts.requested + counts.answered
+        self._tell("runs", sent, experiment.experiment_id, model=model)
+        return sent
+
+    async def _resend_responses(self, watched: WatchedExperiment) -> None:
+        """Publish responses again that have waited for their score for long."""
+        experiment_id = watched.experiment.experiment_id
+        unscored = await self.store.unscored_responses(experiment_id, FACTS_AT_ONCE)
+        ids = frozenset((each.run.run_id, each.turn) for each in unscored)
+        if await self._is_stuck(watched.responses, ids, _SCORING):
+            await self._publish([ResponseRecorded.of(each, source=SOURCE) for each in unscored])
+            self._tell("responses", len(unscored), experiment_id)
+
+    async def _resend_failures(self, watched: WatchedExperiment) -> None:
+        """Publish failures again that the runner stored and no curator folded."""
+        experiment_id, now = watched.experiment.experiment_id, self.clock.now()
+        failures = await self.store.unfolded_failures(experiment_id, FACTS_AT_ONCE)
+        ids = frozenset(each.run.run_id for each in failures)
+        if await self._is_stuck(watched.failures, ids, _FAILING):
+            await self._publish([RunFailed.of(each, source=SOURCE, time=now) for each in failures])
+            self._tell("failures", len(failures), experiment_id)
+
+    async def _is_stuck(
+        self, watched: Watched, ids: frozenset[object], queues: Sequence[str]
+    ) -> bool:
+        """Whether the same facts have waited for long, though the broker holds nothing."""
+        now = self.monotonic()
+        if not watched.is_stuck(ids, now) or not ids:
+            return False
+        for queue in queues:
+            if await self._waits(queue):
+                watched.touch(now)
+                return False
+        watched.sent_again(now)
+        return True
+
+    async def _complete(self, experiment_id: str) -> None:
+        """Mark an experiment as complete whose last fact was folded without that."""
+        completed_at = await self.store.complete(experiment_id, self.clock.now())
+        if completed_at is None:
+            return
+        progress = await self.store.progress(experiment_id)
+        data = ExperimentCompletedData(
+            experiment_id=experiment_id, planned=progress.planned, failed=progress.failed
+        )
+        await self._publish([ExperimentCompleted.of(data, source=SOURCE, time=completed_at)])
+
+    async def _waits(self, queue: str, group: str | None = None) -> bool:
+        """Whether the broker holds anything. One that cannot tell is given time by the back-off."""
+        return bool(await self.broker.depth(queue, group))
+
+    async def _publish(self, events: Sequence[Event]) -> None:
+        if events:
+            await self.broker.publish([to_message(event) for event in events])
+
+    def _tell(self, what: SentAgain, count: int, experiment_id: str, **more: object) -> None:
+        self.sent_again[what] += count
+        log.warning("sent again", what=what, count=count, correlation_id=experiment_id, **more)
