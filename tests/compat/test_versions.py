@@ -30,7 +30,7 @@ from socratic_curator.bootstrap import curator_workers
 from socratic_curator.settings import CuratorSettings
 from socratic_judge.bootstrap import judge_worker
 from socratic_judge.settings import JudgeSettings
-from socratic_runner.bootstrap import runner_worker
+from socratic_runner.bootstrap import runner_dispatcher, runner_worker
 from socratic_runner.models.registry import open_client
 from socratic_runner.settings import RunnerSettings
 from tests.unit.events.examples import example_events
@@ -98,10 +98,12 @@ async def test_payloads_of_other_versions_pass_through_the_services_of_today(
     broker = MemoryBroker()
     clock = SystemClock()
     await broker.declare(WORK_QUEUES, BROADCASTS)
-    runner = runner_worker(broker, store, clock, open_client, RunnerSettings(), owner="today")
-    async with runner as carrying_out:
+    settings = RunnerSettings()
+    async with runner_dispatcher(
+        broker.publish, store, clock, open_client, settings, owner="today"
+    ) as dispatcher:
         workers = (
-            carrying_out,
+            runner_worker(broker, dispatcher, settings),
             judge_worker(broker, clock, JudgeSettings()),
             *curator_workers(broker, store, clock, CuratorSettings()),
         )

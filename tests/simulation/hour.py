@@ -28,7 +28,7 @@ from socratic_curator.bootstrap import curator_workers
 from socratic_curator.settings import CuratorSettings
 from socratic_judge.bootstrap import judge_worker
 from socratic_judge.settings import JudgeSettings
-from socratic_runner.bootstrap import runner_worker
+from socratic_runner.bootstrap import runner_dispatcher, runner_worker
 from socratic_runner.clients import OpenClient
 from socratic_runner.models.registry import open_client
 from socratic_runner.settings import RunnerSettings
@@ -133,16 +133,13 @@ async def simulation(
             healer = Reconciler(store, broker, clock, f"curator-{number}", monotonic=now)
             await ending.enter_async_context(reconciling(healer))
         for number in range(runners):
-            runner = runner_worker(
-                broker,
-                store,
-                clock,
-                open_client,
-                RunnerSettings(),
-                owner=f"runner-{number}",
-                groups=RunningModels(store),
+            settings = RunnerSettings()
+            runner = runner_dispatcher(
+                broker.publish, store, clock, open_client, settings, owner=f"runner-{number}"
             )
-            workers.append(await ending.enter_async_context(runner))
+            dispatcher = await ending.enter_async_context(runner)
+            models = RunningModels(store)
+            workers.append(runner_worker(broker, dispatcher, settings, groups=models))
         async with asyncio.TaskGroup() as tasks:
             running = [tasks.create_task(worker.run()) for worker in workers]
             yield Simulation(broker, store, clock)

@@ -38,7 +38,7 @@ from socratic_curator.bootstrap import curator_workers
 from socratic_curator.settings import CuratorSettings
 from socratic_judge.bootstrap import judge_worker
 from socratic_judge.settings import JudgeSettings
-from socratic_runner.bootstrap import runner_worker
+from socratic_runner.bootstrap import runner_dispatcher, runner_worker
 from socratic_runner.clients import OpenClient
 from socratic_runner.settings import RunnerSettings
 from socratic_runner.troubles import Troubles
@@ -152,16 +152,18 @@ class Benchmark:
         broker = MemoryBroker(max_waiting=MAX_WAITING)
         try:
             await broker.declare(WORK_QUEUES, BROADCASTS)
-            async with runner_worker(
-                broker,
+            settings = load_settings(RunnerSettings)
+            async with runner_dispatcher(
+                broker.publish,
                 self.store,
                 self.clock,
                 self.open_client,
-                load_settings(RunnerSettings),
+                settings,
                 owner=new_owner("embedded"),
                 alone=self.alone,
                 troubles=self.troubles,
-            ) as runner:
+            ) as dispatcher:
+                runner = runner_worker(broker, dispatcher, settings)
                 judge = judge_worker(broker, self.clock, load_settings(JudgeSettings))
                 curators = curator_workers(
                     broker, self.store, self.clock, load_settings(CuratorSettings)

@@ -23,8 +23,10 @@ from socratic_bench.ports.stores.store import Store
 from socratic_runner.clients import OpenClient, TutorPool
 from socratic_runner.conversations.budgets import Budgets
 from socratic_runner.conversations.call_observing import CallObserver, UnobservedCalls
+from socratic_runner.conversations.call_preparation import CallPreparer
 from socratic_runner.conversations.conversation_runner import ConversationRunner
 from socratic_runner.conversations.leases import LeaseBook
+from socratic_runner.conversations.recorder import Recorder
 from socratic_runner.experiment_cache import ExperimentCache
 from socratic_runner.handler import RunRequestedHandler
 from socratic_runner.limits.account import AccountShares
@@ -38,49 +40,6 @@ from socratic_runner.troubles import Troubles
 
 Watch = Callable[[ConcurrencyLimiters, LeaseBook, TutorPool], None]
 """Gets the parts of a runner that have figures for metrics."""
-
-
-@asynccontextmanager
-async def runner_worker(
-    broker: Broker,
-    store: Store,
-    clock: Clock,
-    open_client: OpenClient,
-    settings: RunnerSettings,
-    *,
-    owner: str,
-    alone: bool = False,
-    groups: FindGroups | None = None,
-    observer: Observer | None = None,
-    call_observer: CallObserver | None = None,
-    troubles: Troubles | None = None,
-    watch: Watch | None = None,
-) -> AsyncIterator[Worker]:
-    """Make the worker that carries out runs; `runner_dispatcher` explains the other parameters.
-
-    `groups` lists the models whose queues to consume, for brokers that cannot list them.
-    """
-    intake = Intake(
-        batch=settings.runner_in_flight_per_model,
-        batches=settings.runner_in_flight,
-        prefetch=settings.runner_in_flight,
-        prefetch_per_group=settings.runner_in_flight_per_model,
-    )
-    async with runner_dispatcher(
-        broker.publish,
-        store,
-        clock,
-        open_client,
-        settings,
-        owner=owner,
-        alone=alone,
-        call_observer=call_observer,
-        troubles=troubles,
-        watch=watch,
-    ) as dispatcher:
-        yield Worker(
-            broker, RUNNER_RUN_REQUESTED, dispatcher, intake, groups=groups, observer=observer
-        )
 
 
 @asynccontextmanager
@@ -114,16 +73,16 @@ async def runner_dispatcher(
     draining, waits = asyncio.Event(), Waits()
     observing = call_observer or UnobservedCalls()
     troubles = troubles or Troubles(observing)
-    leases = LeaseBook(store, owner, waits, draining, troubles)
+    leases, recorder = LeaseBook(store, owner, waits, draining, troubles), Recorder(store, waits)
     if watch is not None:
         watch(limiters, leases, tutors)
+    margin = settings.runner_lease_margin
     runner = ConversationRunner(
+        CallPreparer(leases, store, Budgets(store), margin, draining),
         leases,
-        store,
-        Budgets(store),
+        recorder,
         clock,
         _new_retries(settings),
-        settings.runner_lease_margin,
         draining,
         observing,
         troubles,
@@ -132,7 +91,6 @@ async def runner_dispatcher(
         store,
         ExperimentCache(store),
         tutors,
-        leases,
         runner,
         clock,
         busy_delay=settings.runner_busy_delay,
@@ -143,7 +101,11 @@ async def runner_dispatcher(
         limiters.close()
 
     try:
-        async with _shared(store, owner, limiters, alone=alone), leases.open(alone=alone):
+        async with (
+            _shared(store, owner, limiters, alone=alone),
+            leases.open(alone=alone),
+            recorder.open(),
+        ):
             yield BatchDispatcher(
                 publish,
                 Dispatcher(handler, RunRequested, waits=waits),
@@ -152,6 +114,29 @@ async def runner_dispatcher(
             )
     finally:
         await tutors.close()
+
+
+def runner_worker(
+    broker: Broker,
+    dispatcher: BatchDispatcher,
+    settings: RunnerSettings,
+    *,
+    groups: FindGroups | None = None,
+    observer: Observer | None = None,
+) -> Worker:
+    """Make the worker that feeds a runner's dispatcher.
+
+    `groups` lists the models whose queues to consume, for brokers that cannot list them.
+    """
+    intake = Intake(
+        batch=settings.runner_in_flight_per_model,
+        batches=settings.runner_in_flight,
+        prefetch=settings.runner_in_flight,
+        prefetch_per_group=settings.runner_in_flight_per_model,
+    )
+    return Worker(
+        broker, RUNNER_RUN_REQUESTED, dispatcher, intake, groups=groups, observer=observer
+    )
 
 
 def _new_retries(settings: RunnerSettings) -> Callable[[], Retries]:

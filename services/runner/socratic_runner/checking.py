@@ -22,7 +22,7 @@ from socratic_runner.clients import OpenClient, TutorPool
 from socratic_runner.conversations.asking import ask
 from socratic_runner.conversations.call_observing import UnobservedCalls
 from socratic_runner.conversations.conversation import Conversation
-from socratic_runner.handler import not_callable
+from socratic_runner.conversations.failure_classes import not_callable
 from socratic_runner.limits.limiters import ConcurrencyLimiters
 from socratic_runner.settings import RunnerSettings
 

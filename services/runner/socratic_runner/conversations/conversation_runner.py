@@ -8,46 +8,35 @@ reply or failure, in the transaction that settles the lease, before it is used f
 from __future__ import annotations
 
 import asyncio
-import os
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Final, NamedTuple
+from typing import Final
 
-import structlog
-
-from socratic_bench.concurrency.cancellation import finish_despite_cancel
 from socratic_bench.concurrency.deadlines import wait_at_most
-from socratic_bench.domain.call_cost import most_a_call_costs, tokens_at_most
+from socratic_bench.domain.call_cost import tokens_at_most
 from socratic_bench.domain.response import Response
-from socratic_bench.errors import FailureKind, ModelCallFailed, ModelUnusable, SocraticBenchError
+from socratic_bench.errors import ModelCallFailed, ModelUnusable
 from socratic_bench.ports.clock import Clock
 from socratic_bench.ports.models import Question, Reply
-from socratic_bench.ports.stores.leases import CallEnd, Lease, LeaseAnswer, LeaseKey
-from socratic_bench.ports.stores.responses import Responses
+from socratic_bench.ports.stores.leases import CallEnd, Lease
 from socratic_runner.clients import Tutor
 from socratic_runner.conversations.asking import ask
-from socratic_runner.conversations.budgets import Budgets
 from socratic_runner.conversations.call_observing import CallObserver
+from socratic_runner.conversations.call_preparation import CallPreparer, NotCalled, PreparedCall
 from socratic_runner.conversations.conversation import (
     Conversation,
     Ending,
     NoRoomYet,
-    OutOfBudget,
-    Stopped,
     TurnFailed,
     TurnHeldElsewhere,
     TurnPutOff,
 )
 from socratic_runner.conversations.failure_classes import MAY_BE_BILLED
-from socratic_runner.conversations.leases import CANCEL_PATIENCE, LeaseBook, Recorded
+from socratic_runner.conversations.leases import LeaseBook
+from socratic_runner.conversations.recorder import Recorded, Recorder
 from socratic_runner.limits.retries import Retries
-from socratic_runner.limits.ticket import LimiterClosed, Permit, Ticket
+from socratic_runner.limits.ticket import LimiterClosed, Permit
 from socratic_runner.troubles import Troubles
-
-log = structlog.get_logger(__name__)
-
-LEASE_ID_BYTES: Final = 8
-"""Random bytes in the id of a lease: ids are compared within one turn only."""
 
 BUDGET_PAUSE: Final = 0.5
 """Seconds before a call that exceeded the budget tries again."""
@@ -58,33 +47,17 @@ HELD_PAUSE: Final = 2.0
 HELD_LOOKS: Final = 9
 """After so many looks, the store knows whether the other runner has died."""
 
-NotCalled = (
-    TurnHeldElsewhere | TurnPutOff | OutOfBudget | Stopped | NoRoomYet | ModelCallFailed | Response
-)
-"""The reason why no call was made: a response may be stored already."""
-
-
-class PreparedCall(NamedTuple):
-    """A lease and a permit: a call needs both."""
-
-    lease: Lease
-    permit: Permit
-
 
 @dataclass(frozen=True, slots=True)
 class ConversationRunner:
     """Carries out runs, one conversation at a time each."""
 
+    preparer: CallPreparer
     leases: LeaseBook
-    stored: Responses
-
-    budgets: Budgets
+    recorder: Recorder
     clock: Clock
     new_retries: Callable[[], Retries]
     """How often, and when, the runner retries the calls for one turn."""
-
-    lease_margin: float
-    """Seconds that a lease lasts longer than the deadline of its call."""
 
     draining: asyncio.Event
     """Once set, calls in flight finish and no further call begins."""
@@ -152,7 +125,7 @@ class ConversationRunner:
         tokens = tokens_at_most(question.texts, question.parameters.max_tokens)
         try:
             async with tutor.limiter.ticket(tokens) as ticket:
-                prepared = await self._prepare(ticket, tutor, conversation, question)
+                prepared = await self.preparer.prepare(ticket, tutor, conversation, question)
                 if not isinstance(prepared, PreparedCall):
                     return prepared
                 conversation.call_begins(_now())
@@ -164,99 +137,6 @@ class ConversationRunner:
         except LimiterClosed as closed:
             return TurnPutOff(str(closed))
         return await self._settle(tutor, conversation, question, prepared.lease, result)
-
-    async def _prepare(
-        self, ticket: Ticket, tutor: Tutor, conversation: Conversation, question: Question
-    ) -> PreparedCall | NotCalled:
-        """Take a lease when the permit is near, and wait for the permit."""
-        if not ticket.is_near and not await _in_time(ticket.near(), tutor, conversation):
-            return _run_is_late(tutor, conversation)
-        while True:
-            if refusal := tutor.refusal:
-                return refusal
-            # D-069: lease before permit, so that a quick model does not wait for the store.
-            lease = await self._take(tutor, question)
-            if not isinstance(lease, Lease):
-                return lease
-            try:
-                prepared = await self._acquire_permit(ticket, lease, _now(), tutor, conversation)
-            except BaseException:
-                await self._give_back(lease.key)
-                raise
-            if isinstance(prepared, PreparedCall):
-                return prepared
-            await self._give_back(lease.key)
-            if prepared is not None:
-                return prepared
-            if not await _in_time(ticket.permit(), tutor, conversation):
-                return _run_is_late(tutor, conversation)
-
-    async def _acquire_permit(
-        self,
-        ticket: Ticket,
-        lease: Lease,
-        taken_at: float,
-        tutor: Tutor,
-        conversation: Conversation,
-    ) -> PreparedCall | NotCalled | None:
-        """Wait for the permit while the lease, taken at a time of the loop, is fresh; None
-        afterwards.
-        """
-        left = conversation.time_left(tutor, _now())
-        kept = self.lease_margin / 4 - (_now() - taken_at)
-        try:
-            permit = await ticket.permit(within=kept if left is None else min(kept, left))
-        except TimeoutError:
-            return None
-        if not self.leases.certain or self.leases.stopped_since(taken_at, lease.key):
-            return None
-        if self.draining.is_set():
-            return _put_off()
-        left = conversation.time_left(tutor, _now())
-        if left is not None and left <= 0:
-            return _run_is_late(tutor, conversation)
-        return tutor.breaker.admit() or PreparedCall(lease, permit)
-
-    async def _take(self, tutor: Tutor, question: Question) -> Lease | NotCalled:
-        """Take a lease for a call; returns the reason if it is refused. A cancellation ends it."""
-        if self.draining.is_set():
-            return _put_off()
-        lease = self.new_lease(tutor, question)
-        try:
-            [answer] = await self.leases.take([lease])
-        except asyncio.CancelledError:
-            await self._give_back(lease.key)
-            raise
-        if answer is LeaseAnswer.GRANTED:
-            return lease
-        return await self._not_leased(answer, lease)
-
-    def new_lease(self, tutor: Tutor, question: Question) -> Lease:
-        """Make the lease of a call, under a new id, for the store to grant."""
-        run, price = question.run, tutor.model.price
-        reserve = most_a_call_costs(price, question.texts, question.parameters.max_tokens)
-        key = LeaseKey(
-            run.experiment_id, run.run_id, question.turn, os.urandom(LEASE_ID_BYTES).hex()
-        )
-        return Lease(key, tutor.deadline + self.lease_margin, reserve)
-
-    async def _not_leased(self, answer: LeaseAnswer, lease: Lease) -> NotCalled:
-        """Translate a refused lease into the reason that stops the run."""
-        if answer is LeaseAnswer.ANSWERED:
-            stored = await self.stored.responses([lease.key.run_id])
-            for response in stored.get(lease.key.run_id, ()):
-                if response.turn == lease.key.turn:
-                    return response
-            return TurnHeldElsewhere("this version cannot read the stored response of this turn")
-        if answer is LeaseAnswer.STOPPED:
-            # The store may hold this lease if its answer to an earlier claim got lost.
-            await self._give_back(lease.key)
-            return Stopped()
-        if answer is LeaseAnswer.OVER_BUDGET:
-            if await self.budgets.room_may_come(lease.key.experiment_id, lease.reserve):
-                return NoRoomYet()
-            return OutOfBudget()
-        return TurnHeldElsewhere("another runner is asking for this turn")
 
     async def _settle(
         self,
@@ -272,19 +152,8 @@ class ConversationRunner:
             await self.leases.end_calls([CallEnd(lease.key, result.kind in MAY_BE_BILLED)])
             return result
         response = conversation.response(question, result, tutor, self.clock.now())
-        [stored] = await self.leases.record([Recorded(response, lease)])
+        [stored] = await self.recorder.record([Recorded(response, lease)])
         return stored
-
-    async def _give_back(self, lease: LeaseKey) -> None:
-        """Give back a lease under which no call was made.
-
-        A cancellation waits for this: the process may lease the same turn again right away.
-        """
-        try:
-            await finish_despite_cancel(self.leases.give_back([lease]), patience=CANCEL_PATIENCE)
-        except SocraticBenchError as error:
-            # The lease ends with this process; its reservation stays committed.
-            log.warning("lease not given back", run_id=lease.run_id, reason=str(error))
 
     def _next_delay(
         self, tutor: Tutor, conversation: Conversation, retries: Retries, failure: ModelCallFailed
@@ -300,20 +169,6 @@ class ConversationRunner:
     async def _wait(self, seconds: float) -> None:
         """Wait for so many seconds, or until the runner drains."""
         await wait_at_most(seconds, self.draining)
-
-
-def _put_off() -> TurnPutOff:
-    return TurnPutOff("the runner is draining")
-
-
-async def _in_time(waiting: Awaitable[object], tutor: Tutor, conversation: Conversation) -> bool:
-    """Whether `waiting` came to an end before the run's deadline."""
-    try:
-        async with asyncio.timeout(conversation.time_left(tutor, _now())):
-            await waiting
-    except TimeoutError:
-        return False
-    return True
 
 
 def _learn(tutor: Tutor, permit: Permit, result: Reply | ModelCallFailed) -> None:
@@ -334,15 +189,6 @@ def _learn(tutor: Tutor, permit: Permit, result: Reply | ModelCallFailed) -> Non
     else:
         permit.failed(result)
         tutor.breaker.failed(result)
-
-
-def _run_is_late(tutor: Tutor, conversation: Conversation) -> ModelCallFailed:
-    """The failure of a run that waits no longer: why its last call failed, if it did."""
-    longest, last = tutor.model.limits.run_timeout_seconds, conversation.last_failure
-    message = f"the run's deadline of {longest:g} s passed before another call could be made"
-    if last is None:
-        return ModelCallFailed(FailureKind.TIMEOUT, message, retryable=False)
-    return ModelCallFailed(last.kind, f"{message}; the last call: {last}", retryable=False)
 
 
 def _now() -> float:

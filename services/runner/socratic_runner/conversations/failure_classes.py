@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from socratic_bench.errors import FailureKind
+from socratic_bench.errors import FailureKind, InvalidInput, MissingCredential, ModelCallFailed
 
 BUSY: Final = frozenset({FailureKind.RATE_LIMITED, FailureKind.OVERLOADED, FailureKind.UNREACHABLE})
 """The provider is busy, independently of this call. The runner retries with patience."""
@@ -29,3 +29,10 @@ MAY_BE_BILLED: Final = frozenset(
 
 UNUSABLE: Final = frozenset({FailureKind.AUTH, FailureKind.BAD_REQUEST, FailureKind.NOT_FOUND})
 """Over the network, every other call to the model would fail in the same way."""
+
+
+def not_callable(error: InvalidInput) -> ModelCallFailed:
+    """Return the failure of a model that cannot be called."""
+    no_key = isinstance(error, MissingCredential)
+    kind = FailureKind.AUTH if no_key else FailureKind.BAD_REQUEST
+    return ModelCallFailed(kind, str(error), retryable=False)

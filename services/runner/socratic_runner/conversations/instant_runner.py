@@ -17,14 +17,13 @@ from socratic_runner.conversations.asking import ask
 from socratic_runner.conversations.conversation import Conversation
 from socratic_runner.conversations.conversation_runner import ConversationRunner
 from socratic_runner.conversations.failure_classes import MAY_BE_BILLED
-from socratic_runner.conversations.leases import LeaseBook, Recorded
+from socratic_runner.conversations.recorder import Recorded
 
 
 @dataclass(frozen=True, slots=True)
 class InstantRunner:
     """Takes turns of many runs together."""
 
-    leases: LeaseBook
     runner: ConversationRunner
 
     async def take_turn(
@@ -34,8 +33,8 @@ class InstantRunner:
         if self.runner.draining.is_set():
             return []
         questions = [each.question() for each in conversations]
-        leases = [self.runner.new_lease(tutor, question) for question in questions]
-        answers = await self.leases.take(leases)
+        leases = [self.runner.preparer.new_lease(tutor, question) for question in questions]
+        answers = await self.runner.leases.take(leases)
         begun_at, now = asyncio.get_running_loop().time(), self.runner.clock.now()
         replied: dict[Conversation, Recorded] = {}
         failed: list[CallEnd] = []
@@ -54,9 +53,9 @@ class InstantRunner:
                 replied[each] = Recorded(response, lease)
                 self.runner.troubles.replied(each.run)
         if failed:
-            await self.leases.end_calls(failed)
+            await self.runner.leases.end_calls(failed)
         if replied:
-            stored = await self.leases.record(list(replied.values()))
+            stored = await self.runner.recorder.record(list(replied.values()))
             for each, response in zip(replied, stored, strict=True):
                 each.answered(response)
         return list(replied)

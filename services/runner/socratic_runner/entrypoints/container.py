@@ -18,7 +18,7 @@ from socratic_bench.hosting.starting import opened_broker, opened_store
 from socratic_bench.hosting.workers import host_workers
 from socratic_bench.providers.endpoints.endpoint import Endpoints
 from socratic_bench.providers.endpoints.endpoint_list import read_endpoints
-from socratic_runner.bootstrap import runner_worker
+from socratic_runner.bootstrap import runner_dispatcher, runner_worker
 from socratic_runner.clients import TutorPool
 from socratic_runner.conversations.leases import LeaseBook
 from socratic_runner.limits.limiters import ConcurrencyLimiters
@@ -52,18 +52,19 @@ async def _serve(settings: RunnerProcessSettings, stop: asyncio.Event) -> None:
                 add_lease_metrics(metrics, leases.answers)
                 add_breaker_metrics(metrics, tutors, model_names)
 
-            async with runner_worker(
-                broker,
+            async with runner_dispatcher(
+                broker.publish,
                 store,
                 SystemClock(),
                 partial(open_client, base_folder=settings.runner_folder, endpoints=endpoints),
                 settings,
                 owner=new_owner("runner"),
-                groups=RunningModels(store),
-                observer=observer,
                 call_observer=CallMetrics(metrics, model_names),
                 watch=watch,
-            ) as worker:
-                yield [worker]
+            ) as dispatcher:
+                models = RunningModels(store)
+                yield [
+                    runner_worker(broker, dispatcher, settings, groups=models, observer=observer)
+                ]
 
         await host_workers(settings, broker, store, workers, stop)

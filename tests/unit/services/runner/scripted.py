@@ -23,17 +23,20 @@ from socratic_bench.events.run_failed import RunFailed
 from socratic_bench.events.run_requested import RunRequested
 from socratic_bench.ports.models import Reply
 from socratic_bench.scoring.statuses import Status
-from socratic_runner.bootstrap import runner_worker
+from socratic_runner.bootstrap import runner_dispatcher, runner_worker
 from socratic_runner.clients import TutorPool
 from socratic_runner.conversations.budgets import Budgets
 from socratic_runner.conversations.call_observing import UnobservedCalls
+from socratic_runner.conversations.call_preparation import CallPreparer
 from socratic_runner.conversations.conversation_runner import ConversationRunner
 from socratic_runner.conversations.leases import LeaseBook
+from socratic_runner.conversations.recorder import Recorder
 from socratic_runner.experiment_cache import ExperimentCache
 from socratic_runner.handler import RunRequestedHandler
 from socratic_runner.limits.limiters import ConcurrencyLimiters
 from socratic_runner.limits.retries import Retries
 from socratic_runner.settings import RunnerSettings
+from socratic_runner.troubles import Troubles
 from tests.unit.events.examples import TIME
 from tests.waiting import waiting_for
 
@@ -101,22 +104,23 @@ async def parts_of_a_runner(store, tutor, *, owner="runner-1", most=10, margin=6
     """A runner without a worker."""
     draining, clock, limiters = asyncio.Event(), SystemClock(), ConcurrencyLimiters(most=most)
     tutors = TutorPool(lambda _: tutor, limiters)
-    leases = LeaseBook(store, owner, Waits(), draining)
+    troubles, waits = Troubles(), Waits()
+    leases, recorder = LeaseBook(store, owner, waits, draining, troubles), Recorder(store, waits)
     retries = partial(Retries, RetryPolicy(draw=lambda: 0.0))
     runner = ConversationRunner(
+        CallPreparer(leases, store, Budgets(store), margin, draining),
         leases,
-        store,
-        Budgets(store),
+        recorder,
         clock,
         retries,
-        margin,
         draining,
         UnobservedCalls(),
+        troubles,
     )
     handler = RunRequestedHandler(
-        store, ExperimentCache(store), tutors, leases, runner, clock, busy_delay=1.0
+        store, ExperimentCache(store), tutors, runner, clock, busy_delay=1.0
     )
-    async with leases.open(alone=False):
+    async with leases.open(alone=False), recorder.open():
         yield Parts(leases, runner, handler, tutors, limiters, draining)
 
 
@@ -150,11 +154,12 @@ async def carry_out(store, tutor, *runs, owner="runner-1", settings=SETTINGS, re
     await broker.declare(WORK_QUEUES, BROADCASTS)
     async with (
         waiting_for("the runner"),
-        runner_worker(
-            broker, store, SystemClock(), open_client, settings, owner=owner, **options
-        ) as worker,
+        runner_dispatcher(
+            broker.publish, store, SystemClock(), open_client, settings, owner=owner, **options
+        ) as dispatcher,
         asyncio.TaskGroup() as tasks,
     ):
+        worker = runner_worker(broker, dispatcher, settings)
         tasks.create_task(worker.run())
         await broker.publish(
             [

@@ -13,7 +13,7 @@ from structlog.testing import capture_logs
 from socratic_bench.adapters.sql.store import SqlStore
 from socratic_bench.consuming.outcomes import Handled, Postponed
 from socratic_runner.conversations import conversation_runner
-from socratic_runner.handler import NEWER_SECONDS
+from socratic_runner.handling.request_sorting import NEWER_SECONDS
 from tests.unit.services.runner.scripted import (
     EXPERIMENT,
     ONE,

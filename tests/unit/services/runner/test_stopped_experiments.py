@@ -108,7 +108,7 @@ async def test_a_call_that_was_prepared_does_not_begin_once_another_was_refused(
         await asked.wait()
         await until(lambda: calls(store), lambda count: count == 2, "the second lease")
         await store.change_state(ID, PAUSED)
-        lease = parts.runner.new_lease(opened, tutor.asked[0])
+        lease = parts.runner.preparer.new_lease(opened, tutor.asked[0])
         await parts.leases.take([lease])
         go_on.set()
         outcomes = await running

@@ -9,7 +9,7 @@ import structlog
 from socratic_bench.errors import FailureKind, InvalidInput, ModelCallFailed, ModelUnusable
 from socratic_bench.hosting.metrics.process_metrics import Metrics
 from socratic_bench.ports.stores.leases import ModelInHand
-from socratic_runner.conversations import leases as lease_book
+from socratic_runner.conversations import heartbeat
 from socratic_runner.metrics.calls import CallMetrics
 from socratic_runner.metrics.model_names import ModelNames
 from socratic_runner.troubles import MOST_SHOWN, Troubles
@@ -102,7 +102,7 @@ async def test_the_log_warns_once_of_a_model_that_is_down(store):
 
 
 async def test_while_runs_wait_the_store_knows_and_forgets_with_the_reply(store, monkeypatch):
-    monkeypatch.setattr(lease_book, "BEAT_SECONDS", 0.02)
+    monkeypatch.setattr(heartbeat, "BEAT_SECONDS", 0.02)
     may_reply, slow = asyncio.Event(), ModelCallFailed(FailureKind.TIMEOUT, "late", retryable=True)
 
     def script(_question, asked):

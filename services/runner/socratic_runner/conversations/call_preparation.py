@@ -1,0 +1,193 @@
+"""What a call needs before it begins: a lease of its turn, and a permit of its model's limiter."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Awaitable
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+import structlog
+
+from socratic_bench.concurrency.cancellation import finish_despite_cancel
+from socratic_bench.domain.call_cost import most_a_call_costs
+from socratic_bench.domain.response import Response
+from socratic_bench.errors import FailureKind, ModelCallFailed, SocraticBenchError
+from socratic_bench.ports.models import Question
+from socratic_bench.ports.stores.leases import Lease, LeaseAnswer, LeaseKey
+from socratic_bench.ports.stores.responses import Responses
+from socratic_runner.clients import Tutor
+from socratic_runner.conversations.budgets import Budgets
+from socratic_runner.conversations.conversation import (
+    Conversation,
+    NoRoomYet,
+    OutOfBudget,
+    Stopped,
+    TurnHeldElsewhere,
+    TurnPutOff,
+)
+from socratic_runner.conversations.leases import CANCEL_PATIENCE, LeaseBook
+from socratic_runner.limits.ticket import Permit, Ticket
+
+log = structlog.get_logger(__name__)
+
+LEASE_ID_BYTES: Final = 8
+"""Random bytes in the id of a lease: ids are compared within one turn only."""
+
+NotCalled = (
+    TurnHeldElsewhere | TurnPutOff | OutOfBudget | Stopped | NoRoomYet | ModelCallFailed | Response
+)
+"""The reason why no call was made: a response may be stored already."""
+
+
+class PreparedCall(NamedTuple):
+    """A lease and a permit: a call needs both."""
+
+    lease: Lease
+    permit: Permit
+
+
+@dataclass(frozen=True, slots=True)
+class CallPreparer:
+    """Gets a lease and a permit for one call, or the reason why there are none."""
+
+    leases: LeaseBook
+    stored: Responses
+    budgets: Budgets
+    lease_margin: float
+    """Seconds that a lease lasts longer than the deadline of its call."""
+
+    draining: asyncio.Event
+    """Once set, no further call begins."""
+
+    async def prepare(
+        self, ticket: Ticket, tutor: Tutor, conversation: Conversation, question: Question
+    ) -> PreparedCall | NotCalled:
+        """Take a lease when the permit is near, and wait for the permit."""
+        if not ticket.is_near and not await _in_time(ticket.near(), tutor, conversation):
+            return _run_is_late(tutor, conversation)
+        while True:
+            if refusal := tutor.refusal:
+                return refusal
+            # D-069: lease before permit, so that a quick model does not wait for the store.
+            lease = await self._take(tutor, question)
+            if not isinstance(lease, Lease):
+                return lease
+            try:
+                prepared = await self._acquire_permit(ticket, lease, _now(), tutor, conversation)
+            except BaseException:
+                await self._give_back(lease.key)
+                raise
+            if isinstance(prepared, PreparedCall):
+                return prepared
+            await self._give_back(lease.key)
+            if prepared is not None:
+                return prepared
+            if not await _in_time(ticket.permit(), tutor, conversation):
+                return _run_is_late(tutor, conversation)
+
+    async def _acquire_permit(
+        self,
+        ticket: Ticket,
+        lease: Lease,
+        taken_at: float,
+        tutor: Tutor,
+        conversation: Conversation,
+    ) -> PreparedCall | NotCalled | None:
+        """Wait for the permit while the lease, taken at a time of the loop, is fresh; None
+        afterwards.
+        """
+        left = conversation.time_left(tutor, _now())
+        kept = self.lease_margin / 4 - (_now() - taken_at)
+        try:
+            permit = await ticket.permit(within=kept if left is None else min(kept, left))
+        except TimeoutError:
+            return None
+        if not self.leases.may_begin(lease, taken_at):
+            return None
+        if self.draining.is_set():
+            return _put_off()
+        left = conversation.time_left(tutor, _now())
+        if left is not None and left <= 0:
+            return _run_is_late(tutor, conversation)
+        return tutor.breaker.admit() or PreparedCall(lease, permit)
+
+    async def _take(self, tutor: Tutor, question: Question) -> Lease | NotCalled:
+        """Take a lease for a call; returns the reason if it is refused. A cancellation ends it."""
+        if self.draining.is_set():
+            return _put_off()
+        lease = self.new_lease(tutor, question)
+        try:
+            [answer] = await self.leases.take([lease])
+        except asyncio.CancelledError:
+            await self._give_back(lease.key)
+            raise
+        if answer is LeaseAnswer.GRANTED:
+            return lease
+        return await self._not_leased(answer, lease)
+
+    def new_lease(self, tutor: Tutor, question: Question) -> Lease:
+        """Make the lease of a call, under a new id, for the store to grant."""
+        run, price = question.run, tutor.model.price
+        reserve = most_a_call_costs(price, question.texts, question.parameters.max_tokens)
+        key = LeaseKey(
+            run.experiment_id, run.run_id, question.turn, os.urandom(LEASE_ID_BYTES).hex()
+        )
+        return Lease(key, tutor.deadline + self.lease_margin, reserve)
+
+    async def _not_leased(self, answer: LeaseAnswer, lease: Lease) -> NotCalled:
+        """Translate a refused lease into the reason that stops the run."""
+        if answer is LeaseAnswer.ANSWERED:
+            stored = await self.stored.responses([lease.key.run_id])
+            for response in stored.get(lease.key.run_id, ()):
+                if response.turn == lease.key.turn:
+                    return response
+            return TurnHeldElsewhere("this version cannot read the stored response of this turn")
+        if answer is LeaseAnswer.STOPPED:
+            # The store may hold this lease if its answer to an earlier claim got lost.
+            await self._give_back(lease.key)
+            return Stopped()
+        if answer is LeaseAnswer.OVER_BUDGET:
+            if await self.budgets.room_may_come(lease.key.experiment_id, lease.reserve):
+                return NoRoomYet()
+            return OutOfBudget()
+        return TurnHeldElsewhere("another runner is asking for this turn")
+
+    async def _give_back(self, lease: LeaseKey) -> None:
+        """Give back a lease under which no call was made.
+
+        A cancellation waits for this: the process may lease the same turn again right away.
+        """
+        try:
+            await finish_despite_cancel(self.leases.give_back([lease]), patience=CANCEL_PATIENCE)
+        except SocraticBenchError as error:
+            # The lease ends with this process; its reservation stays committed.
+            log.warning("lease not given back", run_id=lease.run_id, reason=str(error))
+
+
+def _put_off() -> TurnPutOff:
+    return TurnPutOff("the runner is draining")
+
+
+async def _in_time(waiting: Awaitable[object], tutor: Tutor, conversation: Conversation) -> bool:
+    """Whether `waiting` came to an end before the run's deadline."""
+    try:
+        async with asyncio.timeout(conversation.time_left(tutor, _now())):
+            await waiting
+    except TimeoutError:
+        return False
+    return True
+
+
+def _run_is_late(tutor: Tutor, conversation: Conversation) -> ModelCallFailed:
+    """The failure of a run that waits no longer: why its last call failed, if it did."""
+    longest, last = tutor.model.limits.run_timeout_seconds, conversation.last_failure
+    message = f"the run's deadline of {longest:g} s passed before another call could be made"
+    if last is None:
+        return ModelCallFailed(FailureKind.TIMEOUT, message, retryable=False)
+    return ModelCallFailed(last.kind, f"{message}; the last call: {last}", retryable=False)
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()

@@ -1,0 +1,68 @@
+"""What a runner stores of its calls, in groups, until the store has it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+from socratic_bench.consuming.waits import Waits
+from socratic_bench.domain.response import Response
+from socratic_bench.ports.stores.leases import Lease
+from socratic_bench.ports.stores.responses import RecordedFailure, Responses
+from socratic_runner.conversations.write_patience import WritePatience
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """A response to store, and the lease of its call."""
+
+    response: Response
+    lease: Lease
+
+    @property
+    def lease_to_settle(self) -> str | None:
+        """The id of the lease; None for one that reserved nothing and needs no settlement."""
+        return self.lease.key.lease_id if self.lease.reserve else None
+
+
+class Recorder:
+    """Stores replies and failures before anything else happens to them.
+
+    It waits for the store until the drain deadline. Only then does it give up a paid reply.
+    """
+
+    def __init__(self, store: Responses, waits: Waits) -> None:
+        self._store = store
+        self._closing = asyncio.Event()
+        # D-057: until the drain deadline; letting a reply go means paying twice.
+        patience = WritePatience(waits, self._closing)
+        self._record = patience.grouped(self._record_now)
+        self._fail = patience.grouped(self._fail_now)
+
+    @asynccontextmanager
+    async def open(self) -> AsyncIterator[None]:
+        """Store while the context is open, and what is left at its end once more."""
+        async with self._record, self._fail:
+            try:
+                yield
+            finally:
+                self._closing.set()
+
+    async def record(self, responses: Sequence[Recorded]) -> Sequence[Response]:
+        """Store responses; returns the stored ones of their turns, since the first write wins."""
+        return await self._record(responses)
+
+    async def record_failures(self, failures: Sequence[RecordedFailure]) -> None:
+        """Store failures, before they are published."""
+        await self._fail(failures)
+
+    async def _record_now(self, recorded: Sequence[Recorded]) -> Sequence[Response]:
+        return await self._store.record(
+            [each.response for each in recorded], [each.lease_to_settle for each in recorded]
+        )
+
+    async def _fail_now(self, failures: Sequence[RecordedFailure]) -> Sequence[None]:
+        await self._store.record_failures(failures)
+        return [None for _ in failures]

@@ -1,0 +1,127 @@
+"""Sorting requests of runs: those to carry out, and those that are settled without a call."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from socratic_bench.consuming.outcomes import Handled, Outcome, Postponed, Rejected, Work
+from socratic_bench.domain.experiment.manifest import Experiment
+from socratic_bench.domain.response import Response
+from socratic_bench.errors import InvalidInput
+from socratic_bench.events.run_requested import RunRequested
+from socratic_bench.ports.stores.leases import ModelInHand
+from socratic_bench.ports.stores.responses import Responses
+from socratic_runner.clients import TutorPool
+from socratic_runner.conversations.conversation import Conversation, TurnFailed
+from socratic_runner.conversations.failure_classes import not_callable
+from socratic_runner.experiment_cache import ExperimentCache, NotUnderstood
+from socratic_runner.handling.run_outcomes import RunOutcomes, retry_of
+from socratic_runner.handling.runs_in_hand import RunInHand, RunsInHand
+from socratic_runner.troubles import Troubles, model_of
+
+NEWER_SECONDS: Final = 60.0
+"""Seconds before the broker redelivers a run that only a newer version can carry out."""
+
+
+@dataclass(slots=True)
+class SortedRequests:
+    """A batch of requests, sorted by their treatment."""
+
+    settled: list[Outcome] = field(default_factory=list)
+    due: list[RunInHand] = field(default_factory=list)
+    joins: list[tuple[Work[RunRequested], RunInHand]] = field(default_factory=list)
+    """Requests of runs that this runner carries out already."""
+
+    ended: list[tuple[Work[RunRequested], Conversation]] = field(default_factory=list)
+    """Runs whose model cannot be called."""
+
+    @property
+    def models(self) -> set[ModelInHand]:
+        """The models of the runs in hand."""
+        return {
+            *(each.model for each in self.due),
+            *(model_of(conversation.run) for _, conversation in self.ended),
+        }
+
+    @property
+    def open(self) -> int:
+        """How many requests have no outcome yet."""
+        return len(self.due) + len(self.joins) + len(self.ended)
+
+
+@dataclass(frozen=True, slots=True)
+class RequestSorter:
+    """Decides by what is stored what to do about each request."""
+
+    stored: Responses
+    experiments: ExperimentCache
+    tutors: TutorPool
+    in_hand: RunsInHand
+    outcomes: RunOutcomes
+    troubles: Troubles
+
+    async def sort(self, batch: Sequence[Work[RunRequested]]) -> SortedRequests:
+        """Sort requests: runs to carry out, which are in hand then, and outcomes of the others."""
+        stopped = await self.experiments.stopped(
+            {work.event.data.run.experiment_id for work in batch}
+        )
+        sorted_ = SortedRequests()
+        going_on: list[Work[RunRequested]] = []
+        for work in batch:
+            # D-124: left in the queue, these requests would wait there for a month.
+            if work.event.data.run.experiment_id in stopped:
+                sorted_.settled.append(Handled(work))
+            else:
+                going_on.append(work)
+        run_ids = {work.event.data.run.run_id for work in going_on}
+        experiments = await self.experiments.named(
+            {work.event.data.run.experiment_id for work in going_on}
+        )
+        stored = await self.stored.responses(run_ids)
+        failures = await self.stored.recorded_failures(run_ids)
+        for work in going_on:
+            run, retry = work.event.data.run, retry_of(work)
+            responses, failure = stored.get(run.run_id, ()), failures.get(run.run_id)
+            experiment = experiments.get(run.experiment_id)
+            if responses and responses[-1].last_turn:
+                sorted_.settled.append(self.outcomes.of_answered(work, responses))
+            elif failure is not None and failure.retry >= retry:
+                sorted_.settled.append(self.outcomes.of_failed(work, responses, failure))
+            elif experiment is None:
+                reason = f"experiment {run.experiment_id} is not in the store"
+                sorted_.settled.append(Rejected(work, reason))
+            # D-116: rejecting would dead-letter a good plan.
+            elif isinstance(experiment, NotUnderstood):
+                sorted_.settled.append(Postponed(work, NEWER_SECONDS, experiment.reason))
+            elif in_hand := self.in_hand.get(run.run_id):
+                sorted_.joins.append((work, in_hand))
+            else:
+                conversation = Conversation(run, experiment, _in_a_row(responses))
+                self._take_in_hand(work, conversation, experiment, sorted_)
+        return sorted_
+
+    def _take_in_hand(
+        self,
+        work: Work[RunRequested],
+        conversation: Conversation,
+        experiment: Experiment,
+        sorted_: SortedRequests,
+    ) -> None:
+        try:
+            tutor = self.tutors.tutor(experiment, conversation.run.model_id)
+        except InvalidInput as error:
+            failure = not_callable(error)
+            conversation.ended_by = TurnFailed(1, failure, 0)
+            sorted_.ended.append((work, conversation))
+            self.troubles.failed(conversation.run, failure, 0, 0, None)
+        else:
+            run = RunInHand(work, tutor, conversation)
+            self.in_hand.take(run)
+            sorted_.due.append(run)
+
+
+def _in_a_row(responses: Sequence[Response]) -> list[Response]:
+    """Return the responses before the first turn that this version cannot read."""
+    return [each for turn, each in enumerate(responses, start=1) if each.turn == turn]
