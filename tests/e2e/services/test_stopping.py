@@ -164,7 +164,7 @@ async def test_one_is_stopped_and_resumed_and_the_other_is_untouched(
         # A lease that was granted and not used by then was given back.
         assert done == (await store.calls(mine)).calls <= calls
         assert len(model.asked) == asked
-        assert "goes on" in (await typed(terminal, "resume", mine)).stderr
+        assert "is resumed" in (await typed(terminal, "resume", mine)).stderr
         await completed(store, mine, 2 * RUNS)
         await other_is_untouched(store, other, quiet_cells)
         assert await store.states([mine]) == {mine: ExperimentState.OPEN}

@@ -65,7 +65,7 @@ async def test_the_money_of_incomplete_experiments_is_spent_reserved_or_left(
         in_flight = claim_of(second, "in flight", 2_000_000_000)
         await store.heartbeat("runner", [])
         await store.take_leases([billed, in_flight], "runner")
-        await store.end_calls([CallEnd(billed.lease, billed=True)])
+        await store.end_calls([CallEnd(billed.key, billed=True)])
     async with ExperimentMetrics(metrics).watching(store):
         await until(parts, lambda found: found == [2, 2, 6], "the parts of the one budget")
         await store.fold([], [a_failure(run) for run in limited.runs()])
