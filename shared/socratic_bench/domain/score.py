@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Final
+from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from socratic_bench.domain.response import Usage
 from socratic_bench.domain.run import MOST_TURNS, Run
-from socratic_bench.scoring.profile import MOST_COUNT
+from socratic_bench.scoring.profile import MOST_COUNT, MOST_VECTORS
 from socratic_bench.scoring.statuses import Status
-
-MOST_VECTORS: Final = 1000
 
 UnitScore = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 """A score on the only scale; a value outside of it would spoil every mean."""

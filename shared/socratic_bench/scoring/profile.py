@@ -18,6 +18,9 @@ from socratic_bench.scoring.statuses import Status
 CANONICAL = "socratic-v1"
 """The default profile's name."""
 
+MOST_VECTORS: Final = 1000
+"""Vectors of a profile, at most; so many counts, too."""
+
 MOST_COUNT: Final = 10**12
 """The highest count of one response."""
 

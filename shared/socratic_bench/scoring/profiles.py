@@ -11,7 +11,14 @@ from typing import Final
 
 from socratic_bench.errors import BrokenPlugin, UnknownProfile
 from socratic_bench.plugins import Plugin, found
-from socratic_bench.scoring.profile import CANONICAL, OVERALL, CountingProfile, Profile, counting
+from socratic_bench.scoring.profile import (
+    CANONICAL,
+    MOST_VECTORS,
+    OVERALL,
+    CountingProfile,
+    Profile,
+    counting,
+)
 from socratic_bench.scoring.socratic_v1.profile import SocraticV1
 
 GROUP: Final = "socratic_bench.profiles"
@@ -73,6 +80,8 @@ def _made(plugin: Plugin) -> Profile:
     if profile.name != plugin.name:
         raise plugin.broken(f"calls itself {profile.name!r}: the entry point needs that name")
     vectors = profile.vectors
+    if len(vectors) > MOST_VECTORS:
+        raise plugin.broken(f"has {len(vectors)} vectors; the most are {MOST_VECTORS}")
     if not vectors or len(set(vectors)) < len(vectors) or TAKEN & set(vectors):
         raise plugin.broken(f"needs vectors of different names, none of {', '.join(sorted(TAKEN))}")
     _check_counts(plugin, profile)
@@ -91,6 +100,8 @@ def _check_counts(plugin: Plugin, profile: Profile) -> None:
         return
     if not isinstance(counted, CountingProfile):
         raise plugin.broken("has `counts` but no `count`: see CountingProfile there")
+    if len(counted.counts) > MOST_VECTORS:
+        raise plugin.broken(f"has {len(counted.counts)} counts; the most are {MOST_VECTORS}")
     names = (*profile.vectors, *counted.counts)
     if len(set(names)) < len(names) or TAKEN & set(counted.counts):
         raise plugin.broken(f"needs counts of other names, none of {', '.join(sorted(TAKEN))}")

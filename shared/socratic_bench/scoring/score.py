@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from numbers import Real
 from typing import Any, TypeVar, overload
 
 from socratic_bench.errors import BrokenProfile
@@ -241,7 +242,7 @@ def _counted(profile: CountingProfile, exchange: Exchange) -> dict[str, int]:
 
 
 def _is_score(value: object) -> bool:
-    return isinstance(value, int | float) and 0.0 <= value <= 1.0
+    return isinstance(value, float | int | Real) and 0.0 <= float(value) <= 1.0
 
 
 def _explained(profile: Profile, exchange: Exchange) -> Evidence:

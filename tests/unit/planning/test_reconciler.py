@@ -159,6 +159,24 @@ async def test_only_runs_that_are_not_done_are_requested(healer, store, broker, 
     assert sorted(each.subject for each in requested) == sorted(run.run_id for run in others)
 
 
+async def test_a_search_for_the_last_lost_runs_asks_once_for_many_runs(healer, store, monkeypatch):
+    """The first run is lost, all others are done: a search for one more looks them up together."""
+    model = MODELS[0]
+    _, *done = [run for run in RUNS if run.model_id == model]
+    await store.record([a_response(run) for run in done])
+    await store.fold([a_score(run) for run in done], [])
+    asked = []
+    read = store.done_runs
+
+    async def done_runs(experiment_id, run_ids):
+        asked.append(len(run_ids))
+        return await read(experiment_id, run_ids)
+
+    monkeypatch.setattr(store, "done_runs", done_runs)
+    assert await healer._healer._request_lost(EXPERIMENT, model, 2) == 1
+    assert len(asked) <= 2
+
+
 async def test_a_backlog_is_no_gap(healer, broker, clock):
     await healer._healer._request_lost(EXPERIMENT, MODELS[0], 1)
     before = await broker.depth(RUNNER_RUN_REQUESTED.name)

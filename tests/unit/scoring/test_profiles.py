@@ -237,6 +237,10 @@ def make():
         ('counts = ("verbosity",); count = lambda self, exchange: (1,)', "counts of other names"),
         ('counts = ("runs",); count = lambda self, exchange: (1,)', "none of .* runs"),
         ('counts = ("lapsed",)', "`counts` but no `count`"),
+        (
+            "counts = tuple(map(str, range(1001))); count = lambda self, exchange: self.counts",
+            "has 1001 counts; the most are 1000",
+        ),
     ],
 )
 def test_an_installed_profile_with_useless_counts_is_refused(install, counts, said):

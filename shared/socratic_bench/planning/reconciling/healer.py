@@ -6,7 +6,6 @@ import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
 from typing import Final, Literal
 
 import structlog
@@ -19,7 +18,7 @@ from socratic_bench.consuming.queues import (
 )
 from socratic_bench.domain.experiment.manifest import Experiment
 from socratic_bench.domain.experiment.state import ExperimentState
-from socratic_bench.domain.run import Run
+from socratic_bench.domain.run import Run, batches
 from socratic_bench.events.codec import Event
 from socratic_bench.events.experiment_completed import ExperimentCompleted, ExperimentCompletedData
 from socratic_bench.events.message import to_message
@@ -122,11 +121,15 @@ class Healer:
 
     async def _request_lost(self, experiment: Experiment, model: str, most: int) -> int:
         """Request runs of a model that are not done, at most so many; returns how many."""
-        runs = (run for run in experiment.runs() if run.model_id == model)
+        experiment_id = experiment.experiment_id
         sent = 0
-        while some := list(islice(runs, min(BATCH, most - sent))):
-            counts = await self._resume(experiment, some)
-            sent += counts.requested + counts.answered
+        for some in batches((run for run in experiment.runs() if run.model_id == model), BATCH):
+            done = await self.store.done_runs(experiment_id, [run.run_id for run in some])
+            if lost := [run for run in some if run.run_id not in done][: most - sent]:
+                counts = await self._resume(experiment, lost)
+                sent += counts.requested + counts.answered
+            if sent >= most:
+                break
         self._tell("runs", sent, experiment.experiment_id, model=model)
         return sent
 
