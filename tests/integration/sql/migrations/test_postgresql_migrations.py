@@ -93,6 +93,33 @@ async def test_preparing_beside_a_service_at_work_waits_for_none_of_its_locks(ur
         assert await store.cells() == [cell]
 
 
+async def test_an_upgrade_beside_a_deletion_by_an_older_version_ends_in_no_deadlock(
+    url: str,
+) -> None:
+    def make(connection: Connection) -> None:
+        first_version.upgrade_to(connection, "0007")
+
+    await asyncio.to_thread(backend_for(url).migrate, make)
+    async with postgresql.connected(url) as deleting:
+        async with deleting.transaction():
+            await deleting.execute("UPDATE experiments SET revision = revision + 1")
+            upgrade = asyncio.create_task(_prepare(url))
+            await postgresql.until_something_waits_for_a_lock(url)
+            await deleting.execute("DELETE FROM cells")
+        await upgrade
+    assert await _versions(url) == [HEAD]
+
+
+async def test_changes_are_counted_without_a_search_path_as_in_a_restore(url: str) -> None:
+    async with opened(lambda: SqlStore.from_url(url)) as store:
+        await store.fold([a_score(a_run())], [])
+        before = await store.revision()
+        async with postgresql.connected(url) as restoring:
+            await restoring.execute("SET search_path = ''")
+            await restoring.execute("UPDATE public.cells SET record = record")
+        assert await store.revision() != before
+
+
 async def test_a_migration_that_takes_for_ever_elsewhere_is_not_waited_for_for_ever(
     url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

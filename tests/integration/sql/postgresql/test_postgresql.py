@@ -16,6 +16,7 @@ from socratic_bench.adapters.sql.database import Database
 from socratic_bench.adapters.sql.records import record_of
 from socratic_bench.adapters.sql.store import SqlStore
 from socratic_bench.domain.aggregates.cell import Cell, key_of_score
+from socratic_bench.domain.experiment.state import ExperimentState
 from socratic_bench.domain.run import Run
 from socratic_bench.ports.stores.leases import CallCount, LeaseAnswer, Spending
 from tests.contract.store.adapters import opened
@@ -170,6 +171,27 @@ async def _answer(url: str, run: Run) -> None:
         "INSERT INTO responses (run_id, turn, record) VALUES "
         f"('{run.run_id}', 1, '{record_of(a_response(run))}')",
     )
+
+
+async def test_a_removal_of_rows_keeps_no_fold_from_counting_its_change(url: str) -> None:
+    async with opened(lambda: SqlStore.from_url(url)) as store:
+        experiment = await store.register(an_experiment())
+        id_ = experiment.experiment_id
+        await store.fold([a_score(next(experiment.runs()))], [])
+        await store.change_state(id_, ExperimentState.DELETED)
+        await postgresql.execute(
+            url,
+            "INSERT INTO changes SELECT shard, 0 FROM generate_series(0, 63) AS shards (shard) "
+            "ON CONFLICT DO NOTHING",
+        )
+
+        async def remove_rows() -> None:
+            while await store.delete_rows(id_):
+                pass
+
+        async with _blocked(url, "SELECT * FROM cells FOR UPDATE", remove_rows):
+            free = "SELECT * FROM changes FOR UPDATE SKIP LOCKED"
+            assert len(await postgresql.execute(url, free)) == 64
 
 
 async def test_time_is_judged_by_the_clock_of_the_server(url: str) -> None:

@@ -16,7 +16,7 @@ from sqlalchemy import (
 )
 
 from socratic_bench.adapters.sql.batches import chunks
-from socratic_bench.adapters.sql.experiments.statements import AT_EXPERIMENT, EXPERIMENT
+from socratic_bench.adapters.sql.experiments.statements import AT_EXPERIMENT, EXPERIMENT, TAKE_STATE
 from socratic_bench.adapters.sql.schema import (
     CALLS,
     CELLS,
@@ -43,13 +43,8 @@ MAKE_TOMBSTONE = AT_EXPERIMENT.values(
 )
 """Turns an experiment into a tombstone."""
 
-LOCK_TOMBSTONE = (
-    AT_EXPERIMENT.where(EXPERIMENTS.c.state == ExperimentState.DELETED)
-    .values(revision=EXPERIMENTS.c.revision + 1)
-    .returning(EXPERIMENTS.c.experiment_id)
-)
-"""Locks a tombstone. Its revision grows by that of its removed cells: the store never
-repeats a revision."""
+_GROW_REVISION = AT_EXPERIMENT.values(revision=EXPERIMENTS.c.revision + 1)
+"""The revision of a tombstone grows by that of its removed cells: the store never repeats one."""
 
 _OF_EXPERIMENTS = (CONVERSATIONS, SCORES, FAILURES, CELLS, FAILED_RUNS, CALLS)
 """The tables whose rows are deleted with their experiment; responses are deleted with calls."""
@@ -88,8 +83,17 @@ _DELETE_SOME = [(table, _delete_some(table)) for table in _OF_EXPERIMENTS]
 
 async def delete_some(transaction: Transaction, statements: Statements, experiment_id: str) -> int:
     """Remove rows of a deleted experiment, of one table at a time; returns their number."""
-    if not await transaction.execute(LOCK_TOMBSTONE, {"at_experiment_id": experiment_id}):
+    found = await transaction.execute(TAKE_STATE, {"experiment_id": experiment_id})
+    if not any(row.state == ExperimentState.DELETED for row in found):
         return 0
+    removed = await _remove_rows(transaction, statements, experiment_id)
+    if removed:
+        # The last statement: its trigger locks a row of `changes`, for which a fold may wait.
+        await transaction.execute(_GROW_REVISION, {"at_experiment_id": experiment_id})
+    return removed
+
+
+async def _remove_rows(transaction: Transaction, statements: Statements, experiment_id: str) -> int:
     for table, statement in _DELETE_SOME:
         gone = await transaction.execute(statement, {"experiment_id": experiment_id})
         if table is CALLS:

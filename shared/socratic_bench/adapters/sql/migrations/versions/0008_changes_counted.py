@@ -17,7 +17,9 @@ BEGIN
 END
 """
 FUNCTION = """
-CREATE FUNCTION count_change() RETURNS trigger LANGUAGE plpgsql AS $$
+CREATE FUNCTION count_change() RETURNS trigger LANGUAGE plpgsql
+SET search_path FROM CURRENT -- pg_restore loads rows without a search path
+AS $$
 BEGIN
     INSERT INTO changes VALUES (mod(pg_backend_pid(), 64), 1)
     ON CONFLICT (shard) DO UPDATE SET changes = changes.changes + 1;
@@ -59,8 +61,6 @@ def _count_in_sqlite() -> None:
 def _count_in_postgresql() -> None:
     op.execute(FUNCTION)
     for name, event, each, condition in (
-        # Fires once for each statement that writes cells, also where it inserts them.
-        ("cells_changed", "UPDATE OF record ON cells", "STATEMENT", ""),
         ("experiment_added", "INSERT ON experiments", "ROW", ""),
         (
             "experiment_changed",
@@ -68,5 +68,8 @@ def _count_in_postgresql() -> None:
             "ROW",
             "WHEN (NEW.revision <> OLD.revision)",
         ),
+        # Fires once for each statement that writes cells, also where it inserts them. It is the
+        # last one: a deletion locks experiments before cells, too.
+        ("cells_changed", "UPDATE OF record ON cells", "STATEMENT", ""),
     ):
         op.execute(POSTGRESQL.format(name=name, event=event, each=each, condition=condition))
