@@ -14,6 +14,9 @@ from tests import evidence
 MOST_WORKERS = 4
 """More sets of services at once would have RabbitMQ open more files than it usually may."""
 
+LONGEST_IN_AN_ID = 60
+"""Characters of a text that stand in the id of a test."""
+
 SLOWEST_FIRST = ("chaos", "e2e", "dashboard", "contract", "integration")
 """Folders whose tests are begun first, so that none of them is left over alone in the end."""
 
@@ -34,6 +37,13 @@ def pytest_configure() -> None:
 def pytest_xdist_auto_num_workers() -> int:
     """Two for each core: most of what tests do is to wait for servers and processes."""
     return min(2 * (os.cpu_count() or 1), MOST_WORKERS)
+
+
+def pytest_make_parametrize_id(val: object) -> str | None:
+    """Shorten long texts: a test's id is in the environment of each process that it starts."""
+    if isinstance(val, str | bytes) and len(val) > LONGEST_IN_AN_ID:
+        return f"{val[:LONGEST_IN_AN_ID]!a}... of {len(val)}"
+    return None
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from datetime import datetime
 from urllib.request import Request, urlopen
 
 import pytest
 
 from socratic_bench.domain.experiment.manifest import Experiment, Manifest
 from socratic_bench.domain.identifiers import sampling_seed
-from socratic_bench.domain.response import Response
 from tests import evidence
 from tests.e2e.command import Terminal
 from tests.e2e.embedded.test_killed import kill_midway, rows
@@ -59,13 +59,14 @@ def stored(terminal: Terminal) -> set[int]:
     """The seeds of the turns whose responses are stored."""
     seeds = set()
     for (record,) in rows(terminal, "SELECT record FROM responses"):
-        response = Response.model_validate_json(record)
+        response = json.loads(record)
         [(manifest,)] = rows(terminal, "SELECT manifest FROM experiments")
         experiment = Experiment(
-            manifest=Manifest.model_validate_json(manifest), created_at=response.recorded_at
+            manifest=Manifest.model_validate_json(manifest),
+            created_at=datetime.fromisoformat(response["recorded_at"]),
         )
         [key] = experiment.conversation_keys.values()
-        seeds.add(sampling_seed(key, response.run.repeat, response.turn))
+        seeds.add(sampling_seed(key, response["run"]["repeat"], response["turn"]))
     return seeds
 
 
