@@ -37,7 +37,7 @@ class Responses(Protocol):
         without reservation for a call of unknown cost, which just ends. The store ends the leases:
         it replaces each reservation once by the cost of its response, where that is known, whether
         or not it stores that response. Returns the stored responses of those turns, in the same
-        order.
+        order; for a stored one that this version cannot read, the given one.
 
         For a deleted experiment the store changes nothing and returns the given responses.
 

@@ -19,7 +19,6 @@ from socratic_bench.adapters.sql.responses.statements import ResponseStatements
 from socratic_bench.adapters.sql.statements import Statements
 from socratic_bench.adapters.sql.transactions import Transaction
 from socratic_bench.domain.response import Response
-from socratic_bench.errors import StoreUnreadable
 from socratic_bench.ports.stores.leases import LeaseKey
 from socratic_bench.ports.stores.responses import TurnKey
 
@@ -96,24 +95,15 @@ class Recording:
         return inserted
 
     async def _stored(self, turns: Collection[TurnKey]) -> dict[TurnKey, Response]:
-        """Return the earlier responses of these turns. Raises StoreUnreadable."""
-        stored: dict[TurnKey, Response] = {}
-        reader = ResponseReader()
-        records = records_of_responses(reader)
-        for row in await rows_of_responses(
+        """Return the earlier responses of these turns, without the unreadable ones."""
+        rows = await rows_of_responses(
             self._transaction, self._statements.responses, {run_id for run_id, _ in turns}
-        ):
-            turn = TurnKey._make(row[:2])
-            try:
-                response = records.fact(row)
-            except StoreUnreadable:
-                if turn in turns:
-                    raise
-                continue
-            if turn in turns:
-                stored[turn] = response
+        )
+        reader = ResponseReader()
+        responses = records_of_responses(reader).facts(rows)
         self.known.add(reader.digests)
-        return stored
+        stored = {turn_of(response): response for response in responses}
+        return {turn: stored[turn] for turn in turns if turn in stored}
 
 
 def _in_order(turns: Collection[TurnKey]) -> Iterable[list[TurnKey]]:
