@@ -51,7 +51,8 @@ async def test_a_row_grows_with_its_own_turn_alone(
 async def test_a_row_that_an_earlier_version_wrote_is_read_and_gone_on_from(
     store: SqlStore, rows: sqlite3.Connection
 ) -> None:
-    written = [(RUN_ID, response.turn, record_of(response)) for response in TURNS[:5]]
+    await store.record(TURNS[:1])
+    written = [(RUN_ID, response.turn, record_of(response)) for response in TURNS[1:5]]
     rows.executemany("INSERT INTO responses (run_id, turn, record) VALUES (?, ?, ?)", written)
     rows.commit()
     assert await store.responses([RUN_ID]) == {RUN_ID: TURNS[:5]}

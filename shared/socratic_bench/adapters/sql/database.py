@@ -50,6 +50,13 @@ class Database:
         """Makes the statements of this database."""
         return self._backend.dialect
 
+    @property
+    def writing_connects(self) -> int:
+        """The number of connections for writing opened so far: a new one may reach a server that
+        lost commits of earlier ones.
+        """
+        return self._writing.connects
+
     async def prepare(self) -> None:
         """Create the database and bring its schema up to date.
 

@@ -63,6 +63,11 @@ class Session(Protocol):
 class Engine(Protocol):
     """Opens sessions."""
 
+    @property
+    def connects(self) -> int:
+        """The number of connections that the engine has opened so far."""
+        ...
+
     def session(self) -> Session:
         """Return a session, which connects on first use."""
         ...
@@ -101,6 +106,11 @@ class Connections:
     def __init__(self, engine: Engine, size: int) -> None:
         self._engine = engine
         self._free = asyncio.Semaphore(size)
+
+    @property
+    def connects(self) -> int:
+        """The number of connections that the engine has opened so far."""
+        return self._engine.connects
 
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[Transaction]:

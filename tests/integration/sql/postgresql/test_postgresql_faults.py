@@ -24,7 +24,7 @@ from socratic_bench.errors import (
     StoreUnavailable,
 )
 from tests.contract.store.adapters import opened
-from tests.contract.store.facts import a_response, a_run, a_score
+from tests.contract.store.facts import a_conversation, a_response, a_run, a_score
 from tests.servers import postgresql
 from tests.servers.discovery import missing
 from tests.servers.proxy import Proxy, proxy
@@ -168,6 +168,22 @@ async def test_connections_that_died_while_nobody_used_them_are_replaced_unnotic
         assert len(await postgresql.execute(url, TERMINATE_OTHERS)) > 2
         await asyncio.gather(*(store.record([a_response(run)]) for run in runs))
         assert len(await store.responses([run.run_id for run in runs])) == 20
+
+
+async def test_a_turn_is_read_though_the_server_lost_the_commit_of_an_earlier_one(
+    url: str,
+) -> None:
+    """As after a fail-over to a standby that had not received it."""
+    first, second, third, fourth = a_conversation(a_run(), turns=4)
+    async with opened(lambda: SqlStore.from_url(url)) as store:
+        await store.record([first])
+        await store.record([second])
+        await postgresql.execute(url, "DELETE FROM responses WHERE turn = 2")
+        await postgresql.execute(url, TERMINATE_OTHERS)
+        await store.record([third])
+        await store.record([fourth])
+        run_id = first.run.run_id
+        assert await store.responses([run_id]) == {run_id: [first, third, fourth]}
 
 
 async def test_a_connection_killed_in_mid_work_is_a_fault_of_the_moment(url: str) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sqlalchemy import Executable
+from sqlalchemy import Executable, event
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from socratic_bench.adapters.sql.transactions import Insertion, Keys, Parameters, Row, Rows
@@ -43,9 +43,14 @@ class NativeEngine:
 
     def __init__(self, engine: AsyncEngine) -> None:
         self._engine = engine
+        self.connects = 0
+        event.listen(engine.sync_engine, "connect", self._count)
 
     def session(self) -> NativeSession:
         return NativeSession(self._engine.connect())
 
     async def dispose(self) -> None:
         await self._engine.dispose()
+
+    def _count(self, _connection: object, _record: object) -> None:
+        self.connects += 1

@@ -28,7 +28,7 @@ class KnownConversations:
     """Digests of the rows of conversations, from the first turn up to each known one."""
 
     def __init__(self, beneath: KnownConversations | None = None) -> None:
-        """Also know the digests of `beneath`, which learns this one's digests by `add` alone."""
+        """Also know the digests of `beneath`, which learns this one's by `add_beneath` alone."""
         self._beneath = beneath
         self._digests: OrderedDict[TurnKey, str] = OrderedDict()
         self._proposed: dict[TurnKey, str] = {}
@@ -57,10 +57,10 @@ class KnownConversations:
         while len(self._digests) > MOST_KNOWN:
             self._digests.popitem(last=False)
 
-    @property
-    def digests(self) -> Mapping[TurnKey, str]:
-        """The digests that this object noted itself."""
-        return self._digests
+    def add_beneath(self) -> None:
+        """Have the object beneath remember this one's digests, once their rows are committed."""
+        if self._beneath is not None:
+            self._beneath.add(self._digests)
 
     def known(self, turn: TurnKey) -> str | None:
         """Return the digest of the rows of a run up to this turn, or None."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from socratic_bench.adapters.sql.batches import chunks
@@ -27,11 +27,15 @@ class Recording:
     """The responses of one call of `Responses.record`, for one writing transaction."""
 
     def __init__(
-        self, transaction: Transaction, statements: Statements, known: KnownConversations
+        self,
+        transaction: Transaction,
+        statements: Statements,
+        known_rows: Callable[[], KnownConversations],
     ) -> None:
         self._transaction = transaction
         self._statements = statements
-        self.known = KnownConversations(beneath=known)
+        self._known_rows = known_rows
+        self.known = KnownConversations()
         """The conversations that the transaction adds to."""
         self._ledger = Ledger(transaction, statements.leases)
 
@@ -41,6 +45,8 @@ class Recording:
         """Do the work of `Responses.record`."""
         ids = {response.run.experiment_id for response in responses}
         deleted = await deleted_among(self._transaction, self._statements.experiments, ids)
+        # After the first statement, which may connect.
+        self.known = KnownConversations(beneath=self._known_rows())
         stored: dict[TurnKey, Response] = {}
         leases: dict[TurnKey, LeaseKey] = {}
         """The lease of each turn, except leases without reservation and charge: the store never

@@ -33,6 +33,7 @@ class SqlResponses(SqlRole):
     def __init__(self, database: Database, now: Now | None = None) -> None:
         super().__init__(database, now)
         self._known = KnownConversations()
+        self._known_since = 0
 
     async def record(
         self, responses: Sequence[Response], lease_ids: Sequence[str | None] = ()
@@ -40,19 +41,31 @@ class SqlResponses(SqlRole):
         if not responses:
             return []
         async with self._database.write() as transaction:
-            recording = Recording(transaction, self._statements, self._known)
+            recording = Recording(transaction, self._statements, self._known_rows)
             stored = await recording.record(responses, lease_ids or [""] * len(responses))
-        self._known.add(recording.known.digests)
+        recording.known.add_beneath()
         return stored
 
+    def _known_rows(self) -> KnownConversations:
+        """Return the digests of rows of the server that all connections for writing reach.
+
+        After a fail-over or a crash the server may lack rows whose commits it had confirmed. Every
+        writer then connects again, so this forgets the rows that earlier connections knew.
+        """
+        if self._known_since != self._database.writing_connects:
+            self._known_since = self._database.writing_connects
+            self._known = KnownConversations()
+        return self._known
+
     async def responses(self, run_ids: Collection[str]) -> Mapping[str, Sequence[Response]]:
+        known = self._known_rows()
         async with self._database.read() as transaction:
             rows = await rows_of_responses(transaction, self._statements.responses, run_ids)
         of_runs: dict[str, list[Response]] = {}
         reader = ResponseReader()
         for response in records_of_responses(reader).facts(rows):
             of_runs.setdefault(response.run.run_id, []).append(response)
-        self._known.add(reader.digests)
+        known.add(reader.digests)
         return of_runs
 
     async def unscored_responses(self, experiment_id: str, limit: int) -> Sequence[Response]:

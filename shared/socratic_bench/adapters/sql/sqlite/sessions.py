@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
-from sqlalchemy import Connection, Engine, Executable
+from sqlalchemy import Connection, Engine, Executable, event
 
 from socratic_bench.adapters.sql.transactions import Insertion, Keys, Parameters, Row, Rows
 
@@ -103,6 +103,8 @@ class ThreadedEngine:
         self._threads = ThreadPoolExecutor(connections, thread_name_prefix="sqlite")
         self._sessions = 0
         self._is_disposed = False
+        self.connects = 0
+        event.listen(engine, "connect", self._count)
 
     def session(self) -> ThreadedSession:
         self._sessions += 1
@@ -123,3 +125,6 @@ class ThreadedEngine:
     def _end_unused(self) -> None:
         if self._is_disposed and not self._sessions:
             self._threads.shutdown(wait=False)
+
+    def _count(self, _connection: object, _record: object) -> None:
+        self.connects += 1
