@@ -242,7 +242,7 @@ def _counted(profile: CountingProfile, exchange: Exchange) -> dict[str, int]:
 
 
 def _is_score(value: object) -> bool:
-    return isinstance(value, float | int | Real) and 0.0 <= float(value) <= 1.0
+    return isinstance(value, (float, Real)) and 0.0 <= float(value) <= 1.0
 
 
 def _explained(profile: Profile, exchange: Exchange) -> Evidence:

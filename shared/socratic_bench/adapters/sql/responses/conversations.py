@@ -37,6 +37,8 @@ class KnownConversations:
         """Return the digest of the earlier turns; None unless a known row has each."""
         if len(response.earlier_turns) != response.turn - 1:
             return None
+        if response.last_turn and not response.earlier_turns:
+            return None
         content = _Content(response.earlier_turns)
         before = content.digest
         if response.earlier_turns and before != self.known(_before(response)):
