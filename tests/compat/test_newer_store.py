@@ -95,10 +95,20 @@ async def test_a_row_that_cannot_be_read_keeps_nothing_from_being_healed(store: 
 async def test_asking_for_a_row_that_cannot_be_read_says_so(store: SqlStore) -> None:
     with pytest.raises(StoreError, match=f"experiments: .* row of {UNREADABLE}"):
         await store.experiment(UNREADABLE)
-    with pytest.raises(StoreError, match=f"responses: .* row of {ANSWERED.run_id} {NEW_TURN}"):
-        await store.record([a_response(ANSWERED, turn=NEW_TURN)])
     with pytest.raises(StoreError, match=f"cells: .* row of {ID} .* {NEW_TURN} "):
         await store.fold([a_score(ANSWERED, turn=NEW_TURN)], [])
+
+
+async def test_a_stored_turn_that_cannot_be_read_keeps_no_other_response_from_being_stored(
+    store: SqlStore,
+) -> None:
+    beside = a_response(FAILED)
+    with capture_logs() as logs:
+        stored = await store.record([a_response(ANSWERED, turn=NEW_TURN), beside])
+    assert stored[1] == beside
+    assert await store.responses([FAILED.run_id]) == {FAILED.run_id: [beside]}
+    [left_out] = [line for line in logs if line["event"] == "rows left out"]
+    assert list(left_out["unreadable"]) == [f"{ANSWERED.run_id} {NEW_TURN}"]
 
 
 async def test_registering_again_keeps_the_fields_of_a_newer_version(
