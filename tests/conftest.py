@@ -35,7 +35,7 @@ def pytest_configure() -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers() -> int:
-    """Two for each core: most of what tests do is to wait for servers and processes."""
+    """Two for each core, since most tests mainly wait for servers and processes."""
     return min(2 * (os.cpu_count() or 1), MOST_WORKERS)
 
 

@@ -1,7 +1,8 @@
-"""What a failed test leaves to read: its seed, what it waited for, what its processes said.
+"""The evidence of a failed test: its seed, what it waited for, and the output of its processes.
 
-Whoever starts a process, draws a seed or waits for something keeps it here. `tests/conftest.py`
-adds all of it to the report of a test that fails, and forgets it when the next test begins.
+Code that starts a process, draws a seed or waits for an event registers it here.
+`tests/conftest.py` adds all of it to the report of a failed test, and clears it before the next
+test.
 """
 
 from __future__ import annotations
@@ -29,12 +30,12 @@ def sections() -> list[tuple[str, str]]:
 
 
 def forget() -> None:
-    """Forget what was kept: another test begins."""
+    """Clear the evidence before another test."""
     _kept.clear()
 
 
 def chance() -> random.Random:
-    """A source of chance for the test that is running; a failure says how to repeat it."""
+    """A source of randomness for the running test; a failure's report says how to repeat it."""
     given = os.environ.get(SEED)
     seed = int(given) if given else random.SystemRandom().randrange(2**32)
     print(f"{SEED}={seed} repeats this test")  # a report of a failure shows what was printed

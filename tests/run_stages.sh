@@ -57,5 +57,5 @@ if [ "$length" = long ]; then
   # In one process: every other one would build the images and start the containers for itself.
   "$python" -m pytest -m "$chosen" tests/containers
 fi
-exec "$python" -m pytest -m "$chosen" --ignore=tests/containers \
+exec "$python" -m pytest -m "$chosen" --ignore=tests/containers --ignore=tests/aws \
   --numprocesses=auto --dist=loadgroup --durations=20 --durations-min=1

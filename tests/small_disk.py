@@ -39,7 +39,7 @@ class SmallDisk:
 @contextmanager
 def small_disk(folder: Path, megabytes: int) -> Iterator[SmallDisk]:
     """A disk mounted at a folder. Where we may not mount one the test is skipped."""
-    mount = ["mount", "-t", "tmpfs", "-o", f"size={megabytes}m", "tmpfs", folder]
+    mount = ["mount", "-t", "tmpfs", "-o", f"size={megabytes}m", "tmpfs", str(folder)]
     try:
         subprocess.run(mount, check=True, capture_output=True)
     except (OSError, subprocess.CalledProcessError) as error:

@@ -1,4 +1,4 @@
-"""Waiting for what has to happen, for longer than any machine takes that is merely busy."""
+"""Waiting for events, for longer than any busy machine needs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Seen = TypeVar("Seen")
 
 
 def block_until(look: Callable[[], Seen], what: str, patience: float = PATIENCE) -> Seen:
-    """Look again and again until what is seen is true; for tests without an event loop."""
+    """Look again and again until the result is true; for tests without an event loop."""
     begun = time.monotonic()
     try:
         while not (seen := look()):

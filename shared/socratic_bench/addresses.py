@@ -12,7 +12,8 @@ def open_store(address: str) -> Store:
     """The store at `address`, not yet prepared.
 
     `sqlite:///path` is a file, relative to the working folder; `sqlite:////path` an absolute one;
-    `postgresql://user:password@host:port/database` a database on a server.
+    `postgresql://user:password@host:port/database` a database on a server;
+    `dynamodb://table` a table on AWS.
     Raises InvalidSettings for an address no adapter takes, MissingExtra without the driver.
     """
     scheme = address.partition(":")[0]
@@ -20,15 +21,26 @@ def open_store(address: str) -> Store:
         from socratic_bench.adapters.sql.store import SqlStore  # noqa: PLC0415 - only when asked for
 
         return SqlStore.from_url(address)
+    if scheme == "dynamodb":
+        require_package(
+            "aiobotocore", needed_by="a store in DynamoDB", extra="socratic-ai-bench[aws]"
+        )
+        from socratic_bench.adapters.dynamodb.store import (  # noqa: PLC0415 - only when asked for
+            DynamoDBStore,
+        )
+
+        return DynamoDBStore.from_url(address)
     raise InvalidSettings(
-        f"no store at {scheme or address!r}: the address must begin with sqlite:/// or postgresql://"
+        f"no store at {scheme or address!r}: the address must begin with sqlite:///, "
+        "postgresql:// or dynamodb://"
     )
 
 
 def open_broker(address: str) -> Broker:
     """The broker at `address`, which it connects to when it is first used.
 
-    `amqp://user:password@host:port/virtual-host`, or `amqps://` for TLS, is a RabbitMQ server.
+    `amqp://user:password@host:port/virtual-host`, or `amqps://` for TLS, is a RabbitMQ server;
+    `sqs://region/namespace` is Amazon SQS.
     Raises InvalidSettings for an address no adapter takes, MissingExtra without the client.
     """
     scheme = address.partition(":")[0]
@@ -41,6 +53,14 @@ def open_broker(address: str) -> Broker:
         )
 
         return RabbitMQBroker(address)
+    if scheme == "sqs":
+        require_package("aiobotocore", needed_by="a broker on SQS", extra="socratic-ai-bench[aws]")
+        from socratic_bench.adapters.sqs.broker import (  # noqa: PLC0415 - only when asked for
+            SqsBroker,
+        )
+
+        return SqsBroker(address)
     raise InvalidSettings(
-        f"no broker at {scheme or address!r}: the address must begin with amqp:// or amqps://"
+        f"no broker at {scheme or address!r}: the address must begin with amqp://, amqps:// or "
+        "sqs://"
     )

@@ -14,6 +14,7 @@ from pydantic.fields import FieldInfo
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
 from socratic_bench.errors import InvalidSettings
+from socratic_bench.invalid_values import problem_of
 from socratic_bench.secret_files import secret_in_file
 
 PREFIX = "SOCRATIC_"
@@ -21,6 +22,9 @@ PREFIX = "SOCRATIC_"
 
 def _lower(value: Any) -> Any:
     return value.lower() if isinstance(value, str) else value
+
+
+LogLevel = Annotated[Literal["debug", "info", "warning", "error"], BeforeValidator(_lower)]
 
 
 class _SecretFiles(PydanticBaseSettingsSource):
@@ -67,9 +71,7 @@ class ProcessSettings(ServiceSettings):
     """Seconds that what is in hand may take to end once the service is told to stop. Unless it is
     given, calls to models have as long as each may take."""
 
-    log_level: Annotated[Literal["debug", "info", "warning", "error"], BeforeValidator(_lower)] = (
-        "info"
-    )
+    log_level: LogLevel = "info"
 
 
 class WorkerProcessSettings(ProcessSettings):
@@ -86,6 +88,25 @@ class WorkerProcessSettings(ProcessSettings):
     """Their port; 0 takes a free one."""
 
 
+class FunctionSettings(ServiceSettings):
+    """What every service is told that AWS Lambda runs as a function."""
+
+    stage: str = Field(default="", max_length=64)
+    """The installation that it belongs to, for its metrics."""
+
+    release: str = Field(default="", max_length=64)
+    """The name of what was deployed."""
+
+    log_level: LogLevel = "info"
+
+
+class QueueFunctionSettings(FunctionSettings):
+    """What every function is told that works on queues."""
+
+    broker_url: SecretStr = Field(min_length=1)
+    """The address of the broker, on SQS."""
+
+
 S = TypeVar("S", bound=ServiceSettings)
 
 
@@ -97,8 +118,12 @@ def load_settings(settings: type[S], **given: Any) -> S:
     try:
         return settings(**given)
     except ValidationError as error:
-        problems = "; ".join(
-            f"{PREFIX}{'_'.join(map(str, mistake['loc'])).upper()}: {mistake['msg']}"
-            for mistake in error.errors(include_url=False, include_input=False)
-        )
-        raise InvalidSettings(f"wrong settings: {problems}") from None
+        problems = [
+            f"{_variable(each['loc'])}: {problem_of(each, shows_value=False)}"
+            for each in error.errors(include_url=False)
+        ]
+        raise InvalidSettings(f"wrong settings: {'; '.join(problems)}") from None
+
+
+def _variable(steps: tuple[int | str, ...]) -> str:
+    return PREFIX + "_".join(map(str, steps)).upper()

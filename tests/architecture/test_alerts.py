@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,18 +22,19 @@ from socratic_bench.hosting.metrics.process_metrics import (
     ReadyMetrics,
 )
 from socratic_curator.reconciler_metrics import add_reconciler_metrics
-from socratic_runner.clients import TutorPool
 from socratic_runner.limits.limiters import ConcurrencyLimiters
 from socratic_runner.metrics.breakers import add_breaker_metrics
 from socratic_runner.metrics.calls import CallMetrics
 from socratic_runner.metrics.leases import add_lease_metrics
 from socratic_runner.metrics.limits import add_limit_metrics
 from socratic_runner.metrics.model_names import ModelNames
+from socratic_runner.model_pool import ModelPool
 from socratic_runner.models.registry import open_client
 
 ROOT = Path(__file__).parents[2]
 RULES = ROOT / "deploy" / "alerts" / "socratic-bench.rules.yaml"
 METRIC = re.compile(r"\bsocratic_\w+")
+REGISTERING = {"Counter", "Gauge", "Histogram", "add_counter", "add_gauge"}
 COUNTED = re.compile(r"_(total|bucket|count|sum)$")
 
 
@@ -41,7 +44,7 @@ def rules() -> list[dict[str, Any]]:
 
 
 def exported() -> set[str]:
-    """The metrics of all services, without what Prometheus puts after their names."""
+    """The metrics of all services, without the suffixes that Prometheus adds to their names."""
     metrics = Metrics()
     for each in (
         MessageMetrics,
@@ -55,7 +58,7 @@ def exported() -> set[str]:
     limiters.limiter_for(TutorModel(id="reference/socratic"), None)
     CallMetrics(metrics, names)
     add_limit_metrics(metrics, limiters, names)
-    add_breaker_metrics(metrics, TutorPool(open_client, limiters), names)
+    add_breaker_metrics(metrics, ModelPool(open_client, limiters), names)
     add_lease_metrics(metrics, {})
     add_reconciler_metrics(metrics, {})
     return {family.name for family in metrics.registry.collect()}
@@ -79,6 +82,22 @@ def test_a_rule_about_a_queue_names_one_that_there_is() -> None:
     named = re.findall(r'queue!?="([^"]+)"', RULES.read_text())
     assert set(named) <= {queue.name for queue in WORK_QUEUES}
     assert named
+
+
+def registered_in(source: str) -> Iterator[str]:
+    """The names of the metrics that a module registers."""
+    for node in ast.walk(ast.parse(source)):
+        match node:
+            case ast.Call(func=ast.Name(id=kind), args=arguments) if kind in REGISTERING:
+                texts = [str(each.value) for each in arguments if isinstance(each, ast.Constant)]
+                yield from filter(METRIC.fullmatch, texts)
+
+
+def test_every_metric_that_a_module_registers_is_among_those_of_the_services() -> None:
+    modules = [*ROOT.glob("shared/socratic_bench/**/*.py"), *ROOT.glob("services/*/*/**/*.py")]
+    registered = {name for each in modules for name in registered_in(each.read_text())}
+    assert registered
+    assert registered <= exported(), "a function that registers it is missing in `exported`"
 
 
 def test_the_documents_name_every_metric() -> None:

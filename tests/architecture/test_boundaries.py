@@ -1,4 +1,4 @@
-"""The structure holds: what every folder of a kind must have, and which dependencies."""
+"""Every folder of a kind has the same parts, and imports only what it may."""
 
 import subprocess
 import sys

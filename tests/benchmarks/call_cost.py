@@ -1,11 +1,12 @@
-"""What one real call through all stages costs in processor time, beside a bare one.
+"""The processor time of one real call through all stages, beside that of a bare one.
 
     python -m tests.benchmarks.call_cost [RUNS OF A MODEL] [ROUNDS]
 
-The whole benchmark in one process, with SQLite, calls 25 endpoints over HTTP; start and end are
-excluded. The bare one posts the same question to the same endpoints with aiohttp, as many in
-flight, reads the text out of each answer, and commits every hundred to SQLite: what no client that
-keeps its answers can do without. They take turns, so that the ratio holds when the speed drifts.
+The whole benchmark in one process, with SQLite, calls 25 endpoints over HTTP; start and end do not
+count. The bare program posts the same question to the same endpoints with aiohttp, with as many
+calls in flight. It reads the text of each answer and commits every hundred to SQLite, which is the
+least that a client with stored answers has to do. The two take turns, so the ratio holds when the
+machine's speed drifts.
 """
 
 from __future__ import annotations
@@ -43,7 +44,9 @@ async def whole_benchmark(planned: Experiment) -> float:
     """Milliseconds of processor time for a call."""
     async with a_store() as store:
         await store.register(planned)
-        benchmark = Benchmark(planned, store, partial(open_client, endpoints=ANYWHERE))
+        benchmark = Benchmark(
+            planned, store, partial(open_client, endpoints=ANYWHERE), limits=store
+        )
         executing = asyncio.create_task(benchmark.execute())
         total = planned.manifest.planned_runs
         begun_at, begun = await ended(store, planned, total * WARM)

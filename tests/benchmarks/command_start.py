@@ -1,4 +1,4 @@
-"""What `socratic-bench --help` takes, against importing the library it parses its options with.
+"""The start of `socratic-bench --help`, beside the import of the library that parses options.
 
     python -m tests.benchmarks.command_start [ROUNDS]
 

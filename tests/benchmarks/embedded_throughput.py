@@ -39,7 +39,9 @@ async def execute(runs: int, folder: Path) -> dict[str, float]:
     store = SqlStore.from_url(f"sqlite:///{folder}/benchmark.db")
     await store.prepare()
     clock = SystemClock()
-    benchmark = Benchmark(Experiment(manifest=manifest, created_at=clock.now()), store, open_client)
+    benchmark = Benchmark(
+        Experiment(manifest=manifest, created_at=clock.now()), store, open_client, store
+    )
     started = time.perf_counter()
     result = await benchmark.execute()
     seconds = time.perf_counter() - started

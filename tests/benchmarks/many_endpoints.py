@@ -2,19 +2,19 @@
 
     python -m tests.benchmarks.many_endpoints [RUNS OF A MODEL]
 
-The whole benchmark in one process, with SQLite; the endpoints are another process on the same
-machine. The ideal is arithmetic: 25 x 4 calls every 200 ms, from the first moment on; the start of
-the benchmark and the first call of each model, which is alone, are in the time. Then the same with
-one of the endpoints hanging, of which the other 24 should notice nothing.
+The whole benchmark runs in one process, with SQLite; the endpoints are another process on the same
+machine. The ideal is 25 x 4 calls in every 200 ms, from the first moment on. The measured time
+includes the start of the benchmark and the first call of each model, which is alone. Then one of
+the endpoints hangs, which should not slow down the other 24.
 
-The ideal leaves out what chance costs: with latencies that scatter, some models are slower than
-others, and the last calls of a model are not four at once. What is left for a runner that costs
-nothing is computed by drawing latencies, and printed first; with 400 runs of a model and latencies
-that scatter it is less than 98 % of the ideal.
+Chance alone keeps every runner below the ideal: with scattered latencies some models take longer,
+and the last calls of a model are not four at once. The benchmark draws latencies to compute the
+rate of a runner that costs nothing, and prints it first. With 400 runs of a model and scattered
+latencies it is less than 98 % of the ideal.
 
-The latencies scatter by up to 60 ms around 200, and for comparison do not. Those that are all alike
-keep 100 calls in step for ever, so that the work of each round comes at one instant and is part of
-every call's time; no real models are like that.
+The latencies scatter by up to 60 ms around 200 ms; for comparison they are also all equal. Equal
+latencies keep 100 calls in step: the work of each round comes at one instant and delays every call.
+Real models do not behave so.
 """
 
 from __future__ import annotations
@@ -104,7 +104,9 @@ async def rate(planned: Experiment, *, hanging: int = 0) -> Rate:
         store = SqlStore.from_url(f"sqlite:///{folder}/benchmark.db")
         await store.prepare()
         await store.register(planned)
-        benchmark = Benchmark(planned, store, partial(open_client, endpoints=ANYWHERE))
+        benchmark = Benchmark(
+            planned, store, partial(open_client, endpoints=ANYWHERE), limits=store
+        )
         started = time.perf_counter()
         executing = asyncio.create_task(benchmark.execute())
         seen = [(0.0, 0)]

@@ -1,11 +1,11 @@
-"""What scoring one response costs, as a multiple of lowering and splitting it.
+"""The time to score one response, as a multiple of lowering and splitting its text.
 
     python -m tests.benchmarks.scoring_speed
 
 `str.lower` and `str.split` of the text are the floor of any scorer in pure Python. The texts are
 about 1.8 KB long: real responses where SOCRATIC_TEST_DATA names a folder of them (*.jsonl), else
-those of the reference tutors. Each figure is the best of several rounds over all texts, the three
-taken in turn, so that the ratio holds when the machine's speed drifts.
+those of the reference tutors. Each figure is the best of several rounds over all texts. The three
+take turns, so the ratio holds when the machine's speed drifts.
 """
 
 from __future__ import annotations

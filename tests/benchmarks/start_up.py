@@ -1,12 +1,12 @@
-"""What a runner takes to start, by the providers it uses.
+"""The processor time that a runner takes to start, by the providers it uses.
 
     python -m tests.benchmarks.start_up [ROUNDS]
 
-Each figure is the processor time of a fresh interpreter, from its first statement on: the runner is
-imported and its models opened (opened), and each is asked once where nobody listens, so that its
-library is loaded and its client made (asked). `import aiobotocore.session` alone is the yardstick:
-what a runner with Bedrock cannot do without. All are taken in turn, so that ratios hold when the
-machine's speed drifts. Memory is the largest that was resident.
+Each figure is the processor time of a fresh interpreter, from its first statement on. It imports
+the runner and opens its models (opened). It then asks each model once at a closed port, which loads
+the library and makes the client (asked). The yardstick is `import aiobotocore.session` alone, which
+every runner with Bedrock needs. All take turns, so ratios hold when the machine's speed drifts.
+Memory is the largest resident size.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A second delivery of every message, later and out of order."""
+"""Deliver every message a second time, later and out of order."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ PATIENCE = 2.0
 
 @asynccontextmanager
 async def delivered_twice(url: str, *queues: WorkQueue) -> AsyncIterator[None]:
-    """While this is open, what these queues get they get once more, shuffled."""
+    """While open, send every message of these queues once more, in random order."""
     connection = await aio_pika.connect_robust(url, reconnect_interval=0.2)
     tasks = []
     try:
@@ -46,7 +46,7 @@ async def delivered_twice(url: str, *queues: WorkQueue) -> AsyncIterator[None]:
 
 
 async def _declared_again(connection: AbstractConnection) -> None:
-    """Wait until services have declared what a server that lost it had."""
+    """Wait until the services have declared again what the server has lost."""
 
     async def is_there() -> bool:
         channel = await connection.channel()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -71,8 +72,8 @@ def poison(group: str, unregistered: Experiment) -> list[Poison]:
     ]
 
 
-async def publish(url: str, doses: list[Poison], group: str) -> None:
-    """Put poison into its queues, past everything that looks at what is published."""
+async def publish(url: str, doses: Sequence[Poison], group: str) -> None:
+    """Put poison into its queues, past all checks of our publishers."""
     async with await aio_pika.connect(url) as connection, connection.channel() as channel:
         for dose in doses:
             message = aio_pika.Message(

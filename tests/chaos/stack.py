@@ -47,10 +47,14 @@ ALARM_SECONDS = 8.0
 _PURGE = """
 Purging = [spawn_monitor(fun() -> rabbit_amqqueue:purge(Queue) end)
            || Queue <- rabbit_amqqueue:list()],
-[receive {'DOWN', Monitor, process, _, _} -> ok after 10000 -> ok end || {_, Monitor} <- Purging],
+Ends = erlang:monotonic_time(millisecond) + 20000,
+[receive {'DOWN', Monitor, process, _, _} -> ok
+ after max(0, Ends - erlang:monotonic_time(millisecond)) -> ok
+ end || {_, Monitor} <- Purging],
 done.
 """
-"""Side by side, and no longer than so many milliseconds: a queue without a leader never answers."""
+"""Side by side, and no longer than so many milliseconds in all: a queue without a leader never
+answers."""
 
 _WATERMARK = "vm_memory_monitor:set_vm_memory_high_watermark({}), done."
 
@@ -80,7 +84,7 @@ class Stack:
     _begun: float = field(default_factory=time.monotonic)
 
     async def start_service(self, name: str) -> None:
-        """Start a service, `runner-1` say; under the same name again after it was killed."""
+        """Start a service such as `runner-1`; a killed one starts again under its name."""
         kind = name.partition("-")[0]
         self.services[name] = await start(kind, self.environment)
 
@@ -166,7 +170,7 @@ class Stack:
         """Wait until everything, second deliveries too, is settled."""
         empty = 0
         while empty < LOOKS:
-            depths = [await self.broker.depth(queue.name) for queue in WORK_QUEUES]
+            depths = [await self.broker.depth(queue.name) or 0 for queue in WORK_QUEUES]
             in_flight = [await _in_flight(service) for service in self.services.values()]
             empty = 0 if any(depths) or any(in_flight) else empty + 1
             self.note(f"{sum(depths)} messages wait, {sum(in_flight):.0f} are in flight")
@@ -192,11 +196,11 @@ class Stack:
         self._last = what
 
     def story(self) -> str:
-        """What happened, for people to read when it went wrong."""
+        """The accidents so far and the last progress, for the report of a failure."""
         return "\n".join([", ".join(self.broken), self._last])
 
     def accidents(self, chance: random.Random) -> Callable[[str], Awaitable[None]]:
-        """What to call to have an accident of a kind happen."""
+        """Return the function that makes an accident of a kind happen."""
         kinds = {
             "rabbitmq": self.restart_rabbitmq,
             "postgresql": self.restart_postgresql,

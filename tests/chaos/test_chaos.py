@@ -1,6 +1,6 @@
-"""Everything is killed, cut, repeated and poisoned, and the figures are those of a quiet run.
+"""The figures survive kills, cut connections, duplicates and poison.
 
-One round in `make test-all`, as many as one likes in `make chaos`.
+`make test-all` runs one round, `make chaos` as many as ROUNDS says.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def another() -> Experiment:
 
 
 async def plan(on: Stack, chance: random.Random) -> None:
-    """Request every run twice, in no order, however often the broker is away meanwhile."""
+    """Request every run twice, in random order, however often the broker is away."""
 
     async def publish_twice(events: Sequence[Event]) -> None:
         messages = [to_message(event) for event in events] * 2

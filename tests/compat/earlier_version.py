@@ -24,9 +24,9 @@ FOLDERS = (
 
 
 def unpacked(folder: Path) -> dict[str, str]:
-    """Put the code into a folder; returns the environment in which it is what runs.
+    """Put the code into a folder; return the environment in which Python runs it.
 
-    Skips the test where the history does not go back that far.
+    Skips the test if the history does not reach back that far.
     """
     added = _git("log", "--diff-filter=A", "--format=%H", "--", MIGRATION).decode().split()
     if not added:

@@ -19,6 +19,7 @@ from tests.contract.store.facts import (
     a_response,
     a_score,
     an_experiment,
+    record_unleased,
 )
 
 EXPERIMENT = an_experiment(budget=1_000_000)
@@ -39,7 +40,7 @@ async def make(path: Path) -> None:
     store = SqlStore.from_url(f"sqlite:///{path}")
     await store.prepare()
     await store.register(EXPERIMENT)
-    await store.record([a_response(ANSWERED), a_response(UNSCORED)])
+    await record_unleased(store, [a_response(ANSWERED), a_response(UNSCORED)])
     await store.record_failures(
         [RecordedFailure(a_failure(run), retry=0) for run in (FAILED, UNFOLDED)]
     )

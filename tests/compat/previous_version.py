@@ -1,7 +1,7 @@
-"""The statements of the version whose newest migration is 0002, as it sends them, row by row.
+"""The statements of the version whose newest migration is 0002, row by row.
 
-Processes of that version go on while another one migrates the database that they use. What they
-send is never written anew.
+Processes of that version go on while another one migrates their database. These statements stay as
+they were.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from typing import Any
 
 from sqlalchemy import Connection, text
 
+from socratic_bench.adapters.conversations import KnownConversations
 from socratic_bench.adapters.sql.aggregates.rows import row_of_cell, row_of_failure, row_of_score
 from socratic_bench.adapters.sql.experiments.rows import row_of_experiment, row_of_spending
-from socratic_bench.adapters.sql.responses.conversations import KnownConversations
 from socratic_bench.adapters.sql.responses.rows import row_of_response
 from socratic_bench.domain.aggregates.cell import fold
 from tests.contract.store.facts import a_failure, a_response, a_score, an_experiment

@@ -1,4 +1,4 @@
-"""This version at work on a database that a newer one has written to."""
+"""This version works on a database that a newer version has written to."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from tests.compat.newer_version import (
     UNREADABLE_RUN,
     UNSCORED,
 )
-from tests.contract.store.facts import a_failure, a_response, a_score, failures_in
+from tests.contract.store.facts import a_failure, a_response, a_score, failures_in, record_unleased
 from tests.e2e.command import Terminal
 
 ID = EXPERIMENT.experiment_id
@@ -104,7 +104,7 @@ async def test_a_stored_turn_that_cannot_be_read_keeps_no_other_response_from_be
 ) -> None:
     beside = a_response(FAILED)
     with capture_logs() as logs:
-        stored = await store.record([a_response(ANSWERED, turn=NEW_TURN), beside])
+        stored = await record_unleased(store, [a_response(ANSWERED, turn=NEW_TURN), beside])
     assert stored[1] == beside
     assert await store.responses([FAILED.run_id]) == {FAILED.run_id: [beside]}
     [left_out] = [line for line in logs if line["event"] == "rows left out"]

@@ -1,6 +1,6 @@
-"""Every process of an earlier version is replaced, one after the other, while there is work to do.
+"""A rolling upgrade replaces every process of an earlier version while there is work to do.
 
-Old and new processes work side by side on the same queues and the same tables meanwhile.
+Meanwhile old and new processes share queues and tables.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import json
 from collections.abc import Mapping
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -20,10 +21,10 @@ from socratic_bench.adapters.system.clock import SystemClock
 from socratic_bench.consuming.queues import BROADCASTS, WORK_QUEUES
 from socratic_bench.domain.experiment.manifest import Experiment, Limits
 from socratic_bench.planning.config_file.config import read_config
+from socratic_bench.planning.registered_models import RegisteredModels
 from socratic_bench.ports.broker import Broker
 from socratic_bench.ports.stores.store import Store
 from socratic_bench.reporting.verification import verify
-from socratic_cli.model_catalogue import RegisteredModels
 from tests.compat import earlier_version
 from tests.e2e.command import Terminal
 from tests.e2e.quiet_run import cells_of, cells_of_a_quiet_run
@@ -81,8 +82,8 @@ class Versions:
         assert done.returncode == 0, done.stderr
         manifest = read_config(config, RegisteredModels()).manifest
         # What a model bears is no part of what is measured: a quiet run need not wait for it.
-        models = tuple(model.model_copy(update={"limits": Limits()}) for model in manifest.models)
-        unlimited = manifest.model_copy(update={"models": models})
+        free = tuple(model.model_copy(update={"limits": Limits()}) for model in manifest.models)
+        unlimited = manifest.model_copy(update={"models": free})
         experiment = Experiment(manifest=unlimited, created_at=SystemClock().now())
         assert done.stdout.strip() == experiment.experiment_id
         self.experiments.append(experiment)
@@ -133,9 +134,8 @@ async def test_services_are_replaced_by_newer_ones_under_load_and_nobody_notices
         for each in on.experiments:
             id_ = each.experiment_id
             await on.done(id_, each.manifest.planned_runs)
-            await until(
-                lambda id_=id_: store.experiment(id_), lambda it: it.completed_at, "its end"
-            )
+            asking = partial(store.experiment, id_)
+            await until(asking, lambda it: it.completed_at is not None, "its end")
             assert await verify(store, id_) == []
             assert (await store.calls(id_)).calls == each.manifest.planned_runs
             assert await cells_of(store, id_) == await cells_of_a_quiet_run(each, tmp_path)

@@ -1,7 +1,7 @@
-"""Services of different versions at work side by side, as they are while one is deployed.
+"""Services of different versions work side by side, as during a deployment.
 
-The payloads and the schemas in tests/golden were written by the version that first published them:
-the schemas are its own, of what it accepts. They are never written anew.
+The version that first published an event wrote its payload and schema in tests/golden. The schemas
+describe what that version accepts. Nothing rewrites them.
 """
 
 from __future__ import annotations
@@ -30,9 +30,11 @@ from socratic_curator.bootstrap import curator_workers
 from socratic_curator.settings import CuratorSettings
 from socratic_judge.bootstrap import judge_worker
 from socratic_judge.settings import JudgeSettings
-from socratic_runner.bootstrap import runner_dispatcher, runner_worker
+from socratic_runner.bootstrap import runner_dispatcher, runner_worker, unwatched
+from socratic_runner.conversations.call_observing import UNOBSERVED
 from socratic_runner.models.registry import open_client
 from socratic_runner.settings import RunnerSettings
+from socratic_runner.troubles import Troubles, tell_the_log
 from tests.unit.events.examples import example_events
 from tests.waiting import waiting_for
 
@@ -100,7 +102,16 @@ async def test_payloads_of_other_versions_pass_through_the_services_of_today(
     await broker.declare(WORK_QUEUES, BROADCASTS)
     settings = RunnerSettings()
     async with runner_dispatcher(
-        broker.publish, store, clock, open_client, settings, owner="today"
+        broker.publish,
+        store,
+        clock,
+        open_client,
+        settings,
+        owner="today",
+        limits=store,
+        observer=UNOBSERVED,
+        troubles=Troubles(UNOBSERVED, tell_the_log),
+        watch=unwatched,
     ) as dispatcher:
         workers = (
             runner_worker(broker, dispatcher, settings),

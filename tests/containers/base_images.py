@@ -39,8 +39,13 @@ def provide_base_images(engine: Engine) -> None:
 
 
 def base_images() -> list[str]:
+    """Return the images of the servers that always start, and those that the services build on."""
     services = yaml.safe_load((ROOT / "deploy/compose/compose.yaml").read_text())["services"]
-    servers = {service["image"] for service in services.values() if "build" not in service}
+    servers = {
+        service["image"]
+        for service in services.values()
+        if "build" not in service and "profiles" not in service
+    }
     dockerfile = (ROOT / "services/judge/Dockerfile").read_text()
     return sorted(servers | set(re.findall(r"^FROM (\S+)", dockerfile, re.MULTILINE)))
 
@@ -88,6 +93,7 @@ def _mirror() -> tuple[str, str]:
 
 def _make(engine: Engine, image: str) -> None:
     name = image.partition(":")[0]
+    assert (IMAGES / f"{name}.Dockerfile").exists(), f"nothing here makes a stand-in of {image}"
     with TemporaryDirectory(dir="/var/tmp") as folder:
         context = Path(folder) / "context"
         shutil.copytree(IMAGES, context)

@@ -1,7 +1,7 @@
-"""`make up`: the services in containers, as a person starts them, with real servers.
+"""`make up` starts the services in containers, with real servers.
 
-Where no container engine or no base image is to be had, the tests are skipped with the reason, with
-CI=true too: not every machine that runs CI can start a container.
+Without a container engine or base images the tests are skipped with the reason, also with CI=true:
+not every CI machine can start a container.
 """
 
 from __future__ import annotations

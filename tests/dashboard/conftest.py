@@ -75,7 +75,8 @@ async def serving(store: SqlStore, port: int = 0) -> AsyncIterator[str]:
     settings = ApiSettings(freshness_ms=0, drain_deadline=0)
     task = asyncio.create_task(serve(store, "127.0.0.1", port, ready.set_result, settings))
     try:
-        await asyncio.wait({task, ready}, return_when=asyncio.FIRST_COMPLETED, timeout=PATIENCE)
+        begun: tuple[asyncio.Future[Any], ...] = (task, ready)
+        await asyncio.wait(begun, return_when=asyncio.FIRST_COMPLETED, timeout=PATIENCE)
         if task.done():
             task.result()
         yield ready.result()

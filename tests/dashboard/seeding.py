@@ -111,7 +111,7 @@ def _scored(run: Run) -> ScoredResponse:
         last_turn=True,
         profile=CANONICAL,
         status=Status.OK,
-        vectors=vectors,
+        vectors=dict(vectors),
         overall=sum(vectors.values()) / len(vectors),
         usage=Usage(visible_output_tokens=tokens, input_tokens=120),
         latency_ms=round(chance.uniform(300, 1800)),

@@ -5,24 +5,18 @@ from __future__ import annotations
 import asyncio
 import csv
 import sys
-from collections.abc import Awaitable, Callable
-from datetime import timedelta
-from decimal import Decimal
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import httpx
 import pytest
 
 from socratic_bench.adapters.sql.store import SqlStore
-from socratic_bench.domain.experiment.manifest import Experiment, Manifest, TutorModel
+from socratic_bench.domain.experiment.manifest import TutorModel
 from tests.contract.store.facts import a_score
-from tests.dashboard.conftest import DESKTOP, PHONE, Visit
-from tests.dashboard.seeding import MONDAY, SCENARIOS, experiment, seed, tutors
-from tests.waiting import until
-
-if TYPE_CHECKING:
-    from playwright.async_api import Page
+from tests.dashboard.conftest import PHONE, Visit
+from tests.dashboard.research_page import SCREENS, models_at, rows_of, width_of
+from tests.dashboard.seeding import experiment, seed, tutors
 
 pytestmark = [
     pytest.mark.connected,
@@ -30,52 +24,7 @@ pytestmark = [
     pytest.mark.xdist_group("browser"),
 ]
 
-SCREENS = pytest.mark.parametrize("viewport", [DESKTOP, PHONE], ids=["desktop", "phone"])
-RUNNING_MS, AWAY_MS, RESTING_MS = 2_000, 5_000, 15_000
-"""Milliseconds between two looks of the page at the API, as the page has them."""
-
 HOSTILE = "<script>document.title='owned'</script><img src=x onerror=\"document.title='owned'\">"
-
-
-async def rows_of(page: Page) -> list[dict[str, Any]]:
-    """The rows of the ranking."""
-    await page.locator("tr.row").first.wait_for(state="attached")
-    rows: list[dict[str, Any]] = await page.locator("tr.row").evaluate_all(
-        """rows => rows.map(row => ({
-            model: row.dataset.model,
-            name: row.querySelector("button").textContent,
-            about: row.querySelector("small").textContent,
-            score: row.querySelector("td.score").textContent,
-            remark: row.querySelector("td.interval small").textContent,
-            hollow: row.querySelector("circle").classList.contains("reference"),
-            shown: !row.hidden,
-        }))"""
-    )
-    return rows
-
-
-async def models_at(address: str) -> list[dict[str, Any]]:
-    """The models as the API gives them."""
-    async with httpx.AsyncClient(base_url=address) as client:
-        answer = await client.get("/api/model-comparison")
-    models: list[dict[str, Any]] = answer.json()["models"]
-    return models
-
-
-async def wind_on(
-    page: Page, seen: Callable[[], Awaitable[bool]], what: str, *, milliseconds: int = RESTING_MS
-) -> None:
-    """Let so much time pass in the page, again and again until this is seen."""
-
-    async def look() -> bool:
-        await page.clock.fast_forward(milliseconds)
-        return await seen()
-
-    await until(look, bool, what)
-
-
-async def width_of(page: Page) -> int:
-    return int(await page.evaluate("document.documentElement.scrollWidth"))
 
 
 @SCREENS
@@ -198,91 +147,6 @@ async def test_rows_open_by_keyboard_alone_and_say_so(store: SqlStore, visit: Vi
     assert await page.get_by_role("columnheader").count() == 8
 
 
-async def unpriced(store: SqlStore, *models: TutorModel) -> None:
-    """Store an experiment of which no cost is known."""
-    planned = experiment(models)
-    await store.register(planned)
-    scores = [a_score(run).model_copy(update={"cost_nanodollars": None}) for run in planned.runs()]
-    await store.fold(scores, ())
-
-
-async def costs_of(page: Page) -> dict[str, str]:
-    """What stands in the cost column, by model in the order of the page."""
-    await page.locator("tr.row").first.wait_for()
-    pairs = await page.locator("tr.row").evaluate_all(
-        """rows => rows.map(row => [
-            row.dataset.model, row.querySelector("td.cost span").textContent,
-        ])"""
-    )
-    return dict(pairs)
-
-
-@SCREENS
-async def test_a_known_cost_has_a_column_with_a_dash_for_what_is_unknown(
-    store: SqlStore, visit: Visit, viewport: Any
-):
-    await seed(store, experiment(tutors(4)), failing=0)
-    await seed(store, experiment((TutorModel(id="partly/failed"),)), failing=0.4)
-    await unpriced(store, TutorModel(id="local/unpriced"))
-    page = await visit("/", viewport=viewport)
-
-    costs = await costs_of(page)
-
-    assert costs["local/unpriced"] == "–"
-    assert costs["reference/socratic"] == "$0.00"
-    assert costs["partly/failed"].startswith("≥ $0.00")
-    assert costs["provider-1/tutor-1"].startswith("$0.00")
-    assert float(costs["provider-1/tutor-1"].lstrip("$")) > 0
-    assert await page.locator("td.cost").first.is_visible()
-    assert await page.locator("#about-costs").is_visible()
-    assert await width_of(page) <= viewport["width"]
-
-
-async def test_without_any_known_cost_there_is_neither_a_column_nor_an_order_by_it(
-    store: SqlStore, visit: Visit
-):
-    await unpriced(store, TutorModel(id="local/unpriced"))
-    page = await visit("/?order=cheapest")
-    await rows_of(page)
-
-    for where in ("td.cost", "#cost-header", "#order-choice", "#about-costs"):
-        assert not await page.locator(where).first.is_visible()
-    assert await page.get_by_role("columnheader").count() == 7
-
-
-async def test_models_are_ordered_by_cost_on_request_and_keep_their_ranks(
-    store: SqlStore, address: str, visit: Visit
-):
-    await seed(store, experiment(tutors(8)))
-    await unpriced(store, TutorModel(id="local/unpriced"))
-    page = await visit("/")
-    models = await models_at(address)
-    ranks = {model["model_id"]: str(model["rank"] or "–") for model in models}
-    known = [model for model in models if model["total_cost_usd"] is not None]
-
-    for order, sign in (("cheapest", 1), ("most-expensive", -1)):
-        await page.locator("#order").select_option(order)
-        by_cost = sorted(known, key=lambda model, sign=sign: sign * model["total_cost_usd"])
-        expected = [model["model_id"] for model in by_cost] + ["local/unpriced"]
-        shown = await page.locator("tr.row").evaluate_all(
-            "rows => rows.map(row => [row.dataset.model, row.querySelector('.rank').textContent])"
-        )
-        assert shown == [[model, ranks[model]] for model in expected]
-        assert f"order={order}" in page.url
-    again = await visit(page.url.removeprefix(address))
-    assert list(await costs_of(again)) == expected
-
-
-async def test_a_row_opens_into_its_tokens_and_costs(store: SqlStore, visit: Visit):
-    await seed(store, experiment(tutors(1)), failing=0)
-    page = await visit("/?open=reference/socratic")
-
-    facts = page.locator("tr.detail:not([hidden]) .facts")
-
-    assert "5,400 read" in await facts.inner_text()
-    assert "$0.00, $0.00 each, simulated" in await facts.inner_text()
-
-
 async def test_markup_in_a_name_is_shown_as_text(store: SqlStore, visit: Visit):
     model = TutorModel(id="local/<b>bold</b>", name=HOSTILE)
     await seed(store, experiment((model, *tutors(2))))
@@ -317,96 +181,6 @@ async def test_dark_is_dark(store: SqlStore, visit: Visit, tmp_path: Path):
 
     assert shades["dark"] < 150
     assert shades["light"] > 600
-
-
-async def test_without_results_it_says_which_command_to_run(visit: Visit):
-    page = await visit("/")
-    await page.locator("#empty").wait_for()
-
-    assert "make demo" in await page.locator("#empty").inner_text()
-    assert not await page.locator("#ranking").is_visible()
-
-
-async def test_a_running_experiment_shows_its_progress_and_fills_in_place(
-    store: SqlStore, visit: Visit
-):
-    planned = experiment(tutors(3))
-    await seed(store, planned, share=0.4)
-    page = await visit("/", clock=True)
-    await page.get_by_text("54 of 135 runs done (40 %)").wait_for()
-    first = page.locator("tr.row").first
-    await first.locator("button").click()
-    await first.evaluate("row => { row.seenBefore = true; }")
-
-    await seed(store, planned)
-    complete = page.locator("#summary", has_text="135 runs")
-    await wind_on(page, complete.is_visible, "the page to show all runs", milliseconds=RUNNING_MS)
-
-    assert not await page.locator("#progress").is_visible()
-    kept = "rows => rows.some(row => row.seenBefore)"
-    assert await page.locator("tr.row").evaluate_all(kept)
-    assert await page.locator("tr.detail:not([hidden])").count() == 1
-    assert await page.locator("#updated time").get_attribute("datetime")
-
-
-async def test_an_experiment_out_of_budget_says_so_until_there_is_none(
-    store: SqlStore, visit: Visit
-):
-    planned = experiment(tutors(3))
-    poor = planned.model_copy(
-        update={"manifest": planned.manifest.model_copy(update={"budget": Decimal(1)})}
-    )
-    await seed(store, poor, share=0.4)
-    await store.exhaust(poor.experiment_id, 10**18)
-    page = await visit("/", clock=True)
-    await page.get_by_text("Out of budget: 54 of 135 runs done (40 %). Raise the budget").wait_for()
-
-    await seed(store, planned, share=0.6)
-    past = page.get_by_text("Past the deadline: 81 of 135 runs done (60 %).")
-    await wind_on(page, past.is_visible, "what the page says past the deadline")
-
-
-async def test_an_api_that_is_away_is_said_and_the_old_figures_stay(store: SqlStore, visit: Visit):
-    await seed(store, experiment(tutors(3)), share=0.5)
-    page = await visit("/", quiet=False, clock=True)
-    before = await rows_of(page)
-
-    await page.route("**/api/**", lambda route: route.abort())
-    silent = page.get_by_text("The API does not answer.")
-    await wind_on(page, silent.is_visible, "the page to miss the API")
-
-    assert await rows_of(page) == before
-    assert "those of" in await page.locator("#away").inner_text()
-    assert await page.locator("body.stale").count() == 1
-    await page.unroute("**/api/**")
-    await wind_on(
-        page, page.locator("#away").is_hidden, "the page to find the API", milliseconds=AWAY_MS
-    )
-    assert await page.locator("body.stale").count() == 0
-
-
-async def test_experiments_are_chosen_and_a_mixed_table_says_so(store: SqlStore, visit: Visit):
-    first = experiment(tutors(4))
-    manifest = Manifest(models=tuple(tutors(2)), scenarios=SCENARIOS, system_prompt="Lecture.")
-    later = Experiment(manifest=manifest, created_at=MONDAY + timedelta(days=7))
-    await seed(store, first)
-    await seed(store, later)
-    page = await visit("/")
-    await page.get_by_text("mixes 2 different test conditions").wait_for()
-
-    await page.locator("#experiment").select_option(first.experiment_id)
-    await page.locator("#note").wait_for(state="hidden")
-
-    await page.locator("#summary", has_text="180 runs").wait_for()
-    assert f"experiment={first.experiment_id}" in page.url
-    await page.go_back()
-    await page.get_by_text("mixes 2 different test conditions").wait_for()
-
-
-async def test_an_experiment_that_is_not_there_is_said(visit: Visit):
-    page = await visit("/?experiment=exp-nowhere", quiet=False)
-
-    await page.get_by_text("there is no experiment 'exp-nowhere'").wait_for()
 
 
 async def csv_of_the_command(folder: Path) -> bytes:

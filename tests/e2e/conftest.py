@@ -33,7 +33,7 @@ async def addresses() -> AsyncIterator[Addresses]:
 
 @pytest.fixture
 def pace() -> dict[str, str]:
-    """Settings of services beside their addresses; a module has its own."""
+    """Settings of services besides their addresses; a module overrides them."""
     return {}
 
 

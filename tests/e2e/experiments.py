@@ -23,7 +23,7 @@ async def submitted(terminal: Terminal, config: str) -> str:
 
 
 async def completed(store: Store, experiment_id: str) -> Experiment:
-    """Wait until the experiment is marked as complete, wherever its store is meanwhile."""
+    """Wait until the store marks the experiment as complete; the store may be away meanwhile."""
 
     async def look() -> Experiment | None:
         try:

@@ -1,4 +1,4 @@
-"""The result of an experiment without faults: in one process, on a store of its own."""
+"""The result of an experiment without faults, in one process on a store of its own."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ async def cells_of_a_quiet_run(experiment: Experiment, folder: Path) -> Cells:
     store = SqlStore.from_url(f"sqlite:///{folder}/quiet.db")
     try:
         await store.prepare()
-        await Benchmark(experiment, store, open_client).execute()
+        await Benchmark(experiment, store, open_client, limits=store).execute()
         return await cells_of(store, experiment.experiment_id)
     finally:
         await store.close()

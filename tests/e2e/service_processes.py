@@ -62,7 +62,7 @@ class ServiceProcess:
         return self._found(event) or self._fail(f"ended before it logged {event!r}")
 
     async def ready(self) -> ServiceProcess:
-        """Wait until it says that it is ready, and answers so."""
+        """Wait until the service says that it is ready and `/readyz` agrees."""
         await self.logged("ready")
         answer = await self.get("/readyz")
         return self if answer.status_code == 200 else self._fail(f"is not ready: {answer.text}")
@@ -103,7 +103,7 @@ class ServiceProcess:
         self._process.terminate()
 
     def send_signal(self, number: int) -> None:
-        """Freeze it, say, or have it go on."""
+        """Send a signal, for example to freeze or continue the process."""
         self._process.send_signal(number)
 
     def kill(self) -> None:

@@ -26,6 +26,7 @@ from tests.servers.discovery import (
     wait_for,
 )
 from tests.servers.postgresql_process import PostgreSQLProcess
+from tests.waiting import waiting_for
 
 PATIENCE = 5.0
 """Seconds within which a server that can be used has answered."""
@@ -128,6 +129,23 @@ async def until_something_waits_for_a_lock(url: str) -> None:
     """
     async with asyncio.timeout(PATIENCE), connected(url) as watcher:
         while not await watcher.fetchval(waiting):
+            await watcher.execute("SELECT pg_sleep(0.01)")
+
+
+_OPEN_TRANSACTIONS = """
+SELECT count(*) FROM pg_stat_activity
+WHERE datname = current_database() AND pid <> pg_backend_pid() AND xact_start <= $1
+"""
+
+
+async def until_open_transactions_end(url: str) -> None:
+    """Return once every transaction that is open in the database now has ended.
+
+    The server finishes a commit that a killed client had sent, and cannot tell the client.
+    """
+    async with waiting_for("the end of open transactions"), connected(url) as watcher:
+        now = await watcher.fetchval("SELECT clock_timestamp()")
+        while await watcher.fetchval(_OPEN_TRANSACTIONS, now):
             await watcher.execute("SELECT pg_sleep(0.01)")
 
 

@@ -17,7 +17,7 @@ PATIENCE = 60.0
 
 
 class PostgreSQLProcess:
-    """A server in a folder, at a port of its own. What it keeps outlives its process."""
+    """A server in a folder, on a port of its own. Its data outlives its process."""
 
     def __init__(self, folder: Path, *, standby_of: str | None = None) -> None:
         """With `standby_of`, it follows the server at that address until it is promoted.
@@ -99,7 +99,7 @@ def _programs() -> Path:
 
 
 def _server_user() -> dict[str, Any]:
-    """As whom to run the server, which refuses to be root's."""
+    """The user for the server, which refuses to run as root."""
     if os.geteuid() != 0:
         return {}
     for name in ("postgres", "nobody"):

@@ -1,4 +1,4 @@
-"""A RabbitMQ server for tests, and a corner of it for each of them."""
+"""A RabbitMQ server for tests, and a namespace in it for each of them."""
 
 from __future__ import annotations
 
@@ -61,7 +61,10 @@ _with_group_queues: list[str] = []
 
 
 def _delete_group_queues() -> None:
-    """Where the server is on this machine and tells. Elsewhere they go by themselves in a month."""
+    """Delete the group queues of our namespaces on a local server.
+
+    Elsewhere they expire in a month.
+    """
     try:
         listed = subprocess.run(
             ["rabbitmqctl", "-q", "list_queues", "name"],
@@ -86,7 +89,7 @@ async def _delete_all(names: Sequence[str]) -> None:
 
 
 async def delete(url: str, queues: Sequence[WorkQueue], groups: Collection[str] = ()) -> None:
-    """Delete queues and all that was declared beside them, with the queues of these groups."""
+    """Delete queues, everything that belongs to them, and the queues of these groups."""
     namespace = namespace_of(url)
     names = [topology.named(queue.name, namespace) for queue in queues]
     group_queues = [topology.group_queue(name, group) for name in names for group in groups]
@@ -119,9 +122,9 @@ async def has_group_queue(url: str, queue: WorkQueue, group: str) -> bool:
 
 
 def check(address: str) -> None:
-    """Whether a server at `address` declares, keeps and deletes a queue. Blocks; raises NotHere.
+    """Declare, use and delete a queue at `address`. Blocks; raises NotHere.
 
-    A server that has lost track of its queues lets one in, and then answers nothing.
+    A server that has lost track of its queues accepts connections, but then answers nothing.
     """
 
     async def ask() -> None:

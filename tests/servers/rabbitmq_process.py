@@ -16,7 +16,7 @@ _FOLDERS = ("/usr/lib/rabbitmq/bin", "/opt/homebrew/sbin", "/usr/local/sbin")
 
 
 class RabbitMQProcess:
-    """A server in a folder, at a port of its own. What it keeps outlives its process."""
+    """A server in a folder, on a port of its own. Its data outlives its process."""
 
     def __init__(self, folder: Path) -> None:
         """Raises NotHere where no server is installed."""
@@ -67,7 +67,7 @@ class RabbitMQProcess:
             raise NotHere(f"{self._program} failed: {error}") from error
 
     def evaluate(self, code: str) -> str:
-        """What Erlang code gives when the server evaluates it. Blocks."""
+        """Have the server evaluate Erlang code, and return the result. Blocks."""
         return subprocess.run(
             [self._program.with_name("rabbitmqctl"), "-n", self._node, "eval", code],
             env={**os.environ, "HOME": str(self._folder), "ERL_EPMD_ADDRESS": "127.0.0.1"},

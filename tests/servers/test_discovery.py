@@ -1,4 +1,4 @@
-"""A server is looked for in a fixed order, and where none is found the reason says where it was."""
+"""Tests look for a server in a fixed order; without one, the reason names the places."""
 
 from __future__ import annotations
 

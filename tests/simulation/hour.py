@@ -1,20 +1,21 @@
-"""All workers of a benchmark in one process, on a SQLite file and the broker in memory, and an hour
-that passes while they wait. What is sent in it is counted.
+"""All workers of a benchmark in one process, for an hour of virtual time.
+
+The broker counts messages. The store in memory needs no threads; a database would cost more than
+all the rest.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Collection, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
 from socratic_bench.adapters.memory.broker import MemoryBroker
 from socratic_bench.adapters.memory.consumer import MemoryConsumer
-from socratic_bench.adapters.sql.store import SqlStore
+from socratic_bench.adapters.memory.store.store import MemoryStore
 from socratic_bench.consuming.queues import BROADCASTS, RUNNER_RUN_REQUESTED, WORK_QUEUES
 from socratic_bench.consuming.worker import Worker
 from socratic_bench.domain.experiment.manifest import Experiment
@@ -28,10 +29,12 @@ from socratic_curator.bootstrap import curator_workers
 from socratic_curator.settings import CuratorSettings
 from socratic_judge.bootstrap import judge_worker
 from socratic_judge.settings import JudgeSettings
-from socratic_runner.bootstrap import runner_dispatcher, runner_worker
-from socratic_runner.clients import OpenClient
+from socratic_runner.bootstrap import runner_dispatcher, runner_worker, unwatched
+from socratic_runner.conversations.call_observing import UNOBSERVED
+from socratic_runner.model_pool import OpenClient
 from socratic_runner.models.registry import open_client
 from socratic_runner.settings import RunnerSettings
+from socratic_runner.troubles import Troubles, tell_the_log
 from tests.unit.services.runner.limits.virtual_time import now
 
 HOUR = 3_600.0
@@ -46,8 +49,9 @@ class VirtualClock:
 
 
 class CountingBroker(MemoryBroker):
-    """Counts what is published and what is put back. It knows no more than RabbitMQ does: a depth
-    counts nothing that a consumer has in hand.
+    """Counts published and returned messages.
+
+    It knows no more than RabbitMQ: its depth leaves out the messages in a consumer's hand.
     """
 
     def __init__(self) -> None:
@@ -70,8 +74,9 @@ class CountingBroker(MemoryBroker):
     async def consume(
         self, queue: str, *, prefetch: int, prefetch_per_group: int | None = None
     ) -> AsyncIterator[MemoryConsumer]:
-        options = {"prefetch": prefetch, "prefetch_per_group": prefetch_per_group}
-        async with super().consume(queue, **options) as consumer:
+        async with super().consume(
+            queue, prefetch=prefetch, prefetch_per_group=prefetch_per_group
+        ) as consumer:
             retry = consumer.retry
 
             async def counting(
@@ -80,10 +85,12 @@ class CountingBroker(MemoryBroker):
                 self.put_back += 1
                 await retry(delivery, delay, reason, counted=counted)
 
-            consumer.retry = counting
+            setattr(consumer, "retry", counting)  # noqa: B010 - in the place of a method
             yield consumer
 
-    async def depth(self, queue: str, group: str | None = None) -> int:
+    async def depth(
+        self, queue: str, group: str | None = None, *, groups: Collection[str] = ()
+    ) -> int:
         waiting = self._queue(queue)
         return waiting.depth if group is None else waiting.depth_of(group)
 
@@ -93,7 +100,7 @@ class Simulation:
     """The workers' shared parts, and their actions."""
 
     broker: CountingBroker
-    store: SqlStore
+    store: MemoryStore
     clock: VirtualClock
 
     async def plan(self, experiment: Experiment) -> str:
@@ -117,12 +124,12 @@ class Simulation:
 
 @asynccontextmanager
 async def simulation(
-    path: Path, *, runners: int, curators: int = 2, open_client: OpenClient = open_client
+    *, runners: int, curators: int = 2, open_client: OpenClient = open_client
 ) -> AsyncIterator[Simulation]:
     """So many runners and curators, each with its reconciler, and a judge."""
     async with AsyncExitStack() as ending:
         clock = VirtualClock()
-        broker, store = CountingBroker(), SqlStore.from_url(f"sqlite:///{path}", clock.now)
+        broker, store = CountingBroker(), MemoryStore(now=clock.now)
         ending.push_async_callback(store.close)
         ending.push_async_callback(broker.close)
         await store.prepare()
@@ -135,7 +142,16 @@ async def simulation(
         for number in range(runners):
             settings = RunnerSettings()
             runner = runner_dispatcher(
-                broker.publish, store, clock, open_client, settings, owner=f"runner-{number}"
+                broker.publish,
+                store,
+                clock,
+                open_client,
+                settings,
+                owner=f"runner-{number}",
+                limits=store,
+                observer=UNOBSERVED,
+                troubles=Troubles(UNOBSERVED, tell_the_log),
+                watch=unwatched,
             )
             dispatcher = await ending.enter_async_context(runner)
             models = RunningModels(store)

@@ -18,7 +18,7 @@ SLOW = TutorModel(
     id="reference/socratic",
     options={"latency_ms": 4_000},
     limits=Limits(requests_per_minute=60),
-    price=Price(input_per_million=1, output_per_million=1),
+    price=Price(input_per_million=Decimal(1), output_per_million=Decimal(1)),
 )
 """A model at one call a second."""
 
@@ -34,9 +34,9 @@ def an_experiment(runs, **plan):
 
 @pytest.mark.two_lengths
 @pytest.mark.parametrize("runs", [at_length(1_000, 100_000)])
-def test_runs_that_wait_behind_a_slow_model_are_sent_once(tmp_path, runs):
+def test_runs_that_wait_behind_a_slow_model_are_sent_once(runs):
     async def hour():
-        async with simulation(tmp_path / "benchmark.db", runners=2) as simulated:
+        async with simulation(runners=2) as simulated:
             id_ = await simulated.plan(an_experiment(runs))
             await asyncio.sleep(HOUR)
             done = (await simulated.store.progress(id_)).done
@@ -49,9 +49,9 @@ def test_runs_that_wait_behind_a_slow_model_are_sent_once(tmp_path, runs):
     assert dead == 0
 
 
-def test_an_experiment_whose_budget_is_exhausted_is_left_alone(tmp_path):
+def test_an_experiment_whose_budget_is_exhausted_is_left_alone():
     async def hour():
-        async with simulation(tmp_path / "benchmark.db", runners=1) as simulated:
+        async with simulation(runners=1) as simulated:
             id_ = await simulated.plan(an_experiment(300, budget=Decimal("0.01")))
             await asyncio.sleep(HOUR / 6)
             sent = simulated.broker.published.total()
@@ -87,11 +87,9 @@ class BusyAtFirst:
 
 
 @pytest.mark.parametrize("runs", [100, 400])
-def test_runs_that_wait_for_a_busy_provider_are_not_requested_again(tmp_path, runs):
+def test_runs_that_wait_for_a_busy_provider_are_not_requested_again(runs):
     async def hour():
-        async with simulation(
-            tmp_path / "benchmark.db", runners=1, open_client=BusyAtFirst
-        ) as simulated:
+        async with simulation(runners=1, open_client=BusyAtFirst) as simulated:
             id_ = await simulated.plan(an_experiment(runs))
             await asyncio.sleep(RETRY_AFTER)
             before = (await simulated.store.progress(id_)).done
@@ -104,9 +102,9 @@ def test_runs_that_wait_for_a_busy_provider_are_not_requested_again(tmp_path, ru
     assert extra == 0
 
 
-def test_an_experiment_that_is_complete_is_left_alone(tmp_path):
+def test_an_experiment_that_is_complete_is_left_alone():
     async def hour():
-        async with simulation(tmp_path / "benchmark.db", runners=1) as simulated:
+        async with simulation(runners=1) as simulated:
             id_ = await simulated.plan(an_experiment(30))
             await asyncio.sleep(HOUR)
             assert (await simulated.store.experiment(id_)).completed_at is not None
@@ -115,9 +113,9 @@ def test_an_experiment_that_is_complete_is_left_alone(tmp_path):
     assert in_virtual_time(hour()) == 0
 
 
-def test_runs_that_wait_for_a_runner_are_not_requested_again(tmp_path):
+def test_runs_that_wait_for_a_runner_are_not_requested_again():
     async def hour():
-        async with simulation(tmp_path / "benchmark.db", runners=0) as simulated:
+        async with simulation(runners=0) as simulated:
             await simulated.plan(an_experiment(1_000))
             await asyncio.sleep(HOUR)
             return await waiting(simulated), simulated.extra

@@ -13,7 +13,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def run_in_background(folder: Path, test: str, **environment: str) -> str:
-    """What pytest says of a test, started as a shell starts what runs in the background."""
+    """Run a test as a background job of a shell; return pytest's output."""
     path = folder / "test_sample.py"
     path.write_text(textwrap.dedent(test))
     # As a shell without job control does it; a handler set in this process would not be inherited.

@@ -1,4 +1,4 @@
-"""Plug-ins: what installed distributions offer under an entry point group."""
+"""Plug-ins: the objects that installed distributions offer under an entry point group."""
 
 import sys
 

@@ -76,6 +76,16 @@ def socratic_bench() -> None:
     """Measure how Socratic an LLM tutor is: does it ask, or does it lecture?"""
 
 
+def _unknown_option(error: click.NoSuchOption) -> click.UsageError:
+    """Return the error with the likely remedy: click suggests `--help` for `--model`."""
+    is_help = error.option_name.startswith("--h")
+    guesses = [each for each in error.possibilities or () if is_help or each != "--help"]
+    remedy = f" Did you mean {guesses[0]!r}?" if guesses else ""
+    if not guesses and error.ctx and error.ctx.info_name in {"run", "submit"}:
+        remedy = " CONFIG holds the plan: `models`, `scenarios`, `repeats` and so on."
+    return click.UsageError(f"No such option {error.option_name!r}.{remedy}", error.ctx)
+
+
 def main() -> None:
     """Run the command; every expected error becomes one sentence and an exit code."""
     if COMMANDS.keys() & set(sys.argv[1:]):
@@ -89,6 +99,8 @@ def main() -> None:
         click.echo("Stopped.", err=True)
         sys.exit(130)
     except click.ClickException as error:
+        if isinstance(error, click.NoSuchOption):
+            error = _unknown_option(error)
         error.show()
         sys.exit(error.exit_code)
     except SocraticBenchError as error:

@@ -12,6 +12,7 @@ import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
+from functools import partial
 
 from socratic_bench.adapters.memory.broker import MemoryBroker
 from socratic_bench.adapters.system.clock import SystemClock
@@ -32,16 +33,18 @@ from socratic_bench.planning.store_patience import StorePatience
 from socratic_bench.ports.broker import DeadLetter
 from socratic_bench.ports.clock import Clock
 from socratic_bench.ports.stores.experiments import Progress
+from socratic_bench.ports.stores.limits import SharedLimits
 from socratic_bench.ports.stores.store import Store
 from socratic_bench.service_settings import load_settings
 from socratic_curator.bootstrap import curator_workers
 from socratic_curator.settings import CuratorSettings
 from socratic_judge.bootstrap import judge_worker
 from socratic_judge.settings import JudgeSettings
-from socratic_runner.bootstrap import runner_dispatcher, runner_worker
-from socratic_runner.clients import OpenClient
+from socratic_runner.bootstrap import runner_dispatcher, runner_worker, unwatched
+from socratic_runner.conversations.call_observing import UNOBSERVED
+from socratic_runner.model_pool import OpenClient
 from socratic_runner.settings import RunnerSettings
-from socratic_runner.troubles import Troubles
+from socratic_runner.troubles import Troubles, tell_the_log
 
 SOURCE = "socratic-bench"
 WATCH_INTERVAL = 0.05
@@ -87,6 +90,9 @@ class Benchmark:
     experiment: Experiment
     store: Store
     open_client: OpenClient
+    limits: SharedLimits
+    """Where runners share the limits of models: the store, or memory for a runner alone."""
+
     clock: Clock = field(default_factory=SystemClock)
     on_progress: Callable[[Progress], Awaitable[None]] | None = None
     """Called a few times a second during work."""
@@ -97,11 +103,8 @@ class Benchmark:
     retry_failed: bool = False
     """True to retry failed runs."""
 
-    alone: bool = False
-    """True if no other process carries out runs with this store."""
-
-    troubles: Troubles | None = None
-    """Finds the failing models; without it the log reports them."""
+    troubles: Troubles = field(default_factory=partial(Troubles, UNOBSERVED, tell_the_log))
+    """Collects the failing models, and tells of them."""
 
     _stop: asyncio.Event = field(default_factory=asyncio.Event)
     _cut_short: bool = False
@@ -160,8 +163,10 @@ class Benchmark:
                 self.open_client,
                 settings,
                 owner=new_owner("embedded"),
-                alone=self.alone,
+                limits=self.limits,
+                observer=UNOBSERVED,
                 troubles=self.troubles,
+                watch=unwatched,
             ) as dispatcher:
                 runner = runner_worker(broker, dispatcher, settings)
                 judge = judge_worker(broker, self.clock, load_settings(JudgeSettings))

@@ -13,12 +13,12 @@ from typing import Any
 
 from socratic_bench.errors import InvalidConfig, Mistake
 from socratic_bench.planning.config_file.config import BenchmarkConfig, parse_config, read_config
+from socratic_bench.planning.registered_models import RegisteredModels
 from socratic_bench.ports.stores.experiments import Progress
 from socratic_cli.embedded import Benchmark, BenchmarkResult
 from socratic_cli.execution.benchmark_run import opened_benchmark, outcome_of
 from socratic_cli.execution.run_result import RunResult, result_of
 from socratic_cli.key_approval import access_check, own_endpoints, with_approved_keys
-from socratic_cli.model_catalogue import RegisteredModels
 from socratic_cli.options.store import DEFAULT_STORE
 
 GIVEN = "the configuration"

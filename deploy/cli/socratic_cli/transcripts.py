@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from socratic_bench.errors import BrokenProfile
+from socratic_bench.invalid_values import shown
 from socratic_bench.scoring.legacy import is_legacy, on_unit_scale
 from socratic_bench.scoring.profile import OVERALL
 from socratic_bench.scoring.profiles import profile_named
@@ -79,6 +80,8 @@ def _scored_record(entry: Entry, record: Mapping[str, Any], profile: str) -> Sco
 def _text(found: object, record: Mapping[str, Any]) -> str:
     if isinstance(found, str):
         return found
+    if wrong := next((key for key in TEXT_KEYS if key in record), None):
+        raise TypeError(f"`{wrong}` must be a string, not {shown(record[wrong])}")
     raise TypeError(f"needs `text`, `response` or `output`, a string; {keys_named(record)}")
 
 

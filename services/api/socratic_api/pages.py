@@ -1,4 +1,4 @@
-"""The pages of the dashboard: those built from `dashboard/`, and those of other distributions.
+"""The pages of the dashboard: those that its sources are built into, and other distributions'.
 
 Another distribution offers a page under the entry point group `socratic_bench.pages`: a `Page`.
 """

@@ -14,15 +14,17 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import islice
 from typing import Any, Final, TypeVar
 
-from pydantic import ValidationError
+from pydantic import JsonValue, ValidationError
 from pydantic_core import from_json, to_json
 from starlette.exceptions import HTTPException
 
 from socratic_api.http.problems import RETRY_SECONDS, Problem
 from socratic_api.score_shapes import ScoreBatch, ScoreRequest
 from socratic_bench.errors import BrokenPlugin, BrokenProfile, InvalidInput, UnknownProfile
+from socratic_bench.invalid_values import mistakes_in, quoted, shown
 from socratic_bench.scoring.evidence import Evidence, Span
 from socratic_bench.scoring.exchange import EarlierTurn
 from socratic_bench.scoring.score import Score, score
@@ -41,6 +43,9 @@ LONGEST_WAIT: Final = 30.0
 
 PIECE: Final = 16 * 1024
 """Characters scored at a time, one item at least."""
+
+KEYS_NAMED: Final = 8
+"""The most keys of a wrong body that its error names."""
 
 SPANS_SHOWN: Final = 1000
 """The most listed spans of one kind; all of them count."""
@@ -109,15 +114,25 @@ def items_in(body: bytes) -> Item | list[Item]:
         data = from_json(body, allow_inf_nan=False)
     except ValueError as error:
         raise InvalidInput(f"body: not JSON: {error}") from None
-    if not isinstance(data, dict):
-        raise InvalidInput('body: must be an object such as {"text": "…"} or {"items": […]}')
+    if not isinstance(data, dict) or not data.keys() & {"text", "items"}:
+        expected = '{"text": "…"} or {"items": […]}'
+        raise InvalidInput(f"body: must be {expected}, not {_outline(data)}")
     if "items" not in data:
         return _item(data, "")
     try:
         batch = ScoreBatch.model_validate(data)
     except ValidationError as error:
-        raise InvalidInput(_first_mistake(error, "")) from None
+        raise InvalidInput(mistakes_in(error, ScoreBatch, shows_values=True)) from None
     return [_item(each, f"items.{at}") for at, each in enumerate(batch.items)]
+
+
+def _outline(data: JsonValue) -> str:
+    """Return what a body is instead of a request, without its values."""
+    if not isinstance(data, dict):
+        return shown(data)
+    keys = [quoted(key) for key in islice(data, KEYS_NAMED)]
+    more = ", …" if len(data) > KEYS_NAMED else ""
+    return f"an object with {', '.join(keys)}{more}" if keys else "an empty object"
 
 
 def one_answer(item: Item) -> bytes:
@@ -171,7 +186,7 @@ def _item(data: object, place: str) -> Item:
     try:
         return ScoreRequest.model_validate(data)
     except ValidationError as error:
-        return InvalidInput(_first_mistake(error, place))
+        return InvalidInput(mistakes_in(error, ScoreRequest, within=place, shows_values=True))
 
 
 def _score_or_problem(item: Item, at: int) -> dict[str, Any]:
@@ -180,7 +195,7 @@ def _score_or_problem(item: Item, at: int) -> dict[str, Any]:
             raise item
         return _scored(item, f"items.{at}")
     except InvalidInput as error:
-        problem = Problem(title="Unprocessable Content", status=422, detail=str(error))
+        problem = Problem.of(422, str(error))
         return {"error": problem.model_dump()}
 
 
@@ -201,7 +216,7 @@ def _scored(asked: ScoreRequest, place: str) -> dict[str, Any]:
             )
         )
     except (UnknownProfile, BrokenPlugin, BrokenProfile) as error:
-        raise InvalidInput(f"{_within(place, 'profile')}: {error}") from None
+        raise InvalidInput(f"{place}.profile: {error}" if place else f"profile: {error}") from None
 
 
 def _shown(scored: Score) -> dict[str, Any]:
@@ -225,18 +240,6 @@ def _shortened(evidence: Evidence) -> Evidence:
         if count > SPANS_SHOWN
     )
     return replace(evidence, spans=tuple(kept), notes=(*evidence.notes, *more))
-
-
-def _first_mistake(error: ValidationError, place: str) -> str:
-    first = error.errors(include_url=False, include_input=False, include_context=False)[0]
-    where = _within(place, *map(str, first["loc"])) or "body"
-    more = error.error_count() - 1
-    also = f" (and {more} more)" if more else ""
-    return f"{where}: {first['msg']}{also}"
-
-
-def _within(place: str, *steps: str) -> str:
-    return ".".join(step for step in (place, *steps) if step)
 
 
 def _busy() -> HTTPException:

@@ -7,7 +7,7 @@ from typing import Annotated, TypeVar
 from pydantic import BeforeValidator, Field, SecretStr
 from pydantic_settings import NoDecode
 
-from socratic_bench.service_settings import ProcessSettings
+from socratic_bench.service_settings import FunctionSettings, ProcessSettings
 
 Entry = TypeVar("Entry")
 
@@ -57,3 +57,13 @@ class ApiSettings(ProcessSettings):
     loopback_only: bool = False
     """True if only this machine reaches the API, though it listens on more than loopback, as in
     a container whose port is published on 127.0.0.1."""
+
+
+class ApiFunctionSettings(FunctionSettings):
+    """Settings of the API as a function."""
+
+    store_url: SecretStr = Field(min_length=1)
+    """The address of the store."""
+
+    api_keys_parameter: str = Field(min_length=1)
+    """The parameter of Systems Manager with the keys for writing, separated by commas."""

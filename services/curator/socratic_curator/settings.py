@@ -5,7 +5,11 @@ from __future__ import annotations
 from pydantic import Field, SecretStr
 
 from socratic_bench.planning.reconciling.watched import QUIET_SECONDS
-from socratic_bench.service_settings import ServiceSettings, WorkerProcessSettings
+from socratic_bench.service_settings import (
+    QueueFunctionSettings,
+    ServiceSettings,
+    WorkerProcessSettings,
+)
 
 
 class CuratorSettings(ServiceSettings):
@@ -29,3 +33,24 @@ class CuratorProcessSettings(CuratorSettings, WorkerProcessSettings):
     """Days that a complete experiment is kept; without a number for ever."""
 
     health_port: int = Field(default=9103, ge=0, le=65535)
+
+
+class CuratorFunctionSettings(CuratorSettings, QueueFunctionSettings):
+    """Settings of the curator as a function."""
+
+    store_url: SecretStr = Field(min_length=1)
+    """The address of the store."""
+
+
+class SchedulerSettings(CuratorFunctionSettings):
+    """Settings of the function that plans each week and looks for lost work each minute."""
+
+    config_object: str = Field(min_length=1)
+    """The configuration that is planned each week, such as s3://bucket/artifacts/config.json."""
+
+    curator_quiet: float = Field(default=60.0, gt=0, le=86_400)
+    """Seconds without a change after which the reconciler sends an experiment's missing work
+    again. It looks once a minute."""
+
+    curator_delete_after_days: float | None = Field(default=None, gt=0, le=36_500)
+    """Days that a complete experiment is kept; without a number for ever."""

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from socratic_bench.service_settings import ServiceSettings, WorkerProcessSettings
+from socratic_bench.service_settings import (
+    QueueFunctionSettings,
+    ServiceSettings,
+    WorkerProcessSettings,
+)
 
 
 class JudgeSettings(ServiceSettings):
@@ -18,3 +22,7 @@ class JudgeProcessSettings(JudgeSettings, WorkerProcessSettings):
     """Settings of the judge as a process of its own."""
 
     health_port: int = Field(default=9102, ge=0, le=65535)
+
+
+class JudgeFunctionSettings(JudgeSettings, QueueFunctionSettings):
+    """Settings of the judge as a function."""

@@ -20,9 +20,9 @@ from socratic_bench.ports.broker import Broker
 from socratic_bench.ports.clock import Clock
 from socratic_bench.ports.stores.limits import SharedLimits
 from socratic_bench.ports.stores.store import Store
-from socratic_runner.clients import OpenClient, TutorPool
+from socratic_runner.call_window import ALL_TIME, CallWindow
 from socratic_runner.conversations.budgets import Budgets
-from socratic_runner.conversations.call_observing import CallObserver, UnobservedCalls
+from socratic_runner.conversations.call_observing import CallObserver
 from socratic_runner.conversations.call_preparation import CallPreparer
 from socratic_runner.conversations.conversation_runner import ConversationRunner
 from socratic_runner.conversations.leases import LeaseBook
@@ -35,11 +35,16 @@ from socratic_runner.limits.pauses.breaker import BUSY_SILENCE
 from socratic_runner.limits.pauses.pausing import BackOff
 from socratic_runner.limits.pauses.shared_pauses import SharedPauses
 from socratic_runner.limits.retries import Retries
+from socratic_runner.model_pool import ModelPool, OpenClient
 from socratic_runner.settings import RunnerSettings
 from socratic_runner.troubles import Troubles
 
-Watch = Callable[[ConcurrencyLimiters, LeaseBook, TutorPool], None]
+Watch = Callable[[ConcurrencyLimiters, LeaseBook, ModelPool], None]
 """Gets the parts of a runner that have figures for metrics."""
+
+
+def unwatched(_limiters: ConcurrencyLimiters, _leases: LeaseBook, _pool: ModelPool) -> None:
+    """Do nothing: a `Watch` for a runner without metrics."""
 
 
 @asynccontextmanager
@@ -51,17 +56,18 @@ async def runner_dispatcher(
     settings: RunnerSettings,
     *,
     owner: str,
-    alone: bool = False,
-    call_observer: CallObserver | None = None,
-    troubles: Troubles | None = None,
-    watch: Watch | None = None,
+    limits: SharedLimits,
+    observer: CallObserver,
+    troubles: Troubles,
+    watch: Watch,
+    window: CallWindow = ALL_TIME,
 ) -> AsyncIterator[BatchDispatcher]:
     """Make the dispatcher that carries out runs, with its model clients.
 
-    `owner` names this runner in leases and is unique for this process. A runner that is `alone` has
-    the store and the limits of its models to itself; others share limits through the store.
-    `troubles` collects failing models; without it the log reports them. `watch` receives the
-    limiters, the lease book and the tutors at the start.
+    `owner` names this runner in leases and is unique for this process. Runners with the same
+    `limits` share the ceilings and pauses of their models. `observer` hears of every call, and
+    `troubles` of every failing model. `watch` receives the limiters, the lease book and the model
+    pool at the start. `window` bounds the time of calls; a process needs none.
     """
     back_off = BackOff(settings.runner_first_delay, 2 * settings.runner_longest_delay)
     limiters = ConcurrencyLimiters(
@@ -69,28 +75,25 @@ async def runner_dispatcher(
         clock=asyncio.get_running_loop().time,
         back_off=back_off,
     )
-    tutors = TutorPool(open_client, limiters, busy_silence=_busy_silence(settings))
+    pool = ModelPool(open_client, limiters, busy_silence=_busy_silence(settings))
     draining, waits = asyncio.Event(), Waits()
-    observing = call_observer or UnobservedCalls()
-    troubles = troubles or Troubles(observing)
     leases, recorder = LeaseBook(store, owner, waits, draining, troubles), Recorder(store, waits)
-    if watch is not None:
-        watch(limiters, leases, tutors)
+    watch(limiters, leases, pool)
     margin = settings.runner_lease_margin
     runner = ConversationRunner(
-        CallPreparer(leases, store, Budgets(store), margin, draining),
+        CallPreparer(leases, store, Budgets(store), margin, draining, window),
         leases,
         recorder,
         clock,
         _new_retries(settings),
         draining,
-        observing,
+        observer,
         troubles,
     )
     handler = RunRequestedHandler(
         store,
         ExperimentCache(store),
-        tutors,
+        pool,
         runner,
         clock,
         busy_delay=settings.runner_busy_delay,
@@ -100,20 +103,26 @@ async def runner_dispatcher(
         draining.set()
         limiters.close()
 
+    def resume() -> None:
+        draining.clear()
+        limiters.reopen()
+
     try:
         async with (
-            _shared(store, owner, limiters, alone=alone),
-            leases.open(alone=alone),
+            AccountShares(limits, owner, limiters),
+            SharedPauses(limits, limiters),
+            leases.open(),
             recorder.open(),
         ):
             yield BatchDispatcher(
                 publish,
                 Dispatcher(handler, RunRequested, waits=waits),
                 on_drain=drain,
+                on_resume=resume,
                 longest=handler.longest,
             )
     finally:
-        await tutors.close()
+        await pool.close()
 
 
 def runner_worker(
@@ -156,15 +165,3 @@ def _busy_silence(settings: RunnerSettings) -> float:
     tries = range(settings.runner_patient_attempts - 1)
     first, longest = settings.runner_first_delay, settings.runner_longest_delay
     return max(BUSY_SILENCE, sum(min(longest, first * 2.0 ** min(each, 30)) for each in tries))
-
-
-@asynccontextmanager
-async def _shared(
-    shared: SharedLimits, owner: str, limiters: ConcurrencyLimiters, *, alone: bool
-) -> AsyncIterator[None]:
-    """Share limits and pauses of models with other runners, unless this one is alone."""
-    if alone:
-        yield
-        return
-    async with AccountShares(shared, owner, limiters), SharedPauses(shared, limiters):
-        yield

@@ -11,6 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice
 
+from structlog.contextvars import bound_contextvars
+
 from socratic_bench.domain.call_cost import most_a_call_costs, tokens_at_most
 from socratic_bench.domain.experiment.manifest import Experiment, TutorModel
 from socratic_bench.domain.response import Response
@@ -18,12 +20,12 @@ from socratic_bench.domain.run import Run
 from socratic_bench.errors import InvalidInput, ModelCallFailed
 from socratic_bench.ports.clock import Clock
 from socratic_bench.ports.models import Reply
-from socratic_runner.clients import OpenClient, TutorPool
-from socratic_runner.conversations.asking import ask
-from socratic_runner.conversations.call_observing import UnobservedCalls
+from socratic_runner.conversations.asking import ask, log_fields
+from socratic_runner.conversations.call_observing import UNOBSERVED
 from socratic_runner.conversations.conversation import Conversation
 from socratic_runner.conversations.failure_classes import not_callable
 from socratic_runner.limits.limiters import ConcurrencyLimiters
+from socratic_runner.model_pool import ModelPool, OpenClient
 from socratic_runner.settings import RunnerSettings
 
 
@@ -43,7 +45,7 @@ class Check:
     """Asks the models of an experiment the first turn of its first scenario."""
 
     experiment: Experiment
-    tutors: TutorPool
+    pool: ModelPool
     clock: Clock
 
     async def ask_all(self) -> Sequence[Checked]:
@@ -62,23 +64,25 @@ class Check:
         return Checked(self.experiment.manifest.models_by_id[run.model_id], result, seconds)
 
     async def _result(self, run: Run) -> Response | ModelCallFailed:
-        tutor = self.tutors.tutor(self.experiment, run.model_id)
+        model = self.pool.model(self.experiment, run.model_id)
         conversation = Conversation(run, self.experiment)
         question = conversation.question()
         max_tokens = question.parameters.max_tokens
-        most = most_a_call_costs(tutor.model.price, question.texts, max_tokens)
-        async with tutor.limiter.ticket(tokens_at_most(question.texts, max_tokens)) as ticket:
+        most = most_a_call_costs(model.entry.price, question.texts, max_tokens)
+        async with model.limiter.ticket(tokens_at_most(question.texts, max_tokens)) as ticket:
             permit = await ticket.permit()
             conversation.call_begins(asyncio.get_running_loop().time())
             # D-037: one call, no lease and no retry.
-            result = await ask(tutor, question, most, UnobservedCalls())
+            with bound_contextvars(**log_fields(question)):
+                deadline = asyncio.timeout(model.deadline)
+                result = await ask(model, question, most, UNOBSERVED, deadline)
             if isinstance(result, Reply):
                 permit.replied(result)
             else:
                 permit.failed(result)
         if isinstance(result, ModelCallFailed):
             return result
-        return conversation.response(question, result, tutor, self.clock.now())
+        return conversation.response(question, result, model, self.clock.now())
 
 
 def most_a_check_costs(experiment: Experiment) -> int:
@@ -104,8 +108,8 @@ async def check_models(
     experiment: Experiment, open_client: OpenClient, settings: RunnerSettings, clock: Clock
 ) -> Sequence[Checked]:
     """Ask every model of an experiment once, and close its client."""
-    tutors = TutorPool(open_client, ConcurrencyLimiters(most=settings.runner_in_flight_per_model))
+    pool = ModelPool(open_client, ConcurrencyLimiters(most=settings.runner_in_flight_per_model))
     try:
-        return await Check(experiment, tutors, clock).ask_all()
+        return await Check(experiment, pool, clock).ask_all()
     finally:
-        await tutors.close()
+        await pool.close()

@@ -5,14 +5,13 @@ from __future__ import annotations
 import asyncio
 from collections import defaultdict
 from collections.abc import AsyncGenerator, Callable, Sequence
-from typing import Final
 
 from socratic_bench.consuming.outcomes import Emit, Failed, Handled, Outcome, Postponed, Work
 from socratic_bench.events.response_recorded import ResponseRecorded
 from socratic_bench.events.run_requested import RunRequested
 from socratic_bench.ports.clock import Clock
 from socratic_bench.ports.stores.responses import Responses
-from socratic_runner.clients import Tutor, TutorPool
+from socratic_runner.call_window import STORING_SECONDS
 from socratic_runner.conversations.conversation import Conversation, Stopped, TurnFailed
 from socratic_runner.conversations.conversation_runner import ConversationRunner
 from socratic_runner.conversations.instant_runner import InstantRunner
@@ -20,8 +19,7 @@ from socratic_runner.experiment_cache import ExperimentCache
 from socratic_runner.handling.request_sorting import RequestSorter, SortedRequests
 from socratic_runner.handling.run_outcomes import RunOutcomes, recorded, retry_of
 from socratic_runner.handling.runs_in_hand import RunInHand, RunsInHand
-
-STORING_SECONDS: Final = 10.0
+from socratic_runner.model_pool import CalledModel, ModelPool
 
 Put = Callable[[Sequence[Outcome]], None]
 
@@ -36,27 +34,27 @@ class RunRequestedHandler:
         self,
         stored: Responses,
         experiments: ExperimentCache,
-        tutors: TutorPool,
+        pool: ModelPool,
         runner: ConversationRunner,
         clock: Clock,
         *,
         busy_delay: float,
     ) -> None:
         """A run that another runner holds comes back after `busy_delay` seconds."""
-        self._tutors = tutors
+        self._pool = pool
         self._runner = runner
         self._instant = InstantRunner(runner)
         self._in_hand = RunsInHand()
         self._outcomes = RunOutcomes(runner.recorder, clock, busy_delay)
         self._sorter = RequestSorter(
-            stored, experiments, tutors, self._in_hand, self._outcomes, runner.troubles
+            stored, experiments, pool, self._in_hand, self._outcomes, runner.troubles
         )
 
     async def __call__(
         self, batch: Sequence[Work[RunRequested]]
     ) -> AsyncGenerator[Sequence[Outcome], None]:
         """Carry out a batch of runs; yields outcomes as soon as they are known."""
-        self._tutors.close_idle(lambda: {run.model for run in self._in_hand})
+        self._pool.close_idle(lambda: {run.model_in_hand for run in self._in_hand})
         requests = await self._sorter.sort(batch)
         with self._runner.leases.heartbeat.in_hand(requests.models):
             outcomes: asyncio.Queue[Sequence[Outcome]] = asyncio.Queue()
@@ -80,24 +78,24 @@ class RunRequestedHandler:
 
     def longest(self) -> float:
         """Seconds that the calls in hand, and storing their replies, may take."""
-        deadlines = (run.tutor.deadline for run in self._in_hand)
+        deadlines = (run.model.deadline for run in self._in_hand)
         return max(deadlines, default=0.0) + STORING_SECONDS
 
     def _begin(self, requests: SortedRequests, put: Put) -> list[asyncio.Task[None]]:
-        """Carry out the runs of an instant tutor together, and those of others one by one."""
-        together: defaultdict[Tutor, list[RunInHand]] = defaultdict(list)
+        """Carry out the runs of an instant model together, and those of others one by one."""
+        together: defaultdict[CalledModel, list[RunInHand]] = defaultdict(list)
         tasks = [
             *(asyncio.create_task(self._join(*each, put)) for each in requests.joins),
             *(asyncio.create_task(self._end(*each, put)) for each in requests.ended),
         ]
         for run in requests.due:
-            if run.tutor.client.answers_at_once:
-                together[run.tutor].append(run)
+            if run.model.client.answers_at_once:
+                together[run.model].append(run)
             else:
                 tasks.append(asyncio.create_task(self._carry_out(run, put)))
         tasks += (
-            asyncio.create_task(self._carry_out_together(tutor, runs, put))
-            for tutor, runs in together.items()
+            asyncio.create_task(self._carry_out_together(model, runs, put))
+            for model, runs in together.items()
         )
         return tasks
 
@@ -109,20 +107,22 @@ class RunRequestedHandler:
                 put([Emit(_fresh(run))])
 
         try:
-            await self._runner.run(run.tutor, run.conversation, on_turn)
+            await self._runner.run(run.model, run.conversation, on_turn)
             put([await self._outcomes.of_ended(run.work, run.conversation, run.published)])
         except Exception as error:  # noqa: BLE001 - the others of the batch go on
             put([Failed(run.work, error)])
         finally:
             self._in_hand.forget(run)
 
-    async def _carry_out_together(self, tutor: Tutor, runs: Sequence[RunInHand], put: Put) -> None:
-        """Take turns of many runs together while the tutor replies; carry out the rest singly."""
+    async def _carry_out_together(
+        self, model: CalledModel, runs: Sequence[RunInHand], put: Put
+    ) -> None:
+        """Take turns of many runs together while the model replies; carry out the rest singly."""
         going_on, left = list(runs), list[RunInHand]()
         try:
             while going_on:
                 answered = set(
-                    await self._instant.take_turn(tutor, [each.conversation for each in going_on])
+                    await self._instant.take_turn(model, [each.conversation for each in going_on])
                 )
                 left += (each for each in going_on if each.conversation not in answered)
                 turned = [each for each in going_on if each.conversation in answered]

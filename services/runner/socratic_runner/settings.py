@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from pydantic import DirectoryPath, Field, SecretStr
 
-from socratic_bench.service_settings import ServiceSettings, WorkerProcessSettings
+from socratic_bench.service_settings import (
+    QueueFunctionSettings,
+    ServiceSettings,
+    WorkerProcessSettings,
+)
 
 
 class RunnerSettings(ServiceSettings):
@@ -50,3 +54,17 @@ class RunnerProcessSettings(RunnerSettings, WorkerProcessSettings):
 
     runner_folder: DirectoryPath | None = None
     """The folder of the files that models' ids name, such as FILE of `replay/FILE`."""
+
+
+class RunnerFunctionSettings(RunnerSettings, QueueFunctionSettings):
+    """Settings of the runner as a function."""
+
+    store_url: SecretStr = Field(min_length=1)
+    """The address of the store."""
+
+    endpoint_secrets: dict[str, str] = Field(default_factory=dict)
+    """The secret of each endpoint by the endpoint's name, as JSON. A secret holds what
+    SOCRATIC_ENDPOINTS has for one endpoint."""
+
+    runner_longest_pause: float = Field(default=5.0, ge=0, le=300)
+    """Seconds that a run waits in hand for its paused model, before its message goes back."""

@@ -13,7 +13,7 @@ from socratic_bench.domain.trouble import Trouble, one_line
 from socratic_bench.errors import ModelCallFailed
 from socratic_bench.ports.stores.leases import ModelInHand
 from socratic_bench.reporting.trouble_news import TroubleNews
-from socratic_runner.conversations.call_observing import CallObserver, UnobservedCalls
+from socratic_runner.conversations.call_observing import CallObserver
 
 log = structlog.get_logger(__name__)
 
@@ -43,14 +43,14 @@ class Troubles:
 
     def __init__(
         self,
-        observer: CallObserver | None = None,
-        tell: Tell = tell_the_log,
+        observer: CallObserver,
+        tell: Tell,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`tell` hears of each failing model once, until it replies. `clock` returns monotonic
-        seconds.
+        """`observer` hears of every failure, `tell` of each failing model once, until it replies.
+        `clock` returns monotonic seconds.
         """
-        self._observer = observer or UnobservedCalls()
+        self._observer = observer
         self._tell = tell
         self._clock = clock
         self._news = TroubleNews(clock)

@@ -33,7 +33,7 @@ async def finish_despite_cancel(
         raise
 
 
-async def cancelled(task: asyncio.Task[None]) -> None:
+async def cancelled(task: asyncio.Task[object]) -> None:
     """Cancel a task, and wait for its end.
 
     A driver may lose a cancellation: one that arrives while a channel closes, for example, turns

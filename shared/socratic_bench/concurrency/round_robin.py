@@ -28,6 +28,10 @@ class RoundRobin(Generic[Waiting]):
     def __len__(self) -> int:
         return len(self._ring)
 
+    def in_hand(self, name: str) -> int:
+        """Count the messages of a group in the consumer's hand; 0 without a limit per group."""
+        return self._in_hand.get(name, 0)
+
     def offer(self, name: str, group: deque[Waiting]) -> None:
         """Add a group that has messages, unless this consumer holds enough of them."""
         if self._per_group is None or self._in_hand[name] < self._per_group:

@@ -26,14 +26,16 @@ class BatchDispatcher:
         dispatcher: Dispatcher,
         *,
         on_drain: Callable[[], None] | None = None,
+        on_resume: Callable[[], None] | None = None,
         longest: Callable[[], float] = lambda: 0.0,
     ) -> None:
-        """`on_drain` tells the handler to begin nothing new; `longest` gives the seconds that the
-        handler may still need for the deliveries in hand.
+        """`on_drain` tells the handler to begin nothing new, and `on_resume` takes that back;
+        `longest` gives the seconds that the handler may still need for the deliveries in hand.
         """
         self._publish = publish
         self._dispatcher = dispatcher
         self._on_drain = on_drain
+        self._on_resume = on_resume
         self.longest = longest
 
     @property
@@ -46,6 +48,12 @@ class BatchDispatcher:
         self._dispatcher.drain()
         if self._on_drain is not None:
             self._on_drain()
+
+    def resume(self) -> None:
+        """Begin new work again, after a drain."""
+        self._dispatcher.resume()
+        if self._on_resume is not None:
+            self._on_resume()
 
     async def dispatch(
         self,

@@ -106,6 +106,12 @@ class Dispatcher:
         """Stop waiting for an unavailable store; postpone the work that needs it."""
         self._draining.set()
 
+    def resume(self) -> None:
+        """Wait for an unavailable store again, after a drain: a function drains at the end of each
+        invocation.
+        """
+        self._draining.clear()
+
     async def dispatch(
         self,
         deliveries: Sequence[Delivery],

@@ -10,7 +10,7 @@ from typing import Final
 from socratic_bench.errors import StoreNotWritable
 
 WORK_WAITS: Final = "work waits"
-STORE_IS_WAITED_FOR: Final = "the store is waited for"
+WAITING_FOR_STORE: Final = "waiting for the store"
 """The log events of a wait; a command shows waits in its own words."""
 
 

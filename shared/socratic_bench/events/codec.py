@@ -13,6 +13,7 @@ from socratic_bench.events.response_recorded import ResponseRecorded
 from socratic_bench.events.response_scored import ResponseScored
 from socratic_bench.events.run_failed import RunFailed
 from socratic_bench.events.run_requested import RunRequested
+from socratic_bench.invalid_values import mistakes_in
 
 Event = (
     RunRequested
@@ -47,12 +48,4 @@ def decode(body: bytes) -> Event:
     try:
         return _EVENT.validate_json(body)
     except ValidationError as error:
-        raise InvalidEvent(_explain(error)) from None
-
-
-def _explain(error: ValidationError) -> str:
-    first = error.errors(include_url=False, include_input=False)[0]
-    place = ".".join(str(step) for step in first["loc"]) or "the message"
-    more = error.error_count() - 1
-    also = f" (and {more} more)" if more else ""
-    return f"not an event this version reads: {place}: {first['msg']}{also}"
+        raise InvalidEvent(f"not an event this version reads: {mistakes_in(error)}") from None

@@ -16,7 +16,15 @@ from structlog.typing import EventDict, Processor, WrappedLogger
 LOGGED_BY_ADAPTERS: Final = ("aiormq",)
 """Libraries whose errors their adapter logs, without tracebacks."""
 
-LOGGED_AT_DEBUG: Final = ("aio_pika", "alembic", "asyncio", "sqlalchemy", "uvicorn")
+LOGGED_AT_DEBUG: Final = (
+    "aio_pika",
+    "aiobotocore",
+    "alembic",
+    "asyncio",
+    "botocore",
+    "sqlalchemy",
+    "uvicorn",
+)
 """Libraries whose info lines appear only at level `debug`."""
 
 _CREDENTIALS: Final = re.compile(r"(?P<before>\b[a-z][a-z0-9+.-]*://[^\s:/@]*):\S*@", re.IGNORECASE)

@@ -7,9 +7,10 @@ from pathlib import Path
 
 from socratic_bench.domain.experiment.manifest import TutorModel
 from socratic_bench.errors import InvalidInput, UnknownProvider
+from socratic_bench.invalid_values import shown
 from socratic_bench.planning.config_file.predecessor import Predecessor
 from socratic_bench.planning.config_file.prompt_files import PromptFiles
-from socratic_bench.planning.config_file.source import Mistakes, Node, shown
+from socratic_bench.planning.config_file.source import Mistakes, Node
 from socratic_bench.planning.config_file.validation import validate
 from socratic_bench.planning.model_catalogue import ModelCatalogue
 from socratic_bench.providers.key_variables import take_key_variable

@@ -17,7 +17,7 @@ from socratic_bench.domain.response import Response
 from socratic_bench.domain.run import Run, batches
 from socratic_bench.ports.stores.aggregates import Aggregates
 from socratic_bench.ports.stores.experiments import Experiments
-from socratic_bench.ports.stores.responses import Responses
+from socratic_bench.ports.stores.responses import NO_LEASE, Responses
 from socratic_bench.scoring.statuses import Status
 
 MAX_AGE: Final = timedelta(days=30)
@@ -85,7 +85,8 @@ async def look_ahead(
         untouched = [run for run in due if run.run_id not in stored]
         copies = {} if reuse is None else await reuse.copies(untouched)
         if adopt:
-            await store.record([each for copy in copies.values() for each in copy])
+            adopted = [each for copy in copies.values() for each in copy]
+            await store.record(adopted, [NO_LEASE] * len(adopted))
         outlook.done += len(done)
         outlook.reused += len(copies)
         outlook.reused_nanodollars += sum(map(_cost, copies.values()))

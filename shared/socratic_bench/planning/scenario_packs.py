@@ -16,6 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from socratic_bench.domain.scenario import Name, Scenario
 from socratic_bench.errors import InvalidConfig, Mistake
+from socratic_bench.invalid_values import mistakes_in
 from socratic_bench.plugins import Plugin, found
 
 DEFAULT_PACK = "socratic-15"
@@ -84,8 +85,7 @@ def _installed(plugin: Plugin) -> tuple[Scenario, ...]:
 def _problem(error: Exception) -> str:
     if not isinstance(error, ValidationError):
         return f"{type(error).__name__}: {error}"
-    first = error.errors(include_url=False)[0]
-    return f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
+    return mistakes_in(error, ScenarioPack, shows_values=True)
 
 
 def _read(folder: Traversable, name: str) -> ScenarioPack:

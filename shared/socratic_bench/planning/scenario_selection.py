@@ -8,14 +8,15 @@ from pathlib import Path, PurePath
 
 from socratic_bench.domain.scenario import Scenario
 from socratic_bench.errors import BrokenPlugin, InvalidInput
+from socratic_bench.invalid_values import close_match, shown
 from socratic_bench.planning.config_file.documents import (
     parse_document,
     parse_json_lines,
     read_text,
 )
 from socratic_bench.planning.config_file.predecessor import Predecessor
-from socratic_bench.planning.config_file.source import Mistakes, Node, Unreadable, shown
-from socratic_bench.planning.config_file.validation import close_match, unknown_field, validate
+from socratic_bench.planning.config_file.source import Mistakes, Node, Unreadable
+from socratic_bench.planning.config_file.validation import unknown_field, validate
 from socratic_bench.planning.scenario_packs import (
     DEFAULT_PACK,
     is_built_in,

@@ -23,7 +23,7 @@ class StorePatience:
 
     retry_policy: RetryPolicy = field(default_factory=RetryPolicy)
     waits: Waits = field(default_factory=Waits)
-    """Knows, while the store is waited for, why."""
+    """Knows why a request waits for the store."""
 
     pause: Callable[[float], Awaitable[None]] = asyncio.sleep
     """Waits for so many seconds between two tries."""

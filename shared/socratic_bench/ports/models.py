@@ -72,8 +72,8 @@ class ModelClient(Protocol):
     def answers_at_once(self) -> bool:
         """Whether `ask` returns in microseconds, without waiting.
 
-        The runner gives such a client no deadline, and its runs no task each. Its `concurrency`
-        must be None.
+        The runner takes the turns of such a client's runs together, without a task and a deadline
+        for each. Its `concurrency` must be None.
         """
         ...
 

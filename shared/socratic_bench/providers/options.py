@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Final, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
-from pydantic_core import ErrorDetails
 
 from socratic_bench.domain.experiment.manifest import TutorModel
 from socratic_bench.errors import InvalidInput
+from socratic_bench.invalid_values import problem_of
 
 
 class Options(BaseModel):
@@ -41,15 +41,11 @@ def read_options(model: TutorModel, kind: type[OptionsT]) -> OptionsT:
             known = ", ".join(sorted(kind.model_fields)) or "none"
             problem = f"unknown option {option!r}; the options are {known}"
         else:
-            message = first["msg"].removeprefix("Value error, ")
-            problem = f"option {option}: {message}{_shown(kind, first)}"
+            field = kind.model_fields.get(str(first["loc"][0]))
+            # The value of a hidden field may be a misplaced secret.
+            is_shown = field is None or field.repr
+            problem = f"option {option}: {problem_of(first, kind, shows_value=is_shown)}"
         raise InvalidInput(f"model {model.id}: {problem}") from None
-
-
-def _shown(kind: type[Options], error: ErrorDetails) -> str:
-    """Return the wrong value, unless its field is hidden: it may be a misplaced secret."""
-    field = kind.model_fields.get(str(error["loc"][0]))
-    return f", not {error['input']!r}" if field is None or field.repr else ""
 
 
 def refuse_address(model: TutorModel) -> None:

@@ -94,12 +94,12 @@ def consumer(event_type: str) -> str:
     return ", ".join(f"queue `{q.name}`" for q in WORK_QUEUES if q.event_type == event_type)
 
 
-def sentence(described: type) -> str:
+def sentence(described: Any) -> str:
     """The docstring in one line."""
     return " ".join((inspect.getdoc(described) or "").split())
 
 
-def fields_of(described: type) -> str:
+def fields_of(described: Any) -> str:
     """The table of the fields, with the schema's types and the code's sentences."""
     schema = schemas()[described.__name__]
     required = set(schema.get("required", ()))

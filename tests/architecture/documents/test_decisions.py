@@ -1,4 +1,4 @@
-"""Decisions have a number each, and what code and documents cite is there."""
+"""Each decision has a number of its own, and every cited decision exists."""
 
 import re
 import subprocess

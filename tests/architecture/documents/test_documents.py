@@ -1,4 +1,4 @@
-"""The documents keep up with the code: what can be typed, sent or met is written down."""
+"""The documents list every command, setting, metric and address that the code has."""
 
 import re
 from pathlib import Path
@@ -13,9 +13,11 @@ from socratic_bench.adapters.sql.store import SqlStore
 from socratic_bench.domain.experiment.manifest import Limits, Manifest, Parameters, TutorModel
 from socratic_bench.domain.money import Price
 from socratic_bench.domain.scenario import Scenario
+from socratic_bench.errors import FailureKind
 from socratic_bench.events.codec import EVENT_TYPES
 from socratic_bench.scoring.statuses import Status
 from socratic_cli.cli import socratic_bench
+from socratic_runner.conversations.failure_classes import BUSY, PASSING, UNUSABLE
 
 ROOT = Path(__file__).parents[3]
 README = (ROOT / "README.md").read_text()
@@ -93,6 +95,13 @@ def test_every_event_stands_in_a_readme(event_type):
 @pytest.mark.parametrize("status", Status)
 def test_the_glossary_explains_every_status(status):
     assert f"- `{status}`: " in (ROOT / "GLOSSARY.md").read_text()
+
+
+def test_the_page_of_models_has_every_class_of_failure_in_the_row_of_its_consequences():
+    table = (DOCS / "models.md").read_text().partition("\n## Failures\n")[2].partition("\n- ")[0]
+    rows = [set(re.findall(r"`(\w+)`", line)) for line in table.splitlines()]
+    others = set(FailureKind) - PASSING - UNUSABLE
+    assert [row for row in rows if row] == [set(BUSY), set(PASSING - BUSY), others, set(UNUSABLE)]
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))

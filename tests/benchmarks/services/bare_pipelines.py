@@ -1,4 +1,4 @@
-"""What others do with the same traffic: three hops over RabbitMQ, message by message, no store.
+"""The same traffic in other pipelines: three hops over RabbitMQ, one message at a time, no store.
 
 Persistent messages on quorum queues, publisher confirms, a prefetch of 200, a response of about
 2 KB, everything in one process. The bare one is aio-pika itself; the other one is FastStream.
@@ -16,13 +16,14 @@ from uuid import uuid4
 
 import aio_pika
 from aio_pika.abc import AbstractChannel, AbstractIncomingMessage
+from aiormq.abc import FieldTable
 
 PREFETCH = 200
 TEXT = "Which part of the problem would you like to look at first, and why that one? " * 26
 """About 2 KB."""
 
 HOPS = ("requested", "recorded", "scored")
-ARGUMENTS = {"x-queue-type": "quorum"}
+ARGUMENTS: FieldTable = {"x-queue-type": "quorum"}
 
 OnMessage = Callable[[AbstractIncomingMessage], Awaitable[None]]
 

@@ -1,4 +1,4 @@
-"""Services on RabbitMQ and PostgreSQL for a benchmark, in a corner of the servers of its own."""
+"""Services on RabbitMQ and PostgreSQL for a benchmark, in a namespace and a database of its own."""
 
 from __future__ import annotations
 

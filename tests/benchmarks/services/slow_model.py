@@ -1,9 +1,9 @@
-"""What one slow model costs the others, on RabbitMQ and PostgreSQL.
+"""The delay that one slow model causes to 24 others, on RabbitMQ and PostgreSQL.
 
     python -m tests.benchmarks.services.slow_model [RUNS]
 
-24 reference tutors that answer at once, alone, and then behind one with a simulated latency of
-30 s that has as many runs queued already. The time is that of the 24.
+24 reference tutors that answer at once run alone first. Then they run behind one with a simulated
+latency of 30 s that has as many runs queued already. The time is that of the 24.
 """
 
 from __future__ import annotations

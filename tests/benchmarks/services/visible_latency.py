@@ -1,11 +1,11 @@
-"""How long it takes until a run is visible in the aggregates, on RabbitMQ and PostgreSQL.
+"""The time until a run is visible in the aggregates, on RabbitMQ and PostgreSQL.
 
     python -m tests.benchmarks.services.visible_latency [RUNS_PER_SECOND] [SECONDS]
 
-Runs are requested at a steady pace while the store is asked for its progress all the time. What is
-measured is the whole way, from the request over runner, judge and curator to the aggregate: longer
-than from the score on. Runs are counted, not followed: the n-th to be done is taken for the n-th
-that was requested.
+The benchmark requests runs at a steady pace and asks the store for its progress all the time. It
+measures the whole way of a run: from the request through runner, judge and curator to the
+aggregate. It counts runs instead of following them: it takes the n-th done run for the n-th
+requested one.
 """
 
 from __future__ import annotations

@@ -1,14 +1,18 @@
-"""What the suite needs to know of an adapter: how to open it, and where it really differs."""
+"""What the suite knows of an adapter: how to open it, and its real differences."""
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 
 from socratic_bench.adapters.memory.broker import MemoryBroker
 from socratic_bench.adapters.rabbitmq.broker import DELIVERY_LIMIT, RabbitMQBroker
+from socratic_bench.adapters.sqs.broker import SqsBroker
 from socratic_bench.ports.broker import Broker
+from tests.servers import aws_emulator, moto, sqs
+from tests.servers.discovery import Server
 from tests.servers.rabbitmq import delete, new_namespace
 
 
@@ -40,6 +44,15 @@ class BrokerAdapter:
     knows_groups: bool = True
     """Whether it can tell how many messages of one group there are in a queue that does not keep
     its groups apart."""
+
+    separates_groups: bool = True
+    """Whether its server keeps the groups of a queue apart, and so tells the depth of each, and
+    turns to each although a consumer may hold any number of one. Where one queue holds all groups,
+    a consumer finds out about them as their messages come."""
+
+    bears_load: bool = True
+    """Whether its server takes a thousand messages in a moment, and hands none out twice when
+    several ask at once. An imitation may do neither; AWS' standard queues promise the first."""
 
     sends_ahead: bool = False
     """Whether a consumer gets messages before it asks for them. Other consumers do not get those
@@ -86,4 +99,30 @@ RABBITMQ = BrokerAdapter(
     delay=0.2,
     knows_groups=False,
     sends_ahead=True,
+)
+
+
+@asynccontextmanager
+async def _open_sqs(limits: Limits, server: Server) -> AsyncIterator[Broker]:
+    async with sqs.namespace(server) as url:
+        broker = SqsBroker(url, delivery_limit=limits.delivery_limit or DELIVERY_LIMIT)
+        try:
+            yield broker
+        finally:
+            await broker.close()
+
+
+SQS = BrokerAdapter(
+    name="sqs",
+    open=partial(_open_sqs, server=aws_emulator.SERVER),
+    waits_when_full=False,
+    silence=0.4,
+    delay=1.0,
+    knows_groups=False,
+    separates_groups=False,
+    sends_ahead=True,
+)
+
+SQS_OF_MOTO = replace(
+    SQS, name="sqs-of-moto", open=partial(_open_sqs, server=moto.SERVER), bears_load=False
 )

@@ -7,14 +7,33 @@ from collections.abc import AsyncIterator
 import pytest
 
 from socratic_bench.ports.broker import Broker, WorkQueue
-from tests.contract.broker.adapters import MEMORY, RABBITMQ, BrokerAdapter, Limits
+from tests.contract.broker.adapters import (
+    MEMORY,
+    RABBITMQ,
+    SQS,
+    SQS_OF_MOTO,
+    BrokerAdapter,
+    Limits,
+)
 from tests.contract.broker.traffic import Traffic, new_queue
 
+ADAPTERS = [
+    MEMORY,
+    RABBITMQ,
+    *(pytest.param(each, marks=pytest.mark.long) for each in (SQS, SQS_OF_MOTO)),
+]
 
-@pytest.fixture(scope="session", params=[MEMORY, RABBITMQ], ids=lambda adapter: adapter.name)
+
+@pytest.fixture(scope="session", params=ADAPTERS, ids=lambda adapter: adapter.name)
 def adapter(request: pytest.FixtureRequest) -> BrokerAdapter:
     chosen: BrokerAdapter = request.param
     return chosen
+
+
+@pytest.fixture
+def needs_load(adapter: BrokerAdapter) -> None:
+    if not adapter.bears_load:
+        pytest.skip(f"{adapter.name} bears no load")
 
 
 @pytest.fixture(scope="session")

@@ -1,4 +1,4 @@
-"""Groups have their turns, and a consumer holds no more than it asked for."""
+"""Groups take turns, and a consumer holds no more messages than it asked for."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections import Counter
 import pytest
 
 from socratic_bench.ports.broker import Broker, WorkQueue
+from tests.contract.broker.adapters import BrokerAdapter
 from tests.contract.broker.traffic import Traffic, ids, message, messages, new_queue
 
 OTHERS = [f"model-{number}" for number in range(20)]
@@ -104,6 +105,7 @@ async def test_per_group_prefetch_is_each_consumers_own(
         assert await traffic.receives_nothing(other)
 
 
+@pytest.mark.usefixtures("needs_load")
 async def test_a_group_with_a_long_queue_does_not_delay_the_others(
     broker: Broker, queue: WorkQueue, traffic: Traffic
 ) -> None:
@@ -117,6 +119,7 @@ async def test_a_group_with_a_long_queue_does_not_delay_the_others(
         }
 
 
+@pytest.mark.usefixtures("needs_load")
 async def test_slow_messages_in_hand_do_not_delay_what_the_other_groups_send_later(
     broker: Broker, queue: WorkQueue, traffic: Traffic
 ) -> None:
@@ -146,8 +149,11 @@ async def test_groups_that_are_served_flow_and_are_no_problem(
 
 
 async def test_without_a_limit_per_group_the_groups_still_have_their_turns(
-    broker: Broker, queue: WorkQueue, traffic: Traffic
+    broker: Broker, queue: WorkQueue, traffic: Traffic, adapter: BrokerAdapter
 ) -> None:
+    if not adapter.separates_groups:
+        # AWS turns to quiet groups by itself (fair queues); its emulators deliver in order.
+        pytest.skip(f"{adapter.name} turns to other groups only at the limit of one")
     await broker.publish(messages(queue, 1_000, "long"))
     await broker.publish([message(queue, 1, group) for group in OTHERS])
     turns: Counter[str] = Counter()

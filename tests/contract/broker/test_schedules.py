@@ -200,6 +200,7 @@ STEPS = {
     steps=st.lists(st.sampled_from(sorted(STEPS)), min_size=20, max_size=80),
     seed=st.integers(0, 2**32),
 )
+@pytest.mark.usefixtures("needs_load")
 async def test_any_order_of_steps_loses_nothing_and_repeats_nothing_settled(
     adapter: BrokerAdapter, traffic: Traffic, steps: list[str], seed: int
 ) -> None:
@@ -220,7 +221,7 @@ async def test_any_order_of_steps_loses_nothing_and_repeats_nothing_settled(
 
 
 class _Crowd:
-    """Publishers and consumers at work at the same time, each as chance has it."""
+    """Publishers and consumers that work at the same time, in random order."""
 
     def __init__(self, broker: Broker, queue: WorkQueue, seed: int) -> None:
         self._broker = broker
@@ -270,7 +271,7 @@ class _Crowd:
                     await self._dawdle()
 
     async def _receive(self, consumer: Consumer) -> list[Delivery]:
-        """What one receive gives; nothing if it is cut off."""
+        """Return the result of one receive, or nothing if it is cancelled."""
         receiving = asyncio.ensure_future(consumer.receive(self._choose.randint(1, 4)))
         try:
             if self._choose.random() < 0.3:
@@ -303,7 +304,9 @@ class _Crowd:
             self.all_acked.set()
 
 
+@pytest.mark.usefixtures("needs_load")
 @pytest.mark.two_lengths
+@pytest.mark.timeout(600)  # sixty examples of four seconds each over an emulator of SQS
 @settings(max_examples=at_length(10, 60), deadline=None)
 @given(seed=st.integers(0, 2**32), max_waiting=st.integers(1, 8), consumers=st.integers(1, 4))
 async def test_publishers_and_consumers_at_the_same_time_never_stall_and_lose_nothing(

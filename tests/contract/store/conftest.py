@@ -9,6 +9,7 @@ import pytest
 
 from socratic_bench.ports.stores.store import Store
 from tests.contract.store.adapters import (
+    DYNAMODB,
     MEMORY,
     POSTGRESQL,
     SQLITE,
@@ -22,6 +23,7 @@ ADAPTERS = [
     pytest.param(MEMORY, id=MEMORY.name),
     pytest.param(SQLITE, id=SQLITE.name),
     pytest.param(POSTGRESQL, id=POSTGRESQL.name, marks=pytest.mark.connected),
+    pytest.param(DYNAMODB, id=DYNAMODB.name, marks=pytest.mark.long),
 ]
 
 

@@ -15,6 +15,7 @@ from socratic_bench.domain.run import Run, RunFailure
 from socratic_bench.domain.scenario import DIMENSIONS, Scenario
 from socratic_bench.domain.score import ScoredResponse
 from socratic_bench.ports.stores.leases import Lease, LeaseKey
+from socratic_bench.ports.stores.responses import NO_LEASE, Responses
 from socratic_bench.ports.stores.store import Store
 from socratic_bench.scoring.profile import CANONICAL
 from socratic_bench.scoring.statuses import Status
@@ -69,6 +70,11 @@ def a_run(
     )
 
 
+async def record_unleased(store: Responses, responses: Sequence[Response]) -> Sequence[Response]:
+    """Store responses that no call under a lease gave."""
+    return await store.record(responses, [NO_LEASE] * len(responses))
+
+
 def a_response(
     run: Run,
     text: str = "What would you try first?",
@@ -110,7 +116,7 @@ def a_conversation(run: Run, turns: int = 12, words: int = 20) -> list[Response]
 def claim_of(
     run: Run, lease_id: str, reserve: int = 0, *, turn: int = 1, seconds: float = 60
 ) -> Lease:
-    """A lease of a turn to claim, for a minute unless it says otherwise."""
+    """A lease of a turn, for a minute by default."""
     lease = LeaseKey(run.experiment_id, run.run_id, turn, lease_id)
     return Lease(lease, seconds, reserve)
 

@@ -13,7 +13,7 @@ from socratic_bench.domain.aggregates.cell import fold
 from socratic_bench.domain.experiment.manifest import Experiment
 from socratic_bench.errors import StoreError
 from socratic_bench.ports.stores.store import Store
-from tests.contract.store.adapters import Database, opened
+from tests.contract.store.adapters import Database, StoreAdapter, opened
 from tests.contract.store.facts import (
     MONDAY,
     Facts,
@@ -24,6 +24,7 @@ from tests.contract.store.facts import (
     an_experiment,
     contents,
     failures_in,
+    record_unleased,
 )
 from tests.waiting import waiting_for
 
@@ -76,7 +77,7 @@ async def test_a_failure_and_the_last_turn_of_its_run_at_the_same_time(
 async def test_what_one_store_wrote_the_other_reads(store: Store, other_store: Store) -> None:
     experiment = await store.register(an_experiment())
     run, *_ = experiment.runs()
-    await store.record([a_response(run)])
+    await record_unleased(store, [a_response(run)])
     await store.fold([a_score(run)], [])
     assert await other_store.experiment(experiment.experiment_id) == experiment
     assert await other_store.responses([run.run_id]) == {run.run_id: [a_response(run)]}
@@ -108,7 +109,7 @@ async def test_a_fold_cancelled_anywhere_is_folded_wholly_or_not_at_all(store: S
         cells = await store.cells([experiment.experiment_id])
         assert contents(cells) == contents(fold(rows, failures).values())
         async with waiting_for("a write after a fold was cancelled"):
-            await store.record([a_response(a_run(number + 1))])
+            await record_unleased(store, [a_response(a_run(number + 1))])
     assert cancelled
     await store.fold(facts.scores, facts.failures)
     assert contents(await store.cells([experiment.experiment_id])) == facts.cells
@@ -118,7 +119,7 @@ async def test_work_that_waits_goes_on_when_the_work_before_it_is_cancelled(stor
     runs = [a_run(repeat) for repeat in range(1, 401)]
     first = asyncio.ensure_future(store.fold([a_score(run) for run in runs], []))
     waiting = [asyncio.ensure_future(store.fold([a_score(a_run(n))], [])) for n in (500, 501)]
-    cut_off = asyncio.ensure_future(store.record([a_response(run) for run in runs]))
+    cut_off = asyncio.ensure_future(record_unleased(store, [a_response(run) for run in runs]))
     for _ in range(20):
         await asyncio.sleep(0)
     first.cancel()
@@ -128,13 +129,16 @@ async def test_work_that_waits_goes_on_when_the_work_before_it_is_cancelled(stor
         await asyncio.gather(*waiting)
 
 
-async def test_reading_does_not_wait_for_what_is_being_written(store: Store) -> None:
+async def test_reading_does_not_wait_for_what_is_being_written(
+    adapter: StoreAdapter, store: Store
+) -> None:
     runs = list(an_experiment(models=10, scenarios=10, repeats=30).runs())
+    possible = {0, 100} if adapter.stores_calls_whole else range(101)
     writing = asyncio.ensure_future(store.fold([a_score(run) for run in runs], []))
     async with waiting_for("readings beside a write"):
         read = 0
         while not writing.done():
-            assert len(await store.cells()) in {0, 100}
+            assert len(await store.cells()) in possible
             read += 1
     await writing
     assert read > 1
@@ -173,12 +177,12 @@ async def test_everything_is_there_when_the_data_is_opened_anew(database: Databa
     run, failed, *_ = experiment.runs()
     async with opened(database) as store:
         await store.register(experiment)
-        await store.record([a_response(run)])
+        await record_unleased(store, [a_response(run)])
         await store.fold([a_score(run)], [a_failure(failed)])
         revision = await store.revision()
     async with opened(database) as store:
         assert await store.experiments() == [experiment]
-        assert await store.record([a_response(run, "later")]) == [a_response(run)]
+        assert await record_unleased(store, [a_response(run, "later")]) == [a_response(run)]
         assert contents(await store.cells()) == Facts((a_score(run),), (a_failure(failed),)).cells
         assert await store.revision() == revision
 

@@ -32,7 +32,7 @@ SCENARIO = """
 scenarios:
   - {id: one, dimension: student, prompt: "Is 91 a prime number?"}
 """
-PASSING = {
+PASSING: dict[str, dict[str, Any] | None] = {
     "limited-with-retry-after": {"type": "fail", "status": 429, "retry_after": 1, "times": 2},
     "limited": {"type": "fail", "status": 429, "times": 2},
     "unavailable": {"type": "fail", "status": 503, "times": 2},
@@ -102,10 +102,10 @@ def test_faults_that_pass_cost_calls_and_no_score_and_a_stranger_finds_nothing_t
 
 
 def to_blame(verdict: dict[str, Any]) -> list[dict[str, Any]]:
-    """What a stranger finds wrong with the client.
+    """The faults that the independent server finds with the client.
 
-    It takes a retry for a call of its own where that comes before the server has ended the faulty
-    attempt, as a quick retry does at a busy server: whatever was asked again is not to blame.
+    The server counts a retry as a new call if it arrives before the server has ended the faulty
+    attempt, as a quick retry to a busy server does. So a repeated request is not to blame.
     """
     requests = {request["seq"]: request for request in llmock.requests()}
     last = {request["fingerprint"]: seq for seq, request in sorted(requests.items())}

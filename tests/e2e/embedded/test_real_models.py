@@ -1,7 +1,7 @@
-"""One benchmark through every wire format, against a real language model that is served by others.
+"""One benchmark through every wire format, against a real language model behind a foreign server.
 
-The same weights answer in each of them. Asked without chance (temperature 0) they say the same in
-each of them, with the same token counts: what differs is only how it is carried.
+Every format serves the same weights. At temperature 0 they give the same answers with the same
+token counts, so only the transport differs.
 """
 
 import asyncio

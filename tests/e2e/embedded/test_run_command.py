@@ -42,7 +42,7 @@ def first_run(tmp_path_factory):
 
 @pytest.fixture
 def finished(first_run, terminal, config):
-    """A terminal where that benchmark has run, with a store of its own."""
+    """A terminal with a store of its own, in which that benchmark has run."""
     shutil.copy(first_run[0].database, terminal.database)
     return terminal
 

@@ -1,4 +1,4 @@
-"""`socratic-bench score`: one line in, one line out, in order, whatever is in them."""
+"""`socratic-bench score` prints one line for each line, in order, whatever its content."""
 
 import json
 import subprocess

@@ -1,4 +1,4 @@
-"""A benchmark in one process is stopped by a command that somebody types beside it."""
+"""Another command stops a benchmark that runs in one process."""
 
 import asyncio
 import json
@@ -16,9 +16,10 @@ MODEL = {"id": "reference/socratic", "options": {"latency_ms": 200}, "limits": {
 
 
 def calls(terminal) -> int:
+    """The calls that were leased, without those that were given back before they began."""
     try:
         with closing(sqlite3.connect(terminal.database)) as connection:
-            return connection.execute("SELECT count(*) FROM calls").fetchone()[0]
+            return connection.execute("SELECT COALESCE(SUM(calls), 0) FROM calls").fetchone()[0]
     except sqlite3.OperationalError:
         return 0  # there is no table yet
 
@@ -59,8 +60,9 @@ def test_a_run_ends_with_1_and_a_sentence_once_somebody_stops_it(tmp_path, words
     if words[0] == "delete":
         assert begun == calls(terminal) == 0
         return
-    assert begun == calls(terminal) < RUNS
-    assert f"{begun} of {RUNS} runs done, none failed" in err
+    made = calls(terminal)
+    assert 0 < made <= begun < RUNS
+    assert f"{made} of {RUNS} runs done, none failed" in err
     assert terminal.run("run", path).returncode == 1
     assert terminal.run("resume", mine).returncode == 0
     with terminal.started("run", path) as again:

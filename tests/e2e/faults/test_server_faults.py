@@ -164,7 +164,7 @@ async def test_a_database_that_fails_over_costs_nothing(tmp_path, folder):
             runner = benchmark.services["runner"]
             await asyncio.to_thread(primary.kill)
             await benchmark.model.release()
-            await runner.logged("the store is waited for")
+            await runner.logged("waiting for the store")
             await runner.until_ready_is(503)
             await asyncio.to_thread(standby.promote)
             await benchmark.ends_as_a_quiet_run()

@@ -53,7 +53,10 @@ class UnderWay:
     services: Mapping[str, ServiceProcess]
 
     async def told_loudly(self) -> str:
-        """Why the runner says that somebody may have to act, waited for; it is not ready then."""
+        """Wait for the runner's critical log line and return its reason.
+
+        The runner is not ready then.
+        """
         runner = self.services["runner"]
 
         async def critical() -> list[str]:

@@ -76,7 +76,7 @@ async def run_on_a_terminal(terminal: Terminal, server: RawServer, typed: str) -
         os.write(ours, typed.encode())
         done = await asyncio.to_thread(
             subprocess.run,
-            [COMMAND, "run", config],
+            [str(COMMAND), "run", str(config)],
             stdin=theirs,
             stderr=theirs,
             stdout=subprocess.PIPE,
@@ -186,17 +186,18 @@ async def test_a_plan_names_no_environment_variable(terminal, server):
 
 @asynccontextmanager
 async def openai_behind_a_proxy(folder: Path) -> AsyncIterator[tuple[str, str, RawServer]]:
-    """OpenAI's own address, as far as one who asks through this proxy can tell.
+    """A server that stands for OpenAI's address, behind a proxy.
 
-    Gives the proxy's address, the certificate to trust, and what was asked of it.
+    Gives the proxy's address, the certificate to trust, and the server, which records its requests.
     """
     if shutil.which("openssl") is None:
         missing("openssl is not installed")
     certificate, private = folder / "certificate.pem", folder / "private.pem"
     name = "api.openai.com"
     words = ["req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", f"/CN={name}"]
-    words += ["-addext", f"subjectAltName=DNS:{name}", "-keyout", private, "-out", certificate]
-    command = ["openssl", *map(str, words)]
+    words += ["-addext", f"subjectAltName=DNS:{name}"]
+    files = ["-keyout", str(private), "-out", str(certificate)]
+    command = ["openssl", *words, *files]
     await asyncio.to_thread(subprocess.run, command, check=True, capture_output=True)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificate, private)

@@ -87,7 +87,7 @@ def files_of(service: ServiceProcess) -> int:
 
 
 class Bystander:
-    """Somebody who just wants answers, all the time; see tests/e2e/security/bystander.py."""
+    """A client that asks all the time and measures the answers; see bystander.py."""
 
     def __init__(self) -> None:
         self.answered: list[tuple[float, str, int]] = []
@@ -189,7 +189,7 @@ def hostile_requests() -> Iterator[bytes]:
 
 
 async def send(address: str, sent: bytes, *, read: bool, done: asyncio.Semaphore) -> None:
-    """Send bytes, and read what comes until the connection ends, or nothing at all."""
+    """Send bytes and return the answer, until the connection ends; empty without an answer."""
     host, _, port = address.removeprefix("http://").partition(":")
     with suppress(OSError):
         reader, writer = await asyncio.open_connection(host, int(port))

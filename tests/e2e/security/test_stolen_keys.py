@@ -1,7 +1,7 @@
-"""A runner with secrets in its environment carries out plans that want to have them.
+"""Hostile plans try to get the secrets in a runner's environment.
 
-The plans are stored as whoever has the store's address can store them, past all checks of the
-command. An attacker's server records every byte it is sent.
+The test stores the plans directly, past all checks of the command, as anybody with the store's
+address could. An attacker's server records every byte that it receives.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from urllib.parse import quote
 
 import asyncpg
 import pytest
+from pydantic import JsonValue
 
 from socratic_bench.addresses import open_broker, open_store
 from socratic_bench.consuming.queues import BROADCASTS, WORK_QUEUES
@@ -39,6 +40,7 @@ from tests.waiting import until
 
 pytestmark = pytest.mark.connected
 
+NOT_STREAMED: dict[str, JsonValue] = {"stream": False}
 PASSWORD = "st0re-pa55word-planted-01"
 BOUND = "sk-bound-to-the-listed-planted-02"
 WRITTEN = "sk-written-into-the-list-planted-03"
@@ -60,7 +62,7 @@ FAR = {"AWS_EC2_METADATA_DISABLED": "true", "AWS_REGION": "us-east-1"}
 
 @dataclass
 class Attacker:
-    """A server that takes whatever it is sent, and answers as it may help it."""
+    """A server that accepts everything, and answers in the way that helps an attack."""
 
     address: str = ""
     received: bytearray = field(default_factory=bytearray)
@@ -102,7 +104,7 @@ def stolen(text: bytes | str, *, but: Sequence[str] = ()) -> list[str]:
 
 @dataclass
 class Stack:
-    """A runner, and the store and the broker that anybody who submits has."""
+    """A runner with its store and broker, to which a hostile submitter has access."""
 
     runner: ServiceProcess
     database: str
@@ -184,7 +186,7 @@ async def stack(tmp_path, endpoints: dict[str, object]) -> AsyncIterator[Stack]:
 
 @pytest.fixture
 def recordings(tmp_path):
-    """A folder for the runner, and a private file beside it."""
+    """A folder of recordings for the runner, next to a private file."""
     folder = tmp_path / "recordings"
     folder.mkdir()
     (tmp_path / "private.jsonl").write_text(json.dumps({"scenario_id": "s", "text": PRIVATE}))
@@ -281,7 +283,7 @@ async def test_a_listed_server_that_turned_bad_passes_nothing_on(tmp_path, recor
                     for name, options in (
                         ("redirecting", {}),
                         ("telling", {}),
-                        ("repeating", {"stream": False}),
+                        ("repeating", NOT_STREAMED),
                         ("streaming", {}),
                     )
                 ),

@@ -1,4 +1,4 @@
-"""A budget holds for all spenders: two runners, each a process of its own, on one PostgreSQL."""
+"""A budget holds for two runner processes on one PostgreSQL database."""
 
 from __future__ import annotations
 

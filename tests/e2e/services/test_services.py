@@ -1,4 +1,4 @@
-"""Each service as a process of its own, on RabbitMQ and PostgreSQL."""
+"""Each service runs as a process, on RabbitMQ and PostgreSQL."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Experiments are stopped, resumed and deleted under load, beside another of the same model."""
+"""Commands stop, resume and delete an experiment under load; another one goes on."""
 
 import asyncio
 import json
@@ -104,7 +104,7 @@ async def dead(broker) -> list[str]:
 
 @pytest.fixture(scope="module")
 def quiet_cells(tmp_path_factory):
-    """The cells of the other experiment where nothing is beside it."""
+    """The cells of the other experiment from a run without a second experiment."""
     terminal = Terminal(tmp_path_factory.mktemp("quiet"))
     done = terminal.run("run", terminal.write("b.yaml", OTHER))
     assert done.returncode == 0, done.stderr

@@ -147,7 +147,7 @@ async def opened(url):
 
 
 def each_waits_for(terminal, experiment_id) -> list[str]:
-    """What each pending run waits for."""
+    """The missing part (response or score) of each pending run."""
     done = terminal.run("status", experiment_id, "--json", "--pending")
     return [run["waits_for"] for run in json.loads(done.stdout)["pending"]]
 
@@ -190,7 +190,7 @@ async def dead_letter(terminal, broker, queue):
 
 
 async def typed(terminal, *words):
-    """A command, typed while services run: their logs are read meanwhile."""
+    """Run a command while services run, and read their logs meanwhile."""
     return await asyncio.to_thread(terminal.run, *words)
 
 

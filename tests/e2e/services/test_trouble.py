@@ -55,7 +55,7 @@ def config(*ports, scenarios=2, **more) -> str:
 
 @asynccontextmanager
 async def typed(terminal, *words):
-    """A command that runs beside the test."""
+    """Start a command that runs while the test goes on."""
     with terminal.started(*words) as running:
         yield running
 
@@ -113,7 +113,7 @@ async def test_a_failure_that_ends_all_at_once_is_told_too_and_in_one_sentence(t
         done = await asyncio.to_thread(terminal.run, "run", path)
     at = f"{MODEL} at {server.address} answered HTTP 401 (bad_key): No such [bold]key"
     assert f"{at} (given up after 1 attempt)" in done.stderr.splitlines()
-    assert "[warning" not in done.stderr
+    assert "Warning: " not in done.stderr
 
 
 async def test_check_asks_each_model_once_and_stores_nothing(tmp_path, dead_port):

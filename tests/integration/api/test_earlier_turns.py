@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import httpx
 import pytest
 
@@ -13,7 +15,7 @@ from socratic_bench.scoring.socratic_v1.profile import SocraticV1
 from socratic_bench.scoring.statuses import Status
 
 ADDRESS = "/api/score"
-SENT = [
+SENT: list[dict[str, Any]] = [
     {"student": "I am stuck.", "tutor": "Where?"},
     {"student": "At the loop.", "tutor": "Because", "output_tokens": 7, "status": "truncated"},
 ]

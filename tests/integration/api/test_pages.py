@@ -1,4 +1,4 @@
-"""The pages: those of the list, those of other distributions, and what stands there without any."""
+"""The API serves its own pages and those of other distributions, or says that none is built."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def asking(static: Path | None = None) -> httpx.AsyncClient:
 
 
 def offering(monkeypatch: pytest.MonkeyPatch, **offers: object) -> None:
-    """Let these objects be what installed distributions offer."""
+    """Pretend that installed distributions offer these objects."""
 
     class Offer(Plugin):
         def load(self) -> object:

@@ -61,29 +61,33 @@ async def test_a_big_batch_is_scored_like_a_small_one(client: httpx.AsyncClient)
 
 
 @pytest.mark.parametrize(
-    ("body", "place"),
+    ("body", "sentence"),
     [
-        ({}, "text: "),
-        ({"text": 5}, "text: "),
-        ({"text": "a", "output_tokens": -1}, "output_tokens: "),
-        ({"text": "a", "status": "fine"}, "status: "),
-        ({"text": "a", "profile": "x-v9"}, "profile: "),
-        ({"text": "a", "surprise": 1}, "surprise: "),
-        ({"text": "a" * 1_000_001}, "text: "),
+        ({}, 'body: must be {"text": "…"} or {"items": […]}, not an empty object'),
+        ({"texts": ["a"]}, 'body: must be {"text": "…"} or {"items": […]}, not an object with "te'),
+        ([], 'body: must be {"text": "…"} or {"items": […]}, not a list'),
+        ("text", 'body: must be {"text": "…"} or {"items": […]}, not "text"'),
+        ({"text": 5}, "text: must be text, not 5: put it in quotes"),
+        ({"text": "a" * 1_000_001}, "text: must have at most 1,000,000 characters, not 1,000,001"),
+        ({"text": "a", "output_tokens": -1}, "output_tokens: must be 0 or more, not -1"),
+        ({"text": "a", "output_tokens": "x"}, 'output_tokens: must be a number, not "x"'),
+        ({"text": "a", "status": "fine"}, "status: must be 'ok', "),
+        ({"text": "a", "profile": "x-v9"}, "profile: unknown scorer profile 'x-v9'"),
+        ({"text": "a", "tokens": 1}, "tokens: unknown field; did you mean `output_tokens`?"),
+        ({"text": "a", "earlier_turns": [{}]}, "earlier_turns.0.student: is missing; earlier_tur"),
+        ({"text": "a", "items": []}, "text: unknown field; there are `items`"),
         ({"items": [{"text": "a"}] * 1001}, "items: "),
-        ({"items": 3}, "items: "),
-        ([], "body: "),
-        ("text", "body: "),
+        ({"items": 3}, "items: must be a list, not 3"),
     ],
 )
-async def test_what_cannot_be_scored_is_422_and_names_the_place(
-    client: httpx.AsyncClient, body: object, place: str
+async def test_what_cannot_be_scored_is_422_and_says_where_and_what_to_do(
+    client: httpx.AsyncClient, body: object, sentence: str
 ):
     answer = await client.post(ADDRESS, json=body)
 
     assert answer.status_code == 422
     assert answer.headers["content-type"] == "application/problem+json"
-    assert answer.json()["detail"].startswith(place)
+    assert answer.json()["detail"].startswith(sentence)
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import httpx
 import pytest
+from pydantic import SecretStr
 
 from socratic_api.entrypoints.container import serve
 from socratic_api.settings import ApiSettings
@@ -87,7 +88,7 @@ async def test_no_request_is_smuggled_in_by_a_body_with_two_lengths(store: SqlSt
 
 
 async def test_a_host_of_another_machine_is_one_sentence(store: SqlStore):
-    settings = ApiSettings(api_keys=["a-key"])
+    settings = ApiSettings(api_keys=(SecretStr("a-key"),))
     with pytest.raises(InvalidSettings, match=r"203\.0\.113\.1:8000"):
         await serve(store, "203.0.113.1", 8000, lambda _address: None, settings)
 

@@ -66,7 +66,7 @@ def test_a_wrong_option_of_the_provider_is_a_mistake_with_its_line(installed, tm
     done = run(tmp_path, PLAN.replace("words: 3", "words: 0"), installed)
     assert done.returncode == 2
     assert "plan.yaml line 1" in done.stderr
-    assert "option words: Input should be greater than or equal to 1, not 0" in done.stderr
+    assert "option words: must be 1 or more, not 0" in done.stderr
 
 
 def test_without_the_distributions_provider_and_pack_are_unknown(tmp_path):

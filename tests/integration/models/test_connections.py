@@ -11,6 +11,7 @@ import pytest
 
 from socratic_bench.domain.experiment.manifest import Limits
 from socratic_bench.errors import FailureKind, ModelCallFailed, ModelUnusable
+from socratic_bench.ports.models import Reply
 from socratic_bench.scoring.statuses import Status
 from socratic_bench.testing.questions import a_question
 from socratic_runner.models.http import connection
@@ -50,7 +51,7 @@ async def silent(_request: Request, _writer: asyncio.StreamWriter) -> None:
     await asyncio.Event().wait()
 
 
-async def ask(open_model: OpenModel, answer: Answering, **options: object) -> object:
+async def ask(open_model: OpenModel, answer: Answering, **options: object) -> Reply:
     async with serving(answer) as server:
         return await open_model(MODEL, server.address, **options).ask(a_question())
 

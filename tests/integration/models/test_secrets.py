@@ -1,4 +1,4 @@
-"""A key goes to the provider in one header and nowhere else, whatever is done with it there."""
+"""A key goes to the provider in one header and nowhere else, whatever the provider does with it."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import json
 import logging
 import socket
 import traceback
+from typing import Any
 from urllib.parse import quote
 
 import pytest
@@ -217,7 +218,7 @@ async def test_a_key_that_comes_back_in_an_answer_is_hidden(
 def stream_of(provider: str, parts: list[str]) -> bytes:
     if provider == "openai":
         return b"".join(map(chunk, parts)) + chunk("", "stop") + b"data: [DONE]\n\n"
-    events: list[dict[str, object]] = [
+    events: list[dict[str, Any]] = [
         {
             "type": "message_start",
             "message": {
@@ -295,7 +296,7 @@ ADDRESSES = [
 
 
 def leading_to(*answers: list[str]):
-    """A resolver that gives these addresses, the last ones for ever."""
+    """A resolver that gives these addresses in turn, and repeats the last ones."""
     left = list(answers)
 
     def resolve(_host: str, port: int, *_: object, **__: object) -> list[tuple[object, ...]]:

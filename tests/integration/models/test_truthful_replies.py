@@ -1,12 +1,13 @@
-"""Quirks that providers and gateways document, or users reported: a client must see through them.
+"""Clients handle the quirks that providers and gateways document or users reported.
 
-Each server here speaks on a socket of its own, byte for byte.
+Each server here has a socket of its own and answers byte for byte.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -49,16 +50,17 @@ def event(data: object, name: str = "") -> bytes:
 def message(*texts: str, stop_reason: str | None) -> bytes:
     """A stream of Anthropic's, without its last event."""
     start = {"type": "message", "content": [], "usage": {"input_tokens": 9, "output_tokens": 1}}
-    deltas = (
+    deltas: Iterator[dict[str, Any]] = (
         {"type": "content_block_delta", "delta": {"type": "text_delta", "text": text}}
         for text in texts
     )
-    stop = {
+    stop: dict[str, Any] = {
         "type": "message_delta",
         "delta": {"stop_reason": stop_reason},
         "usage": {"output_tokens": 5},
     }
-    events = ({"type": "message_start", "message": start}, *deltas, stop)
+    begin: dict[str, Any] = {"type": "message_start", "message": start}
+    events = (begin, *deltas, stop)
     return b"".join(event(each, each["type"]) for each in events)
 
 

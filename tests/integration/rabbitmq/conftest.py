@@ -18,7 +18,7 @@ from tests.servers.rabbitmq import delete, new_namespace
 
 @asynccontextmanager
 async def stranger(url: str) -> AsyncIterator[AbstractChannel]:
-    """A channel of somebody who knows nothing of this project."""
+    """A channel of a foreign client that does not know this project."""
     async with (
         await aio_pika.connect(str(URL(url).without_query_params("namespace"))) as connection,
         connection.channel() as channel,

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator
 from itertools import count
 
 import pytest
+from aiormq.abc import FieldTable
 from yarl import URL
 
 from socratic_bench.adapters.rabbitmq import listener as listening
@@ -142,7 +143,7 @@ async def test_a_group_queue_of_an_earlier_version_is_used_as_it_is(
 ) -> None:
     publisher, other = brokers
     async with stranger(url) as channel:
-        arguments = {"x-queue-type": "quorum", "x-delivery-limit": 1_000_000_000}
+        arguments: FieldTable = {"x-queue-type": "quorum", "x-delivery-limit": 1_000_000_000}
         await channel.declare_queue(group_queue(url, queue, "b"), durable=True, arguments=arguments)
     await publisher.publish([message(queue, 1, group) for group in GROUPS])
     async with other.consume(queue.name, prefetch=9) as consumer:
@@ -171,12 +172,12 @@ async def test_a_queue_that_loses_everything_goes_on_and_so_do_listeners(
     ):
         consumer.serve(["a"])
         await publisher.publish([message(queue, 1, "a")])
-        for each in (consumer, plain_consumer):
-            assert ids(await traffic.take(each, 1)) == ["a/1"]
+        for consuming in (consumer, plain_consumer):
+            assert ids(await traffic.take(consuming, 1)) == ["a/1"]
         assert len(await traffic.hear(listener, 1)) == 1
         await delete(url, [queue, plain], ["a"])
-        for each in (consumer, plain_consumer):
-            assert await published_until_received(publisher, each, queue, "a")
+        for consuming in (consumer, plain_consumer):
+            assert await published_until_received(publisher, consuming, queue, "a")
         hearing = asyncio.create_task(traffic.hear(listener, 1))
         async with waiting_for("the listener to hear again"):
             while not hearing.done():

@@ -86,7 +86,7 @@ async def test_connections_that_are_cut_again_and_again_leave_no_dead_letter(
 async def test_what_is_sent_along_with_what_ends_consumers_becomes_suspect_in_small_numbers(
     broker: RabbitMQBroker, way: Proxy, queue: WorkQueue, traffic: Traffic
 ) -> None:
-    """Cut connections are to the server what killed processes are."""
+    """The server cannot tell a cut connection from a killed process."""
     left, suspects = {*ids(messages(queue, 64))}, set[str]()
     await broker.publish(messages(queue, 64))
     async with broker.consume(queue.name, prefetch=64) as consumer:

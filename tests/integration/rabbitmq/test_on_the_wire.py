@@ -1,4 +1,4 @@
-"""A stranger's view of our messages, and our reading of a stranger's."""
+"""A foreign client can read our messages, and we can read its messages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A driver that waits for ever to send one word to the server, as it may on a broken connection."""
+"""The driver may wait without end to send a frame on a broken connection; we do not."""
 
 from __future__ import annotations
 

@@ -25,9 +25,10 @@ asyncio.run(main())
 
 
 def at_once(script: str, *arguments: str, processes: int) -> list[str]:
-    """What `script` prints in each of so many processes, after it printed `ready` in all of them.
+    """Run `script` in several processes at once; return what each prints after its `ready`.
 
-    It is told the number of its process after the other arguments, and to go on by a line of input.
+    A process gets its number as the last argument. It goes on after a line of input, which comes
+    once all are ready.
     """
     running = [
         subprocess.Popen(

@@ -1,4 +1,4 @@
-"""A store's address is refused with what would be right, and its password stays where it is."""
+"""A wrong store address is refused with the right form, and never with its password."""
 
 from __future__ import annotations
 

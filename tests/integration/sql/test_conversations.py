@@ -1,4 +1,4 @@
-"""The rows of a conversation hold each turn once, and say so where one is missing."""
+"""The rows of a conversation hold each turn once; a missing row is an error that names it."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 from structlog.testing import capture_logs
 
-from socratic_bench.adapters.sql.records import record_of
+from socratic_bench.adapters.records import record_of
 from socratic_bench.adapters.sql.store import SqlStore
 from tests.contract.store.adapters import opened
-from tests.contract.store.facts import a_conversation, a_response, a_run
+from tests.contract.store.facts import a_conversation, a_response, a_run, record_unleased
 
 RUN_ID = a_run().run_id
 TURNS = a_conversation(a_run(), turns=12, words=300)
@@ -23,7 +23,7 @@ TURNS = a_conversation(a_run(), turns=12, words=300)
 @pytest.fixture
 async def store(tmp_path: Path) -> AsyncIterator[SqlStore]:
     async with opened(lambda: SqlStore.from_url(f"sqlite:///{tmp_path}/benchmark.db")) as store:
-        yield store  # type: ignore[misc]
+        yield store
 
 
 @pytest.fixture
@@ -41,7 +41,7 @@ async def test_a_row_grows_with_its_own_turn_alone(
     store: SqlStore, rows: sqlite3.Connection
 ) -> None:
     for response in TURNS:
-        await store.record([response])
+        await record_unleased(store, [response])
     first, *later = _sizes(rows)
     assert max(later) < first + 100
     whole = sum(len(record_of(response)) for response in TURNS)
@@ -51,12 +51,12 @@ async def test_a_row_grows_with_its_own_turn_alone(
 async def test_a_row_that_an_earlier_version_wrote_is_read_and_gone_on_from(
     store: SqlStore, rows: sqlite3.Connection
 ) -> None:
-    await store.record(TURNS[:1])
+    await record_unleased(store, TURNS[:1])
     written = [(RUN_ID, response.turn, record_of(response)) for response in TURNS[1:5]]
     rows.executemany("INSERT INTO responses (run_id, turn, record) VALUES (?, ?, ?)", written)
     rows.commit()
     assert await store.responses([RUN_ID]) == {RUN_ID: TURNS[:5]}
-    await store.record([TURNS[5]])
+    await record_unleased(store, [TURNS[5]])
     assert _sizes(rows)[5] < _sizes(rows)[1]
     assert await store.responses([RUN_ID]) == {RUN_ID: TURNS[:6]}
 
@@ -65,7 +65,7 @@ async def test_a_turn_whose_earlier_rows_are_gone_is_named_and_never_made_up(
     store: SqlStore, rows: sqlite3.Connection
 ) -> None:
     for response in TURNS[:4]:
-        await store.record([response])
+        await record_unleased(store, [response])
     rows.execute("DELETE FROM responses WHERE turn = 2")
     rows.commit()
     with capture_logs() as logs:
@@ -78,7 +78,7 @@ async def test_a_turn_whose_earlier_rows_are_gone_is_named_and_never_made_up(
     other_run = a_response(a_run(2))
     given = [TURNS[2], other_run]
     with capture_logs() as logs:
-        assert await store.record(given) == given
+        assert await record_unleased(store, given) == given
     assert f"{RUN_ID} 3" in logs[0]["unreadable"]
     assert await store.responses([other_run.run.run_id]) == {other_run.run.run_id: [other_run]}
 
@@ -93,7 +93,7 @@ async def test_a_turn_whose_earlier_rows_are_gone_is_named_and_never_made_up(
 async def test_an_earlier_version_refuses_a_row_rather_than_score_it_without_its_turns(
     store: SqlStore, rows: sqlite3.Connection
 ) -> None:
-    await store.record(TURNS[:2])
+    await record_unleased(store, TURNS[:2])
     [(record,)] = rows.execute("SELECT record FROM responses WHERE turn = 2").fetchall()
     assert isinstance(json.loads(record)["earlier_turns"], str)
     with pytest.raises(ValueError, match="earlier_turns"):

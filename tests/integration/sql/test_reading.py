@@ -46,7 +46,7 @@ def _assert_commands_read(terminal: Terminal, experiment_id: str) -> None:
 
 
 def _as_of(path: Path, revision: str) -> None:
-    """Take from a database what came after a version that readers do not need."""
+    """Turn a database into one of an older version: remove the tables that only writers need."""
     with closing(sqlite3.connect(path)) as connection:
         connection.execute("DROP TABLE pauses")
         connection.execute("DROP TABLE changes")

@@ -1,6 +1,6 @@
-"""aimock: a server that imitates model providers; what it answers is told by the model's name.
+"""aimock imitates model providers; the name of the model decides about its answer.
 
-It was written to test clients by people who do not know this project, and runs on Node, see
+Its authors do not know this project; they wrote it to test clients. It runs on Node, see
 tests/endpoints.
 """
 

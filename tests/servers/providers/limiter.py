@@ -1,7 +1,7 @@
-"""An OpenAI-compatible endpoint that takes so many calls in a while, and counts those it refuses.
+"""An OpenAI-compatible endpoint that accepts some calls per period, and also counts refused calls.
 
-So OpenAI describes its own limits: "unsuccessful requests contribute to your per-minute limit". It
-does not say how long to wait.
+OpenAI describes its own limits so: "unsuccessful requests contribute to your per-minute limit". The
+endpoint does not say how long to wait.
 """
 
 from __future__ import annotations

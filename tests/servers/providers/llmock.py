@@ -1,7 +1,7 @@
-"""llmock: a server that imitates OpenAI and Anthropic, and fails in the way it is told to.
+"""llmock imitates OpenAI and Anthropic, and fails as a test prescribes.
 
-It was written to test clients by people who do not know this project. It lives in an environment of
-its own, see tests/endpoints.
+Its authors do not know this project; they wrote it to test clients. It has an environment of its
+own, see tests/endpoints.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from tests.servers.http_process import ROOT, free_port, start
 
 
 def script(*behaviours: dict[str, Any]) -> None:
-    """Forget what happened before, and have the next requests meet these behaviours. Blocks."""
+    """Forget earlier requests, and answer the next ones with these behaviours. Blocks."""
     _post("/_llmock/reset", {})
     if behaviours:
         _post("/_llmock/scenario", {"behaviors": list(behaviours)})

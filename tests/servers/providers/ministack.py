@@ -1,8 +1,8 @@
 """Amazon Bedrock as MiniStack imitates it, answered by a real language model.
 
 MiniStack checks signatures and permissions as AWS does, and forwards Converse to the model server.
-What that refuses it answers itself, with a text that begins with MADE_UP. Whoever is ROOT may do
-everything, whatever the signature.
+If the model server refuses a request, MiniStack answers it with a text that begins with MADE_UP.
+The user ROOT may do everything, whatever the signature.
 """
 
 from __future__ import annotations

@@ -47,7 +47,7 @@ async def read_request(reader: asyncio.StreamReader) -> Request:
 async def serving(answer: Answering, port: int = 0) -> AsyncIterator[RawServer]:
     """A server on the loopback address that answers each request in this way.
 
-    `port` may be one that a test keeps for it: it is shared with whoever is bound to it.
+    A test may reserve `port`; the server then shares it with the socket that holds it.
     """
     tasks: set[asyncio.Task[None]] = set()
 

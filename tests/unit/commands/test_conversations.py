@@ -3,6 +3,7 @@
 import pytest
 
 from socratic_bench.scoring.exchange import EarlierTurn
+from socratic_bench.scoring.statuses import Status
 from socratic_cli.conversations import earlier_turns_of, of_chat, student_message_of
 from socratic_cli.transcripts import scored_lines
 
@@ -47,7 +48,7 @@ def test_the_fields_of_a_record_are_read():
     turn = {"student": "Hi", "tutor": "Well", "output_tokens": 3, "status": "ok"}
     record = {"student_message": "So?", "earlier_turns": [turn]}
     assert student_message_of(record) == "So?"
-    assert earlier_turns_of(record) == (EarlierTurn("Hi", "Well", 3, "ok"),)
+    assert earlier_turns_of(record) == (EarlierTurn("Hi", "Well", 3, Status.OK),)
 
 
 @pytest.mark.parametrize(

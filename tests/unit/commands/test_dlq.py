@@ -142,7 +142,12 @@ def test_a_person_is_asked_before_letters_are_thrown_away(
     asyncio.run(broker.bury(JUDGE, "why", b"1"))
     questions = []
     monkeypatch.setattr(sys.stdin, "isatty", lambda: True, raising=False)
-    monkeypatch.setattr("click.confirm", lambda text, **_: questions.append(text) or answer)
+
+    def confirm(text, **_):
+        questions.append(text)
+        return answer
+
+    monkeypatch.setattr("click.confirm", confirm)
     assert prompt.run("dlq", "purge", JUDGE).code == code
     assert questions == [f"Delete all dead letters of {JUDGE}, for good?"]
     assert len(asyncio.run(broker.dead_letters(JUDGE))) == left

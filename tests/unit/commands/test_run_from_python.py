@@ -6,6 +6,8 @@ import gc
 import json
 import subprocess
 import sys
+from statistics import mean
+from typing import Any
 
 import pytest
 
@@ -15,7 +17,7 @@ from socratic_cli import run
 from socratic_cli.execution.store_lock import StoreInUse
 from tests.waiting import waiting_for
 
-SMALL = {
+SMALL: dict[str, Any] = {
     "models": ["reference/socratic", "reference/lecturer"],
     "scenarios": ["student-bigger-fraction", "student-empty-lines"],
     "repeats": 2,
@@ -53,7 +55,7 @@ async def only_experiment(path):
 async def test_it_gives_every_response_with_its_scores_in_the_order_of_the_plan(tmp_path):
     result = await run(SMALL, store=tmp_path / "n.db")
     assert result.finished
-    assert result.failures == result.dead_letters == ()
+    assert (result.failures, result.dead_letters) == ((), ())
     assert [(row.repeat, row.scenario, row.model) for row in result.responses] == [
         (repeat, scenario, model)
         for repeat in (1, 2)
@@ -63,10 +65,11 @@ async def test_it_gives_every_response_with_its_scores_in_the_order_of_the_plan(
     first = result.responses[0]
     assert (first.dimension, first.turn, first.status) == ("student", 1, "ok")
     assert first.text
+    assert first.vectors is not None
     assert set(first.vectors) == set(result.comparison.vectors)
-    assert first.overall == pytest.approx(sum(first.vectors.values()) / 3)
+    assert first.overall == pytest.approx(mean(value or 0.0 for value in first.vectors.values()))
     means = {
-        model: [row.overall for row in result.responses if row.model == model]
+        model: [row.overall or 0.0 for row in result.responses if row.model == model]
         for model in SMALL["models"]
     }
     for figures in result.comparison.models:
@@ -74,7 +77,7 @@ async def test_it_gives_every_response_with_its_scores_in_the_order_of_the_plan(
             sum(means[figures.model_id]) / len(means[figures.model_id])
         )
     with pytest.raises(dataclasses.FrozenInstanceError):
-        result.experiment_id = "another"
+        result.experiment_id = "another"  # type: ignore[misc]
 
 
 async def test_a_file_and_a_mapping_make_the_same_experiment_which_goes_on(tmp_path, monkeypatch):
@@ -101,9 +104,12 @@ async def test_a_run_that_failed_is_among_the_failures(tmp_path, monkeypatch):
 
 async def test_a_cancelled_run_stores_what_is_in_flight_and_goes_on_later(tmp_path):
     config, path, begun = slow(200), tmp_path / "n.db", asyncio.Event()
-    task = asyncio.create_task(
-        run(config, store=path, on_progress=lambda progress: progress.done and begun.set())
-    )
+
+    def note(progress):
+        if progress.done:
+            begun.set()
+
+    task = asyncio.create_task(run(config, store=path, on_progress=note))
     async with waiting_for("the first response"):
         await begun.wait()
     task.cancel()

@@ -1,4 +1,4 @@
-"""An address is shown to people without what lets one in."""
+"""Messages show an address without its credentials."""
 
 import pytest
 

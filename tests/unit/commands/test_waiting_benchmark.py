@@ -1,10 +1,11 @@
-"""A benchmark whose store takes nothing: before the first call it ends, after it it waits."""
+"""The store accepts no writes: a benchmark ends before its first call, and waits after it."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,7 +17,7 @@ from socratic_bench.ports.models import Reply
 from socratic_bench.scoring.statuses import Status
 from socratic_cli.embedded import Benchmark
 from tests.contract.store.facts import an_experiment
-from tests.unit.services.runner.scripted import ScriptedTutor
+from tests.unit.services.runner.scripted import ScriptedClient
 from tests.waiting import waiting_for
 
 FULL = StoreNotWritable("the disk is full; free some space")
@@ -49,12 +50,12 @@ async def test_where_no_lease_can_be_written_it_ends_before_the_first_call(
         raise FULL
 
     monkeypatch.setattr(store, "take_leases", full)
-    tutor = ScriptedTutor(lambda *_: answers())
+    client = ScriptedClient(lambda *_: answers())
     async with waiting_for("the end of the benchmark"):
         with pytest.raises(StoreNotWritable) as raised:
-            await Benchmark(an_experiment(), store, lambda _: tutor).execute()
+            await Benchmark(an_experiment(), store, lambda _: client, limits=store).execute()
     assert raised.value is FULL
-    assert tutor.asked == []
+    assert client.asked == []
 
 
 async def test_planning_that_cannot_be_noted_ends_no_call_and_is_waited_for(
@@ -64,7 +65,7 @@ async def test_planning_that_cannot_be_noted_ends_no_call_and_is_waited_for(
     mark_planned = store.mark_planned
     begun, refused = asyncio.Event(), asyncio.Event()
 
-    async def full_at_first(*arguments: object) -> None:
+    async def full_at_first(*arguments: Any) -> None:
         nonlocal tries
         await begun.wait()
         tries += 1
@@ -80,10 +81,12 @@ async def test_planning_that_cannot_be_noted_ends_no_call_and_is_waited_for(
 
     monkeypatch.setattr(store, "mark_planned", full_at_first)
     monkeypatch.setattr(RetryPolicy, "delay", lambda *_: 0.1)
-    tutor = ScriptedTutor(lambda *_: answers_in_the_end())
-    benchmark = Benchmark(an_experiment(), store, lambda _: tutor, on_wait=waits.append)
+    client = ScriptedClient(lambda *_: answers_in_the_end())
+    benchmark = Benchmark(
+        an_experiment(), store, lambda _: client, limits=store, on_wait=waits.append
+    )
     async with waiting_for("the benchmark"):
         result = await benchmark.execute()
-    assert result.progress.done == result.progress.planned == len(tutor.asked)
+    assert result.progress.done == result.progress.planned == len(client.asked)
     assert FULL in waits
     assert waits[-1] is None

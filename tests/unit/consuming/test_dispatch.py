@@ -117,7 +117,7 @@ async def test_a_message_that_is_no_event_is_dead_lettered_and_the_others_go_on(
     reasons = {
         each.delivery.receipt: each.reason for each in settled if isinstance(each, DeadLetterIt)
     }
-    assert "Invalid JSON" in reasons[9]
+    assert "is not JSON" in reasons[9]
     assert "takes no org.socratic-bench.response.recorded.v1" in reasons[10]
 
 

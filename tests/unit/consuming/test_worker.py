@@ -232,7 +232,7 @@ async def test_draining_gives_back_what_waits_for_the_store():
 
 
 class SilentBroker(MemoryBroker):
-    """Confirms no message of a type while a test says so."""
+    """Confirms no message of a type while a test forbids it."""
 
     def __init__(self, event_type) -> None:
         super().__init__()

@@ -44,6 +44,7 @@ def scores_of(
 ) -> ScoredResponse:
     scored = draw(st.booleans())
     names = st.sampled_from(["verbosity", "exploratory", "interrogative", "épreuve"])
+    vectors: dict[str, float | None] = draw(st.dictionaries(names, shares, min_size=1))
     return ScoredResponse(
         run=run,
         turn=turn,
@@ -52,7 +53,7 @@ def scores_of(
         status=draw(st.sampled_from([Status.OK, Status.TRUNCATED]))
         if scored
         else draw(st.sampled_from(list(Status))),
-        vectors=draw(st.dictionaries(names, shares, min_size=1)) if scored else None,
+        vectors=vectors if scored else None,
         overall=draw(shares) if scored else None,
         usage=Usage(
             visible_output_tokens=draw(st.none() | counts),

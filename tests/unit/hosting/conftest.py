@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Iterator, MutableMapping
 from typing import Any
 
 import pytest
@@ -17,7 +17,7 @@ class Log:
         self.lines: list[dict[str, Any]] = []
         self._news = asyncio.Event()
 
-    def __call__(self, _logger: Any, method: str, line: dict[str, Any]) -> dict[str, Any]:
+    def __call__(self, _logger: Any, method: str, line: MutableMapping[str, Any]) -> dict[str, Any]:
         self.lines.append({**line, "level": method})
         self._news.set()
         raise structlog.DropEvent

@@ -91,7 +91,7 @@ async def server(most: int = MOST, grace: float = 0.0, **deadlines: float) -> As
 
 
 async def ended(connection: Connection) -> bytes:
-    """What came before the server ended a connection."""
+    """The bytes that arrived before the server ended the connection."""
     try:
         return await connection[0].read()
     except ConnectionResetError:

@@ -1,4 +1,4 @@
-"""Metrics beside counts: the age of work in hand, and readiness."""
+"""The metrics of the age of work in hand, and of readiness."""
 
 from datetime import UTC, datetime, timedelta
 

@@ -5,6 +5,7 @@ from contextlib import asynccontextmanager
 
 import httpx
 import pytest
+from pydantic import SecretStr
 
 from socratic_bench.adapters.memory.broker import MemoryBroker
 from socratic_bench.adapters.sql.store import SqlStore
@@ -57,7 +58,7 @@ class Hosted:
         given = {"drain_deadline": 5, "start_deadline": 5, **settings}
         self.running = asyncio.create_task(
             host_workers(
-                WorkerProcessSettings(broker_url="memory://", health_port=0, **given),
+                WorkerProcessSettings(broker_url=SecretStr("memory://"), health_port=0, **given),
                 broker,
                 store,
                 self._workers,
@@ -299,7 +300,7 @@ async def test_a_port_in_use_is_told_with_its_variable(broker, store, log):
     port = int((await log.until("serving"))["address"].rpartition(":")[2])
     with pytest.raises(Exception, match=f"SOCRATIC_HEALTH_PORT: cannot listen on 127.0.0.1:{port}"):
         await host_workers(
-            WorkerProcessSettings(broker_url="memory://", health_port=port),
+            WorkerProcessSettings(broker_url=SecretStr("memory://"), health_port=port),
             broker,
             store,
             first._workers,

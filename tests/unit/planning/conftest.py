@@ -1,4 +1,4 @@
-"""A reconciler, and the broker and the clock that it goes by."""
+"""A reconciler with its broker and its clock."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ def test_a_configuration_can_name_an_installed_pack(install):
         (PACK + "- {id: ethical-debt, dimension: ethical, prompt: Why?}\n", "a unique id"),
         (
             PACK.replace("version: 1", "version: 0"),
-            r"cannot read debts.yaml .*: version: Input should be .* 1$",
+            r"cannot read debts.yaml .*: version: must be 1 or more, not 0$",
         ),
         (PACK.replace("pack: debts", "pack: ["), "cannot read debts.yaml of its package"),
     ],

@@ -20,7 +20,7 @@ from socratic_bench.planning import store_patience
 from socratic_bench.planning.plan import PlanCounts, resume
 from socratic_bench.planning.store_patience import StorePatience
 from socratic_bench.ports.stores.responses import RecordedFailure
-from tests.contract.store.facts import a_failure, a_response, a_score
+from tests.contract.store.facts import a_failure, a_response, a_score, record_unleased
 
 MONDAY = datetime(2026, 3, 2, 9, tzinfo=UTC)
 
@@ -105,7 +105,7 @@ async def begun(experiment: Experiment, done: Sequence[Run] = ()) -> Ledger:
     ledger = Ledger()
     await ledger.register(experiment)
     *_, last = experiment.runs()
-    await ledger.record([a_response(last, last_turn=False)])
+    await record_unleased(ledger, [a_response(last, last_turn=False)])
     await ledger.fold([a_score(run) for run in done], [])
     return ledger
 
@@ -138,7 +138,7 @@ async def test_no_run_is_made_before_the_batch_before_it_is_published(monkeypatc
         await publish(events)
         assert made <= len(requests.events)
 
-    requests.publish = publish_counted
+    monkeypatch.setattr(requests, "publish", publish_counted)
     counts = await planned(an_experiment(2500), Ledger(), requests, batch_size=100)
     assert counts.requested == made == 10_000
     assert max(requests.batches) == 100
@@ -172,7 +172,7 @@ async def test_what_is_answered_is_published_to_be_scored_and_not_requested():
     await ledger.register(experiment)
     whole, halfway, *others = experiment.runs()
     answers = [a_response(whole, last_turn=False), a_response(whole, turn=2)]
-    await ledger.record([*answers, a_response(halfway, last_turn=False)])
+    await record_unleased(ledger, [*answers, a_response(halfway, last_turn=False)])
     counts = await planned(experiment, ledger, requests)
     assert counts == PlanCounts(planned=4, already_done=0, answered=1, requested=3)
     assert [event.data for event in requests.answers] == answers

@@ -22,7 +22,14 @@ from socratic_bench.planning.reconciling.reconciler import Reconciler
 from socratic_bench.planning.reconciling.watched import LONGEST_LOOK_SECONDS, QUIET_SECONDS
 from socratic_bench.ports.stores.leases import ModelInHand
 from socratic_bench.ports.stores.responses import RecordedFailure
-from tests.contract.store.facts import MONDAY, a_failure, a_response, a_score, an_experiment
+from tests.contract.store.facts import (
+    MONDAY,
+    a_failure,
+    a_response,
+    a_score,
+    an_experiment,
+    record_unleased,
+)
 
 EXPERIMENT = an_experiment()
 RUNS = list(EXPERIMENT.runs())
@@ -152,7 +159,7 @@ async def test_a_fault_ends_no_reconciler(healer, store, monkeypatch):
 
 async def test_only_runs_that_are_not_done_are_requested(healer, store, broker, clock):
     done, *others = RUNS
-    await store.record([a_response(done)])
+    await record_unleased(store, [a_response(done)])
     await store.fold([a_score(done)], [])
     await after(healer, clock, QUIET_SECONDS)
     requested = await taken(broker, RUNNER_RUN_REQUESTED)
@@ -163,7 +170,7 @@ async def test_a_search_for_the_last_lost_runs_asks_once_for_many_runs(healer, s
     """The first run is lost, all others are done: a search for one more looks them up together."""
     model = MODELS[0]
     _, *done = [run for run in RUNS if run.model_id == model]
-    await store.record([a_response(run) for run in done])
+    await record_unleased(store, [a_response(run) for run in done])
     await store.fold([a_score(run) for run in done], [])
     asked = []
     read = store.done_runs
@@ -228,7 +235,7 @@ async def test_a_response_without_a_score_and_a_failure_without_a_fold_are_publi
 ):
     answered, failed, *_ = RUNS
     response, failure = a_response(answered), a_failure(failed)
-    await store.record([response])
+    await record_unleased(store, [response])
     await store.record_failures([RecordedFailure(failure, 0)])
     await after(healer, clock, QUIET_SECONDS)
     recorded, *copies = await taken(broker, JUDGE_RESPONSE_RECORDED)
@@ -240,7 +247,7 @@ async def test_a_response_without_a_score_and_a_failure_without_a_fold_are_publi
 async def test_what_is_folded_to_the_end_is_complete_and_announced_as_such(
     healer, store, broker, clock
 ):
-    await store.record([a_response(run) for run in RUNS])
+    await record_unleased(store, [a_response(run) for run in RUNS])
     await store.fold([a_score(run) for run in RUNS], [])
     async with broker.listen(COMPLETED) as announcements:
         await healer.reconcile()

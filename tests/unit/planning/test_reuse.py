@@ -2,6 +2,7 @@
 
 from collections import Counter
 from datetime import timedelta
+from decimal import Decimal
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -20,7 +21,14 @@ from socratic_bench.domain.scenario import Scenario
 from socratic_bench.planning.reuse import MAX_AGE, Reuse, look_ahead
 from socratic_bench.ports.stores.responses import RecordedFailure
 from socratic_bench.scoring.statuses import Status
-from tests.contract.store.facts import MONDAY, a_failure, a_response, a_score, an_experiment
+from tests.contract.store.facts import (
+    MONDAY,
+    a_failure,
+    a_response,
+    a_score,
+    an_experiment,
+    record_unleased,
+)
 
 EARLIER = an_experiment(repeats=2, follow_ups=["And then?"])
 LATER = MONDAY + timedelta(days=1)
@@ -45,7 +53,7 @@ def conversation(run, **changes):
 async def answered(store, experiment, runs=None, **changes):
     await store.register(experiment)
     for run in experiment.runs() if runs is None else runs:
-        await store.record(conversation(run, **changes))
+        await record_unleased(store, conversation(run, **changes))
 
 
 async def adopt(store, experiment, *, now=LATER, retry_failed=False):
@@ -89,7 +97,7 @@ async def test_every_stored_status_is_an_answer_and_a_failure_is_none(store):
     await answered(store, EARLIER, [cut_off], status=Status.TRUNCATED)
     await answered(store, EARLIER, [broken], status=Status.ERROR)
     await store.record_failures([RecordedFailure(a_failure(failed), 0)])
-    await store.record(conversation(halfway)[:1])
+    await record_unleased(store, conversation(halfway)[:1])
     later = an_experiment(repeats=1, follow_ups=["And then?"])
     outlook = await adopt(store, later)
     assert outlook.reused == 3
@@ -198,7 +206,7 @@ def test_whatever_changes_what_is_asked_changes_the_key(manifest):
         changed(name="A pilot", notes="For fun."),
         changed_model(system_prompt=ASKED.system_prompt),
         changed_model(name="Another name", limits=Limits(concurrency=3)),
-        changed_model(price=Price(input_per_million=1, output_per_million=2)),
+        changed_model(price=Price(input_per_million=Decimal(1), output_per_million=Decimal(2))),
         changed(models=(MODEL, TutorModel(id="vllm/more"))),
         changed(scenarios=(SCENARIO, SCENARIO.model_copy(update={"id": "two"}))),
         changed(scenarios=(SCENARIO.model_copy(update={"title": "A better title"}),)),
@@ -234,7 +242,7 @@ async def test_in_any_history_nothing_is_asked_twice(tmp_path_factory, history, 
             if chance.random() < 0.7:
                 assert key_of(run) not in asked
                 asked.add(key_of(run))
-                await store.record(conversation(run))
+                await record_unleased(store, conversation(run))
     await store.close()
 
 

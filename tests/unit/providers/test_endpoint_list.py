@@ -54,7 +54,7 @@ def test_it_may_be_a_file(tmp_path: Path):
     [
         ("/no/such/file.json", "cannot read its file: No such file or directory"),
         ("{", "must be JSON"),
-        ({"x": {}}, "x.origin: Field required"),
+        ({"x": {}}, "x.origin: is missing"),
         ({"x": 7}, "x: "),
         ({"x": {"origin": "llm.example.org"}}, "x.origin: must begin with http"),
         ({"x": {"origin": "https://llm.example.org/v1"}}, "x.origin: holds a path"),

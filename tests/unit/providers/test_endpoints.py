@@ -1,4 +1,4 @@
-"""Which key goes where, as the operator's list says."""
+"""The operator's list decides which key goes to which address."""
 
 from __future__ import annotations
 
@@ -21,7 +21,9 @@ MODEL = TutorModel(id="openai-compatible/m", base_url=f"{THERE}/v1")
 
 
 def key_for(endpoints: Endpoints, model: TutorModel, key_variable: str | None = None):
-    return endpoints.key_for(model, destination(model), key_variable)
+    where = destination(model)
+    assert where is not None
+    return endpoints.key_for(model, where, key_variable)
 
 
 def listing(*endpoints: Endpoint, only_listed: bool = True) -> Endpoints:

@@ -47,7 +47,7 @@ def test_an_installed_provider_is_checked_and_opened_like_a_built_in_one(install
     assert "echo_spec" not in sys.modules
     check_model(MODEL)
     check_access(MODEL)
-    assert open_client(MODEL) == "a client for echo/words"
+    assert str(open_client(MODEL)) == "a client for echo/words"
     assert (destination(MODEL), account_scope(MODEL)) == (None, "echo/words")
     with pytest.raises(InvalidInput, match="unknown option 'loud'; the options are volume"):
         check_model(TutorModel(id="echo/words", options={"loud": True}))

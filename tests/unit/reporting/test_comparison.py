@@ -25,7 +25,7 @@ def scored(planned: Experiment, value: float, vectors: dict[str, float]) -> list
             last_turn=True,
             profile=planned.manifest.profile,
             status=Status.OK,
-            vectors=vectors,
+            vectors=dict(vectors),
             overall=value,
         )
         for run in planned.runs()
@@ -45,7 +45,7 @@ async def test_models_stand_best_first_and_the_first_is_the_winner(store: SqlSto
 
     comparison = await model_comparison(store)
 
-    figures = [model.overall_score for model in comparison.models]
+    figures = [model.overall_score or 0.0 for model in comparison.models]
     assert len(figures) == 6
     assert figures == sorted(figures, reverse=True)
     assert comparison.winner == comparison.models[0].model_id == "reference/socratic"
@@ -187,11 +187,16 @@ async def test_a_table_of_different_test_conditions_says_so(store: SqlStore):
     assert not (await model_comparison(store)).mixed_conditions
 
     manifest = Manifest(models=tuple(tutors(1)), scenarios=SCENARIOS, system_prompt="Lecture.")
-    await seed(store, Experiment(manifest=manifest, created_at=MONDAY + timedelta(days=3)))
+    other = Experiment(manifest=manifest, created_at=MONDAY + timedelta(days=3))
+    await seed(store, other)
     comparison = await model_comparison(store)
 
     assert comparison.mixed_conditions
-    assert "2 different test conditions" in (comparison.note or "")
+    ids = [each.experiment_id for each in comparison.experiments]
+    assert comparison.note == (
+        "This table mixes 2 different test conditions (scenarios, prompts or parameters): "
+        f"{'; '.join(ids)}. Figures compare only within one of them."
+    )
 
 
 async def test_experiments_under_another_profile_are_left_out_and_the_note_says_so(store: SqlStore):

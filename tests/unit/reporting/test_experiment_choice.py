@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from socratic_bench.adapters.sql.store import SqlStore
@@ -12,7 +14,7 @@ from socratic_bench.reporting.experiment_choice import find_experiment
 from tests.contract.store.facts import an_experiment
 
 
-def named(name: str, **given: str) -> Experiment:
+def named(name: str, **given: Any) -> Experiment:
     planned = an_experiment(**given)
     manifest = planned.manifest.model_copy(update={"name": name})
     return planned.model_copy(update={"manifest": manifest})

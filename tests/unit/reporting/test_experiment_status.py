@@ -26,6 +26,7 @@ from tests.contract.store.facts import (
     a_response,
     a_score,
     an_experiment,
+    record_unleased,
 )
 
 
@@ -168,7 +169,7 @@ async def test_each_failed_run_counts_under_what_it_failed_for_at_last(store):
     later = a_failure(second, turn=2).model_copy(update={"kind": "overloaded"})
     other = a_failure(sixth, profile="other-v1")
     await store.fold((), [*failures, later, other, a_failure(fourth)])
-    await store.record([a_response(fourth)])
+    await record_unleased(store, [a_response(fourth)])
     await store.fold([a_score(fourth)], ())
 
     models = await model_progress(store, PLANNED)

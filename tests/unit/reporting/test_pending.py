@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import AsyncGenerator, Collection
 
 import pytest
 
 from socratic_bench.adapters.sql.store import SqlStore
+from socratic_bench.domain.run import Run
 from socratic_bench.reporting.pending import PendingRun, WaitsFor, pending_runs
-from tests.contract.store.facts import a_failure, a_response, a_score, an_experiment
+from tests.contract.store.facts import (
+    a_failure,
+    a_response,
+    a_score,
+    an_experiment,
+    record_unleased,
+)
 
 PLANNED = an_experiment(models=2, scenarios=3, repeats=3)
 RUNS = list(PLANNED.runs())
@@ -33,7 +40,7 @@ async def pending(store: SqlStore, experiment=PLANNED, **options) -> list[Pendin
     return [run async for run in pending_runs(experiment, store, **options)]
 
 
-def ids(runs: Collection[object]) -> list[str]:
+def ids(runs: Collection[PendingRun | Run]) -> list[str]:
     return [run.run_id for run in runs]
 
 
@@ -60,7 +67,7 @@ async def test_scored_and_failed_runs_are_done(store):
 async def test_a_run_with_a_stored_response_waits_for_its_score(store):
     await store.register(PLANNED)
     answered, *_ = RUNS
-    await store.record([a_response(answered)])
+    await record_unleased(store, [a_response(answered)])
 
     first, *others = await pending(store)
 
@@ -72,7 +79,7 @@ async def test_a_run_that_stopped_between_two_turns_waits_for_the_next_response(
     planned = an_experiment(follow_ups=("And then?", "Why?"))
     await store.register(planned)
     run, *_ = planned.runs()
-    await store.record([a_response(run, turn=turn, last_turn=False) for turn in (1, 2)])
+    await record_unleased(store, [a_response(run, turn=turn, last_turn=False) for turn in (1, 2)])
     await store.fold([a_score(run, turn=turn, last_turn=False) for turn in (1, 2)], ())
 
     first, *_ = await pending(store, planned)
@@ -84,7 +91,7 @@ async def test_a_run_whose_early_turn_lost_its_score_is_named_though_it_counts_a
     planned = an_experiment(follow_ups=("And then?",))
     await store.register(planned)
     run, *_ = planned.runs()
-    await store.record([a_response(run, last_turn=False), a_response(run, turn=2)])
+    await record_unleased(store, [a_response(run, last_turn=False), a_response(run, turn=2)])
     await store.fold([a_score(run, turn=2)], ())
     assert (await store.progress(planned.experiment_id)).done == 1
 
@@ -108,6 +115,7 @@ async def test_the_store_is_asked_about_one_batch_at_a_time_and_only_when_it_is_
     naming = pending_runs(PLANNED, store, batch_size=4)
     await anext(naming)
     assert asked == [4, 4]
+    assert isinstance(naming, AsyncGenerator)
     await naming.aclose()
 
 

@@ -1,6 +1,7 @@
 """A profile of another distribution: it is found by name, and its vectors may not apply."""
 
 import json
+from datetime import UTC, datetime
 
 import pytest
 
@@ -13,6 +14,7 @@ from socratic_bench.scoring.evidence import Evidence
 from socratic_bench.scoring.exchange import EarlierTurn
 from socratic_bench.scoring.profile import Weights
 from socratic_bench.scoring.profiles import profile_named
+from socratic_bench.scoring.statuses import Status
 from tests.unit.events.examples import RUN
 
 
@@ -108,7 +110,7 @@ def scored(vectors, overall, **counts):
         turn=1,
         last_turn=True,
         profile="p",
-        status="ok",
+        status=Status.OK,
         vectors=vectors,
         overall=overall,
         counts=counts,
@@ -161,13 +163,13 @@ def recorded(*turns):
         student_message="And?",
         earlier_turns=turns,
         text="Why?",
-        status="ok",
-        recorded_at="2026-11-21T00:00:00Z",
+        status=Status.OK,
+        recorded_at=datetime(2026, 11, 21, tzinfo=UTC),
     )
 
 
 def test_an_earlier_turn_keeps_its_tokens_and_its_status():
-    written = recorded(EarlierTurn("Hi", "Well", 7, "truncated")).model_dump_json()
+    written = recorded(EarlierTurn("Hi", "Well", 7, Status.TRUNCATED)).model_dump_json()
     assert json.loads(written)["earlier_turns"] == [
         {"student": "Hi", "tutor": "Well", "visible_tokens": 7, "status": "truncated"}
     ]

@@ -8,6 +8,7 @@ from socratic_bench.events.aggregate_updated import AggregateUpdated
 from socratic_bench.events.experiment_completed import ExperimentCompleted
 from socratic_bench.events.response_scored import ResponseScored
 from socratic_bench.events.run_failed import RunFailed
+from socratic_bench.scoring.statuses import Status
 from socratic_curator.handlers import FactHandler
 from tests.unit.events.examples import TIME
 from tests.unit.services.two_runs import EXPERIMENT
@@ -21,7 +22,7 @@ def scored(run) -> ResponseScored:
         turn=1,
         last_turn=True,
         profile="socratic-v1",
-        status="ok",
+        status=Status.OK,
         vectors={"verbosity": 0.5},
         overall=0.5,
     )

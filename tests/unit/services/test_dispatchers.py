@@ -8,9 +8,11 @@ from socratic_bench.events.run_requested import RunRequested
 from socratic_bench.ports.broker import Delivery
 from socratic_curator.bootstrap import curator_dispatchers
 from socratic_judge.bootstrap import judge_dispatcher
-from socratic_runner.bootstrap import runner_dispatcher
+from socratic_runner.bootstrap import runner_dispatcher, unwatched
+from socratic_runner.conversations.call_observing import UNOBSERVED
 from socratic_runner.models.registry import open_client
 from socratic_runner.settings import RunnerSettings
+from socratic_runner.troubles import Troubles, tell_the_log
 from tests.unit.events.examples import TIME
 from tests.unit.services.two_runs import EXPERIMENT
 
@@ -44,7 +46,16 @@ async def test_the_three_services_pass_an_experiment_on_as_functions(store):
     clock = SystemClock()
 
     async with runner_dispatcher(
-        runner.publish, store, clock, open_client, RunnerSettings(), owner="function"
+        runner.publish,
+        store,
+        clock,
+        open_client,
+        RunnerSettings(),
+        owner="function",
+        limits=store,
+        observer=UNOBSERVED,
+        troubles=Troubles(UNOBSERVED, tell_the_log),
+        watch=unwatched,
     ) as dispatcher:
         assert await runner.call(dispatcher, [*requests, NO_EVENT]) == [2]
     assert runner.kinds() == ["response.recorded.v1"] * 2

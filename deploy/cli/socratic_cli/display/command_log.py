@@ -8,12 +8,16 @@ import sys
 import structlog
 from structlog.typing import EventDict
 
-from socratic_bench.consuming.waits import STORE_IS_WAITED_FOR, WORK_WAITS
+from socratic_bench.consuming.waits import WAITING_FOR_STORE, WORK_WAITS
+from socratic_cli.display.terminal import excerpt
 
 SAYINGS = 50
 """The most different log lines; further ones are suppressed."""
 
-TOLD_OTHERWISE = {"model stopped", WORK_WAITS, STORE_IS_WAITED_FOR}
+LONGEST = 1_000
+"""Characters of a line at most."""
+
+TOLD_OTHERWISE = {"model stopped", WORK_WAITS, WAITING_FOR_STORE}
 """Events that `run` reports in sentences of its own."""
 
 
@@ -27,8 +31,7 @@ def log_to_standard_error() -> None:
             _without_what_the_progress_tells,
             _named_error,
             _Once(),
-            structlog.processors.add_log_level,
-            structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty()),
+            _as_a_line,
         ],
         wrapper_class=structlog.make_filtering_bound_logger(logging.WARNING),
         logger_factory=structlog.PrintLoggerFactory(sys.stderr),
@@ -49,6 +52,13 @@ def _named_error(_logger: object, _method: str, event: EventDict) -> EventDict:
     if isinstance(error, BaseException):
         event["error"] = f"{type(error).__name__}: {error}"
     return event
+
+
+def _as_a_line(_logger: object, method: str, event: EventDict) -> str:
+    """Return a line such as "Warning: recorded line skipped (file: a.jsonl, line: 1)"."""
+    name = event.pop("event")
+    details = ", ".join(f"{key}: {value}" for key, value in event.items())
+    return excerpt(f"{method.capitalize()}: {name}" + (f" ({details})" if details else ""), LONGEST)
 
 
 class _Once:

@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import NamedTuple
 
+from socratic_bench.adapters.memory.store.limits import MemorySharedLimits
 from socratic_bench.adapters.system.clock import SystemClock
 from socratic_bench.domain.experiment.manifest import TutorModel
 from socratic_bench.domain.experiment.state import ExperimentState, stopped_sentence
@@ -24,7 +25,7 @@ from socratic_cli.embedded import Benchmark, BenchmarkResult
 from socratic_cli.execution.prospect import Prospect, look_into
 from socratic_cli.execution.store_lock import store_lock
 from socratic_cli.options.store import database_file, prepared_store
-from socratic_runner.clients import OpenClient
+from socratic_runner.model_pool import OpenClient
 from socratic_runner.models.registry import open_client
 
 
@@ -72,6 +73,9 @@ async def opened_benchmark(
     file = database_file(store_url)
     with store_lock(file):
         async with prepared_store(store_url) as store:
+            if file is not None:
+                # D-195: the holder of the lock is alone, so owners of leases are dead.
+                await store.leave_others(owner="nobody")
             clock = SystemClock()
             experiment = config.experiment(clock.now(), submitted=False)
             prospect = await look_into(
@@ -83,7 +87,7 @@ async def opened_benchmark(
                 open_client=client_opener(config, endpoints),
                 clock=clock,
                 retry_failed=retry_failed,
-                alone=file is not None,  # the holder of the store's lock is alone
+                limits=store if file is None else MemorySharedLimits(),
             )
             yield benchmark, prospect
 

@@ -1,4 +1,4 @@
-"""The remaining work of an experiment, given the store."""
+"""The remaining work of an experiment, given the store: what is reused, and what is called."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from socratic_bench.errors import InvalidSettings
 from socratic_bench.ports.broker import Broker
 
 VARIABLE = "SOCRATIC_BROKER_URL"
-_ADDRESS = "such as amqp://user:password@host:5672/"
+_ADDRESS = "such as amqp://user:password@host:5672/ or sqs://region/namespace"
 
 F = TypeVar("F", bound=Callable[..., Any])
 

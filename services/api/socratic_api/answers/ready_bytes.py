@@ -1,4 +1,4 @@
-"""Answers encoded once for each revision of the store and then sent unchanged."""
+"""Answers encoded once for each revision of the store, sent unchanged, or as 304 Not Modified."""
 
 from __future__ import annotations
 

@@ -34,11 +34,16 @@ class Problem(BaseModel):
     detail: str
     """What is wrong, where, and what to do."""
 
+    @classmethod
+    def of(cls, status: int, detail: str) -> Problem:
+        return cls(title=HTTPStatus(status).phrase, status=status, detail=detail)
+
 
 def problem(status: int, detail: str, headers: Mapping[str, str] | None = None) -> Response:
     """Return a problem as a response."""
-    body = Problem(title=HTTPStatus(status).phrase, status=status, detail=detail)
-    return Response(to_json(body), status, headers=headers, media_type=MEDIA_TYPE)
+    return Response(
+        to_json(Problem.of(status, detail)), status, headers=headers, media_type=MEDIA_TYPE
+    )
 
 
 async def on_http_error(request: Request, error: Exception) -> Response:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Final, Protocol
 
 from socratic_bench.domain.response import Usage
 
@@ -45,3 +45,6 @@ class UnobservedCalls:
 
     def untroubled(self, model_id: str, kind: str) -> None:
         """Do nothing."""
+
+
+UNOBSERVED: Final = UnobservedCalls()

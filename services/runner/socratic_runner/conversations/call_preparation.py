@@ -17,7 +17,7 @@ from socratic_bench.errors import FailureKind, ModelCallFailed, SocraticBenchErr
 from socratic_bench.ports.models import Question
 from socratic_bench.ports.stores.leases import Lease, LeaseAnswer, LeaseKey
 from socratic_bench.ports.stores.responses import Responses
-from socratic_runner.clients import Tutor
+from socratic_runner.call_window import CallWindow
 from socratic_runner.conversations.budgets import Budgets
 from socratic_runner.conversations.conversation import (
     Conversation,
@@ -29,6 +29,7 @@ from socratic_runner.conversations.conversation import (
 )
 from socratic_runner.conversations.leases import CANCEL_PATIENCE, LeaseBook
 from socratic_runner.limits.ticket import Permit, Ticket
+from socratic_runner.model_pool import CalledModel
 
 log = structlog.get_logger(__name__)
 
@@ -61,21 +62,24 @@ class CallPreparer:
     draining: asyncio.Event
     """Once set, no further call begins."""
 
+    window: CallWindow
+    """The time in which calls may be in flight."""
+
     async def prepare(
-        self, ticket: Ticket, tutor: Tutor, conversation: Conversation, question: Question
+        self, ticket: Ticket, model: CalledModel, conversation: Conversation, question: Question
     ) -> PreparedCall | NotCalled:
         """Take a lease when the permit is near, and wait for the permit."""
-        if not ticket.is_near and not await _in_time(ticket.near(), tutor, conversation):
-            return _run_is_late(tutor, conversation)
+        if not ticket.is_near and not await _in_time(ticket.near(), model, conversation):
+            return _run_is_late(model, conversation)
         while True:
-            if refusal := tutor.refusal:
+            if refusal := model.refusal or self.window.refusal(model):
                 return refusal
             # D-069: lease before permit, so that a quick model does not wait for the store.
-            lease = await self._take(tutor, question)
+            lease = await self._take(model, question)
             if not isinstance(lease, Lease):
                 return lease
             try:
-                prepared = await self._acquire_permit(ticket, lease, _now(), tutor, conversation)
+                prepared = await self._acquire_permit(ticket, lease, _now(), model, conversation)
             except BaseException:
                 await self._give_back(lease.key)
                 raise
@@ -84,21 +88,21 @@ class CallPreparer:
             await self._give_back(lease.key)
             if prepared is not None:
                 return prepared
-            if not await _in_time(ticket.permit(), tutor, conversation):
-                return _run_is_late(tutor, conversation)
+            if not await _in_time(ticket.permit(), model, conversation):
+                return _run_is_late(model, conversation)
 
     async def _acquire_permit(
         self,
         ticket: Ticket,
         lease: Lease,
         taken_at: float,
-        tutor: Tutor,
+        model: CalledModel,
         conversation: Conversation,
     ) -> PreparedCall | NotCalled | None:
         """Wait for the permit while the lease, taken at a time of the loop, is fresh; None
         afterwards.
         """
-        left = conversation.time_left(tutor, _now())
+        left = conversation.time_left(model, _now())
         kept = self.lease_margin / 4 - (_now() - taken_at)
         try:
             permit = await ticket.permit(within=kept if left is None else min(kept, left))
@@ -108,16 +112,18 @@ class CallPreparer:
             return None
         if self.draining.is_set():
             return _put_off()
-        left = conversation.time_left(tutor, _now())
+        if put_off := self.window.refusal(model):
+            return put_off
+        left = conversation.time_left(model, _now())
         if left is not None and left <= 0:
-            return _run_is_late(tutor, conversation)
-        return tutor.breaker.admit() or PreparedCall(lease, permit)
+            return _run_is_late(model, conversation)
+        return model.breaker.admit() or PreparedCall(lease, permit)
 
-    async def _take(self, tutor: Tutor, question: Question) -> Lease | NotCalled:
+    async def _take(self, model: CalledModel, question: Question) -> Lease | NotCalled:
         """Take a lease for a call; returns the reason if it is refused. A cancellation ends it."""
         if self.draining.is_set():
             return _put_off()
-        lease = self.new_lease(tutor, question)
+        lease = self.new_lease(model, question)
         try:
             [answer] = await self.leases.take([lease])
         except asyncio.CancelledError:
@@ -127,14 +133,14 @@ class CallPreparer:
             return lease
         return await self._not_leased(answer, lease)
 
-    def new_lease(self, tutor: Tutor, question: Question) -> Lease:
+    def new_lease(self, model: CalledModel, question: Question) -> Lease:
         """Make the lease of a call, under a new id, for the store to grant."""
-        run, price = question.run, tutor.model.price
+        run, price = question.run, model.entry.price
         reserve = most_a_call_costs(price, question.texts, question.parameters.max_tokens)
         key = LeaseKey(
             run.experiment_id, run.run_id, question.turn, os.urandom(LEASE_ID_BYTES).hex()
         )
-        return Lease(key, tutor.deadline + self.lease_margin, reserve)
+        return Lease(key, model.deadline + self.lease_margin, reserve)
 
     async def _not_leased(self, answer: LeaseAnswer, lease: Lease) -> NotCalled:
         """Translate a refused lease into the reason that stops the run."""
@@ -170,19 +176,21 @@ def _put_off() -> TurnPutOff:
     return TurnPutOff("the runner is draining")
 
 
-async def _in_time(waiting: Awaitable[object], tutor: Tutor, conversation: Conversation) -> bool:
+async def _in_time(
+    waiting: Awaitable[object], model: CalledModel, conversation: Conversation
+) -> bool:
     """Whether `waiting` came to an end before the run's deadline."""
     try:
-        async with asyncio.timeout(conversation.time_left(tutor, _now())):
+        async with asyncio.timeout(conversation.time_left(model, _now())):
             await waiting
     except TimeoutError:
         return False
     return True
 
 
-def _run_is_late(tutor: Tutor, conversation: Conversation) -> ModelCallFailed:
+def _run_is_late(model: CalledModel, conversation: Conversation) -> ModelCallFailed:
     """The failure of a run that waits no longer: why its last call failed, if it did."""
-    longest, last = tutor.model.limits.run_timeout_seconds, conversation.last_failure
+    longest, last = model.entry.limits.run_timeout_seconds, conversation.last_failure
     message = f"the run's deadline of {longest:g} s passed before another call could be made"
     if last is None:
         return ModelCallFailed(FailureKind.TIMEOUT, message, retryable=False)

@@ -12,7 +12,7 @@ from socratic_bench.domain.run import Run
 from socratic_bench.errors import ModelCallFailed
 from socratic_bench.ports.models import Question, Reply
 from socratic_bench.scoring.statuses import effective_status
-from socratic_runner.clients import Tutor
+from socratic_runner.model_pool import CalledModel
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,9 +26,11 @@ class TurnHeldElsewhere:
 
 @dataclass(frozen=True, slots=True)
 class TurnPutOff:
-    """The runner drains and begins no more calls."""
+    """The runner begins no call now: it drains, has too little time, or the model is paused."""
 
     reason: str
+    seconds: float = 0.0
+    """Until it is of use to look again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,11 +94,11 @@ class Conversation:
         over = bool(self.responses) and self.responses[-1].last_turn
         return not over and self.ended_by is None
 
-    def time_left(self, tutor: Tutor, now: float) -> float | None:
+    def time_left(self, model: CalledModel, now: float) -> float | None:
         """Seconds of its deadline that are left at `now`; None before its first call."""
         if self.called_at is None:
             return None
-        return self.called_at + tutor.model.limits.run_timeout_seconds - now
+        return self.called_at + model.entry.limits.run_timeout_seconds - now
 
     def call_begins(self, now: float) -> None:
         """Count a call."""
@@ -131,7 +133,9 @@ class Conversation:
             seed=sampling_seed(key, run.repeat, turn),
         )
 
-    def response(self, question: Question, reply: Reply, tutor: Tutor, now: datetime) -> Response:
+    def response(
+        self, question: Question, reply: Reply, model: CalledModel, now: datetime
+    ) -> Response:
         """The response to record for a reply."""
         usage = reply.usage
         turns = self.manifest.scenarios_by_id[self.run.scenario_id].turns
@@ -148,7 +152,7 @@ class Conversation:
             usage=usage,
             latency_ms=reply.latency_ms,
             first_token_ms=reply.first_token_ms,
-            cost_nanodollars=tutor.cost_nanodollars(usage),
+            cost_nanodollars=model.cost_nanodollars(usage),
             stop_reason=reply.stop_reason,
             model_version=reply.model_version,
             attempts=self.attempts,

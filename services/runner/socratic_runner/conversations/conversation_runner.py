@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Final
+
+from structlog.contextvars import bound_contextvars
 
 from socratic_bench.concurrency.deadlines import wait_at_most
 from socratic_bench.domain.call_cost import tokens_at_most
@@ -19,8 +21,7 @@ from socratic_bench.errors import ModelCallFailed, ModelUnusable
 from socratic_bench.ports.clock import Clock
 from socratic_bench.ports.models import Question, Reply
 from socratic_bench.ports.stores.leases import CallEnd, Lease
-from socratic_runner.clients import Tutor
-from socratic_runner.conversations.asking import ask
+from socratic_runner.conversations.asking import ask, log_fields
 from socratic_runner.conversations.call_observing import CallObserver
 from socratic_runner.conversations.call_preparation import CallPreparer, NotCalled, PreparedCall
 from socratic_runner.conversations.conversation import (
@@ -36,6 +37,7 @@ from socratic_runner.conversations.leases import LeaseBook
 from socratic_runner.conversations.recorder import Recorded, Recorder
 from socratic_runner.limits.retries import Retries
 from socratic_runner.limits.ticket import LimiterClosed, Permit
+from socratic_runner.model_pool import CalledModel
 from socratic_runner.troubles import Troubles
 
 BUDGET_PAUSE: Final = 0.5
@@ -63,18 +65,18 @@ class ConversationRunner:
     """Once set, calls in flight finish and no further call begins."""
 
     observer: CallObserver
-    troubles: Troubles = field(default_factory=Troubles)
+    troubles: Troubles
     """Hears of every failed attempt, and of replies."""
 
     async def run(
-        self, tutor: Tutor, conversation: Conversation, on_turn: Callable[[], None]
+        self, model: CalledModel, conversation: Conversation, on_turn: Callable[[], None]
     ) -> None:
         """Take turn after turn until the run is done or something ends it.
 
         Calls `on_turn` when the response of a turn is stored.
         """
         while conversation.open:
-            answer = await self._answer(tutor, conversation, conversation.question())
+            answer = await self._answer(model, conversation, conversation.question())
             if isinstance(answer, Response):
                 conversation.answered(answer)
                 on_turn()
@@ -82,7 +84,7 @@ class ConversationRunner:
                 conversation.ended_by = answer
 
     async def _answer(
-        self, tutor: Tutor, conversation: Conversation, question: Question
+        self, model: CalledModel, conversation: Conversation, question: Question
     ) -> Response | Ending:
         """Return the stored response of a turn; repeat failed calls while that can help."""
         retries = self.new_retries()
@@ -90,13 +92,13 @@ class ConversationRunner:
         result: Response | NotCalled | None = conversation.take_failure()
         called = 0
         while True:
-            result = result or await self._try(tutor, conversation, question)
+            result = result or await self._try(model, conversation, question)
             match result:
                 case Response():
                     return result
                 case ModelCallFailed():
                     conversation.last_failure = result
-                    delay = self._next_delay(tutor, conversation, retries, result)
+                    delay = self._next_delay(model, conversation, retries, result)
                     if conversation.attempts > called:  # a call was made, and not refused here
                         called = conversation.attempts
                         self.troubles.failed(
@@ -117,30 +119,32 @@ class ConversationRunner:
             result = None
 
     async def _try(
-        self, tutor: Tutor, conversation: Conversation, question: Question
+        self, model: CalledModel, conversation: Conversation, question: Question
     ) -> Response | NotCalled:
         """One call for a turn, from the limiter's waiting line to the stored response."""
-        if refusal := tutor.refusal:
+        if refusal := model.refusal or self.preparer.window.refusal(model):
             return refusal
         tokens = tokens_at_most(question.texts, question.parameters.max_tokens)
         try:
-            async with tutor.limiter.ticket(tokens) as ticket:
-                prepared = await self.preparer.prepare(ticket, tutor, conversation, question)
+            async with model.limiter.ticket(tokens) as ticket:
+                prepared = await self.preparer.prepare(ticket, model, conversation, question)
                 if not isinstance(prepared, PreparedCall):
                     return prepared
                 conversation.call_begins(_now())
-                with tutor.breaker.admitted():
-                    result = await ask(tutor, question, prepared.lease.reserve, self.observer)
-                    _learn(tutor, prepared.permit, result)
+                with model.breaker.admitted(), bound_contextvars(**log_fields(question)):
+                    deadline = asyncio.timeout(model.deadline)
+                    reserve = prepared.lease.reserve
+                    result = await ask(model, question, reserve, self.observer, deadline)
+                    _learn(model, prepared.permit, result)
                     if isinstance(result, Reply):
                         self.troubles.replied(question.run)
         except LimiterClosed as closed:
             return TurnPutOff(str(closed))
-        return await self._settle(tutor, conversation, question, prepared.lease, result)
+        return await self._settle(model, conversation, question, prepared.lease, result)
 
     async def _settle(
         self,
-        tutor: Tutor,
+        model: CalledModel,
         conversation: Conversation,
         question: Question,
         lease: Lease,
@@ -151,19 +155,23 @@ class ConversationRunner:
             # D-072: a call that may have been billed keeps its reservation as spent.
             await self.leases.end_calls([CallEnd(lease.key, result.kind in MAY_BE_BILLED)])
             return result
-        response = conversation.response(question, result, tutor, self.clock.now())
+        response = conversation.response(question, result, model, self.clock.now())
         [stored] = await self.recorder.record([Recorded(response, lease)])
         return stored
 
     def _next_delay(
-        self, tutor: Tutor, conversation: Conversation, retries: Retries, failure: ModelCallFailed
+        self,
+        model: CalledModel,
+        conversation: Conversation,
+        retries: Retries,
+        failure: ModelCallFailed,
     ) -> float | None:
         """Seconds until another try; None if a try is useless or past the run's deadline."""
         delay = retries.next_delay(failure)
         if delay is None:
             return None
-        delay = max(delay, tutor.limiter.paused_for)
-        left = conversation.time_left(tutor, _now())
+        delay = max(delay, model.limiter.paused_for)
+        left = conversation.time_left(model, _now())
         return None if left is not None and delay > left else delay
 
     async def _wait(self, seconds: float) -> None:
@@ -171,24 +179,24 @@ class ConversationRunner:
         await wait_at_most(seconds, self.draining)
 
 
-def _learn(tutor: Tutor, permit: Permit, result: Reply | ModelCallFailed) -> None:
+def _learn(model: CalledModel, permit: Permit, result: Reply | ModelCallFailed) -> None:
     """Report the outcome of a call to the limiter and the breaker."""
     if isinstance(result, Reply):
         permit.replied(result)
-        tutor.breaker.replied()
+        model.breaker.replied()
         return
     wait = result.retry_after
     if isinstance(result, ModelUnusable):
         permit.failed(result)
-        tutor.breaker.trip(result)
-    elif wait is not None and wait > tutor.model.limits.run_timeout_seconds:
+        model.breaker.trip(result)
+    elif wait is not None and wait > model.entry.limits.run_timeout_seconds:
         # D-067: no run can wait for that long, so no call should wait for a permit.
         permit.failed(result)
-        tutor.breaker.trip(result, wait)
-        tutor.limiter.look_again()
+        model.breaker.trip(result, wait)
+        model.limiter.look_again()
     else:
         permit.failed(result)
-        tutor.breaker.failed(result)
+        model.breaker.failed(result)
 
 
 def _now() -> float:

@@ -1,4 +1,4 @@
-"""Runs of tutors that answer at once, such as the reference tutors: many in one transaction.
+"""Runs of models that answer at once, such as the reference tutors: many in one transaction.
 
 Their calls take no time, so the store is the only cost. The conversation runner handles every case
 but a plain reply: a turn that another runner holds, an exhausted budget, a failed call.
@@ -12,12 +12,12 @@ from dataclasses import dataclass
 
 from socratic_bench.errors import ModelCallFailed
 from socratic_bench.ports.stores.leases import CallEnd, LeaseAnswer
-from socratic_runner.clients import Tutor
 from socratic_runner.conversations.asking import ask
 from socratic_runner.conversations.conversation import Conversation
 from socratic_runner.conversations.conversation_runner import ConversationRunner
 from socratic_runner.conversations.failure_classes import MAY_BE_BILLED
 from socratic_runner.conversations.recorder import Recorded
+from socratic_runner.model_pool import CalledModel
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,13 +27,13 @@ class InstantRunner:
     runner: ConversationRunner
 
     async def take_turn(
-        self, tutor: Tutor, conversations: Sequence[Conversation]
+        self, model: CalledModel, conversations: Sequence[Conversation]
     ) -> list[Conversation]:
         """Take one turn of each run; returns the runs whose response is stored."""
         if self.runner.draining.is_set():
             return []
         questions = [each.question() for each in conversations]
-        leases = [self.runner.preparer.new_lease(tutor, question) for question in questions]
+        leases = [self.runner.preparer.new_lease(model, question) for question in questions]
         answers = await self.runner.leases.take(leases)
         begun_at, now = asyncio.get_running_loop().time(), self.runner.clock.now()
         replied: dict[Conversation, Recorded] = {}
@@ -44,12 +44,13 @@ class InstantRunner:
             if answer is not LeaseAnswer.GRANTED:
                 continue
             each.call_begins(begun_at)
-            result = await ask(tutor, question, lease.reserve, self.runner.observer)
+            no_deadline = asyncio.timeout(None)
+            result = await ask(model, question, lease.reserve, self.runner.observer, no_deadline)
             if isinstance(result, ModelCallFailed):
                 each.failure = result
                 failed.append(CallEnd(lease.key, result.kind in MAY_BE_BILLED))
             else:
-                response = each.response(question, result, tutor, now)
+                response = each.response(question, result, model, now)
                 replied[each] = Recorded(response, lease)
                 self.runner.troubles.replied(each.run)
         if failed:

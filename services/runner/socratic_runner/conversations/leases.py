@@ -59,13 +59,8 @@ class LeaseBook:
         self._end = ending.grouped(self._end_now)
 
     @asynccontextmanager
-    async def open(self, *, alone: bool) -> AsyncIterator[None]:
-        """Keep the owner alive while the context is open, and free its leases at the end.
-
-        A runner that is `alone` has the store to itself: it frees the leases that others left.
-        """
-        if alone:
-            await self._store.leave_others(self.owner)
+    async def open(self) -> AsyncIterator[None]:
+        """Keep the owner alive while the context is open, and free its leases at the end."""
         async with self.heartbeat.open(), self._take, self._give_back, self._end:
             try:
                 yield

@@ -13,7 +13,7 @@ import structlog
 from socratic_bench.concurrency.deadlines import wait_at_most
 from socratic_bench.concurrency.group_commit import GroupCommit
 from socratic_bench.concurrency.retry_policy import RetryPolicy
-from socratic_bench.consuming.waits import STORE_IS_WAITED_FOR, WaitNews, Waits
+from socratic_bench.consuming.waits import WAITING_FOR_STORE, WaitNews, Waits
 from socratic_bench.errors import StoreError, StoreRefused
 
 log = structlog.get_logger(__name__)
@@ -40,7 +40,7 @@ class WritePatience:
     """Repeats requests to the store until it answers, or until nobody waits any more."""
 
     waits: Waits
-    """Knows, while the store is waited for, why."""
+    """Knows why a request waits for the store."""
 
     until: asyncio.Event
     """Once set, each request is repeated once more and no longer."""
@@ -66,7 +66,7 @@ class WritePatience:
                         raise
                     waits_for(error)
                     level, reason = news.level(error), str(error)
-                    log.log(level, STORE_IS_WAITED_FOR, items=len(items), reason=reason)
+                    log.log(level, WAITING_FOR_STORE, items=len(items), reason=reason)
                 await wait_at_most(self.retry_policy.delay(attempt), self.until)
 
     def grouped(

@@ -19,7 +19,6 @@ from socratic_bench.hosting.workers import host_workers
 from socratic_bench.providers.endpoints.endpoint import Endpoints
 from socratic_bench.providers.endpoints.endpoint_list import read_endpoints
 from socratic_runner.bootstrap import runner_dispatcher, runner_worker
-from socratic_runner.clients import TutorPool
 from socratic_runner.conversations.leases import LeaseBook
 from socratic_runner.limits.limiters import ConcurrencyLimiters
 from socratic_runner.metrics.breakers import add_breaker_metrics
@@ -27,8 +26,10 @@ from socratic_runner.metrics.calls import CallMetrics
 from socratic_runner.metrics.leases import add_lease_metrics
 from socratic_runner.metrics.limits import add_limit_metrics
 from socratic_runner.metrics.model_names import ModelNames
+from socratic_runner.model_pool import ModelPool
 from socratic_runner.models.registry import open_client
 from socratic_runner.settings import RunnerProcessSettings
+from socratic_runner.troubles import Troubles, tell_the_log
 
 
 def main() -> int:
@@ -46,11 +47,12 @@ async def _serve(settings: RunnerProcessSettings, stop: asyncio.Event) -> None:
         @asynccontextmanager
         async def workers(observer: Observer, metrics: Metrics) -> AsyncIterator[Sequence[Worker]]:
             model_names = ModelNames()
+            calls = CallMetrics(metrics, model_names)
 
-            def watch(limiters: ConcurrencyLimiters, leases: LeaseBook, tutors: TutorPool) -> None:
+            def watch(limiters: ConcurrencyLimiters, leases: LeaseBook, pool: ModelPool) -> None:
                 add_limit_metrics(metrics, limiters, model_names)
                 add_lease_metrics(metrics, leases.answers)
-                add_breaker_metrics(metrics, tutors, model_names)
+                add_breaker_metrics(metrics, pool, model_names)
 
             async with runner_dispatcher(
                 broker.publish,
@@ -59,12 +61,14 @@ async def _serve(settings: RunnerProcessSettings, stop: asyncio.Event) -> None:
                 partial(open_client, base_folder=settings.runner_folder, endpoints=endpoints),
                 settings,
                 owner=new_owner("runner"),
-                call_observer=CallMetrics(metrics, model_names),
+                limits=store,
+                observer=calls,
+                troubles=Troubles(calls, tell_the_log),
                 watch=watch,
             ) as dispatcher:
-                models = RunningModels(store)
+                running = RunningModels(store)
                 yield [
-                    runner_worker(broker, dispatcher, settings, groups=models, observer=observer)
+                    runner_worker(broker, dispatcher, settings, groups=running, observer=observer)
                 ]
 
         await host_workers(settings, broker, store, workers, stop)

@@ -13,12 +13,12 @@ from socratic_bench.errors import InvalidInput
 from socratic_bench.events.run_requested import RunRequested
 from socratic_bench.ports.stores.leases import ModelInHand
 from socratic_bench.ports.stores.responses import Responses
-from socratic_runner.clients import TutorPool
 from socratic_runner.conversations.conversation import Conversation, TurnFailed
 from socratic_runner.conversations.failure_classes import not_callable
 from socratic_runner.experiment_cache import ExperimentCache, NotUnderstood
 from socratic_runner.handling.run_outcomes import RunOutcomes, retry_of
 from socratic_runner.handling.runs_in_hand import RunInHand, RunsInHand
+from socratic_runner.model_pool import ModelPool
 from socratic_runner.troubles import Troubles, model_of
 
 NEWER_SECONDS: Final = 60.0
@@ -41,7 +41,7 @@ class SortedRequests:
     def models(self) -> set[ModelInHand]:
         """The models of the runs in hand."""
         return {
-            *(each.model for each in self.due),
+            *(each.model_in_hand for each in self.due),
             *(model_of(conversation.run) for _, conversation in self.ended),
         }
 
@@ -57,7 +57,7 @@ class RequestSorter:
 
     stored: Responses
     experiments: ExperimentCache
-    tutors: TutorPool
+    pool: ModelPool
     in_hand: RunsInHand
     outcomes: RunOutcomes
     troubles: Troubles
@@ -110,14 +110,14 @@ class RequestSorter:
         sorted_: SortedRequests,
     ) -> None:
         try:
-            tutor = self.tutors.tutor(experiment, conversation.run.model_id)
+            model = self.pool.model(experiment, conversation.run.model_id)
         except InvalidInput as error:
             failure = not_callable(error)
             conversation.ended_by = TurnFailed(1, failure, 0)
             sorted_.ended.append((work, conversation))
             self.troubles.failed(conversation.run, failure, 0, 0, None)
         else:
-            run = RunInHand(work, tutor, conversation)
+            run = RunInHand(work, model, conversation)
             self.in_hand.take(run)
             sorted_.due.append(run)
 

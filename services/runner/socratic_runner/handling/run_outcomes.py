@@ -55,7 +55,7 @@ class RunOutcomes:
             case TurnHeldElsewhere() as held:
                 return Postponed(work, self.busy_delay, held.reason)
             case TurnPutOff() as put_off:
-                return Postponed(work, 0.0, put_off.reason)
+                return Postponed(work, put_off.seconds, put_off.reason)
             case OutOfBudget() | Stopped() | None if not conversation.open:
                 # D-073: a failure would blame the model, a postponement would go round and round.
                 # Out of budget or stopped it is neither done nor failed: the run is requested again

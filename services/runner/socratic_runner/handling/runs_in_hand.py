@@ -10,8 +10,8 @@ from socratic_bench.consuming.outcomes import Work
 from socratic_bench.domain.response import Response
 from socratic_bench.events.run_requested import RunRequested
 from socratic_bench.ports.stores.leases import ModelInHand
-from socratic_runner.clients import Tutor
 from socratic_runner.conversations.conversation import Conversation
+from socratic_runner.model_pool import CalledModel
 from socratic_runner.troubles import model_of
 
 
@@ -20,7 +20,7 @@ class RunInHand:
     """A run that is being carried out."""
 
     work: Work[RunRequested]
-    tutor: Tutor
+    model: CalledModel
     conversation: Conversation
     published: int = 0
     """How many of its responses this runner has published."""
@@ -33,7 +33,7 @@ class RunInHand:
         return self.conversation.run.run_id
 
     @property
-    def model(self) -> ModelInHand:
+    def model_in_hand(self) -> ModelInHand:
         return model_of(self.conversation.run)
 
     @property

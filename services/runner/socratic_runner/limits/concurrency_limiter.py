@@ -177,6 +177,10 @@ class ConcurrencyLimiter:
             waiting_call.near.set()
         self._admit_waiting()
 
+    def reopen(self) -> None:
+        """Admit calls again, after `close`."""
+        self._is_closed = False
+
     def learn_of_reply(self, permit: Permit, reply: Reply) -> None:
         """Learn from a reply, as `Permit.replied` tells."""
         self._limit.replied(self._in_flight, latency_of(reply))

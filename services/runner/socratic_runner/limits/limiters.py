@@ -75,6 +75,12 @@ class ConcurrencyLimiters:
         for limiter in self._limiters.values():
             limiter.close()
 
+    def reopen(self) -> None:
+        """Admit calls again, after `close`."""
+        self._is_closed = False
+        for limiter in self._limiters.values():
+            limiter.reopen()
+
     def __iter__(self) -> Iterator[tuple[str, ConcurrencyLimiter]]:
         """The scopes and their limiters."""
         return iter(self._limiters.items())

@@ -7,19 +7,19 @@ from collections.abc import Iterator, Sequence
 
 from socratic_bench.hosting.metrics.process_metrics import Metrics
 from socratic_bench.hosting.metrics.scraped_metrics import add_gauge
-from socratic_runner.clients import TutorPool
 from socratic_runner.metrics.model_names import ModelNames
+from socratic_runner.model_pool import ModelPool
 
 
-def add_breaker_metrics(metrics: Metrics, tutors: TutorPool, model_names: ModelNames) -> None:
+def add_breaker_metrics(metrics: Metrics, pool: ModelPool, model_names: ModelNames) -> None:
     """Add the number of open breakers of each model."""
 
     def read() -> Iterator[tuple[Sequence[str], float]]:
         open_breakers = Counter[str]()
-        for tutor in tutors:
-            open_breakers[model_names.name(tutor.model.id)] += tutor.breaker.is_open
-        for model, count in open_breakers.items():
-            yield [model], count
+        for model in pool:
+            open_breakers[model_names.name(model.entry.id)] += model.breaker.is_open
+        for name, count in open_breakers.items():
+            yield [name], count
 
     add_gauge(
         metrics,

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 
 from sqlalchemy import Executable
 
-from socratic_bench.adapters.sql.records import microseconds
+from socratic_bench.adapters.records import microseconds
 from socratic_bench.adapters.sql.transactions import Transaction
 
 Now = Callable[[], datetime]

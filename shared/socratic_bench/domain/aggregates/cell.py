@@ -1,4 +1,4 @@
-"""The cell: the one stored aggregate, and the fold of facts into it.
+"""The cell: the one stored aggregate, exact sums of integers, and the fold of facts into it.
 
 A cell holds exact integers only, so the order of arrival leaves no trace in it: the same set of
 facts gives the same cell, byte for byte. Scores count in millionths.

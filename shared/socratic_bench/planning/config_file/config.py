@@ -17,6 +17,7 @@ from pydantic import BaseModel, create_model
 from socratic_bench.domain.experiment.manifest import Experiment, Manifest, TutorModel
 from socratic_bench.domain.scenario import Name
 from socratic_bench.errors import BrokenPlugin, InvalidConfig, InvalidInput, Mistake, UnknownProfile
+from socratic_bench.invalid_values import shown
 from socratic_bench.planning.config_file.documents import parse_document, read_text
 from socratic_bench.planning.config_file.predecessor import Predecessor, is_predecessor
 from socratic_bench.planning.config_file.prompt_files import PromptFiles
@@ -25,7 +26,6 @@ from socratic_bench.planning.config_file.source import (
     Node,
     TooManyMistakes,
     Unreadable,
-    shown,
 )
 from socratic_bench.planning.config_file.validation import unknown_field, validate
 from socratic_bench.planning.model_catalogue import ModelCatalogue

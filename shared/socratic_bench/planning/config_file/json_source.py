@@ -7,6 +7,7 @@ import re
 from bisect import bisect_left
 from json import JSONDecodeError, JSONDecoder
 
+from socratic_bench.invalid_values import quoted
 from socratic_bench.planning.config_file.source import (
     DEPTH_LIMIT,
     NODES_LIMIT,
@@ -15,7 +16,6 @@ from socratic_bench.planning.config_file.source import (
     Place,
     Scalar,
     Unreadable,
-    quoted,
     storable,
     whole_number,
 )

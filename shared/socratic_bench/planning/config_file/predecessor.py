@@ -15,8 +15,9 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 from socratic_bench.domain.experiment.manifest import Parameters, TutorModel
 from socratic_bench.domain.scenario import Scenario
-from socratic_bench.planning.config_file.source import Mistakes, Node, shown
-from socratic_bench.planning.config_file.validation import close_match, validate
+from socratic_bench.invalid_values import close_match, shown
+from socratic_bench.planning.config_file.source import Mistakes, Node
+from socratic_bench.planning.config_file.validation import validate
 
 NOT_USED = "is not used by this version"
 

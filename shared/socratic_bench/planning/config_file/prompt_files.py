@@ -10,13 +10,12 @@ from pathlib import Path
 from typing import Final
 
 from socratic_bench.errors import InvalidInput
+from socratic_bench.invalid_values import quoted, shown
 from socratic_bench.planning.config_file.documents import read_text
 from socratic_bench.planning.config_file.source import (
     Mistakes,
     Node,
     Place,
-    quoted,
-    shown,
     storable,
 )
 

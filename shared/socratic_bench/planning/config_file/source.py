@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
@@ -10,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from pydantic import JsonValue
 
 from socratic_bench.errors import InvalidConfig, InvalidInput, Mistake
+from socratic_bench.invalid_values import quoted
 
 SIZE_LIMIT = 5_000_000
 """Bytes of one file at most."""
@@ -180,25 +180,3 @@ def whole_number(text: str, place: Place, mistakes: Mistakes) -> int:
         mistakes.add(place, f"is a number of {len(text)} digits, which is too many")
         return 0
     return int(text)
-
-
-def shown(value: JsonValue) -> str:
-    """Return a value as a message shows it: on one line and not too long."""
-    if value is None:
-        return "empty"
-    if isinstance(value, str):
-        return quoted(value)
-    if isinstance(value, dict):
-        return "a mapping"
-    if isinstance(value, list):
-        return "a list"
-    return json.dumps(value)
-
-
-def quoted(text: str, limit: int = 60) -> str:
-    """Return text in quotes, cut after `limit` characters, with unprintable ones escaped."""
-    cut = text if len(text) <= limit else text[:limit] + "…"
-    escaped = "".join(
-        char if char.isprintable() else char.encode("unicode_escape").decode() for char in cut
-    )
-    return f'"{escaped}"'

@@ -4,35 +4,21 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Sequence
-from decimal import Decimal
-from difflib import get_close_matches
-from typing import Any, TypeVar, get_args
+from collections.abc import Collection
+from typing import TypeVar
 
-from pydantic import BaseModel, JsonValue, ValidationError
+from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
 
-from socratic_bench.planning.config_file.source import Mistakes, Node, shown
+from socratic_bench import invalid_values
+from socratic_bench.invalid_values import problem_of, shown
+from socratic_bench.planning.config_file.source import Mistakes, Node
 
 M = TypeVar("M", bound=BaseModel)
 
-_EXPECTED = {
-    "int_type": "a whole number",
-    "int_from_float": "a whole number",
-    "float_type": "a number",
-    "decimal_type": "a number",
-    "decimal_parsing": "a number",
-    "finite_number": "a number",
-    "string_type": "text",
-    "dict_type": "a mapping",
-    "model_type": "a mapping",
-    "tuple_type": "a list",
-}
-_BOUNDS = {
-    "greater_than_equal": ("ge", "must be {} or more"),
-    "greater_than": ("gt", "must be more than {}"),
-    "less_than_equal": ("le", "must be {} or less"),
-    "less_than": ("lt", "must be less than {}"),
-}
+_SECRETS = re.compile(
+    r"(api|secret|access)[_-]?key|token|secret|password|authorization", re.IGNORECASE
+)
 
 
 def validate(
@@ -58,83 +44,30 @@ def note_mistakes(
     ignore_missing: bool = False,
 ) -> None:
     """Note each error of pydantic at its place in `node`, which is not a valid `kind`."""
-    for detail in error.errors(include_url=False, include_input=False):
+    for detail in error.errors(include_url=False):
         if ignore_missing and detail["type"] == "missing":
             continue
         steps = detail["loc"]
-        if detail["type"] == "extra_forbidden":
-            problem = unknown_field(str(steps[-1]), _known_fields(kind, steps[:-1]))
-        else:
-            found = node.at(steps)
-            problem = _problem(detail["type"], detail.get("ctx", {}), found)
-        mistakes.add(node.place_of(steps), problem)
-
-
-_SECRETS = re.compile(
-    r"(api|secret|access)[_-]?key|token|secret|password|authorization", re.IGNORECASE
-)
-
-
-_SHORTEST_PART = 4
-"""Letters of a name that may be a part of another name, at least: `prompt` of `system_prompt`."""
+        mistakes.add(node.place_of(steps), _problem(detail, kind))
 
 
 def unknown_field(name: str, known: Collection[str]) -> str:
-    """Return the problem of an unknown field, with the similar field or with all known ones."""
+    """Return the problem of an unknown field of a configuration, which may be a secret's."""
+    return _misplaced_secret(name) or invalid_values.unknown_field(name, known)
+
+
+def _misplaced_secret(name: str) -> str | None:
     if _SECRETS.fullmatch(name):
         return "a secret is never written here: remove it, and put it into the environment"
-    if meant := close_match(name, known):
-        return f"unknown field; did you mean `{meant}`?"
-    return f"unknown field; there are {', '.join(f'`{field}`' for field in known)}"
+    return None
 
 
-def close_match(name: str, known: Collection[str]) -> str | None:
-    """Return the known name that is most like `name` or contains it, or None."""
-    written = name[:80].lower()
-    matches = get_close_matches(written, known, n=1, cutoff=0.75)
-    if matches or len(written) < _SHORTEST_PART:
-        return matches[0] if matches else None
-    return min((each for each in known if written in each), key=len, default=None)
-
-
-def _known_fields(kind: type[BaseModel], steps: Sequence[str | int]) -> Collection[str]:
-    for step in steps:
-        annotation = kind.model_fields[str(step)].annotation
-        kind = next(
-            choice
-            for choice in (annotation, *get_args(annotation))
-            if isinstance(choice, type) and issubclass(choice, BaseModel)
-        )
-    return kind.model_fields
-
-
-def _problem(error: str, context: dict[str, Any], node: Node | None) -> str:
-    if error == "missing":
-        return "is missing"
-    value = node.plain() if node else None
-    if expected := _EXPECTED.get(error):
-        unquoted = expected == "text" and isinstance(value, int | float)
-        remedy = ": put it in quotes" if unquoted else ""
-        return f"must be {expected}, not {shown(value)}{remedy}"
-    if bound := _BOUNDS.get(error):
-        name, sentence = bound
-        return f"{sentence.format(_number(context[name]))}, not {shown(value)}"
-    return _text_problem(error, context, value)
-
-
-def _number(bound: float | Decimal) -> str:
-    return f"{Decimal(str(bound)).normalize():f}"
-
-
-def _text_problem(error: str, context: dict[str, Any], value: JsonValue) -> str:
-    if error == "string_too_short":
-        return "must not be empty"
-    if error == "string_too_long":
-        length = len(value) if isinstance(value, str) else 0
-        return f"must have at most {context['max_length']} characters, not {length}"
-    if error != "string_pattern_mismatch":
-        return f"is not allowed here: {shown(value)}"
+def _problem(error: ErrorDetails, kind: type[BaseModel]) -> str:
+    if error["type"] == "extra_forbidden":
+        return _misplaced_secret(str(error["loc"][-1])) or problem_of(error, kind)
+    if error["type"] != "string_pattern_mismatch":
+        return problem_of(error, kind)
     # Of the patterns there are, only that of a model id has a slash.
-    if "/" in context["pattern"]:
-        return f"must be `provider/name`, such as `reference/socratic`, not {shown(value)}"
-    return f"must be one line without spaces at its ends, not {shown(value)}"
+    if "/" in error["ctx"]["pattern"]:
+        return f"must be `provider/name`, such as `reference/socratic`, not {shown(error['input'])}"
+    return f"must be one line without spaces at its ends, not {shown(error['input'])}"

@@ -14,6 +14,7 @@ from typing import NamedTuple
 import yaml
 from yaml.error import MarkedYAMLError
 
+from socratic_bench.invalid_values import quoted, shown
 from socratic_bench.planning.config_file.source import (
     DEPTH_LIMIT,
     NODES_LIMIT,
@@ -22,8 +23,6 @@ from socratic_bench.planning.config_file.source import (
     Place,
     Scalar,
     Unreadable,
-    quoted,
-    shown,
     storable,
     whole_number,
 )

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from socratic_bench.domain.response import Response
 from socratic_bench.domain.run import RunFailure
+
+NO_LEASE: Final = ""
+"""Instead of the id of a lease: the response was not given under one."""
 
 
 class TurnKey(NamedTuple):
@@ -29,12 +32,13 @@ class Responses(Protocol):
     """Keeps the responses and failures of runners; the first response of a turn stays."""
 
     async def record(
-        self, responses: Sequence[Response], lease_ids: Sequence[str | None] = ()
+        self, responses: Sequence[Response], lease_ids: Sequence[str | None]
     ) -> Sequence[Response]:
         """Store responses; the first write of a turn wins, under any lease.
 
-        `lease_ids` names the leases of the calls, in the same order; None stands for a lease
-        without reservation for a call of unknown cost, which just ends. The store ends the leases:
+        `lease_ids` names the leases of the calls, in the same order. None stands for a lease
+        without reservation for a call of unknown cost, which just ends; NO_LEASE for a response
+        without a call of this experiment, such as an adopted one. The store ends the leases:
         it replaces each reservation once by the cost of its response, where that is known, whether
         or not it stores that response. Returns the stored responses of those turns, in the same
         order; for a stored one that this version cannot read, the given one.

@@ -1,4 +1,4 @@
-"""Base URLs of APIs in configurations."""
+"""Base URLs of APIs in configurations: which are valid, and which are refused."""
 
 from __future__ import annotations
 

@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, SecretStr, ValidationError, field_va
 from pydantic import model_validator as checked_model
 
 from socratic_bench.errors import InvalidSettings
+from socratic_bench.invalid_values import problem_of
 from socratic_bench.providers.endpoints.base_urls import origin, url_problem
 from socratic_bench.providers.endpoints.endpoint import SETTING, Endpoint, KeySource
 from socratic_bench.providers.key_variables import is_key_variable
@@ -102,9 +103,9 @@ def _endpoint(name: str, entry: Any) -> Endpoint:
             {"origin": entry} if isinstance(entry, str) else entry
         ).endpoint(name)
     except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False, include_context=False)[0]
+        first = error.errors(include_url=False)[0]
         field = "".join(f".{step}" for step in first["loc"] if step in _Entry.model_fields)
-        problem = first["msg"].removeprefix("Value error, ")
+        problem = problem_of(first, shows_value=False)
         if first["type"] == "extra_forbidden":
             problem = f"has an unknown field; the fields are {', '.join(_Entry.model_fields)}"
         raise InvalidSettings(f"{SETTING}: {name}{field}: {problem}") from None

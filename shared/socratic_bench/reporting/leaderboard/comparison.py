@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -26,6 +26,9 @@ from socratic_bench.reporting.result_store import ResultStore
 from socratic_bench.scoring.profile import OVERALL
 
 Interval = tuple[float, float]
+
+MOST_NAMED: Final = 4
+"""The most conditions that a note names, and the most experiments under each."""
 
 
 class VectorFigure(BaseModel):
@@ -204,17 +207,18 @@ def _compare(selected: Selection) -> ModelComparison:
             for each in board.experiments
         ),
         mixed_conditions=mixed,
-        note=_note(len(board.conditions), board.profile, selected),
+        note=_note(board, selected),
     )
 
 
-def _note(conditions: int, profile: str, selected: Selection) -> str | None:
+def _note(board: Leaderboard, selected: Selection) -> str | None:
     sentences = []
-    left_out = selected.left_out
-    if conditions > 1:
+    profile, left_out = board.profile, selected.left_out
+    if len(board.conditions) > 1:
         sentences.append(
-            f"This table mixes {conditions} different test conditions (scenarios, prompts "
-            "or parameters): figures compare only within one of them."
+            f"This table mixes {len(board.conditions)} different test conditions (scenarios, "
+            f"prompts or parameters): {_by_conditions(board)}. Figures compare only within one of "
+            "them."
         )
     if left_out:
         experiments = "1 experiment" if left_out == 1 else f"{left_out} experiments"
@@ -225,6 +229,25 @@ def _note(conditions: int, profile: str, selected: Selection) -> str | None:
             f"One table cannot hold all experiments: the {selected.too_old} oldest are left out."
         )
     return " ".join(sentences) or None
+
+
+def _by_conditions(board: Leaderboard) -> str:
+    """Return the experiments under each of the conditions: "Prompt B (exp-1), exp-2; exp-3"."""
+    groups = [
+        [_title(each) for each in board.experiments if each.conditions_id == conditions]
+        for conditions in board.conditions
+    ]
+    return _first("; ", [_first(", ", group) for group in groups])
+
+
+def _title(experiment: ExperimentOutline) -> str:
+    title = experiment.name or experiment.occasion
+    return f"{title} ({experiment.experiment_id})" if title else experiment.experiment_id
+
+
+def _first(between: str, words: Sequence[str]) -> str:
+    more = len(words) - MOST_NAMED
+    return between.join(words[:MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
 def _ranks(rows: Iterable[ModelRow]) -> list[int | None]:

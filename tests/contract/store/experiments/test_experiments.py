@@ -7,14 +7,12 @@ from collections import Counter
 from datetime import timedelta, timezone
 from decimal import Decimal
 
-import pytest
-
 from socratic_bench.domain.experiment.manifest import Experiment, Limits
 from socratic_bench.domain.experiment.outline import ExperimentOutline
 from socratic_bench.domain.money import Price
-from socratic_bench.errors import StoreError
-from socratic_bench.ports.stores.experiments import ExperimentCounts, Progress
+from socratic_bench.ports.stores.experiments import ExperimentCounts
 from socratic_bench.ports.stores.store import Store
+from tests.contract.store.experiments.experiments import ended
 from tests.contract.store.facts import (
     MINUTE,
     MONDAY,
@@ -22,9 +20,8 @@ from tests.contract.store.facts import (
     a_response,
     a_score,
     an_experiment,
-    an_unscored,
-    claim_of,
     failures_in,
+    record_unleased,
 )
 
 
@@ -39,13 +36,6 @@ def _with_other_prices(experiment: Experiment) -> Experiment:
         created_at=experiment.created_at + MINUTE,
         completed_at=experiment.created_at + 2 * MINUTE,
     )
-
-
-async def _ended(store: Store, experiment: Experiment) -> Experiment:
-    """The experiment, registered, with a score of every run."""
-    stored = await store.register(experiment)
-    await store.fold([a_score(run) for run in experiment.runs()], [])
-    return stored
 
 
 async def test_a_new_experiment_is_stored_as_it_is(store: Store) -> None:
@@ -111,7 +101,7 @@ async def test_the_name_and_the_notes_given_last_are_kept(store: Store) -> None:
 
 
 async def test_registering_again_keeps_the_times(store: Store) -> None:
-    experiment = await _ended(store, an_experiment())
+    experiment = await ended(store, an_experiment())
     await store.complete(experiment.experiment_id, MONDAY + 10 * MINUTE)
     stored = await store.register(_with_other_prices(experiment))
     assert stored.created_at == MONDAY
@@ -148,132 +138,6 @@ async def test_registering_at_the_same_time_stores_one_experiment(
     stored = await asyncio.gather(*(each.register(experiment) for each in (store, other_store) * 5))
     assert stored == [experiment] * 10
     assert await store.experiments() == [experiment]
-
-
-async def test_of_many_callers_the_first_completes_an_experiment_and_all_get_its_time(
-    store: Store, other_store: Store
-) -> None:
-    experiment_id = (await _ended(store, an_experiment())).experiment_id
-    times = await asyncio.gather(
-        *(
-            (store, other_store)[minute % 2].complete(experiment_id, MONDAY + minute * MINUTE)
-            for minute in range(20)
-        )
-    )
-    assert len(set(times)) == 1
-    assert await store.complete(experiment_id, MONDAY + 50 * MINUTE) == times[0]
-    stored = await store.experiment(experiment_id)
-    assert stored is not None
-    assert stored.completed_at == times[0]
-
-
-async def test_an_experiment_that_is_not_there_cannot_be_completed(store: Store) -> None:
-    assert await store.complete("exp-unknown", MONDAY) is None
-
-
-async def test_an_experiment_is_complete_once_every_run_is_done_in_whatever_way(
-    store: Store,
-) -> None:
-    experiment = await store.register(an_experiment())
-    failed, last, *runs = experiment.runs()
-    await store.fold([a_score(run) for run in runs], [a_failure(failed)])
-    assert await store.complete(experiment.experiment_id, MONDAY) is None
-    await store.fold([an_unscored(last)], [])
-    assert await store.complete(experiment.experiment_id, MONDAY) == MONDAY
-
-
-@pytest.mark.parametrize("lease_id", ["", "first"])
-async def test_an_experiment_with_a_response_to_score_is_not_complete(
-    store: Store, lease_id: str
-) -> None:
-    experiment = await _ended(store, an_experiment())
-    run, *_ = experiment.runs()
-    await store.take_leases([claim_of(run, lease_id, turn=2)], "runner")
-    await store.record([a_response(run, turn=2)], [lease_id])
-    assert await store.complete(experiment.experiment_id, MONDAY) is None
-    await store.fold([a_score(run, turn=2, profile="other-v1")], [])
-    assert await store.complete(experiment.experiment_id, MONDAY) is None
-    await store.fold([a_score(run, turn=2)], [])
-    assert await store.complete(experiment.experiment_id, MONDAY) == MONDAY
-
-
-async def test_once_complete_an_experiment_stays_so(store: Store) -> None:
-    experiment = await _ended(store, an_experiment())
-    run, *_ = experiment.runs()
-    await store.complete(experiment.experiment_id, MONDAY)
-    await store.record([a_response(run, turn=2)])
-    assert await store.complete(experiment.experiment_id, MONDAY + MINUTE) == MONDAY
-
-
-async def test_progress_counts_the_runs_that_ended_in_whatever_way(store: Store) -> None:
-    experiment = await store.register(an_experiment(models=2, scenarios=3, repeats=2))
-    assert await store.progress(experiment.experiment_id) == Progress(12, 0, 0)
-    scored, unscored, failed, *_ = experiment.runs()
-    await store.fold([a_score(scored), an_unscored(unscored)], [a_failure(failed)])
-    assert await store.progress(experiment.experiment_id) == Progress(planned=12, done=3, failed=1)
-
-
-async def test_progress_does_not_count_a_run_before_its_last_turn(store: Store) -> None:
-    experiment = await store.register(an_experiment(follow_ups=["And then?"]))
-    run, *_ = experiment.runs()
-    await store.fold([a_score(run, turn=1, last_turn=False)], [])
-    assert (await store.progress(experiment.experiment_id)).done == 0
-    await store.fold([a_score(run, turn=2)], [])
-    assert (await store.progress(experiment.experiment_id)).done == 1
-
-
-async def test_progress_leaves_out_other_profiles_and_other_experiments(store: Store) -> None:
-    experiment = await store.register(an_experiment())
-    other = await store.register(an_experiment(occasion="again"))
-    run, failed, *_ = experiment.runs()
-    await store.fold([a_score(run, profile="other-v1")], [a_failure(failed, profile="other-v1")])
-    await store.fold([a_score(next(iter(other.runs())))], [])
-    assert await store.progress(experiment.experiment_id) == Progress(12, 0, 0)
-
-
-async def test_a_failure_overruled_by_a_response_is_no_failed_run(store: Store) -> None:
-    experiment = await store.register(an_experiment())
-    before, after, *_ = experiment.runs()
-    await store.fold([], [a_failure(before)])
-    await store.fold([a_score(before), a_score(after)], [])
-    await store.fold([], [a_failure(after)])
-    assert await store.progress(experiment.experiment_id) == Progress(12, done=2, failed=0)
-
-
-async def test_progress_of_an_experiment_that_is_not_there_is_an_error(store: Store) -> None:
-    with pytest.raises(StoreError, match="exp-unknown"):
-        await store.progress("exp-unknown")
-
-
-async def test_runs_are_done_that_failed_or_whose_last_turn_has_a_score(store: Store) -> None:
-    experiment = await store.register(an_experiment())
-    scored, unscored, failed, in_between, untouched, other, *_ = experiment.runs()
-    await store.fold(
-        [
-            a_score(scored),
-            an_unscored(unscored),
-            a_score(in_between, last_turn=False),
-            a_score(other, profile="other-v1"),
-        ],
-        [a_failure(failed), a_failure(untouched, profile="other-v1")],
-    )
-    run_ids = [run.run_id for run in experiment.runs()]
-    done = await store.done_runs(experiment.experiment_id, run_ids)
-    assert done == {scored.run_id, unscored.run_id, failed.run_id}
-    assert await store.done_runs(experiment.experiment_id, [failed.run_id]) == {failed.run_id}
-    assert await store.done_runs(experiment.experiment_id, []) == set()
-
-
-async def test_a_run_is_not_done_while_a_stored_response_of_it_has_no_score(store: Store) -> None:
-    experiment = await store.register(an_experiment())
-    ended, failed, *_ = experiment.runs()
-    responses = [a_response(run, turn=1, last_turn=False) for run in (ended, failed)]
-    await store.record([*responses, a_response(ended, turn=2)])
-    await store.fold([a_score(ended, turn=2)], [a_failure(failed, turn=2)])
-    run_ids = [ended.run_id, failed.run_id]
-    assert await store.done_runs(experiment.experiment_id, run_ids) == set()
-    await store.fold([a_score(run, turn=1, last_turn=False) for run in (ended, failed)], [])
-    assert await store.done_runs(experiment.experiment_id, run_ids) == set(run_ids)
 
 
 async def test_the_revision_changes_with_every_change_and_only_then(store: Store) -> None:
@@ -318,7 +182,7 @@ async def test_outlines_tell_of_every_experiment_as_it_is_now(store: Store) -> N
     assert await store.outlines() == [ExperimentOutline.of(each) for each in (two, one, nought)]
 
     repriced = await store.register(_with_other_prices(one))
-    await _ended(store, nought)
+    await ended(store, nought)
     await store.complete(nought.experiment_id, MONDAY + 10 * MINUTE)
     assert (await store.outlines())[1] == ExperimentOutline.of(repriced)
     assert (await store.outlines())[2].completed_at == MONDAY + 10 * MINUTE
@@ -353,7 +217,7 @@ async def test_experiments_are_counted_by_how_they_stand(store: Store) -> None:
     assert await store.count_experiments() == ExperimentCounts(0, 0, 0, 0, 0)
     done, running = an_experiment(occasion="a"), an_experiment(occasion="b")
     exhausted = an_experiment(occasion="c", budget=1000)
-    await _ended(store, done)
+    await ended(store, done)
     await store.complete(done.experiment_id, MONDAY)
     for experiment in (exhausted, running):
         await store.register(experiment)
@@ -365,7 +229,7 @@ async def test_experiments_are_counted_by_how_they_stand(store: Store) -> None:
 
 async def test_progress_and_spending_of_many_are_told_together(store: Store) -> None:
     first, second = an_experiment(occasion="a"), an_experiment(occasion="b")
-    await _ended(store, first)
+    await ended(store, first)
     await store.register(second)
     ids = [first.experiment_id, second.experiment_id]
     asked = [*ids, "exp-unknown"]
@@ -385,7 +249,7 @@ async def test_failures_come_in_pages_and_are_counted_by_model_and_kind(store: S
     ]
     await store.fold([], failures)
     answered = runs[0]
-    await store.record([a_response(answered)])
+    await record_unleased(store, [a_response(answered)])
 
     pages = [page async for page in store.failure_rows(experiment.experiment_id)]
     assert len(pages) > 1
@@ -406,7 +270,7 @@ async def test_failures_come_in_pages_and_are_counted_by_model_and_kind(store: S
 async def test_an_answered_turn_that_is_not_the_last_leaves_a_run_failed(store: Store) -> None:
     experiment = await store.register(an_experiment(follow_ups=["Why?"]))
     run, *_ = experiment.runs()
-    await store.record([a_response(run, last_turn=False)])
+    await record_unleased(store, [a_response(run, last_turn=False)])
     await store.fold([], [a_failure(run)])
     [failed] = await store.failure_kinds(experiment.experiment_id)
     assert (failed.model_id, failed.runs) == (run.model_id, 1)

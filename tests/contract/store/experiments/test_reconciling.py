@@ -18,6 +18,7 @@ from tests.contract.store.facts import (
     an_experiment,
     an_unscored,
     claim_of,
+    record_unleased,
 )
 
 MODELS = frozenset({"reference/tutor-0", "reference/tutor-1"})
@@ -87,7 +88,10 @@ async def test_an_adopted_response_costs_its_experiment_nothing_and_is_no_call(
 ) -> None:
     run, other, *_ = experiment.runs()
     adopted = a_response(run).model_copy(update={"adopted_from": "run-elsewhere"})
-    assert await store.record([adopted, a_response(other)]) == [adopted, a_response(other)]
+    assert await record_unleased(store, [adopted, a_response(other)]) == [
+        adopted,
+        a_response(other),
+    ]
     assert (await store.spending(experiment.experiment_id)).committed == 21_000
     assert (await store.calls(experiment.experiment_id)).calls == 0
     assert await store.responses([run.run_id]) == {run.run_id: [adopted]}
@@ -121,7 +125,7 @@ async def test_responses_without_a_score_under_the_profile_are_found(
     assert list(await store.unscored_responses(id_, 10)) == []
     await store.take_leases([claim_of(unscored, "lease")], "runner")
     await store.record([a_response(unscored)], ["lease"])
-    await store.record([a_response(run) for run in (scored, otherwise, foreign)])
+    await record_unleased(store, [a_response(run) for run in (scored, otherwise, foreign)])
     await store.fold([a_score(scored), a_score(otherwise, profile="other-v1")], [])
     found = {response.run for response in await store.unscored_responses(id_, 10)}
     assert found == {unscored, otherwise}

@@ -1,4 +1,4 @@
-"""Experiments are paused, resumed, cancelled and deleted; what comes late then changes nothing."""
+"""Experiments can be paused, resumed, cancelled and deleted; late facts then change nothing."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from socratic_bench.domain.run import Run
 from socratic_bench.errors import ExperimentStopped, StoreError
 from socratic_bench.ports.stores.experiments import ExperimentCounts, Progress
 from socratic_bench.ports.stores.leases import CallCount, CallEnd, LeaseAnswer, ModelInHand
-from socratic_bench.ports.stores.responses import RecordedFailure
+from socratic_bench.ports.stores.responses import NO_LEASE, RecordedFailure
 from socratic_bench.ports.stores.store import Store
 from tests.contract.store.facts import (
     MINUTE,
@@ -25,6 +25,7 @@ from tests.contract.store.facts import (
     an_experiment,
     claim_of,
     contents,
+    record_unleased,
 )
 from tests.waiting import until
 
@@ -324,7 +325,7 @@ async def test_late_facts_of_a_deleted_experiment_change_nothing(
 
     late, known = a_response(runs[0], cost=3), a_response(foreign)
     assert list(await store.record([late], ["lease"])) == [late]
-    assert list(await store.record([late, known], ["lease", ""])) == [late, known]
+    assert list(await store.record([late, known], ["lease", NO_LEASE])) == [late, known]
     await store.end_calls([CallEnd(claims[1].key, billed=True)])
     await store.give_back_leases([claims[1].key])
     await store.record_failures([RecordedFailure(a_failure(runs[1]), 0)])
@@ -351,7 +352,7 @@ async def test_facts_that_come_while_an_experiment_is_deleted_leave_nothing_behi
     id_ = experiment.experiment_id
 
     async def deliver(run: Run, target: Store) -> None:
-        await target.record([a_response(run)])
+        await record_unleased(target, [a_response(run)])
         await target.fold([a_score(run)], [])
         await target.record_failures([RecordedFailure(a_failure(run), 0)])
 
@@ -372,7 +373,7 @@ async def test_facts_of_what_is_paused_or_cancelled_are_stored_and_may_complete_
     store: Store, experiment: Experiment, runs: Sequence[Run]
 ) -> None:
     await store.change_state(experiment.experiment_id, CANCELLED)
-    await store.record([a_response(runs[0])])
+    await record_unleased(store, [a_response(runs[0])])
     await store.fold([a_score(run) for run in runs], [])
     assert (await store.progress(experiment.experiment_id)).done == 12
     assert await store.complete(experiment.experiment_id, MONDAY) == MONDAY

@@ -22,6 +22,7 @@ from socratic_bench.ports.stores.leases import (
     LeaseKey,
     Spending,
 )
+from socratic_bench.ports.stores.responses import NO_LEASE
 from socratic_bench.ports.stores.store import Store
 from tests.contract.store.adapters import Database
 from tests.contract.store.facts import StoppedClock, a_response, an_experiment, claim_of
@@ -302,7 +303,7 @@ class Play:
     ) -> None:
         [run] = [run for run in self._runs if run.run_id == run_id]
         for store in stores:
-            await store.record([a_response(run, cost=cost)], [key.lease_id] if key else [])
+            await store.record([a_response(run, cost=cost)], [key.lease_id if key else NO_LEASE])
             self._books.record(run_id, key, cost)
 
     def _keys(self, leases: Iterable[int]) -> set[LeaseKey]:

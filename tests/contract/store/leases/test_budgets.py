@@ -11,7 +11,13 @@ from socratic_bench.domain.run import Run
 from socratic_bench.errors import StoreBroken, StoreError, StoreRefused, StoreUnavailable
 from socratic_bench.ports.stores.leases import CallCount, CallEnd, LeaseAnswer, Spending
 from socratic_bench.ports.stores.store import Store
-from tests.contract.store.facts import StoppedClock, a_response, an_experiment, claim_of
+from tests.contract.store.facts import (
+    StoppedClock,
+    a_response,
+    an_experiment,
+    claim_of,
+    record_unleased,
+)
 
 A, B = "runner-a", "runner-b"
 BUDGET = 100
@@ -131,7 +137,7 @@ async def test_a_turn_that_another_holds_or_that_is_answered_takes_nothing_of_th
     store: Store, runs: list[Run]
 ) -> None:
     held, answered, free, over, *_ = runs
-    await store.record([a_response(answered, cost=0)])
+    await record_unleased(store, [a_response(answered, cost=0)])
     await _take(store, [held], [50])
     answers = await _take(store, [held, answered, free, over], [25, 25, 50, 1], "b1", B)
     assert answers == [HELD, ANSWERED, GRANTED, OVER_BUDGET]
@@ -223,7 +229,7 @@ async def test_a_response_without_a_lease_counts_with_its_cost_once(
     store: Store, other_store: Store, runs: list[Run]
 ) -> None:
     for each, cost in ((store, 12), (other_store, 12), (store, 25)):
-        await each.record([a_response(runs[0], cost=cost), a_response(runs[1], cost=5)])
+        await record_unleased(each, [a_response(runs[0], cost=cost), a_response(runs[1], cost=5)])
         await each.record([a_response(runs[2], cost=cost)], ["unknown"])
     assert await _spending(store, runs[0]) == Spending(BUDGET, 29, 0, exhausted=False)
 
@@ -347,7 +353,7 @@ async def test_a_number_that_no_store_can_count_is_refused_for_good_and_changes_
         _take(store, runs[1:2], [TOO_MUCH]),
         _take(store, runs[1:2], [TOO_MUCH - 1]),
         store.record([a_response(runs[0], cost=TOO_MUCH)], ["a1"]),
-        store.record([a_response(runs[2], cost=TOO_MUCH - 1)]),
+        record_unleased(store, [a_response(runs[2], cost=TOO_MUCH - 1)]),
     ):
         with pytest.raises(StoreRefused) as refused:
             await work

@@ -11,7 +11,13 @@ from socratic_bench.domain.experiment.manifest import Experiment
 from socratic_bench.domain.run import Run
 from socratic_bench.ports.stores.leases import CallCount, CallEnd, Lease, LeaseAnswer
 from socratic_bench.ports.stores.store import Store
-from tests.contract.store.facts import StoppedClock, a_response, an_experiment, claim_of
+from tests.contract.store.facts import (
+    StoppedClock,
+    a_response,
+    an_experiment,
+    claim_of,
+    record_unleased,
+)
 
 A, B = "runner-a", "runner-b"
 GRANTED, HELD, ANSWERED = LeaseAnswer.GRANTED, LeaseAnswer.HELD, LeaseAnswer.ANSWERED
@@ -87,7 +93,7 @@ async def test_nobody_is_granted_the_lease_of_another_by_its_id(
 async def test_answers_come_in_the_order_of_the_claims(store: Store, runs: list[Run]) -> None:
     first, second, third, fourth, *_ = runs
     await _take(store, [claim_of(second, "a1")])
-    await store.record([a_response(fourth)])
+    await record_unleased(store, [a_response(fourth)])
     claims = [claim_of(run, "b1") for run in (fourth, third, second, first)]
     assert await _take(store, claims, B) == [ANSWERED, GRANTED, HELD, GRANTED]
 
@@ -98,7 +104,7 @@ async def test_of_two_claims_of_a_turn_in_one_call_the_second_is_held(
     claims = [claim_of(runs[0], id_) for id_ in ("a1", "a2", "a1")]
     assert await _take(store, claims) == [GRANTED, HELD, GRANTED]
     assert await store.calls(EXPERIMENT) == CallCount(calls=1, turns=1)
-    await store.record([a_response(runs[1])])
+    await record_unleased(store, [a_response(runs[1])])
     claims = [claim_of(runs[1], id_) for id_ in ("a1", "a2")]
     assert await _take(store, claims) == [ANSWERED, ANSWERED]
 
@@ -148,7 +154,7 @@ async def test_a_turn_that_was_answered_beside_its_lease_is_answered_for_all_oth
     store: Store, runs: list[Run], clock: StoppedClock
 ) -> None:
     await _take(store, [claim_of(runs[0], "a1")])
-    await store.record([a_response(runs[0])])
+    await record_unleased(store, [a_response(runs[0])])
     for owner, seconds in ((B, 0), (A, 0), (B, 61)):
         clock.pass_by(seconds)
         assert await _take(store, [claim_of(runs[0], "other")], owner) == [ANSWERED]
@@ -259,5 +265,5 @@ async def test_calls_of_another_experiment_are_not_counted(
 
 
 async def test_a_response_without_any_lease_is_no_call(store: Store, runs: list[Run]) -> None:
-    await store.record([a_response(run) for run in runs])
+    await record_unleased(store, [a_response(run) for run in runs])
     assert await store.calls(EXPERIMENT) == CallCount(calls=0, turns=0)

@@ -179,7 +179,7 @@ class Limit:
         return shares[self._scope]
 
     async def settle(self, wants: dict[str, int], orders: Sequence[Sequence[str]]) -> None:
-        """All owners claim; two claims of each later all have their fair shares."""
+        """All owners claim; after two more claims each has its fair share."""
         for owner in self._parts.keys() - wants.keys():
             await self.claim(owner, 0)
         turn = int(self._clock.time.timestamp()) // 30

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import httpx
 import pytest
 
@@ -12,10 +14,10 @@ from socratic_bench.hosting.metrics.process_metrics import Metrics
 from tests.dashboard.seeding import experiment, seed, tutors
 
 PATHS = ["/api/model-comparison", "/api/cost-analysis", "/api/experiments"]
-FRESH = {"freshness_ms": 60_000}
+FRESH: dict[str, Any] = {"freshness_ms": 60_000}
 
 
-def client_of(store: SqlStore, metrics: Metrics, **given: object) -> httpx.AsyncClient:
+def client_of(store: SqlStore, metrics: Metrics, **given: Any) -> httpx.AsyncClient:
     app = build_app(store, ApiSettings(**FRESH, **given), metrics=metrics)
     return httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://127.0.0.1")
 

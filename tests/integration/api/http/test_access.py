@@ -9,6 +9,7 @@ from typing import Any
 
 import httpx
 import pytest
+from pydantic import SecretStr
 
 from socratic_api.bootstrap import build_app
 from socratic_api.http.access import is_loopback, require_keys
@@ -182,7 +183,7 @@ def test_beyond_loopback_there_have_to_be_keys():
     for host in ("0.0.0.0", "::", "192.0.2.1", "a-name.test"):
         with pytest.raises(InvalidSettings, match="SOCRATIC_API_KEYS"):
             require_keys(ApiSettings(host=host))
-        require_keys(ApiSettings(host=host, api_keys=KEYS))
+        require_keys(ApiSettings(host=host, api_keys=tuple(map(SecretStr, KEYS))))
         require_keys(ApiSettings(host=host, loopback_only=True))
     for host in ("127.0.0.1", "127.9.9.9", "::1", "localhost"):
         assert is_loopback(host)

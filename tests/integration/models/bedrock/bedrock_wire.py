@@ -1,6 +1,6 @@
-"""A server that answers as Bedrock, byte by byte, with whatever a test lays down.
+"""A server that answers as Bedrock, byte by byte, as a test prescribes.
 
-For what no imitation of Bedrock does: faults, reasoning, credentials that come back.
+It covers what no imitation of Bedrock offers: faults, reasoning, credentials in an answer.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _STREAM = "HTTP/1.1 200 OK\r\nContent-Type: application/vnd.amazon.eventstream\r
 
 
 def isolate(monkeypatch: pytest.MonkeyPatch, folder: Path, credentials: dict[str, str]) -> None:
-    """Ask as somebody, and with nothing of what AWS finds on this machine otherwise."""
+    """Use these credentials, and hide the machine's own AWS configuration."""
     for variable in [name for name in os.environ if name.startswith("AWS_")]:
         monkeypatch.delenv(variable)
     monkeypatch.setenv("AWS_CONFIG_FILE", str(folder / "config"))
@@ -71,7 +71,7 @@ class Wire:
     """Set when a client has closed its connection, if it `waits` for that."""
 
     _arrivals: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(0))
-    _serving: set[asyncio.Task[None]] = field(default_factory=set)
+    _serving: set[asyncio.Task[object]] = field(default_factory=set)
 
     async def asked(self, times: int = 1) -> None:
         """Wait for so many requests."""
@@ -80,7 +80,9 @@ class Wire:
                 await self._arrivals.acquire()
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self._serving.add(asyncio.current_task())
+        serving = asyncio.current_task()
+        assert serving is not None
+        self._serving.add(serving)
         try:
             head = (await reader.readuntil(b"\r\n\r\n")).decode()
             fields = dict(line.lower().split(": ", 1) for line in head.splitlines()[1:-1])
@@ -223,5 +225,5 @@ def responds(
 
 
 async def hangs(wire: Wire, _: asyncio.StreamWriter) -> None:
-    """Keep the connection and say nothing."""
+    """Keep the connection open and send nothing."""
     await wire.ended.wait()

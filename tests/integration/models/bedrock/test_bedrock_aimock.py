@@ -1,7 +1,7 @@
 """Bedrock as aimock imitates it, with faults.
 
-Its streams are none that Amazon's library reads, since it begins every block with nothing; nor does
-it say what went wrong where Amazon does.
+Amazon's library cannot read aimock's streams, since aimock begins every block with an empty part.
+aimock also omits the reason of a fault that Amazon gives.
 """
 
 from __future__ import annotations
@@ -31,8 +31,9 @@ def _environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 @pytest.fixture
 async def address(monkeypatch: pytest.MonkeyPatch) -> None:
-    """None: AWS's own, to which alone a bearer token goes. aimock stands there, as AWS's library
-    is told by the environment.
+    """None, which stands for AWS's own address: no other one gets a bearer token.
+
+    The environment leads AWS's library to aimock instead.
     """
     address = await asyncio.to_thread(aimock.SERVER.address)
     monkeypatch.setenv("AWS_ENDPOINT_URL_BEDROCK_RUNTIME", address)

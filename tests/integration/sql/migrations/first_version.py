@@ -9,9 +9,9 @@ from alembic import command
 from alembic.config import Config
 from sqlalchemy import Connection, text
 
+from socratic_bench.adapters.records import microseconds, record_of
 from socratic_bench.adapters.sql import migrations
 from socratic_bench.adapters.sql.backend import Backend
-from socratic_bench.adapters.sql.records import microseconds, record_of
 from socratic_bench.ports.stores.leases import CallCount, LeaseAnswer, Spending
 from socratic_bench.ports.stores.store import Store
 from tests.contract.store.facts import MINUTE, MONDAY, a_response, an_experiment, claim_of
@@ -66,7 +66,7 @@ def upgrade_to(connection: Connection, revision: str) -> None:
 
 
 async def assert_it_goes_on(store: Store) -> None:
-    """Nothing is lost; what is called from now on is counted, and kept within a new budget.
+    """Assert that nothing is lost, and that new calls are counted and kept within a new budget.
 
     `old` took its leases long ago, by the clock of the store.
     """

@@ -1,4 +1,4 @@
-"""A database as the second version of the schema had it, and what its runners go on to do in it."""
+"""A database with the second version of the schema, and the next steps of its runners."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Any
 
 from sqlalchemy import Connection, text
 
+from socratic_bench.adapters.records import microseconds, record_of
 from socratic_bench.adapters.sql.backend import Backend
-from socratic_bench.adapters.sql.records import microseconds, record_of
 from socratic_bench.domain.run import Run
 from socratic_bench.ports.stores.leases import CallCount, LeaseAnswer, ModelInHand, Spending
 from socratic_bench.ports.stores.responses import RecordedFailure
@@ -83,7 +83,7 @@ async def _do(backend: Backend, work: Callable[[Connection], None]) -> None:
 
 
 async def assert_it_goes_on(store: Store, backend: Backend, clock: StoppedClock) -> None:
-    """Everything is there; leases hold as long as they said, and what they reserved stays."""
+    """Assert that all rows are there and that leases keep their durations and reservations."""
     assert await store.spending(ID) == Spending(100, 75, 30, exhausted=False)
     assert await store.calls(ID) == CallCount(calls=3, turns=3)
     assert [response.run for response in await store.unscored_responses(ID, 10)] == [ANSWERED]

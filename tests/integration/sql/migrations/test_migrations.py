@@ -1,4 +1,4 @@
-"""`prepare` makes the schema and keeps it up to date, once, beside any other process."""
+"""`prepare` makes the schema and upgrades it, once, however many processes call it."""
 
 from __future__ import annotations
 

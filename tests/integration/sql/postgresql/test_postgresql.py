@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 from sqlalchemy import text
 
+from socratic_bench.adapters.records import record_of
 from socratic_bench.adapters.sql.backend import backend_for
 from socratic_bench.adapters.sql.database import Database
-from socratic_bench.adapters.sql.records import record_of
 from socratic_bench.adapters.sql.store import SqlStore
 from socratic_bench.domain.aggregates.cell import Cell, key_of_score
 from socratic_bench.domain.experiment.state import ExperimentState
@@ -32,6 +32,7 @@ from tests.contract.store.facts import (
     claim_of,
     contents,
     failures_in,
+    record_unleased,
 )
 from tests.integration.sql.processes import at_once
 from tests.lengths import at_length
@@ -252,7 +253,7 @@ async def test_one_reading_sees_one_state_and_writes_nothing(url: str) -> None:
 
     async with opened(lambda: SqlStore.from_url(url)) as store, database.read() as reading:
         assert await responses(reading) == 0
-        await store.record([a_response(a_run())])
+        await record_unleased(store, [a_response(a_run())])
         assert await responses(reading) == 0
         async with database.read() as other:
             assert await responses(other) == 1
@@ -272,7 +273,9 @@ async def test_connections_are_few_bear_our_name_and_are_closed_at_the_end(url: 
     WHERE datname = current_database() AND pid <> pg_backend_pid()
     """
     async with opened(lambda: SqlStore.from_url(url)) as store:
-        await asyncio.gather(*(store.record([a_response(a_run(n))]) for n in range(1, 50)))
+        await asyncio.gather(
+            *(record_unleased(store, [a_response(a_run(n))]) for n in range(1, 50))
+        )
         await asyncio.gather(*(store.responses([a_run(n).run_id]) for n in range(1, 50)))
         used = [row["application_name"] for row in await _rows(url, names)]
         assert set(used) == {"socratic-bench"}

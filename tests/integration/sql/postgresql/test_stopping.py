@@ -17,7 +17,14 @@ from socratic_bench.domain.experiment.state import ExperimentState
 from socratic_bench.ports.stores.leases import LeaseAnswer
 from socratic_bench.ports.stores.responses import RecordedFailure
 from tests.contract.store.adapters import opened
-from tests.contract.store.facts import a_failure, a_response, a_score, an_experiment, claim_of
+from tests.contract.store.facts import (
+    a_failure,
+    a_response,
+    a_score,
+    an_experiment,
+    claim_of,
+    record_unleased,
+)
 from tests.servers import postgresql
 from tests.waiting import until, waiting_for
 
@@ -112,7 +119,7 @@ async def test_what_is_being_stored_while_it_is_deleted_goes_with_the_rest(
 ) -> None:
     run, *_ = experiment.runs()
     work: dict[str, Callable[[], Awaitable[Any]]] = {
-        "response": lambda: store.record([a_response(run)]),
+        "response": lambda: record_unleased(store, [a_response(run)]),
         "score": lambda: store.fold([a_score(run)], []),
         "failure": lambda: store.record_failures([RecordedFailure(a_failure(run), 0)]),
     }

@@ -1,4 +1,4 @@
-"""How SQLite is used: durably, with readers beside the writer, and without a trace afterwards."""
+"""SQLite stores durably, admits readers during a write, and leaves no files behind."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from socratic_bench.adapters.sql import database
 from socratic_bench.adapters.sql.sqlite import engine as sqlite_engine
 from socratic_bench.adapters.sql.store import SqlStore
 from tests.contract.store.adapters import opened
-from tests.contract.store.facts import a_response, a_run
+from tests.contract.store.facts import a_response, a_run, record_unleased
 
 READ_AND_LEAVE = """
 import asyncio, sys
@@ -52,7 +52,7 @@ async def test_closing_ends_every_thread_of_the_store(tmp_path: Path) -> None:
     before = set(threading.enumerate())
     store = SqlStore.from_url(f"sqlite:///{tmp_path}/benchmark.db")
     await store.prepare()
-    await store.record([a_response(a_run())])
+    await record_unleased(store, [a_response(a_run())])
     await store.revision()
     started = [
         thread
@@ -82,4 +82,4 @@ async def test_a_transaction_that_outlasts_the_closing_of_the_store_ends_well(
             await transaction.execute(text("DELETE FROM cells"))
             await store.close()
             await transaction.execute(text("DELETE FROM scores"))
-        await other.record([a_response(a_run())])  # the lock is free again
+        await record_unleased(other, [a_response(a_run())])  # the lock is free again

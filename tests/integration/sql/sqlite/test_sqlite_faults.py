@@ -18,7 +18,7 @@ from socratic_bench.adapters.sql.sqlite.errors import explain
 from socratic_bench.adapters.sql.store import SqlStore
 from socratic_bench.domain.response import Response
 from socratic_bench.errors import StoreBroken, StoreError, StoreNotWritable, StoreUnavailable
-from tests.contract.store.facts import a_response, a_run, a_score
+from tests.contract.store.facts import a_response, a_run, a_score, record_unleased
 from tests.small_disk import SmallDisk, small_disk
 
 REPOSITORY = Path(__file__).parents[4]
@@ -26,6 +26,7 @@ REPOSITORY = Path(__file__).parents[4]
 WRITE_UP_TO_A_LIMIT = """
 import asyncio, resource, sys
 from tests.contract.store.facts import a_response, a_run
+from socratic_bench.ports.stores.responses import NO_LEASE
 from socratic_bench.adapters.sql.store import SqlStore
 from socratic_bench.errors import StoreNotWritable
 
@@ -37,13 +38,13 @@ async def main():
     for repeat in range(1, 10_000):
         response = a_response(a_run(repeat), "x" * 100_000)
         try:
-            await store.record([response])
+            await store.record([response], [NO_LEASE])
         except StoreNotWritable as error:
             print(error)
             break
         stored.append(response)
     resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
-    await store.record([response])
+    await store.record([response], [NO_LEASE])
     for kept in [*stored, response]:
         assert await store.responses([kept.run.run_id]) == {kept.run.run_id: [kept]}
     print("kept", len(stored))
@@ -63,7 +64,7 @@ async def _use(url: str) -> None:
     store = SqlStore.from_url(url)
     try:
         await store.prepare()
-        await store.record([a_response(a_run())])
+        await record_unleased(store, [a_response(a_run())])
     finally:
         await store.close()
 
@@ -105,7 +106,7 @@ async def test_a_disk_that_may_not_be_written_says_so(tiny_disk: SmallDisk) -> N
 
 
 def _read_only(path: Path) -> sqlite3.Error:
-    """What SQLite says of a write where it may only read."""
+    """SQLite's error for a write to a read-only file."""
     with (
         closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as connection,
         pytest.raises(sqlite3.OperationalError) as refused,
@@ -152,9 +153,9 @@ async def test_a_database_that_others_keep_locked_is_unavailable_for_now(
     with closing(sqlite3.connect(path, isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
         with pytest.raises(StoreUnavailable, match=f"{path}: another process.*try again"):
-            await store.record([response])
+            await record_unleased(store, [response])
         assert len(await store.responses([a_run().run_id])) == 1
-    assert await store.record([response]) == [response]
+    assert await record_unleased(store, [response]) == [response]
     await store.close()
 
 
@@ -167,7 +168,7 @@ async def test_a_full_disk_is_said_to_be_full_and_loses_nothing(tiny_disk: Small
 
     async def record_all() -> None:
         for response in responses:
-            stored.extend(await store.record([response]))
+            stored.extend(await record_unleased(store, [response]))
 
     with pytest.raises(StoreNotWritable, match=f"{path}: the disk is full.*free some space"):
         await record_all()

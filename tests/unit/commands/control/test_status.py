@@ -11,7 +11,13 @@ from socratic_bench.domain.money import Price
 from socratic_bench.domain.trouble import Trouble
 from socratic_bench.errors import BrokerUnavailable
 from socratic_bench.ports.stores.leases import Lease, LeaseKey, ModelInHand
-from tests.contract.store.facts import a_failure, a_response, a_score, an_experiment
+from tests.contract.store.facts import (
+    a_failure,
+    a_response,
+    a_score,
+    an_experiment,
+    record_unleased,
+)
 
 LONG_AGO = datetime.now(UTC) - timedelta(hours=50)
 JUST_NOW = datetime.now(UTC)
@@ -27,7 +33,7 @@ def registered(prompt, experiment, *, scored=0, failed=0, answered=0):
             [a_score(next(runs)) for _ in range(scored)],
             [a_failure(next(runs)) for _ in range(failed)],
         )
-        await store.record([a_response(next(runs)) for _ in range(answered)])
+        await record_unleased(store, [a_response(next(runs)) for _ in range(answered)])
         await store.complete(experiment.experiment_id, JUST_NOW)
 
     prompt.seed(fill)
@@ -173,7 +179,7 @@ def test_each_kind_of_failure_has_the_words_of_one_run(prompt):
 
 
 def in_trouble(prompt, experiment, owner="runner-1", **changes):
-    """Have a live runner say that the first model fails."""
+    """Have a live runner report that the first model fails."""
     model_id = experiment.manifest.models[0].id
     trouble = Trouble(
         experiment_id=experiment.experiment_id,
@@ -273,7 +279,7 @@ def test_a_turn_in_the_middle_of_a_run_is_named(prompt):
 
     async def fill(store):
         await store.register(experiment)
-        await store.record([a_response(next(experiment.runs()), last_turn=False)])
+        await record_unleased(store, [a_response(next(experiment.runs()), last_turn=False)])
 
     prompt.seed(fill)
     first, *others = [
@@ -302,7 +308,9 @@ def test_one_without_a_score_that_was_lost_is_not_complete(prompt):
     async def fill(store):
         await store.register(experiment)
         first, *_ = experiment.runs()
-        await store.record([a_response(first, last_turn=False), a_response(first, turn=2)])
+        await record_unleased(
+            store, [a_response(first, last_turn=False), a_response(first, turn=2)]
+        )
         await store.fold([a_score(run, turn=2) for run in experiment.runs()], ())
 
     prompt.seed(fill)

@@ -1,4 +1,4 @@
-"""`socratic-bench watch` of an experiment that is paused, cancelled or deleted meanwhile."""
+"""`socratic-bench watch`, while another command pauses, cancels or deletes the experiment."""
 
 import asyncio
 from datetime import UTC, datetime

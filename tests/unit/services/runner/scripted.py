@@ -1,9 +1,10 @@
-"""A runner on a scripted tutor, and its published events."""
+"""A runner on a scripted client, and its published events."""
 
 from __future__ import annotations
 
 import asyncio
 from contextlib import asynccontextmanager
+from decimal import Decimal
 from functools import partial
 from typing import NamedTuple
 
@@ -23,10 +24,10 @@ from socratic_bench.events.run_failed import RunFailed
 from socratic_bench.events.run_requested import RunRequested
 from socratic_bench.ports.models import Reply
 from socratic_bench.scoring.statuses import Status
-from socratic_runner.bootstrap import runner_dispatcher, runner_worker
-from socratic_runner.clients import TutorPool
+from socratic_runner.bootstrap import runner_dispatcher, runner_worker, unwatched
+from socratic_runner.call_window import ALL_TIME
 from socratic_runner.conversations.budgets import Budgets
-from socratic_runner.conversations.call_observing import UnobservedCalls
+from socratic_runner.conversations.call_observing import UNOBSERVED
 from socratic_runner.conversations.call_preparation import CallPreparer
 from socratic_runner.conversations.conversation_runner import ConversationRunner
 from socratic_runner.conversations.leases import LeaseBook
@@ -35,14 +36,15 @@ from socratic_runner.experiment_cache import ExperimentCache
 from socratic_runner.handler import RunRequestedHandler
 from socratic_runner.limits.limiters import ConcurrencyLimiters
 from socratic_runner.limits.retries import Retries
+from socratic_runner.model_pool import ModelPool
 from socratic_runner.settings import RunnerSettings
-from socratic_runner.troubles import Troubles
+from socratic_runner.troubles import Troubles, tell_the_log
 from tests.unit.events.examples import TIME
 from tests.waiting import waiting_for
 
 MODEL = TutorModel(
     id="scripted/tutor",
-    price=Price(input_per_million=1, output_per_million=2),
+    price=Price(input_per_million=Decimal(1), output_per_million=Decimal(2)),
     limits=Limits(timeout_seconds=0.2, run_timeout_seconds=39.8),
 )
 SCENARIOS = (
@@ -61,7 +63,7 @@ SETTINGS = RunnerSettings(
 )
 
 
-class ScriptedTutor:
+class ScriptedClient:
     """Answers by its script, and records its calls."""
 
     concurrency = None
@@ -94,34 +96,34 @@ class Parts(NamedTuple):
     leases: LeaseBook
     runner: ConversationRunner
     handler: RunRequestedHandler
-    tutors: TutorPool
+    pool: ModelPool
     limiters: ConcurrencyLimiters
     draining: asyncio.Event
 
 
 @asynccontextmanager
-async def parts_of_a_runner(store, tutor, *, owner="runner-1", most=10, margin=60.0):
+async def parts_of_a_runner(store, client, *, owner="runner-1", most=10, margin=60.0):
     """A runner without a worker."""
     draining, clock, limiters = asyncio.Event(), SystemClock(), ConcurrencyLimiters(most=most)
-    tutors = TutorPool(lambda _: tutor, limiters)
-    troubles, waits = Troubles(), Waits()
+    pool = ModelPool(lambda _: client, limiters)
+    troubles, waits = Troubles(UNOBSERVED, tell_the_log), Waits()
     leases, recorder = LeaseBook(store, owner, waits, draining, troubles), Recorder(store, waits)
     retries = partial(Retries, RetryPolicy(draw=lambda: 0.0))
     runner = ConversationRunner(
-        CallPreparer(leases, store, Budgets(store), margin, draining),
+        CallPreparer(leases, store, Budgets(store), margin, draining, ALL_TIME),
         leases,
         recorder,
         clock,
         retries,
         draining,
-        UnobservedCalls(),
+        UNOBSERVED,
         troubles,
     )
     handler = RunRequestedHandler(
-        store, ExperimentCache(store), tutors, runner, clock, busy_delay=1.0
+        store, ExperimentCache(store), pool, runner, clock, busy_delay=1.0
     )
-    async with leases.open(alone=False), recorder.open():
-        yield Parts(leases, runner, handler, tutors, limiters, draining)
+    async with leases.open(), recorder.open():
+        yield Parts(leases, runner, handler, pool, limiters, draining)
 
 
 def requested(run, retry=0):
@@ -134,28 +136,47 @@ async def outcomes_of(handler, *works):
     return {each.work: each for each in ends if not isinstance(each, Emit)}
 
 
-async def carry_out(store, tutor, *runs, owner="runner-1", settings=SETTINGS, retry=0, **options):
+async def carry_out(
+    store,
+    client,
+    *runs,
+    owner="runner-1",
+    settings=SETTINGS,
+    retry=0,
+    observer=UNOBSERVED,
+    troubles=None,
+    watch=unwatched,
+):
     """Request runs and return the events the runner publishes for them, in order.
 
-    `tutor` answers for every model, or is a tutor for each, or opens one for a model. The runner
-    is made with `options`.
+    `client` answers for every model, or is a client for each, or opens one for a model. The runner
+    tells `observer` of calls, and `troubles` of failing models.
     """
-    if isinstance(tutor, ScriptedTutor):
+    if isinstance(client, ScriptedClient):
 
         def open_client(_model):
-            return tutor
-    elif isinstance(tutor, dict):
+            return client
+    elif isinstance(client, dict):
 
         def open_client(model):
-            return tutor[model.id]
+            return client[model.id]
     else:
-        open_client = tutor
+        open_client = client
     broker = MemoryBroker()
     await broker.declare(WORK_QUEUES, BROADCASTS)
     async with (
         waiting_for("the runner"),
         runner_dispatcher(
-            broker.publish, store, SystemClock(), open_client, settings, owner=owner, **options
+            broker.publish,
+            store,
+            SystemClock(),
+            open_client,
+            settings,
+            owner=owner,
+            limits=store,
+            observer=observer,
+            troubles=troubles or Troubles(observer, tell_the_log),
+            watch=watch,
         ) as dispatcher,
         asyncio.TaskGroup() as tasks,
     ):

@@ -1,4 +1,4 @@
-"""A runner reads an experiment for all its batches at once, and goes by what changes."""
+"""A runner reads an experiment once for all its batches, and notices changes."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ async def test_batches_that_begin_together_read_an_experiment_once(
 async def test_an_experiment_that_has_not_changed_stays_the_same_object(
     stored: CountingExperiments, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What is worked out from it, and the clients of its models, would have to be made anew."""
+    """A new object would make the runner derive its figures and open its clients again."""
     monkeypatch.setattr(experiment_cache, "FRESH", -1.0)
     id_ = (await stored.register(an_experiment())).experiment_id
     known = ExperimentCache(stored)

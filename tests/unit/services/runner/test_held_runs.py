@@ -14,7 +14,7 @@ from tests.unit.services.runner.scripted import (
     MODEL,
     ONE,
     THREE,
-    ScriptedTutor,
+    ScriptedClient,
     carry_out,
     outcomes_of,
     parts_of_a_runner,
@@ -31,23 +31,23 @@ async def test_a_request_of_a_run_in_hand_is_settled_with_the_first(store):
         await answer.wait()
         return reply()
 
-    tutor = ScriptedTutor(lambda *_: script())
+    client = ScriptedClient(lambda *_: script())
     first, second = requested(ONE), requested(ONE)
-    async with parts_of_a_runner(store, tutor) as parts, asyncio.TaskGroup() as tasks:
+    async with parts_of_a_runner(store, client) as parts, asyncio.TaskGroup() as tasks:
         one = tasks.create_task(outcomes_of(parts.handler, first))
-        await block(lambda: tutor.asked)
+        await block(lambda: client.asked)
         other = tasks.create_task(outcomes_of(parts.handler, second))
         await asyncio.sleep(0)
         answer.set()
     assert (await one)[first].publish == (await other)[second].publish
     assert isinstance((await other)[second], Handled)
-    assert len(tutor.asked) == 1
+    assert len(client.asked) == 1
 
 
 async def test_a_handler_that_is_ended_early_takes_its_runs_in_hand_again(store):
-    await carry_out(store, ScriptedTutor(lambda *_: reply()), ONE)
-    tutor = ScriptedTutor(lambda *_: reply())
-    async with parts_of_a_runner(store, tutor) as parts:
+    await carry_out(store, ScriptedClient(lambda *_: reply()), ONE)
+    client = ScriptedClient(lambda *_: reply())
+    async with parts_of_a_runner(store, client) as parts:
         outcomes = parts.handler([requested(ONE), requested(THREE)])
         assert [type(each) for each in await anext(outcomes)] == [Handled]
         await outcomes.aclose()
@@ -79,25 +79,25 @@ def quick_looks(monkeypatch):
 @pytest.mark.usefixtures("quick_looks")
 async def test_a_turn_that_another_runner_asks_for_is_left_to_it(store):
     await hold(store, seconds=300)
-    tutor = ScriptedTutor(lambda *_: reply())
-    async with parts_of_a_runner(store, tutor) as parts:
+    client = ScriptedClient(lambda *_: reply())
+    async with parts_of_a_runner(store, client) as parts:
         work = requested(ONE)
         reason = "another runner is asking for this turn"
         assert await outcomes_of(parts.handler, work) == {work: Postponed(work, 1.0, reason)}
-    assert tutor.asked == []
+    assert client.asked == []
 
 
 @pytest.mark.usefixtures("quick_looks")
 async def test_a_turn_that_another_runner_answers_meanwhile_is_not_asked_for(store):
     theirs = await hold(store, seconds=300)
-    tutor, looks, take = ScriptedTutor(lambda *_: reply()), [], store.take_leases
+    client, looks, take = ScriptedClient(lambda *_: reply()), [], store.take_leases
 
     async def take_leases(claims, owner):
         looks.append(owner)
         if len(looks) == 3:
-            async with parts_of_a_runner(store, tutor, owner="runner-2") as others:
+            async with parts_of_a_runner(store, client, owner="runner-2") as others:
                 conversation = Conversation(ONE, EXPERIMENT)
-                model = others.tutors.tutor(EXPERIMENT, MODEL.id)
+                model = others.pool.model(EXPERIMENT, MODEL.id)
                 question = conversation.question()
                 conversation.call_begins(0.0)
                 given = conversation.response(question, reply("theirs"), model, TIME)
@@ -105,16 +105,16 @@ async def test_a_turn_that_another_runner_answers_meanwhile_is_not_asked_for(sto
         return await take(claims, owner)
 
     store.take_leases = take_leases
-    [event] = await carry_out(store, tutor, ONE)
+    [event] = await carry_out(store, client, ONE)
     assert event.data.text == "theirs"
-    assert tutor.asked == []
+    assert client.asked == []
 
 
 @pytest.mark.usefixtures("quick_looks")
 async def test_what_a_runner_that_left_held_goes_on_at_once(store):
     await hold(store, seconds=300)
     await store.leave("runner-2")
-    tutor = ScriptedTutor(lambda *_: reply())
-    [event] = await carry_out(store, tutor, ONE)
+    client = ScriptedClient(lambda *_: reply())
+    [event] = await carry_out(store, client, ONE)
     assert event.data.text == reply().text
-    assert len(tutor.asked) == 1
+    assert len(client.asked) == 1

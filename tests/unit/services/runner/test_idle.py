@@ -12,13 +12,13 @@ from socratic_bench.adapters.sql.store import SqlStore
 from socratic_bench.domain.experiment.manifest import Experiment
 from socratic_bench.ports.models import Reply
 from socratic_runner import last_uses
-from socratic_runner.clients import TutorPool
 from socratic_runner.conversations.budgets import Budgets
 from socratic_runner.experiment_cache import ExperimentCache
 from socratic_runner.limits.limiters import ConcurrencyLimiters
+from socratic_runner.model_pool import ModelPool
 from tests.contract.store.facts import an_experiment
 from tests.unit.services.runner.scripted import (
-    ScriptedTutor,
+    ScriptedClient,
     outcomes_of,
     parts_of_a_runner,
     reply,
@@ -48,17 +48,17 @@ def experiments(count: int) -> list[Experiment]:
 
 @pytest.mark.usefixtures("at_once")
 async def test_clients_of_hundreds_of_experiments_are_closed_again():
-    opened: list[ScriptedTutor] = []
+    opened: list[ScriptedClient] = []
 
-    def open_client(_model) -> ScriptedTutor:
-        opened.append(ScriptedTutor(None))
+    def open_client(_model) -> ScriptedClient:
+        opened.append(ScriptedClient(None))
         return opened[-1]
 
-    pool = TutorPool(open_client, ConcurrencyLimiters(most=1))
+    pool = ModelPool(open_client, ConcurrencyLimiters(most=1))
     for experiment in experiments(200):
         pool.close_idle(list)
         for model in experiment.manifest.models:
-            pool.tutor(experiment, model.id)
+            pool.model(experiment, model.id)
 
     async def left() -> int:
         return sum(not client.closed for client in opened)
@@ -80,21 +80,21 @@ async def test_a_client_in_use_stays_however_long_its_call_takes(store: SqlStore
         await answer.wait()
         return reply()
 
-    tutor = ScriptedTutor(lambda *_: slow())
-    async with parts_of_a_runner(store, tutor) as parts, waiting_for("a slow reply"):
+    client = ScriptedClient(lambda *_: slow())
+    async with parts_of_a_runner(store, client) as parts, waiting_for("a slow reply"):
         unknown = requested(second.model_copy(update={"experiment_id": "exp-unknown"}))
         carrying_out = asyncio.create_task(outcomes_of(parts.handler, requested(first)))
         await asked.wait()
         for _ in range(3):  # with every batch comes a look for what is idle
             await outcomes_of(parts.handler, unknown)
-        assert not tutor.closed
+        assert not client.closed
         answer.set()
         await carrying_out
         for _ in range(2):
             await outcomes_of(parts.handler, unknown)
 
         async def is_closed() -> bool:
-            return tutor.closed
+            return client.closed
 
         await until(is_closed, bool, "the end of an idle client")
 

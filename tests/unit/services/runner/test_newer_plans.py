@@ -18,7 +18,7 @@ from tests.unit.services.runner.scripted import (
     EXPERIMENT,
     ONE,
     THREE,
-    ScriptedTutor,
+    ScriptedClient,
     carry_out,
     outcomes_of,
     parts_of_a_runner,
@@ -57,9 +57,9 @@ async def test_runs_of_an_experiment_that_is_not_understood_are_put_back(
     if not readable:
         statement = "UPDATE experiments SET manifest = '{}' WHERE experiment_id = ?"
         change(path, statement, NEWER.experiment_id)
-    tutor = ScriptedTutor(lambda *_: reply())
+    client = ScriptedClient(lambda *_: reply())
     newer, known = requested(next(NEWER.runs())), requested(ONE)
-    async with parts_of_a_runner(store, tutor) as parts:
+    async with parts_of_a_runner(store, client) as parts:
         with capture_logs() as logs:
             outcomes = await outcomes_of(parts.handler, newer, known)
     put_back = outcomes[newer]
@@ -67,7 +67,7 @@ async def test_runs_of_an_experiment_that_is_not_understood_are_put_back(
     assert put_back.after == NEWER_SECONDS
     assert NEWER.experiment_id in put_back.reason
     assert isinstance(outcomes[known], Handled)
-    assert [question.run for question in tutor.asked] == [ONE]
+    assert [question.run for question in client.asked] == [ONE]
     [line] = [line for line in logs if line["event"] == "runs are left to a newer version"]
     assert line["correlation_id"] == NEWER.experiment_id
 
@@ -78,14 +78,14 @@ async def test_a_turn_whose_response_cannot_be_read_is_not_asked_again(
     store: SqlStore, path: Path, monkeypatch: pytest.MonkeyPatch, turn: int, at_once: bool
 ) -> None:
     monkeypatch.setattr(conversation_runner, "HELD_PAUSE", 0.0)
-    await carry_out(store, ScriptedTutor(lambda *_: reply()), THREE)
+    await carry_out(store, ScriptedClient(lambda *_: reply()), THREE)
     unreadable = "UPDATE responses SET record = '{}' WHERE run_id = ? AND turn = ?"
     change(path, unreadable, THREE.run_id, turn)
     change(path, "DELETE FROM responses WHERE run_id = ? AND turn = 3", THREE.run_id)
-    tutor, work = ScriptedTutor(lambda *_: reply()), requested(THREE)
-    tutor.answers_at_once = at_once
-    async with parts_of_a_runner(store, tutor) as parts:
+    client, work = ScriptedClient(lambda *_: reply()), requested(THREE)
+    client.answers_at_once = at_once
+    async with parts_of_a_runner(store, client) as parts:
         outcomes = await outcomes_of(parts.handler, work)
     reason = "this version cannot read the stored response of this turn"
     assert outcomes == {work: Postponed(work, 1.0, reason)}
-    assert tutor.asked == []
+    assert client.asked == []

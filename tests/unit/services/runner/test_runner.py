@@ -14,9 +14,9 @@ from socratic_bench.events.response_recorded import ResponseRecorded
 from socratic_bench.events.run_failed import RunFailed
 from socratic_bench.ports.stores.leases import Lease, LeaseAnswer, LeaseKey
 from socratic_bench.scoring.statuses import Status
-from socratic_runner.clients import TutorPool
 from socratic_runner.conversations.conversation import Conversation, TurnFailed, TurnPutOff
 from socratic_runner.limits.limiters import ConcurrencyLimiters
+from socratic_runner.model_pool import ModelPool
 from tests.unit.events.examples import TIME
 from tests.unit.services.runner.scripted import (
     EXPERIMENT,
@@ -24,7 +24,7 @@ from tests.unit.services.runner.scripted import (
     ONE,
     SCENARIOS,
     THREE,
-    ScriptedTutor,
+    ScriptedClient,
     carry_out,
     outcomes_of,
     parts_of_a_runner,
@@ -34,7 +34,7 @@ from tests.unit.services.runner.scripted import (
 
 
 async def test_a_response_is_recorded_whole_and_published(store):
-    (event,) = await carry_out(store, ScriptedTutor(lambda *_: reply()), ONE)
+    (event,) = await carry_out(store, ScriptedClient(lambda *_: reply()), ONE)
     assert isinstance(event, ResponseRecorded)
     response = event.data
     assert (response.text, response.status, response.last_turn) == (reply().text, "ok", True)
@@ -44,24 +44,24 @@ async def test_a_response_is_recorded_whole_and_published(store):
 
 
 async def test_a_stored_response_is_published_again_and_no_model_is_called(store):
-    tutor = ScriptedTutor(lambda *_: reply())
-    first = await carry_out(store, tutor, ONE)
+    client = ScriptedClient(lambda *_: reply())
+    first = await carry_out(store, client, ONE)
 
     def nobody(_model):
         raise AssertionError("no client is needed for what is stored")
 
     assert await carry_out(store, nobody, ONE) == first
-    assert len(tutor.asked) == 1
+    assert len(client.asked) == 1
     assert (await store.calls(EXPERIMENT.experiment_id)).calls == 1
 
 
 async def test_turns_follow_each_other_and_carry_what_was_said(store):
-    tutor = ScriptedTutor(lambda question, _: reply(f"And {question.student_message}"))
-    events = await carry_out(store, tutor, THREE)
+    client = ScriptedClient(lambda question, _: reply(f"And {question.student_message}"))
+    events = await carry_out(store, client, THREE)
     assert [(e.data.turn, e.data.last_turn) for e in events] == [(1, False), (2, False), (3, True)]
-    asked = [[(t.student, t.tutor) for t in q.earlier_turns] for q in tutor.asked]
+    asked = [[(t.student, t.tutor) for t in q.earlier_turns] for q in client.asked]
     assert asked == [[], [("A?", "And A?")], [("A?", "And A?"), ("B?", "And B?")]]
-    assert len({question.seed for question in tutor.asked}) == 3
+    assert len({question.seed for question in client.asked}) == 3
 
 
 async def test_a_run_that_was_cut_off_goes_on_at_its_first_missing_turn(store):
@@ -70,12 +70,12 @@ async def test_a_run_that_was_cut_off_goes_on_at_its_first_missing_turn(store):
             return ModelCallFailed(FailureKind.AUTH, "no key", retryable=False)
         return reply(f"first {question.turn}")
 
-    *_, failed = await carry_out(store, ScriptedTutor(fails_at_turn_2), THREE)
+    *_, failed = await carry_out(store, ScriptedClient(fails_at_turn_2), THREE)
     assert isinstance(failed, RunFailed)
     assert (failed.data.turn, failed.data.kind) == (2, "auth")
-    tutor = ScriptedTutor(lambda question, _: reply(f"later {question.turn}"))
-    events = await carry_out(store, tutor, THREE, retry=1)
-    assert [question.turn for question in tutor.asked] == [2, 3]
+    client = ScriptedClient(lambda question, _: reply(f"later {question.turn}"))
+    events = await carry_out(store, client, THREE, retry=1)
+    assert [question.turn for question in client.asked] == [2, 3]
     assert [event.data.text for event in events] == ["first 1", "later 2", "later 3"]
 
 
@@ -87,9 +87,9 @@ async def test_a_request_to_try_again_is_not_answered_by_the_failure_it_came_in_
         await go_on.wait()
         raise ModelCallFailed(FailureKind.AUTH, "no key", retryable=False)
 
-    tutor = ScriptedTutor(lambda _, call: fail() if call == 1 else reply())
+    client = ScriptedClient(lambda _, call: fail() if call == 1 else reply())
     first, again = requested(ONE), requested(ONE, retry=1)
-    async with parts_of_a_runner(store, tutor) as parts:
+    async with parts_of_a_runner(store, client) as parts:
         both = asyncio.create_task(outcomes_of(parts.handler, first, again))
         await asked.wait()
         go_on.set()
@@ -98,7 +98,7 @@ async def test_a_request_to_try_again_is_not_answered_by_the_failure_it_came_in_
         assert isinstance(outcomes[again], Postponed)
         outcomes = await outcomes_of(parts.handler, again)
     assert isinstance(outcomes[again].publish[-1], ResponseRecorded)
-    assert len(tutor.asked) == 2
+    assert len(client.asked) == 2
 
 
 async def test_a_passing_fault_is_retried_and_every_call_counted(store):
@@ -107,7 +107,7 @@ async def test_a_passing_fault_is_retried_and_every_call_counted(store):
             return ModelCallFailed(FailureKind.OVERLOADED, "busy", retryable=True)
         return reply()
 
-    (event,) = await carry_out(store, ScriptedTutor(busy_twice), ONE)
+    (event,) = await carry_out(store, ScriptedClient(busy_twice), ONE)
     assert event.data.attempts == 3
     assert (await store.calls(EXPERIMENT.experiment_id)).calls == 3
 
@@ -123,7 +123,7 @@ async def test_a_passing_fault_is_retried_and_every_call_counted(store):
 )
 @pytest.mark.filterwarnings("ignore")
 async def test_a_run_that_cannot_be_had_fails_with_its_class(store, failure, kind, attempts):
-    (event,) = await carry_out(store, ScriptedTutor(lambda *_: failure), ONE)
+    (event,) = await carry_out(store, ScriptedClient(lambda *_: failure), ONE)
     assert isinstance(event, RunFailed)
     assert (event.data.kind, event.data.attempts) == (kind, attempts)
     assert str(failure) in event.data.message
@@ -133,7 +133,7 @@ async def test_a_call_that_hangs_ends_at_its_deadline(store):
     async def hang():
         await asyncio.Event().wait()
 
-    (event,) = await carry_out(store, ScriptedTutor(lambda *_: hang()), ONE)
+    (event,) = await carry_out(store, ScriptedClient(lambda *_: hang()), ONE)
     assert (event.data.kind, event.data.message) == ("timeout", "no answer within 0.2 s")
 
 
@@ -144,7 +144,7 @@ async def test_a_client_that_gives_up_its_own_call_does_not_end_the_runner(store
     async def give_up():
         raise asyncio.CancelledError
 
-    (event,) = await carry_out(store, ScriptedTutor(gives_up_once), ONE)
+    (event,) = await carry_out(store, ScriptedClient(gives_up_once), ONE)
     assert event.data.attempts == 2
 
 
@@ -152,12 +152,12 @@ async def test_a_reply_that_is_no_valid_text_fails_its_own_run_alone(store):
     def script(question, _):
         return reply("half \ud800 a character" if question.run == ONE else "What?")
 
-    tutor = ScriptedTutor(script)
-    events = await carry_out(store, tutor, ONE, THREE)
+    client = ScriptedClient(script)
+    events = await carry_out(store, client, ONE, THREE)
     kinds = {type(event).__name__ for event in events if event.data.run == ONE}
     assert kinds == {"RunFailed"}
     assert [event.data.turn for event in events if event.data.run == THREE] == [1, 2, 3]
-    assert len(tutor.asked) == 4
+    assert len(client.asked) == 4
 
 
 async def test_a_model_that_cannot_be_opened_fails_its_runs_with_the_reason(store):
@@ -174,29 +174,29 @@ async def test_a_model_that_cannot_be_opened_fails_its_runs_with_the_reason(stor
     [(reply(" \n"), "empty"), (reply("no", Status.REFUSED), "refused")],
 )
 async def test_what_is_no_answer_is_recorded_as_what_it_is(store, given, stored):
-    (event,) = await carry_out(store, ScriptedTutor(lambda *_: given), ONE)
+    (event,) = await carry_out(store, ScriptedClient(lambda *_: given), ONE)
     assert event.data.status == stored
 
 
 async def test_every_client_is_closed_though_one_fails_and_nobody_waits_for_it():
-    class Closing(ScriptedTutor):
+    class Closing(ScriptedClient):
         async def close(self):
             begun.set()
             await end.wait()
             await super().close()
 
-    class Broken(ScriptedTutor):
+    class Broken(ScriptedClient):
         async def close(self):
             raise OSError("already gone")
 
     begun, end = asyncio.Event(), asyncio.Event()
-    clients = [Broken(None), Closing(None), ScriptedTutor(None)]
+    clients = [Broken(None), Closing(None), ScriptedClient(None)]
     models = [TutorModel(id=f"scripted/{number}") for number in range(3)]
-    manifest = Manifest(models=models, scenarios=SCENARIOS, repeats=1)
+    manifest = Manifest(models=tuple(models), scenarios=SCENARIOS, repeats=1)
     experiment = Experiment(manifest=manifest, created_at=TIME)
-    pool = TutorPool(lambda model: clients[models.index(model)], ConcurrencyLimiters(most=1))
+    pool = ModelPool(lambda model: clients[models.index(model)], ConcurrencyLimiters(most=1))
     for model in models:
-        pool.tutor(experiment, model.id)
+        pool.model(experiment, model.id)
     closing = asyncio.create_task(pool.close())
     await begun.wait()
     closing.cancel()
@@ -207,18 +207,18 @@ async def test_every_client_is_closed_though_one_fails_and_nobody_waits_for_it()
 
 
 async def test_a_failed_run_that_comes_again_is_not_called_again(store):
-    failing = ScriptedTutor(lambda *_: ModelCallFailed(FailureKind.AUTH, "401", retryable=False))
+    failing = ScriptedClient(lambda *_: ModelCallFailed(FailureKind.AUTH, "401", retryable=False))
     [first] = await carry_out(store, failing, ONE)
-    [again] = await carry_out(store, ScriptedTutor(lambda *_: reply()), ONE)
+    [again] = await carry_out(store, ScriptedClient(lambda *_: reply()), ONE)
     assert (first.id, first.data) == (again.id, again.data)
-    [retried] = await carry_out(store, ScriptedTutor(lambda *_: reply()), ONE, retry=1)
+    [retried] = await carry_out(store, ScriptedClient(lambda *_: reply()), ONE, retry=1)
     assert retried.data.text == reply().text
     assert len(failing.asked) == 1
 
 
 async def test_a_failure_is_stored_before_it_is_published(store):
-    tutor = ScriptedTutor(lambda *_: ModelCallFailed(FailureKind.AUTH, "401", retryable=False))
-    async with parts_of_a_runner(store, tutor) as parts:
+    client = ScriptedClient(lambda *_: ModelCallFailed(FailureKind.AUTH, "401", retryable=False))
+    async with parts_of_a_runner(store, client) as parts:
         [outcome] = (await outcomes_of(parts.handler, requested(ONE))).values()
     [event] = outcome.publish
     assert (await store.recorded_failures([ONE.run_id]))[ONE.run_id].failure == event.data
@@ -229,21 +229,26 @@ async def test_token_counts_that_cannot_be_true_are_no_reply(store):
         usage = Usage(visible_output_tokens=250_000_000_000 if call == 1 else 10, input_tokens=5)
         return replace(reply(), usage=usage)
 
-    [event] = await carry_out(store, ScriptedTutor(script), ONE)
+    [event] = await carry_out(store, ScriptedClient(script), ONE)
     assert event.data.kind == "malformed_reply"
     assert "250000000000 written" in event.data.message
 
 
 class FourCalls:
-    """Three calls to a model in a row, the third slow; a fourth is prepared meanwhile."""
+    """Three calls to a model in a row, the third one slow; meanwhile a fourth is prepared."""
 
-    def __init__(self, parts, store, experiment, tutor):
-        self.store, self.id, self.parts, self.tutor = store, experiment.experiment_id, parts, tutor
+    def __init__(self, parts, store, experiment, client):
+        self.store, self.id, self.parts, self.client = (
+            store,
+            experiment.experiment_id,
+            parts,
+            client,
+        )
         self.prepared, self.answer = asyncio.Event(), asyncio.Event()
         self.take = store.take_leases
         store.take_leases = self._take
-        tutor.script = self._script
-        model = parts.tutors.tutor(experiment, MODEL.id)
+        client.script = self._script
+        model = parts.pool.model(experiment, MODEL.id)
         self.conversations = [Conversation(run, experiment) for run in experiment.runs()]
         self.made = [
             asyncio.create_task(parts.runner.run(model, each, lambda: None))
@@ -261,7 +266,7 @@ class FourCalls:
 
     async def _take(self, claims, owner):
         answers = await self.take(claims, owner)
-        if len(self.tutor.asked) == 3:
+        if len(self.client.asked) == 3:
             self.prepared.set()
         return answers
 
@@ -291,12 +296,12 @@ class FourCalls:
 async def test_a_call_that_was_prepared_and_is_not_made_leaves_nothing_behind(store, happens, end):
     limits = Limits(timeout_seconds=30, run_timeout_seconds=30)
     manifest = Manifest(
-        models=[MODEL.model_copy(update={"limits": limits})], scenarios=SCENARIOS[:1], repeats=4
+        models=(MODEL.model_copy(update={"limits": limits}),), scenarios=SCENARIOS[:1], repeats=4
     )
     experiment = await store.register(Experiment(manifest=manifest, created_at=TIME))
-    tutor = ScriptedTutor(None)
-    async with parts_of_a_runner(store, tutor, most=1) as parts:
-        calls = FourCalls(parts, store, experiment, tutor)
+    client = ScriptedClient(None)
+    async with parts_of_a_runner(store, client, most=1) as parts:
+        calls = FourCalls(parts, store, experiment, client)
         if not happens:  # the deadline of its run passes, which began with an earlier call
             calls.fourth.called_at = asyncio.get_running_loop().time() - 29
         await calls.prepared.wait()
@@ -307,7 +312,7 @@ async def test_a_call_that_was_prepared_and_is_not_made_leaves_nothing_behind(st
         calls.answer.set()
         await asyncio.gather(*calls.made[:3])
     assert [len(each.responses) for each in calls.conversations] == [1, 1, 1, 0]
-    assert (await store.calls(calls.id)).calls == len(tutor.asked) == 3
+    assert (await store.calls(calls.id)).calls == len(client.asked) == 3
     one_reserve = reserved - 2 * (100 * 1_000 + 15 * 2_000)
     assert await calls.committed() < reserved + one_reserve
     claim = Lease(LeaseKey(calls.id, calls.fourth.run.run_id, 1, "theirs"), 60.0)
@@ -326,10 +331,10 @@ async def test_a_response_waits_for_a_store_that_is_away_and_is_not_asked_for_ag
         return await record(responses, lease_ids)
 
     monkeypatch.setattr(store, "record", refuse_once)
-    tutor = ScriptedTutor(lambda *_: reply())
-    (event,) = await carry_out(store, tutor, ONE)
+    client = ScriptedClient(lambda *_: reply())
+    (event,) = await carry_out(store, client, ONE)
     assert event.data == refused[0][0]
-    assert len(tutor.asked) == 1
+    assert len(client.asked) == 1
     assert (await store.calls(EXPERIMENT.experiment_id)).calls == 1
 
 
@@ -338,7 +343,7 @@ async def test_what_a_model_client_logs_is_about_its_run(store):
         raise RuntimeError("a bug in the client")
 
     with structlog.testing.capture_logs([structlog.contextvars.merge_contextvars]) as lines:
-        await carry_out(store, ScriptedTutor(script), ONE)
+        await carry_out(store, ScriptedClient(script), ONE)
     (line,) = [line for line in lines if line["event"] == "model client failed"]
     assert (line["run_id"], line["correlation_id"]) == (ONE.run_id, ONE.experiment_id)
 
@@ -360,12 +365,12 @@ async def test_no_more_calls_are_in_flight_than_the_model_allows(store):
         manifest=Manifest(models=(limited,), scenarios=SCENARIOS[:1], repeats=8), created_at=TIME
     )
     await store.register(experiment)
-    events = await carry_out(store, ScriptedTutor(lambda *_: slow()), *experiment.runs())
+    events = await carry_out(store, ScriptedClient(lambda *_: slow()), *experiment.runs())
     assert len(events) == 8
     assert highest == 2
 
 
 async def test_clients_are_closed_in_the_end(store):
-    tutor = ScriptedTutor(lambda *_: reply())
-    await carry_out(store, tutor, ONE)
-    assert tutor.closed
+    client = ScriptedClient(lambda *_: reply())
+    await carry_out(store, client, ONE)
+    assert client.closed

@@ -7,19 +7,19 @@ from socratic_bench.domain.experiment.manifest import Experiment, Limits, TutorM
 from socratic_bench.errors import FailureKind, ModelCallFailed
 from socratic_bench.hosting.metrics.process_metrics import Metrics
 from socratic_bench.ports.stores.leases import LeaseAnswer
-from socratic_runner.clients import TutorPool
 from socratic_runner.limits.limiters import ConcurrencyLimiters
 from socratic_runner.metrics.breakers import add_breaker_metrics
 from socratic_runner.metrics.leases import add_lease_metrics
 from socratic_runner.metrics.limits import add_limit_metrics
 from socratic_runner.metrics.model_names import MODELS, OTHER, ModelNames
+from socratic_runner.model_pool import ModelPool
 from tests.unit.events.examples import TIME
 from tests.unit.services.runner.limits.simulated_server import through
 from tests.unit.services.runner.scripted import (
     EXPERIMENT,
     ONE,
     THREE,
-    ScriptedTutor,
+    ScriptedClient,
     carry_out,
     reply,
 )
@@ -79,8 +79,8 @@ def test_accounts_of_one_model_and_models_beyond_a_number_share_a_series():
 
 async def test_a_model_that_is_stopped_has_an_open_breaker_for_each_experiment_until_a_reply():
     metrics = Metrics()
-    tutors = TutorPool(lambda _: ScriptedTutor(lambda *_: reply()), ConcurrencyLimiters(most=9))
-    add_breaker_metrics(metrics, tutors, ModelNames())
+    pool = ModelPool(lambda _: ScriptedClient(lambda *_: reply()), ConcurrencyLimiters(most=9))
+    add_breaker_metrics(metrics, pool, ModelNames())
 
     def opened():
         return metrics.registry.get_sample_value(
@@ -89,10 +89,10 @@ async def test_a_model_that_is_stopped_has_an_open_breaker_for_each_experiment_u
 
     assert opened() is None
     again = Experiment(manifest=EXPERIMENT.manifest, occasion="again", created_at=TIME)
-    both = [tutors.tutor(experiment, SCRIPTED.id) for experiment in (EXPERIMENT, again)]
+    both = [pool.model(experiment, SCRIPTED.id) for experiment in (EXPERIMENT, again)]
     assert opened() == 0
-    for tutor in both:
-        tutor.breaker.trip(ModelCallFailed(FailureKind.AUTH, "bad key", retryable=False), 0.0)
+    for model in both:
+        model.breaker.trip(ModelCallFailed(FailureKind.AUTH, "bad key", retryable=False), 0.0)
     assert opened() == 2
     assert both[0].breaker.admit() is None
     assert opened() == 2, "a probe has told nothing yet"
@@ -106,11 +106,11 @@ async def test_a_runner_counts_the_answers_to_its_claims(tmp_path):
     await store.register(EXPERIMENT)
     metrics, names = Metrics(), ModelNames()
 
-    def watch(limiters, leases, _tutors):
+    def watch(limiters, leases, _pool):
         add_limit_metrics(metrics, limiters, names)
         add_lease_metrics(metrics, leases.answers)
 
-    await carry_out(store, ScriptedTutor(lambda *_: reply()), ONE, THREE, watch=watch)
+    await carry_out(store, ScriptedClient(lambda *_: reply()), ONE, THREE, watch=watch)
     await store.close()
     value = metrics.registry.get_sample_value
     counts = {

@@ -12,7 +12,7 @@ from tests.unit.services.runner.scripted import (
     MODEL,
     ONE,
     THREE,
-    ScriptedTutor,
+    ScriptedClient,
     outcomes_of,
     parts_of_a_runner,
     reply,
@@ -42,27 +42,27 @@ async def test_requests_of_a_stopped_experiment_are_settled_before_anything_is_w
     store, state
 ):
     await store.change_state(ID, state)
-    tutor = ScriptedTutor(lambda *_: reply())
+    client = ScriptedClient(lambda *_: reply())
     works = [requested(ONE), requested(THREE)]
     async with (
-        parts_of_a_runner(store, tutor, most=1) as parts,
-        parts.tutors.tutor(EXPERIMENT, MODEL.id).limiter.ticket(1),  # nobody else is let through
+        parts_of_a_runner(store, client, most=1) as parts,
+        parts.pool.model(EXPERIMENT, MODEL.id).limiter.ticket(1),  # nobody else is let through
     ):
         outcomes = await outcomes_of(parts.handler, *works)
     assert list(outcomes.values()) == [Handled(work) for work in works]
-    assert tutor.asked == []
+    assert client.asked == []
     assert await calls(store) == 0
 
 
 async def test_a_request_that_comes_right_after_resuming_is_carried_out(store):
-    tutor = ScriptedTutor(lambda *_: reply())
-    async with parts_of_a_runner(store, tutor) as parts:
+    client = ScriptedClient(lambda *_: reply())
+    async with parts_of_a_runner(store, client) as parts:
         await outcomes_of(parts.handler, requested(ONE))  # the experiment is known to be open
         for state in (PAUSED, RESUMED):
             await store.change_state(ID, state)
             work = requested(THREE)
             assert isinstance((await outcomes_of(parts.handler, work))[work], Handled)
-            assert len(tutor.asked) == (1 if state is PAUSED else 1 + 3)
+            assert len(client.asked) == (1 if state is PAUSED else 1 + 3)
     assert await calls(store) == 4
 
 
@@ -76,16 +76,16 @@ async def test_the_call_in_flight_is_the_last_one_and_what_it_brings_is_publishe
         return reply("Later?")
 
     await store.register(PATIENT)
-    tutor = ScriptedTutor(lambda *_: answer_later())
+    client = ScriptedClient(lambda *_: answer_later())
     work = requested(THREE)
-    async with parts_of_a_runner(store, tutor) as parts:
+    async with parts_of_a_runner(store, client) as parts:
         running = asyncio.create_task(outcomes_of(parts.handler, work))
         await asked.wait()
         await store.change_state(ID, state)
         go_on.set()
         [outcome] = (await running).values()
     assert isinstance(outcome, Handled)
-    assert len(tutor.asked) == 1
+    assert len(client.asked) == 1
     stored = (await store.responses([THREE.run_id])).get(THREE.run_id, [])
     assert [response.text for response in stored] == ([] if state is DELETED else ["Later?"])
 
@@ -99,21 +99,21 @@ async def test_a_call_that_was_prepared_does_not_begin_once_another_was_refused(
         return reply()
 
     await store.register(PATIENT)
-    tutor = ScriptedTutor(lambda *_: answer_later())
+    client = ScriptedClient(lambda *_: answer_later())
     first, second = requested(ONE), requested(THREE)
-    async with parts_of_a_runner(store, tutor, most=1) as parts:
-        opened = parts.tutors.tutor(EXPERIMENT, MODEL.id)
+    async with parts_of_a_runner(store, client, most=1) as parts:
+        opened = parts.pool.model(EXPERIMENT, MODEL.id)
         opened.limiter._latency_ms = 100.0  # a quick one: the next call is prepared meanwhile
         running = asyncio.create_task(outcomes_of(parts.handler, first, second))
         await asked.wait()
         await until(lambda: calls(store), lambda count: count == 2, "the second lease")
         await store.change_state(ID, PAUSED)
-        lease = parts.runner.preparer.new_lease(opened, tutor.asked[0])
+        lease = parts.runner.preparer.new_lease(opened, client.asked[0])
         await parts.leases.take([lease])
         go_on.set()
         outcomes = await running
     assert all(isinstance(outcome, Handled) for outcome in outcomes.values())
-    assert len(tutor.asked) == 1
+    assert len(client.asked) == 1
     assert await calls(store) == 1
 
 
@@ -126,9 +126,9 @@ async def test_a_request_that_joined_a_run_which_was_stopped_is_put_back(store):
         await go_on.wait()
         return reply()
 
-    tutor = ScriptedTutor(lambda *_: answer_later())
+    client = ScriptedClient(lambda *_: answer_later())
     first, second = requested(THREE), requested(THREE)
-    async with parts_of_a_runner(store, tutor) as parts:
+    async with parts_of_a_runner(store, client) as parts:
         both = asyncio.create_task(outcomes_of(parts.handler, first, second))
         await asked.wait()
         await store.change_state(ID, PAUSED)
@@ -139,4 +139,4 @@ async def test_a_request_that_joined_a_run_which_was_stopped_is_put_back(store):
         await store.change_state(ID, RESUMED)
         [outcome] = (await outcomes_of(parts.handler, second)).values()
         assert isinstance(outcome, Handled)
-    assert len(tutor.asked) == 3
+    assert len(client.asked) == 3

@@ -18,7 +18,7 @@ from socratic_bench.service_settings import load_settings
 from socratic_cli.display.terminal import counted, say, standard_output
 from socratic_cli.tables.check import check_as_json, check_table, rows_of
 from socratic_runner.checking import check_models, most_a_check_costs
-from socratic_runner.clients import OpenClient
+from socratic_runner.model_pool import OpenClient
 from socratic_runner.settings import RunnerSettings
 
 

@@ -8,10 +8,10 @@ import click
 
 from socratic_bench.errors import InvalidInput
 from socratic_bench.planning.config_file.config import BenchmarkConfig, read_config
+from socratic_bench.planning.registered_models import RegisteredModels
 from socratic_cli.commands.benchmark.run import execute
 from socratic_cli.display.terminal import say
 from socratic_cli.key_approval import access_check, own_endpoints
-from socratic_cli.model_catalogue import RegisteredModels
 from socratic_cli.options.store import store_option
 
 

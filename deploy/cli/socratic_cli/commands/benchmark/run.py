@@ -16,6 +16,7 @@ from socratic_bench.domain.experiment.state import stopped_sentence
 from socratic_bench.domain.trouble import Trouble
 from socratic_bench.errors import StoreError
 from socratic_bench.planning.config_file.config import BenchmarkConfig, read_config
+from socratic_bench.planning.registered_models import RegisteredModels
 from socratic_bench.ports.stores.aggregates import FailureCount
 from socratic_bench.providers.endpoints.endpoint import Endpoints
 from socratic_bench.reporting.formats import dollars
@@ -34,7 +35,6 @@ from socratic_cli.execution.benchmark_run import (
 from socratic_cli.execution.interrupts import stopped_by_interrupt
 from socratic_cli.execution.prospect import Prospect, fresh_option, look_into
 from socratic_cli.key_approval import access_check, own_endpoints, with_approved_keys
-from socratic_cli.model_catalogue import RegisteredModels
 from socratic_cli.options.store import (
     database_file,
     prepared_store,
@@ -46,6 +46,7 @@ from socratic_cli.tables.estimate import (
     estimate_table,
     prospect_sentence,
 )
+from socratic_runner.conversations.call_observing import UNOBSERVED
 from socratic_runner.troubles import Troubles
 
 _FROM_ENVIRONMENT = ParameterSource.ENVIRONMENT
@@ -177,7 +178,7 @@ async def _execute(
     ) as (benchmark, prospect):
         say(prospect_sentence(prospect))
         display = ProgressDisplay(benchmark.experiment, benchmark.store, present)
-        troubles, notice = Troubles(tell=display.tell), WaitNotice()
+        troubles, notice = Troubles(UNOBSERVED, display.tell), WaitNotice()
         benchmark.on_progress, benchmark.on_wait = display.update, notice.update
         benchmark.troubles = troubles
         with display, stopped_by_interrupt(benchmark, notice):
@@ -223,7 +224,7 @@ def _report(done: Outcome, store_url: str) -> int:
     elif unfinished and spending.exhausted:
         say(
             f"The budget of {dollars(spending.budget_usd or 0)} is too small for the next call: "
-            f"{dollars(spending.spent_usd or 0)} of it are spent, {_are_left(unfinished)}. "
+            f"{dollars(spending.spent_usd or 0)} of it is spent, {_are_left(unfinished)}. "
             "Raise `budget` in the configuration, and the same command continues."
         )
     elif result.stopped or unfinished:

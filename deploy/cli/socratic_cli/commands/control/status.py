@@ -202,13 +202,15 @@ def _explain(counts: Mapping[WaitsFor, int], *, late: bool, out_of_budget: bool)
     runs = sum(counts.values())
     lacking = ", ".join(f"{counts[what]} without a {what}" for what in WaitsFor if what in counts)
     say(f"{'1 run is' if runs == 1 else f'{runs} runs are'} pending: {lacking}.")
+    if late:
+        say("The deadline has passed.")
     if out_of_budget:
         say(
-            "The budget is too small for them. Raise `budget` in CONFIG: "
+            "The next call may cost more than the budget has left. Raise `budget` in CONFIG: "
             "`socratic-bench submit CONFIG` then requests them again."
         )
     elif late:
         say(
-            "The deadline has passed. Look for dead letters with `socratic-bench dlq list`; "
+            "Look for dead letters with `socratic-bench dlq list`; "
             "`socratic-bench submit CONFIG` requests the pending runs again."
         )

@@ -126,26 +126,39 @@ function facts(model: ModelFigures): HTMLElement {
     at ? ", " : "",
     element("span", { class: "identifier" }, id),
   ]);
-  const latency = amount(model.mean_latency_ms, "ms each");
+  const reasons = model.statuses.error ? "; `socratic-bench status` has the reasons" : "";
   return element(
     "dl",
     { class: "facts" },
-    fact("Responses", statuses.length ? listed(statuses) : "none yet"),
-    fact("Output", amount(model.mean_visible_output_tokens, "tokens each")),
-    fact("Latency", latency, model.simulated_latency_ms ? " (simulated)" : ""),
-    fact("Tokens", tokens(model)),
-    fact("Cost", costs(model)),
+    fact("Responses", statuses.length ? `${listed(statuses)}${reasons}` : "none yet"),
+    ...consumption(model),
     fact("Model", element("bdi", { class: "identifier" }, model.model_id)),
     fact("Experiments", ...ids),
   );
 }
 
+/** What the responses took; nothing for a model that never answered. */
+function consumption(model: ModelFigures): HTMLElement[] {
+  const took = [model.mean_visible_output_tokens, model.mean_latency_ms, model.total_cost_usd];
+  if (took.every((figure) => figure === null)) return [];
+  const latency = amount(model.mean_latency_ms, "ms each");
+  return [
+    fact("Output", amount(model.mean_visible_output_tokens, "tokens each")),
+    fact("Latency", latency, model.simulated_latency_ms ? " (simulated)" : ""),
+    fact("Tokens", tokens(model)),
+    fact("Cost", costs(model)),
+  ];
+}
+
 export function breakdown(model: ModelFigures, comparison: ModelComparison): HTMLElement {
   const { vectors, dimensions } = comparison;
-  const groups = [
-    allDimensions(model, vectors),
-    ...dimensions.flatMap((dimension) => oneDimension(model, dimension, vectors)),
-  ];
+  const hasScore = model.overall_score !== null;
+  const groups = hasScore
+    ? [
+        allDimensions(model, vectors),
+        ...dimensions.flatMap((dimension) => oneDimension(model, dimension, vectors)),
+      ]
+    : [];
   return element(
     "div",
     {},

@@ -16,10 +16,11 @@ export function showSummary({ models, vectors }: ModelComparison): void {
 }
 
 /** Who leads, by how much, and who is not clearly behind. */
-export function showFinding({ models }: ModelComparison): void {
+export function showFinding({ models, mixed_conditions: areMixed }: ModelComparison): void {
   const node = byId("finding");
   const leader = leaderOf(models);
-  if (!leader) {
+  // Scores under different conditions do not compare, so none of them leads.
+  if (!leader || areMixed) {
     say(node, "");
     return;
   }
@@ -55,7 +56,7 @@ export function showProvenance({ experiments, profile }: ModelComparison): void 
     say(node, `Scored by ${profile} · ${counted(experiments.length, "experiment")}`);
     return;
   }
-  const occasion = one.occasion ? ` (${one.occasion})` : "";
-  const begun = day(one.created_at);
-  say(node, `Scored by ${profile} · experiment ${one.experiment_id}${occasion}, begun ${begun}`);
+  const title = one.name ?? one.occasion;
+  const id = title ? `${title} (${one.experiment_id})` : one.experiment_id;
+  say(node, `Scored by ${profile} · experiment ${id}, begun ${day(one.created_at)}`);
 }

@@ -65,6 +65,8 @@ export function clockTime(date: Date): string {
     hour: "2-digit",
     minute: "2-digit",
     second: "2-digit",
+    hourCycle: "h23",
+    timeZoneName: "short",
   });
 }
 

@@ -179,13 +179,10 @@ function choices({ experiments }: ExperimentPage): HTMLOptionElement[] {
   return [
     element("option", { value: "" }, "newest of each tutor"),
     element("option", { value: "all" }, "all together"),
-    ...experiments.map(({ experiment_id: id, occasion, created_at, models }) =>
-      element(
-        "option",
-        { value: id, title: id },
-        `${occasion ?? day(created_at)} · ${counted(models, "tutor")} · ${shortened(id, 14)}`,
-      ),
-    ),
+    ...experiments.map(({ experiment_id: id, name, occasion, created_at, models }) => {
+      const parts = [name, occasion, day(created_at), counted(models, "tutor"), shortened(id, 14)];
+      return element("option", { value: id, title: id }, parts.filter(Boolean).join(" · "));
+    }),
   ];
 }
 

@@ -1,4 +1,4 @@
-"""Replies in the format of Anthropic's Messages API."""
+"""Replies in the format of Anthropic's Messages API, whole or streamed."""
 
 from __future__ import annotations
 

@@ -18,16 +18,14 @@ class MemoryResponses(MemoryRole):
     """Records responses and failures, and finds unfolded ones."""
 
     async def record(
-        self, responses: Sequence[Response], lease_ids: Sequence[str | None] = ()
+        self, responses: Sequence[Response], lease_ids: Sequence[str | None]
     ) -> Sequence[Response]:
         if not responses:
             return []
         async with self._state_alone() as state:
             return [
                 _record(state, response, lease_id)
-                for response, lease_id in zip(
-                    responses, lease_ids or [""] * len(responses), strict=True
-                )
+                for response, lease_id in zip(responses, lease_ids, strict=True)
             ]
 
     async def responses(self, run_ids: Collection[str]) -> Mapping[str, Sequence[Response]]:

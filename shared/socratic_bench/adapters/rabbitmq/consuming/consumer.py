@@ -6,14 +6,16 @@ import asyncio
 from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
+from aio_pika.abc import AbstractIncomingMessage
+
 from socratic_bench.adapters.rabbitmq.connecting.health import Seen
 from socratic_bench.adapters.rabbitmq.connecting.reconnecting import ReconnectingConnection
 from socratic_bench.adapters.rabbitmq.consuming.delayed import DelayedMessages
 from socratic_bench.adapters.rabbitmq.consuming.intake import Intake
 from socratic_bench.adapters.rabbitmq.consuming.settling import finish
-from socratic_bench.adapters.rabbitmq.consuming.unacked import Part, UnackedMessages
 from socratic_bench.adapters.rabbitmq.declaring.group_queues import GroupQueues
 from socratic_bench.adapters.rabbitmq.publishing.routing import Routing
+from socratic_bench.consuming.unacked import Part, UnackedMessages
 from socratic_bench.errors import (
     BrokerClosed,
     BrokerError,
@@ -52,7 +54,7 @@ class RabbitMQConsumer:
         self.queue = queue
         self._routing = routing
         self._delivery_limit = delivery_limit
-        self._unacked = UnackedMessages(
+        self._unacked: UnackedMessages[AbstractIncomingMessage] = UnackedMessages(
             queue.name,
             receipts,
             separate_groups=queue.separate_groups,
@@ -151,7 +153,7 @@ class RabbitMQConsumer:
             await self._delayed.end()
             self._unacked.receivers.wake_all()
 
-    def _part(self, delivery: Delivery) -> Part:
+    def _part(self, delivery: Delivery) -> Part[AbstractIncomingMessage]:
         try:
             return self._unacked.part(delivery)
         except DeliveryLost:

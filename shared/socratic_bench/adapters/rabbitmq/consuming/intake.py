@@ -20,7 +20,6 @@ from socratic_bench.adapters.rabbitmq.connecting.reconnecting import (
 )
 from socratic_bench.adapters.rabbitmq.consuming.settling import acknowledge, finish, move
 from socratic_bench.adapters.rabbitmq.consuming.sources import Sources
-from socratic_bench.adapters.rabbitmq.consuming.unacked import Batch, Part, UnackedMessages
 from socratic_bench.adapters.rabbitmq.consuming.widths import (
     Widths,
     batches_ahead,
@@ -36,6 +35,7 @@ from socratic_bench.adapters.rabbitmq.publishing.wire import (
 )
 from socratic_bench.concurrency.cancellation import cancelled
 from socratic_bench.concurrency.deadlines import wait_at_most
+from socratic_bench.consuming.unacked import Batch, Part, UnackedMessages
 from socratic_bench.errors import BrokerClosed, BrokerError, DeliveryLost
 from socratic_bench.events.message import Message
 from socratic_bench.ports.broker import SUSPECT_AFTER, WorkQueue, alone_for, ended_alone
@@ -58,7 +58,7 @@ class Intake:
         routing: Routing,
         queue: WorkQueue,
         group_queues: GroupQueues | None,
-        unacked: UnackedMessages,
+        unacked: UnackedMessages[AbstractIncomingMessage],
         *,
         prefetch: int,
         per_group: int,
@@ -117,7 +117,7 @@ class Intake:
         """
         if self._sources.compare(found):
             self._changed.set()
-        unacked, arrived = self._unacked.tags(), self._arrived
+        unacked, arrived = self._unacked_tags(), self._arrived
         self._arrived = set()
         if not self._taking or self._draining:
             return
@@ -246,6 +246,10 @@ class Intake:
         self._sources.lose(frame.consumer_tag)
         self._changed.set()
 
+    def _unacked_tags(self) -> set[str]:
+        """Return the tags of the channel's consumers that have unacked messages."""
+        return {batch.incoming.consumer_tag or "" for batch in self._unacked.batches}
+
     def _pause(self) -> float:
         """Seconds until the next periodic task is due."""
         alone = self._unacked.seclusion.until - asyncio.get_running_loop().time()
@@ -302,7 +306,12 @@ class Intake:
                 with suppress(DeliveryLost):
                     await finish(self._unacked, batch)
 
-    async def _publish_back(self, taken_back: Iterable[tuple[Batch, Sequence[Part]]]) -> None:
+    async def _publish_back(
+        self,
+        taken_back: Iterable[
+            tuple[Batch[AbstractIncomingMessage], Sequence[Part[AbstractIncomingMessage]]]
+        ],
+    ) -> None:
         normal: list[tuple[list[Message], int]] = []
         for batch, parts in taken_back:
             messages = [part.delivery.message for part in parts]

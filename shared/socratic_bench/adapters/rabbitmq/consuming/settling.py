@@ -10,7 +10,7 @@ from typing import Final
 from aio_pika.abc import AbstractIncomingMessage
 
 from socratic_bench.adapters.rabbitmq.connecting.errors import is_connection_error
-from socratic_bench.adapters.rabbitmq.consuming.unacked import Batch, UnackedMessages
+from socratic_bench.consuming.unacked import Batch, UnackedMessages
 from socratic_bench.errors import BrokerError, DeliveryLost
 
 SETTLE_SECONDS: Final = 15.0
@@ -30,7 +30,9 @@ async def acknowledge(incoming: AbstractIncomingMessage, *, to_return: bool = Fa
             await incoming.ack()
 
 
-async def finish(unacked: UnackedMessages, batch: Batch) -> None:
+async def finish(
+    unacked: UnackedMessages[AbstractIncomingMessage], batch: Batch[AbstractIncomingMessage]
+) -> None:
     """Settle a released batch. Raises DeliveryLost if the channel is lost."""
     if batch.given_up:
         return
@@ -42,7 +44,11 @@ async def finish(unacked: UnackedMessages, batch: Batch) -> None:
         raise unacked.lost(batch.incoming.message_id or "") from error
 
 
-async def move(unacked: UnackedMessages, batch: Batch, publishing: Awaitable[None]) -> None:
+async def move(
+    unacked: UnackedMessages[AbstractIncomingMessage],
+    batch: Batch[AbstractIncomingMessage],
+    publishing: Awaitable[None],
+) -> None:
     """Publish copies elsewhere, then settle the batch; if the publish fails, return the batch."""
     try:
         await _publish_or_return(batch, publishing)
@@ -54,7 +60,9 @@ async def move(unacked: UnackedMessages, batch: Batch, publishing: Awaitable[Non
         unacked.moved()
 
 
-async def _publish_or_return(batch: Batch, publishing: Awaitable[None]) -> None:
+async def _publish_or_return(
+    batch: Batch[AbstractIncomingMessage], publishing: Awaitable[None]
+) -> None:
     try:
         await publishing
     except BrokerError:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from socratic_bench.adapters.records import record_of
 from socratic_bench.adapters.sql.aggregates.rows import (
     CELLS,
     FAILURES,
@@ -20,7 +21,6 @@ from socratic_bench.adapters.sql.aggregates.rows import (
 from socratic_bench.adapters.sql.aggregates.statements import REPLACE_FAILURE, WITHDRAW_FAILURE
 from socratic_bench.adapters.sql.batches import chunks
 from socratic_bench.adapters.sql.experiments.holding import deleted_among
-from socratic_bench.adapters.sql.records import record_of
 from socratic_bench.adapters.sql.statements import Statements
 from socratic_bench.adapters.sql.transactions import Transaction
 from socratic_bench.domain.aggregates.cell import Cell, CellKey, key_of_failure, key_of_score

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from socratic_bench.adapters.sql.records import Records, Row, record_of
+from socratic_bench.adapters.records import Records, Row, record_of
 from socratic_bench.domain.aggregates.cell import Cell, CellKey
 from socratic_bench.domain.run import RunFailure
 from socratic_bench.domain.score import ScoredResponse

@@ -9,6 +9,7 @@ from dataclasses import fields
 from datetime import datetime
 from typing import Final
 
+from socratic_bench.adapters.records import Row, microseconds, time_at, with_fields_of
 from socratic_bench.adapters.sql.batches import chunks
 from socratic_bench.adapters.sql.clock import Now
 from socratic_bench.adapters.sql.database import Database
@@ -19,10 +20,8 @@ from socratic_bench.adapters.sql.experiments.rows import (
     row_of_experiment,
     row_of_spending,
     running_of_row,
-    with_fields_of,
 )
 from socratic_bench.adapters.sql.experiments.states import SqlExperimentStates
-from socratic_bench.adapters.sql.records import Row, microseconds, time_at
 from socratic_bench.adapters.sql.responses.statements import UNSCORED_RESPONSES
 from socratic_bench.adapters.sql.transactions import Transaction
 from socratic_bench.domain.experiment.manifest import Experiment

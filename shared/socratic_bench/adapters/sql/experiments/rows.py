@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from pydantic_core import from_json, to_json
+from pydantic_core import from_json
 
-from socratic_bench.adapters.sql.records import Records, Row, microseconds, record_of, time_at
+from socratic_bench.adapters.records import Records, Row, microseconds, record_of, time_at
 from socratic_bench.domain.experiment.manifest import Experiment, Manifest
 from socratic_bench.domain.experiment.state import ExperimentState
 from socratic_bench.domain.money import nanodollars
@@ -40,26 +40,6 @@ def row_of_spending(experiment: Experiment) -> Row:
         "committed": 0,
         "exhausted": False,
     }
-
-
-# D-117: otherwise an older `submit` would delete a newer version's fields.
-def with_fields_of(stored: str, manifest: str) -> str:
-    """Return `manifest` with the fields that only `stored`, of the same experiment, has.
-
-    A newer version wrote them and needs them.
-    """
-    if stored == manifest:
-        return stored
-    return to_json(_merged(from_json(stored), from_json(manifest))).decode()
-
-
-def _merged(stored: Any, new: Any) -> Any:
-    if isinstance(stored, dict) and isinstance(new, dict):
-        merged = {name: _merged(value, new.get(name, value)) for name, value in stored.items()}
-        return merged | {name: value for name, value in new.items() if name not in stored}
-    if isinstance(stored, list) and isinstance(new, list) and len(stored) == len(new):
-        return [_merged(before, after) for before, after in zip(stored, new, strict=True)]
-    return new
 
 
 def _experiment_of_row(row: Sequence[Any]) -> Experiment:

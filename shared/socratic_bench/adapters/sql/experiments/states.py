@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
+from socratic_bench.adapters.records import microseconds
 from socratic_bench.adapters.sql.batches import chunks
 from socratic_bench.adapters.sql.experiments.deleting import DELETABLE, MAKE_TOMBSTONE, delete_some
 from socratic_bench.adapters.sql.experiments.statements import (
@@ -13,7 +14,6 @@ from socratic_bench.adapters.sql.experiments.statements import (
     TAKE_STATE,
     WAIT_FOR_HOLDERS,
 )
-from socratic_bench.adapters.sql.records import microseconds
 from socratic_bench.adapters.sql.role import SqlRole
 from socratic_bench.adapters.sql.transactions import Transaction
 from socratic_bench.domain.experiment.state import LEFT_FOR, ExperimentState

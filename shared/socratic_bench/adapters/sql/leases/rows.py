@@ -6,7 +6,7 @@ from collections.abc import Collection
 
 from pydantic import TypeAdapter
 
-from socratic_bench.adapters.sql.records import Records
+from socratic_bench.adapters.records import Records
 from socratic_bench.domain.trouble import Trouble
 
 _TROUBLES = TypeAdapter(list[Trouble])

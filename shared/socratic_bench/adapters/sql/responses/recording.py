@@ -6,14 +6,14 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
-from socratic_bench.adapters.sql.batches import chunks
-from socratic_bench.adapters.sql.experiments.holding import deleted_among
-from socratic_bench.adapters.sql.leases.ledger import Ending, Ledger, call_of
-from socratic_bench.adapters.sql.responses.conversations import (
+from socratic_bench.adapters.conversations import (
     KnownConversations,
     ResponseReader,
     turn_of,
 )
+from socratic_bench.adapters.sql.batches import chunks
+from socratic_bench.adapters.sql.experiments.holding import deleted_among
+from socratic_bench.adapters.sql.leases.ledger import Ending, Ledger, call_of
 from socratic_bench.adapters.sql.responses.rows import records_of_responses, row_of_response
 from socratic_bench.adapters.sql.responses.statements import ResponseStatements
 from socratic_bench.adapters.sql.statements import Statements

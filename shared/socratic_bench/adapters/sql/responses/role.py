@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 
-from socratic_bench.adapters.sql.batches import chunks
-from socratic_bench.adapters.sql.clock import Now
-from socratic_bench.adapters.sql.database import Database
-from socratic_bench.adapters.sql.experiments.holding import deleted_among
-from socratic_bench.adapters.sql.responses.conversations import (
+from socratic_bench.adapters.conversations import (
     KnownConversations,
     ResponseReader,
     turn_of,
 )
+from socratic_bench.adapters.sql.batches import chunks
+from socratic_bench.adapters.sql.clock import Now
+from socratic_bench.adapters.sql.database import Database
+from socratic_bench.adapters.sql.experiments.holding import deleted_among
 from socratic_bench.adapters.sql.responses.recording import Recording, rows_of_responses
 from socratic_bench.adapters.sql.responses.rows import (
     FAILED_RUNS,
@@ -36,13 +36,13 @@ class SqlResponses(SqlRole):
         self._known_since = 0
 
     async def record(
-        self, responses: Sequence[Response], lease_ids: Sequence[str | None] = ()
+        self, responses: Sequence[Response], lease_ids: Sequence[str | None]
     ) -> Sequence[Response]:
         if not responses:
             return []
         async with self._database.write() as transaction:
             recording = Recording(transaction, self._statements, self._known_rows)
-            stored = await recording.record(responses, lease_ids or [""] * len(responses))
+            stored = await recording.record(responses, lease_ids)
         recording.known.add_beneath()
         return stored
 

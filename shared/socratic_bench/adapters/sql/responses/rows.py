@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from socratic_bench.adapters.sql.records import Records, Row, record_of
-from socratic_bench.adapters.sql.responses.conversations import (
+from socratic_bench.adapters.conversations import (
     KnownConversations,
     ResponseReader,
     record_without_earlier_turns,
 )
+from socratic_bench.adapters.records import Records, Row, record_of
 from socratic_bench.domain.response import Response
 from socratic_bench.domain.run import RunFailure
 from socratic_bench.ports.stores.responses import RecordedFailure

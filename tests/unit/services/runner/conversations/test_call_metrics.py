@@ -16,7 +16,7 @@ from tests.unit.services.runner.scripted import (
     EXPERIMENT,
     ONE,
     THREE,
-    ScriptedTutor,
+    ScriptedClient,
     carry_out,
     reply,
 )
@@ -63,9 +63,9 @@ async def test_a_runner_counts_the_calls_it_makes(tmp_path: Path) -> None:
     calls = CallMetrics(metrics, ModelNames())
     overloaded = ModelCallFailed(FailureKind.OVERLOADED, "not now", retryable=True)
     for run, at_once in ((ONE, False), (THREE, True)):
-        tutor = ScriptedTutor(lambda _, asked: overloaded if asked == 1 else reply())
-        tutor.answers_at_once = at_once
-        await carry_out(store, tutor, run, call_observer=calls)
+        client = ScriptedClient(lambda _, asked: overloaded if asked == 1 else reply())
+        client.answers_at_once = at_once
+        await carry_out(store, client, run, observer=calls)
     await store.close()
     value, model = metrics.registry.get_sample_value, {"model": SCRIPTED.id}
     assert value("socratic_calls_total", {**model, "outcome": "ok"}) == 1 + 3

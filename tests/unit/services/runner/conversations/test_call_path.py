@@ -5,7 +5,7 @@ import traceback
 from pathlib import Path
 
 from socratic_bench.adapters.sql.store import SqlStore
-from tests.unit.services.runner.scripted import EXPERIMENT, ONE, ScriptedTutor, carry_out, reply
+from tests.unit.services.runner.scripted import EXPERIMENT, ONE, ScriptedClient, carry_out, reply
 
 MOST_FRAMES = 9
 """Ten with the handler's own: what an asynchronous generator awaits cannot be seen from outside."""
@@ -22,7 +22,7 @@ async def test_at_most_ten_frames_lie_between_the_worker_and_the_client(tmp_path
     store = SqlStore.from_url(f"sqlite:///{tmp_path}/benchmark.db")
     await store.prepare()
     await store.register(EXPERIMENT)
-    await carry_out(store, ScriptedTutor(lambda *_: script()), ONE)
+    await carry_out(store, ScriptedClient(lambda *_: script()), ONE)
     await store.close()
     frames = [
         f"{Path(frame.filename).stem}.{frame.name}"

@@ -22,7 +22,7 @@ from tests.unit.services.runner.scripted import (
     MODEL,
     SCENARIOS,
     SETTINGS,
-    ScriptedTutor,
+    ScriptedClient,
     carry_out,
     reply,
 )
@@ -51,8 +51,8 @@ def kinds(events) -> Counter:
 
 
 async def test_a_model_whose_key_is_refused_is_called_once_and_fails_all_of_its_runs(store):
-    refused = ScriptedTutor(lambda *_: ModelUnusable(FailureKind.AUTH, "401: no such key"))
-    fine = ScriptedTutor(lambda *_: reply())
+    refused = ScriptedClient(lambda *_: ModelUnusable(FailureKind.AUTH, "401: no such key"))
+    fine = ScriptedClient(lambda *_: reply())
     runs = await runs_of(store, MODEL, OTHER)
     events = await carry_out(store, {MODEL.id: refused, OTHER.id: fine}, *runs)
     assert kinds(events) == {"auth": 20, "ok": 20}
@@ -72,13 +72,13 @@ async def test_calls_that_were_prepared_before_a_model_was_stopped_are_not_count
             raise ModelUnusable(FailureKind.AUTH, "401: revoked")
         return reply()
 
-    tutor = ScriptedTutor(script)
+    client = ScriptedClient(script)
     narrow = MODEL.model_copy(update={"limits": Limits(concurrency=4)})
     runs = await runs_of(store, narrow, repeats=100)
-    events = await carry_out(store, tutor, *runs)
+    events = await carry_out(store, client, *runs)
     assert kinds(events)["auth"] + kinds(events)["ok"] == 100
     made = await store.calls(runs[0].experiment_id)
-    assert made.calls == made.turns == len(tutor.asked) < 100
+    assert made.calls == made.turns == len(client.asked) < 100
 
 
 async def test_a_lease_that_is_kept_waiting_is_given_back_and_taken_anew(store):
@@ -86,13 +86,13 @@ async def test_a_lease_that_is_kept_waiting_is_given_back_and_taken_anew(store):
         await asyncio.sleep(0.05)
         return reply()
 
-    tutor = ScriptedTutor(script)
+    client = ScriptedClient(script)
     one_by_one = MODEL.model_copy(update={"limits": Limits(concurrency=1, timeout_seconds=5)})
     runs = await runs_of(store, one_by_one, repeats=8)
     hasty = SETTINGS.model_copy(update={"runner_lease_margin": 0.04})
-    events = await carry_out(store, tutor, *runs, settings=hasty)
+    events = await carry_out(store, client, *runs, settings=hasty)
     assert kinds(events) == {"ok": 8}
-    assert (await store.calls(runs[0].experiment_id)).calls == len(tutor.asked) == 8
+    assert (await store.calls(runs[0].experiment_id)).calls == len(client.asked) == 8
 
 
 async def test_a_lease_is_given_back_once_a_store_that_was_away_answers(store, monkeypatch):
@@ -108,13 +108,13 @@ async def test_a_lease_is_given_back_once_a_store_that_was_away_answers(store, m
         return reply()
 
     monkeypatch.setattr(store, "give_back_leases", give_back_later)
-    tutor = ScriptedTutor(script)
+    client = ScriptedClient(script)
     one_by_one = MODEL.model_copy(update={"limits": Limits(concurrency=1, timeout_seconds=5)})
     runs = await runs_of(store, one_by_one, repeats=5)
     hasty = SETTINGS.model_copy(update={"runner_lease_margin": 0.04})
-    assert kinds(await carry_out(store, tutor, *runs, settings=hasty)) == {"ok": 5}
+    assert kinds(await carry_out(store, client, *runs, settings=hasty)) == {"ok": 5}
     assert away == []
-    assert (await store.calls(runs[0].experiment_id)).calls == len(tutor.asked) == 5
+    assert (await store.calls(runs[0].experiment_id)).calls == len(client.asked) == 5
 
 
 async def test_a_failure_of_one_run_stops_no_other(store):
@@ -123,7 +123,7 @@ async def test_a_failure_of_one_run_stops_no_other(store):
             return ModelCallFailed(FailureKind.REFUSED, "filtered", retryable=False)
         return reply()
 
-    events = await carry_out(store, ScriptedTutor(script), *await runs_of(store, MODEL))
+    events = await carry_out(store, ScriptedClient(script), *await runs_of(store, MODEL))
     assert kinds(events) == {"refused": 10, "ok": 10}
 
 
@@ -136,7 +136,7 @@ async def test_no_call_is_made_before_the_provider_asked_for_it(store):
             return ModelCallFailed(FailureKind.RATE_LIMITED, "429", retryable=True, retry_after=0.3)
         return reply()
 
-    events = await carry_out(store, ScriptedTutor(script), *await runs_of(store, MODEL))
+    events = await carry_out(store, ScriptedClient(script), *await runs_of(store, MODEL))
     assert kinds(events) == {"ok": 20}
     assert len(calls) == 21
     assert calls[1] - calls[0] >= 0.3
@@ -148,10 +148,10 @@ async def test_a_wait_longer_than_a_run_may_take_fails_its_runs_at_once(store):
             FailureKind.RATE_LIMITED, "quota of the day", retryable=True, retry_after=3600
         )
 
-    tutor = ScriptedTutor(script)
-    events = await carry_out(store, tutor, *await runs_of(store, MODEL))
+    client = ScriptedClient(script)
+    events = await carry_out(store, client, *await runs_of(store, MODEL))
     assert kinds(events) == {"rate_limited": 20}
-    assert len(tutor.asked) == 1
+    assert len(client.asked) == 1
 
 
 async def test_no_call_is_begun_after_the_deadline_of_a_run(store):
@@ -159,11 +159,11 @@ async def test_no_call_is_begun_after_the_deadline_of_a_run(store):
         return ModelCallFailed(FailureKind.RATE_LIMITED, "429", retryable=True, retry_after=0.9)
 
     hasty = MODEL.model_copy(update={"limits": Limits(run_timeout_seconds=2.0)})
-    tutor = ScriptedTutor(script)
-    (event,) = await carry_out(store, tutor, *await runs_of(store, hasty, repeats=1))
+    client = ScriptedClient(script)
+    (event,) = await carry_out(store, client, *await runs_of(store, hasty, repeats=1))
     assert event.data.kind == "rate_limited"
-    assert 2 <= len(tutor.asked) <= 3
-    assert event.data.attempts == len(tutor.asked)
+    assert 2 <= len(client.asked) <= 3
+    assert event.data.attempts == len(client.asked)
 
 
 async def test_a_run_whose_deadline_passes_in_the_line_keeps_why_its_last_call_failed(store):
@@ -178,7 +178,7 @@ async def test_a_run_whose_deadline_passes_in_the_line_keeps_why_its_last_call_f
 
     limits = Limits(run_timeout_seconds=0.5, timeout_seconds=5, concurrency=1)
     hasty = MODEL.model_copy(update={"limits": limits})
-    events = await carry_out(store, ScriptedTutor(script), *await runs_of(store, hasty, repeats=3))
+    events = await carry_out(store, ScriptedClient(script), *await runs_of(store, hasty, repeats=3))
     [failed] = [event.data for event in events if isinstance(event, RunFailed)]
     assert (failed.kind, failed.attempts) == ("rate_limited", 1)
     assert failed.message == (
@@ -195,12 +195,12 @@ async def test_a_model_that_is_busy_all_the_time_fails_its_runs_before_each_has_
     def script(*_):
         return ModelCallFailed(FailureKind.UNREACHABLE, "nobody is there", retryable=True)
 
-    tutor = ScriptedTutor(script)
+    client = ScriptedClient(script)
     patient = SETTINGS.model_copy(update={"runner_longest_delay": 0.05})
     runs = await runs_of(store, MODEL, repeats=100)
-    events = await carry_out(store, tutor, *runs, settings=patient)
+    events = await carry_out(store, client, *runs, settings=patient)
     assert kinds(events) == {"unreachable": 100}
-    assert 4 <= len(tutor.asked) <= 100
+    assert 4 <= len(client.asked) <= 100
 
 
 async def test_a_model_that_hangs_from_the_start_does_not_hang_all_of_its_runs(store, monkeypatch):
@@ -208,10 +208,10 @@ async def test_a_model_that_hangs_from_the_start_does_not_hang_all_of_its_runs(s
         await asyncio.Event().wait()
 
     monkeypatch.setattr(breaker, "SILENCE", 0.5)
-    tutor = ScriptedTutor(lambda *_: hang())
-    events = await carry_out(store, tutor, *await runs_of(store, MODEL, repeats=100))
+    client = ScriptedClient(lambda *_: hang())
+    events = await carry_out(store, client, *await runs_of(store, MODEL, repeats=100))
     assert kinds(events) == {"timeout": 100}
-    assert 4 <= len(tutor.asked) <= 20
+    assert 4 <= len(client.asked) <= 20
 
 
 async def test_a_missing_key_fails_the_runs_as_what_it_is(store):

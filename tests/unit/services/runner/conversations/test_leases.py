@@ -5,19 +5,21 @@ import asyncio
 import pytest
 
 from socratic_bench.adapters.memory.store.leases import MemoryLeases
+from socratic_bench.concurrency.retry_policy import RetryPolicy
 from socratic_bench.consuming.waits import Waits
 from socratic_bench.errors import StoreUnavailable
 from socratic_bench.ports.stores.leases import Lease, LeaseAnswer, LeaseKey, ModelInHand
-from socratic_runner.conversations import heartbeat, write_patience
+from socratic_runner.conversations import heartbeat
+from socratic_runner.conversations.call_observing import UNOBSERVED
 from socratic_runner.conversations.leases import LeaseBook
-from socratic_runner.troubles import Troubles
+from socratic_runner.troubles import Troubles, tell_the_log
 from tests.waiting import waiting_for
 
 LEASE = Lease(LeaseKey("exp", "run", 1, "lease"), 30.0)
 
 
 class LoggedLeases(MemoryLeases):
-    """Notes what it is asked, and may be away."""
+    """Records the calls to it; it can be unavailable."""
 
     def __init__(self, *, away=False) -> None:
         super().__init__()
@@ -40,20 +42,18 @@ class LoggedLeases(MemoryLeases):
         self.log.append("leave")
         await super().leave(owner)
 
-    async def leave_others(self, owner):
-        self.log.append("alone")
-        await super().leave_others(owner)
-
 
 def book_of(store, draining=None):
-    return LeaseBook(store, "me", Waits(), draining or asyncio.Event(), Troubles())
+    return LeaseBook(
+        store, "me", Waits(), draining or asyncio.Event(), Troubles(UNOBSERVED, tell_the_log)
+    )
 
 
 async def test_no_lease_is_waited_for_once_the_runner_drains(monkeypatch):
-    monkeypatch.setattr(write_patience.RetryPolicy, "delay", lambda *_: 3600.0)
+    monkeypatch.setattr(RetryPolicy, "delay", lambda *_: 3600.0)
     store, draining = LoggedLeases(away=True), asyncio.Event()
     book = book_of(store, draining)
-    async with waiting_for("the refusal"), book.open(alone=False):
+    async with waiting_for("the refusal"), book.open():
         taking = asyncio.create_task(book.take([LEASE]))
         await store.asked.wait()
         draining.set()
@@ -64,19 +64,19 @@ async def test_no_lease_is_waited_for_once_the_runner_drains(monkeypatch):
 async def test_a_lease_is_taken_only_by_an_owner_that_the_store_knows_to_be_alive():
     store = LoggedLeases()
     book = book_of(store)
-    async with book.open(alone=True):
+    async with book.open():
         with book.heartbeat.in_hand([ModelInHand("exp", "a/b"), ModelInHand("exp", "a/b")]):
             assert await book.take([LEASE]) == [LeaseAnswer.GRANTED]
             await book.take([LEASE])
             assert book.heartbeat.certain
     beat = ("beat", ModelInHand("exp", "a/b"))
-    assert store.log == ["alone", beat, "take", "take", "leave"]
+    assert store.log == [beat, "take", "take", "leave"]
 
 
 async def test_after_a_freeze_no_call_begins_until_the_next_heartbeat(monkeypatch):
     store = LoggedLeases()
     book = book_of(store)
-    async with book.open(alone=False):
+    async with book.open():
         await book.take([LEASE])
         now = heartbeat._now()
         assert book.may_begin(LEASE, now)

@@ -6,6 +6,7 @@ import pytest
 import structlog
 
 from socratic_bench.adapters.memory.store.responses import MemoryResponses
+from socratic_bench.concurrency.retry_policy import RetryPolicy
 from socratic_bench.consuming.waits import Waits
 from socratic_bench.errors import (
     StoreBroken,
@@ -14,7 +15,6 @@ from socratic_bench.errors import (
     StoreUnavailable,
 )
 from socratic_bench.ports.stores.leases import Lease, LeaseKey
-from socratic_runner.conversations import write_patience
 from socratic_runner.conversations.recorder import Recorded, Recorder
 from tests.contract.store.facts import a_response, an_experiment
 from tests.waiting import waiting_for
@@ -32,7 +32,7 @@ class FailingResponses(MemoryResponses):
         self.asked = asyncio.Event()
         self.calls = 0
 
-    async def record(self, responses, lease_ids=()):
+    async def record(self, responses, lease_ids):
         self.calls += 1
         self.asked.set()
         if self.left:
@@ -48,7 +48,7 @@ def recorded(response):
 
 @pytest.fixture
 def hurried(monkeypatch):
-    monkeypatch.setattr(write_patience.RetryPolicy, "delay", lambda *_: 0.0)
+    monkeypatch.setattr(RetryPolicy, "delay", lambda *_: 0.0)
 
 
 @pytest.mark.usefixtures("hurried")
@@ -73,7 +73,7 @@ async def test_what_the_store_refuses_is_not_asked_again():
 
 @pytest.mark.parametrize("times", [1, 2])
 async def test_at_the_end_it_tries_once_more_and_waits_no_longer(times, monkeypatch):
-    monkeypatch.setattr(write_patience.RetryPolicy, "delay", lambda *_: 3600.0)
+    monkeypatch.setattr(RetryPolicy, "delay", lambda *_: 3600.0)
     store = FailingResponses(StoreUnavailable("away"), times)
     recorder = Recorder(store, Waits())
     async with waiting_for("the last try"):
@@ -92,7 +92,7 @@ async def test_a_store_that_takes_nothing_is_told_of_loudly_and_known_to_be_wait
     seen = []
 
     class FullStore(FailingResponses):
-        async def record(self, responses, lease_ids=()):
+        async def record(self, responses, lease_ids):
             seen.append(waits.error)
             return await super().record(responses, lease_ids)
 

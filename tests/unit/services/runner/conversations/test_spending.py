@@ -24,7 +24,7 @@ from socratic_bench.reporting.verification import verify
 from socratic_bench.scoring.statuses import Status
 from socratic_cli.embedded import Benchmark, BenchmarkResult
 from tests.unit.events.examples import TIME
-from tests.unit.services.runner.scripted import ScriptedTutor
+from tests.unit.services.runner.scripted import ScriptedClient
 from tests.waiting import waiting_for
 
 A_CALL_AT_MOST = 600_000 + 200_000
@@ -66,41 +66,41 @@ async def store(tmp_path) -> AsyncIterator[SqlStore]:
 
 
 async def carried_out(
-    store: SqlStore, tutor: ScriptedTutor, planned: Experiment
+    store: SqlStore, client: ScriptedClient, planned: Experiment
 ) -> tuple[BenchmarkResult, Spending]:
     async with waiting_for("the benchmark"):
-        result = await Benchmark(planned, store, lambda _: tutor).execute()
+        result = await Benchmark(planned, store, lambda _: client, limits=store).execute()
     assert await verify(store, planned.experiment_id) == []
     return result, await store.spending(planned.experiment_id)
 
 
 @pytest.mark.parametrize("at_once", [True, False])
 async def test_the_cap_stops_calls_and_fails_no_run(store: SqlStore, at_once: bool) -> None:
-    tutor = ScriptedTutor(lambda *_: reply() if at_once else soon(reply()))
-    tutor.answers_at_once = at_once
+    client = ScriptedClient(lambda *_: reply() if at_once else soon(reply()))
+    client.answers_at_once = at_once
     budget = "0.003"
-    result, spending = await carried_out(store, tutor, experiment(budget))
+    result, spending = await carried_out(store, client, experiment(budget))
     assert spending.exhausted
     assert (result.progress.failed, result.stopped) == (0, False)
-    assert result.progress.done == len(tutor.asked) < 50
-    assert spending.committed == len(tutor.asked) * 200_000
+    assert result.progress.done == len(client.asked) < 50
+    assert spending.committed == len(client.asked) * 200_000
     # Nothing is left that another call would have fitted into.
     assert nanodollars(Decimal(budget)) - A_CALL_AT_MOST < spending.committed
     assert spending.committed <= nanodollars(Decimal(budget))
 
 
 async def test_a_raised_budget_goes_on_where_the_lower_one_stopped(store: SqlStore) -> None:
-    tutor = ScriptedTutor(lambda *_: soon(reply()))
-    stopped, _ = await carried_out(store, tutor, experiment("0.003"))
-    result, spending = await carried_out(store, tutor, experiment("1"))
+    client = ScriptedClient(lambda *_: soon(reply()))
+    stopped, _ = await carried_out(store, client, experiment("0.003"))
+    result, spending = await carried_out(store, client, experiment("1"))
     assert not spending.exhausted
     assert result.progress.done == 50
-    assert len(tutor.asked) == 50 == stopped.calls + result.calls
+    assert len(client.asked) == 50 == stopped.calls + result.calls
 
 
 async def test_without_a_budget_what_is_spent_is_known_all_the_same(store: SqlStore) -> None:
-    tutor = ScriptedTutor(lambda *_: soon(reply()))
-    _, spending = await carried_out(store, tutor, experiment(None))
+    client = ScriptedClient(lambda *_: soon(reply()))
+    _, spending = await carried_out(store, client, experiment(None))
     assert spending == Spending(budget=None, committed=50 * 200_000, in_flight=0, exhausted=False)
 
 
@@ -116,22 +116,22 @@ async def test_a_call_that_may_have_been_paid_for_counts_with_what_it_could_cost
             else reply()
         )
 
-    _, spending = await carried_out(store, ScriptedTutor(script), experiment("1", repeats=1))
+    _, spending = await carried_out(store, ScriptedClient(script), experiment("1", repeats=1))
     assert spending.in_flight == 0
     lost = spending.committed - 200_000
     assert 600_000 < lost <= A_CALL_AT_MOST + 100_000
 
 
 async def test_a_budget_for_nothing_makes_no_call(store: SqlStore) -> None:
-    tutor = ScriptedTutor(lambda *_: soon(reply()))
-    result, spending = await carried_out(store, tutor, experiment("0"))
-    assert (tutor.asked, result.progress.done, spending.committed) == ([], 0, 0)
+    client = ScriptedClient(lambda *_: soon(reply()))
+    result, spending = await carried_out(store, client, experiment("0"))
+    assert (client.asked, result.progress.done, spending.committed) == ([], 0, 0)
     assert spending.exhausted
 
 
 async def test_a_model_that_costs_nothing_needs_none_of_the_budget(store: SqlStore) -> None:
     free = Price(input_per_million=Decimal(0), output_per_million=Decimal(0))
     model = MODEL.model_copy(update={"price": free})
-    tutor = ScriptedTutor(lambda *_: soon(reply()))
-    result, spending = await carried_out(store, tutor, experiment("0", model=model))
+    client = ScriptedClient(lambda *_: soon(reply()))
+    result, spending = await carried_out(store, client, experiment("0", model=model))
     assert (result.progress.done, spending.exhausted) == (50, False)

@@ -10,6 +10,7 @@ from socratic_bench.errors import FailureKind, InvalidInput, ModelCallFailed, Mo
 from socratic_bench.hosting.metrics.process_metrics import Metrics
 from socratic_bench.ports.stores.leases import ModelInHand
 from socratic_runner.conversations import heartbeat
+from socratic_runner.conversations.call_observing import UNOBSERVED
 from socratic_runner.metrics.calls import CallMetrics
 from socratic_runner.metrics.model_names import ModelNames
 from socratic_runner.troubles import MOST_SHOWN, Troubles
@@ -17,7 +18,7 @@ from tests.unit.services.runner.scripted import (
     MODEL,
     ONE,
     THREE,
-    ScriptedTutor,
+    ScriptedClient,
     carry_out,
     reply,
 )
@@ -31,10 +32,10 @@ LIMITED = ModelCallFailed(FailureKind.RATE_LIMITED, "slow down", retryable=True)
 class Seen(Troubles):
     """Records the reports, and the troubles at each change."""
 
-    def __init__(self, **options) -> None:
+    def __init__(self) -> None:
         self.told = []
         self.history = []
-        super().__init__(tell=self.told.append, **options)
+        super().__init__(UNOBSERVED, self.told.append)
 
     def failed(self, *what, **more) -> None:
         super().failed(*what, **more)
@@ -47,8 +48,8 @@ class Seen(Troubles):
 
 async def test_it_is_told_once_with_its_attempts_and_is_over_with_the_reply(store):
     troubles = Seen()
-    tutor = ScriptedTutor(lambda _, asked: DOWN if asked <= 3 else reply())
-    await carry_out(store, tutor, ONE, troubles=troubles)
+    client = ScriptedClient(lambda _, asked: DOWN if asked <= 3 else reply())
+    await carry_out(store, client, ONE, troubles=troubles)
     assert [(each.model_id, each.kind, each.attempt, each.attempts) for each in troubles.told] == [
         (MODEL.id, "unreachable", 1, 5)
     ]
@@ -56,11 +57,11 @@ async def test_it_is_told_once_with_its_attempts_and_is_over_with_the_reply(stor
     assert troubles.history == [[(1, 5)], [(2, 5)], [(3, 5)], []]
 
 
-async def test_tutors_that_answer_at_once_are_told_of_too(store):
+async def test_models_that_answer_at_once_are_told_of_too(store):
     troubles = Seen()
-    tutor = ScriptedTutor(lambda _, asked: DOWN if asked == 1 else reply())
-    tutor.answers_at_once = True
-    await carry_out(store, tutor, ONE, THREE, troubles=troubles)
+    client = ScriptedClient(lambda _, asked: DOWN if asked == 1 else reply())
+    client.answers_at_once = True
+    await carry_out(store, client, ONE, THREE, troubles=troubles)
     assert len(troubles.told) == 1
     assert troubles.present() == []
 
@@ -68,7 +69,7 @@ async def test_tutors_that_answer_at_once_are_told_of_too(store):
 async def test_the_last_attempt_says_so_and_a_refusal_without_a_call_replaces_no_reason(store):
     troubles = Seen()
     refused = ModelUnusable(FailureKind.AUTH, "the key was refused")
-    await carry_out(store, ScriptedTutor(lambda *_: refused), ONE, THREE, troubles=troubles)
+    await carry_out(store, ScriptedClient(lambda *_: refused), ONE, THREE, troubles=troubles)
     assert [(each.reason, each.next_in_seconds) for each in troubles.told] == [
         ("the key was refused", None)
     ]
@@ -89,7 +90,7 @@ async def test_a_model_that_cannot_be_opened_is_told_of(store):
 
 async def test_the_log_warns_once_of_a_model_that_is_down(store):
     with structlog.testing.capture_logs() as logs:
-        await carry_out(store, ScriptedTutor(lambda *_: DOWN), ONE, THREE)
+        await carry_out(store, ScriptedClient(lambda *_: DOWN), ONE, THREE)
     [line] = [line for line in logs if line["event"] == "model in trouble"]
     assert line["log_level"] == "warning"
     assert (line["model"], line["reason"], line["attempt"], line["attempts"]) == (
@@ -113,7 +114,9 @@ async def test_while_runs_wait_the_store_knows_and_forgets_with_the_reply(store,
         return reply()
 
     async with waiting_for("the runs"), asyncio.TaskGroup() as tasks:
-        running = tasks.create_task(carry_out(store, ScriptedTutor(script), THREE, troubles=Seen()))
+        running = tasks.create_task(
+            carry_out(store, ScriptedClient(script), THREE, troubles=Seen())
+        )
         [told] = await until(lambda: store.troubles(THREE.experiment_id), bool, "the trouble")
         assert (told.model_id, told.reason, told.attempt) == (MODEL.id, "late", 1)
         assert await store.troubles("exp-other") == []
@@ -128,7 +131,7 @@ def fail(troubles, run=ONE, failure=DOWN):
 
 def test_the_next_attempt_comes_nearer():
     now = [100.0]
-    troubles = Troubles(tell=lambda _: None, clock=lambda: now[0])
+    troubles = Troubles(UNOBSERVED, lambda _: None, lambda: now[0])
     fail(troubles)
     now[0] += 1.5
     assert [each.next_in_seconds for each in troubles.present()] == [0.5]
@@ -138,7 +141,7 @@ def test_the_next_attempt_comes_nearer():
 
 def test_metrics_count_the_models_in_trouble_by_their_latest_failure():
     metrics = Metrics()
-    troubles = Troubles(CallMetrics(metrics, ModelNames()), tell=lambda _: None)
+    troubles = Troubles(CallMetrics(metrics, ModelNames()), lambda _: None)
 
     def shown(kind):
         labels = {"model": MODEL.id, "outcome": kind}
@@ -158,7 +161,7 @@ def test_metrics_count_the_models_in_trouble_by_their_latest_failure():
 
 
 def test_what_a_heartbeat_carries_is_bounded():
-    troubles = Troubles(tell=lambda _: None)
+    troubles = Troubles(UNOBSERVED, lambda _: None)
     for number in range(MOST_SHOWN + 1):
         fail(troubles, ONE.model_copy(update={"model_id": f"m/{number}"}))
     shown = [each.model_id for each in troubles.present()]

@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
+from socratic_bench.adapters.memory.store.limits import MemorySharedLimits
 from socratic_bench.domain.pause import NONE, Pause, PauseNews, after
 from socratic_bench.domain.response import Usage
 from socratic_bench.errors import FailureKind, ModelCallFailed, StoreUnavailable
@@ -22,18 +23,18 @@ from tests.unit.services.runner.limits.virtual_time import now
 TOKENS = 100
 
 
-def reply(first_token_ms: int | None = 300, *, read: int = 50, written: int = 50) -> Reply:
+def reply(first_token_ms: int | None = 300, *, read: int | None = 50, written: int = 50) -> Reply:
     usage = Usage(visible_output_tokens=written, input_tokens=read)
     return Reply("Why?", Status.OK, usage, latency_ms=1000, first_token_ms=first_token_ms)
 
 
-def failure(kind: str, retry_after: float | None = None) -> ModelCallFailed:
+def failure(kind: FailureKind, retry_after: float | None = None) -> ModelCallFailed:
     return ModelCallFailed(kind, "the provider's words", retryable=True, retry_after=retry_after)
 
 
 @dataclass
 class Server:
-    """Takes `seconds` for a call, more where `slowdown` says so, and refuses what is too much."""
+    """Takes `seconds` for a call, longer under `slowdown`, and refuses calls above its capacity."""
 
     capacity: int
     seconds: float = 1.0
@@ -101,10 +102,11 @@ class Limiter:
         return reply()
 
 
-class PauseKeeper:
+class PauseKeeper(MemorySharedLimits):
     """Keeps pauses as the store promises to; can be away, or never answer."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.kept: dict[str, Pause] = {}
         self.told: list[PauseNews] = []
         self.is_unavailable = False

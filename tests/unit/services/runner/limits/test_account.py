@@ -8,6 +8,7 @@ from contextlib import AsyncExitStack
 import pytest
 from structlog.testing import capture_logs
 
+from socratic_bench.adapters.memory.store.limits import MemorySharedLimits
 from socratic_bench.adapters.sql.store import SqlStore
 from socratic_bench.domain.experiment.manifest import Limits, TutorModel
 from socratic_bench.domain.fair_share import fair_shares
@@ -28,10 +29,11 @@ SECONDS = 3.0
 """How long a call takes at most."""
 
 
-class Account:
+class Account(MemorySharedLimits):
     """Gives out shares as the store promises to; can be away, or never answer."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.claims = []
         self.parts = {}
         self.wants = {}

@@ -10,7 +10,7 @@ from socratic_runner.limits.latency import Latency, LatencyTrend, latency_of
 
 
 def verdicts(trend, *values, limit=8.0, is_first_token=True):
-    """What is found out from replies with these latencies, windows that are not full left out."""
+    """The verdicts on replies with these latencies; windows that are not full give none."""
     found = [trend.add(Latency(is_first_token, value), limit) for value in values]
     return [each for each in found if each is not None]
 

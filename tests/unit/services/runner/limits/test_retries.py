@@ -12,7 +12,7 @@ from tests.unit.services.runner.limits.simulated_server import failure
 POLICY = RetryPolicy(first_delay=1.0, longest_delay=30.0, draw=lambda: 1.0)
 
 
-def calls_made(retries: Retries, kind: str) -> int:
+def calls_made(retries: Retries, kind: FailureKind) -> int:
     """How many calls a turn makes if all of them fail in this way."""
     calls = 1
     while retries.next_delay(failure(kind)) is not None:
@@ -24,7 +24,9 @@ def test_calls_are_made_up_to_the_number_for_the_class_of_their_failures():
     for kind in PASSING:
         assert calls_made(Retries(POLICY), kind) == (12 if kind in BUSY else 4)
     assert calls_made(Retries(POLICY, attempts=2, patient_attempts=3), FailureKind.TIMEOUT) == 2
-    assert calls_made(Retries(POLICY, attempts=2, patient_attempts=3), "rate_limited") == 3
+    assert (
+        calls_made(Retries(POLICY, attempts=2, patient_attempts=3), FailureKind.RATE_LIMITED) == 3
+    )
 
 
 def test_a_turn_that_was_rate_limited_has_all_of_its_timeouts_left():

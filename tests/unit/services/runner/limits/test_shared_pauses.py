@@ -1,4 +1,4 @@
-"""A model that pushed back is paused for every runner, for as long as the store says."""
+"""A model that pushed back is paused for every runner until the time in the store."""
 
 import asyncio
 from itertools import pairwise
@@ -45,7 +45,7 @@ class Runner:
         await self.pauses.__aexit__(*error)
 
     async def call(self, outcome=None):
-        """Make a call, and say when it was let through."""
+        """Make a call, and return the time at which it was permitted."""
         async with through(self.limiter, 1) as permit:
             began = now()
             if outcome is None:

@@ -1,6 +1,6 @@
-"""An event loop whose time passes only while everybody waits: hours in no time.
+"""An event loop whose time passes only while all tasks wait: hours take milliseconds.
 
-It stands still while a thread is at work, such as one that asks a database.
+Time stands still while a thread works, for example for a database.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
     def time(self) -> float:
         return self._passing.now
 
-    def run_in_executor(
+    def run_in_executor(  # type: ignore[override]
         self, executor: Executor | None, func: Callable[..., Any], *args: Any
     ) -> asyncio.Future[Any]:
         future = super().run_in_executor(executor, func, *args)
@@ -60,7 +60,7 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
 
 
 def in_virtual_time(work: Coroutine[Any, Any, Result]) -> Result:
-    """The result of `work`. Fails if it leaves a task, or if everybody in it waits for ever."""
+    """The result of `work`. Fails if it leaves a task, or if all tasks wait for each other."""
 
     async def and_nothing_else() -> Result:
         result = await work

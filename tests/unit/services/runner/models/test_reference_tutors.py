@@ -19,7 +19,7 @@ RANGES = {"socratic": (0.85, 0.97), "hedger": (0.6, 0.75), "lecturer": (0.1, 0.3
 
 
 def tutor(name: str, **options: int):
-    return open_client(TutorModel(id=f"reference/{name}", options=options))
+    return open_client(TutorModel(id=f"reference/{name}", options=dict(options)))
 
 
 async def replies(name: str, *, turn: int = 1) -> list[Reply]:
@@ -32,7 +32,7 @@ def scored(reply: Reply) -> Score:
 
 
 async def overall(name: str, *, turn: int = 1) -> float:
-    return mean(scored(reply).overall for reply in await replies(name, turn=turn))
+    return mean(scored(reply).overall or 0.0 for reply in await replies(name, turn=turn))
 
 
 @pytest.mark.parametrize("name", RANGES)
@@ -61,7 +61,7 @@ async def test_the_lecturer_tells_at_length_and_never_asks():
 
 
 async def test_the_hedger_sometimes_ends_with_a_question():
-    ends = [scored(reply).interrogative for reply in await replies("hedger")]
+    ends = [scored(reply).interrogative or 0.0 for reply in await replies("hedger")]
     assert 0.1 < mean(ends) < 0.6
 
 

@@ -23,23 +23,23 @@ WRONG = [
     ),
     (
         {"id": "reference/hedger", "options": {"latency_ms": -1}},
-        "model reference/hedger: option latency_ms: .* greater than or equal to 0, not -1",
+        "model reference/hedger: option latency_ms: must be 0 or more, not -1",
     ),
     (
         {"id": "reference/hedger", "options": {"latency_ms": "5"}},
-        "model reference/hedger: option latency_ms: .* valid integer, not '5'",
+        'model reference/hedger: option latency_ms: must be a whole number, not "5"',
     ),
     (
         {"id": "reference/hedger", "options": {"latency_ms": True}},
-        "model reference/hedger: option latency_ms: .* valid integer, not True",
+        "model reference/hedger: option latency_ms: must be a whole number, not true",
     ),
     (
         {"id": "local/smollm2", "options": {"max_tokens": 0}},
-        "model local/smollm2: option max_tokens: .* greater than or equal to 1, not 0",
+        "model local/smollm2: option max_tokens: must be 1 or more, not 0",
     ),
     (
         {"id": "replay/file.jsonl", "options": {"model_id": 3}},
-        r"model replay/file\.jsonl: option model_id: .* valid string, not 3",
+        r"model replay/file\.jsonl: option model_id: must be text, not 3",
     ),
     (
         {"id": "reference/hedger", "base_url": "http://127.0.0.1:1"},

@@ -178,7 +178,7 @@ def test_a_missing_file_is_found_before_anything_runs(tmp_path: Path):
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A folder of recordings, with a secret beside it and links that lead there."""
+    """A folder of recordings, with links that lead to a secret file next to it."""
     folder = tmp_path / "recordings"
     (folder / "inner").mkdir(parents=True)
     (tmp_path / "secret.jsonl").write_text(json.dumps({"scenario_id": "s", "text": "private"}))

@@ -30,7 +30,7 @@ def _nothing_in_the_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path)
 
 WRONG = [
     ({"options": {"regoin": "us-east-1"}}, r"unknown option 'regoin'; .* region, stream"),
-    ({"options": {"stream": "yes"}}, "option stream: .* valid boolean"),
+    ({"options": {"stream": "yes"}}, "option stream: must be `true` or `false`"),
     ({"options": {"omit": ["max_tokens"]}}, "option omit.0: .* 'temperature' or 'top_p'"),
     ({"options": {"additional_model_request_fields": []}}, "additional_model_request_fields: "),
     ({"base_url": "ftp://127.0.0.1"}, "base_url must begin with http"),

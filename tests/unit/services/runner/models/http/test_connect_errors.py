@@ -1,4 +1,4 @@
-"""Why no connection came about, as people say it."""
+"""The reasons of a failed connection, in words for people."""
 
 import asyncio
 import errno

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 
 import pytest
+from pydantic import JsonValue
 
 from socratic_bench.domain.experiment.manifest import TutorModel
 from socratic_bench.errors import InvalidInput, MissingCredential, MissingExtra, UnlistedEndpoint
@@ -187,7 +188,7 @@ def test_a_model_of_no_known_place_needs_a_base_url():
         ("anthropic/claude", {"omit": ["max_tokens"]}, "option omit"),
     ],
 )
-def test_a_wrong_option_is_refused(model_id: str, options: dict[str, object], problem: str):
+def test_a_wrong_option_is_refused(model_id: str, options: dict[str, JsonValue], problem: str):
     with pytest.raises(InvalidInput, match=f"{model_id}: .*{problem}"):
         check_model(TutorModel(id=model_id, options=options))
 

@@ -1,4 +1,4 @@
-"""How long a provider asks to wait is a number one can wait for, whatever it sends."""
+"""A requested wait becomes a usable number of seconds, whatever the provider sends."""
 
 from __future__ import annotations
 

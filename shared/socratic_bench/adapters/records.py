@@ -10,8 +10,10 @@ from typing import Any, Final, Generic, TypeAlias, TypeVar
 
 import structlog
 from pydantic import BaseModel, ValidationError
+from pydantic_core import from_json, to_json
 
 from socratic_bench.errors import StoreUnreadable
+from socratic_bench.invalid_values import mistakes_in
 
 log = structlog.get_logger(__name__)
 
@@ -84,9 +86,27 @@ class Records(Generic[Fact]):
         return " ".join(map(str, row[: self.key]))
 
 
+# D-117: otherwise an older `submit` would delete a newer version's fields.
+def with_fields_of(stored: str, manifest: str) -> str:
+    """Return `manifest` with the fields that only `stored`, of the same experiment, has.
+
+    A newer version wrote them and needs them.
+    """
+    if stored == manifest:
+        return stored
+    return to_json(_merged(from_json(stored), from_json(manifest))).decode()
+
+
+def _merged(stored: Any, new: Any) -> Any:
+    if isinstance(stored, dict) and isinstance(new, dict):
+        merged = {name: _merged(value, new.get(name, value)) for name, value in stored.items()}
+        return merged | {name: value for name, value in new.items() if name not in stored}
+    if isinstance(stored, list) and isinstance(new, list) and len(stored) == len(new):
+        return [_merged(before, after) for before, after in zip(stored, new, strict=True)]
+    return new
+
+
 def _reason(error: Exception) -> str:
     if isinstance(error, ValidationError):  # without the input, which may be a person's text
-        first, *more = error.errors(include_url=False, include_input=False)
-        also = f" (and {len(more)} more)" if more else ""
-        return f"{'.'.join(map(str, first['loc']))}: {first['msg']}{also}"
+        return mistakes_in(error)
     return f"{type(error).__name__}: {error}"

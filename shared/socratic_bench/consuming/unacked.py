@@ -1,14 +1,15 @@
-"""The batches that a consumer holds, taken apart, until every message of each is settled."""
+"""The batches that a consumer holds, taken apart, until every message of each is settled.
+
+For adapters whose server carries several messages as one.
+"""
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import chain
-from typing import NamedTuple
-
-from aio_pika.abc import AbstractIncomingMessage
+from typing import Generic, NamedTuple, TypeVar
 
 from socratic_bench.concurrency.round_robin import RoundRobin
 from socratic_bench.consuming.seclusion import Seclusion
@@ -16,12 +17,15 @@ from socratic_bench.errors import DeliveryLost
 from socratic_bench.events.message import Message
 from socratic_bench.ports.broker import Delivery
 
+Incoming = TypeVar("Incoming")
+"""A message as the server's driver presents it."""
+
 
 @dataclass(slots=True, eq=False)
-class Batch:
+class Batch(Generic[Incoming]):
     """One message of the server, which holds one or several of ours."""
 
-    incoming: AbstractIncomingMessage
+    incoming: Incoming
     arrived: float
     """When it arrived, on the event loop's clock."""
 
@@ -42,14 +46,14 @@ class Batch:
         return self.alone_for > 0
 
 
-class Part(NamedTuple):
+class Part(NamedTuple, Generic[Incoming]):
     """One message of a batch."""
 
     delivery: Delivery
-    batch: Batch
+    batch: Batch[Incoming]
 
 
-class UnackedMessages:
+class UnackedMessages(Generic[Incoming]):
     """Batches, with the messages that wait and those in hand. Does no input or output."""
 
     def __init__(
@@ -64,19 +68,21 @@ class UnackedMessages:
         self._queue = queue
         self._separate_groups = separate_groups
         self._prefetch = prefetch
-        self._turns: RoundRobin[Part] = RoundRobin(prefetch_per_group if separate_groups else None)
+        self._turns: RoundRobin[Part[Incoming]] = RoundRobin(
+            prefetch_per_group if separate_groups else None
+        )
         self.receivers = self._turns.receivers
-        self._waiting: dict[str, deque[Part]] = {}
-        self._suspects: deque[Part] = deque()
+        self._waiting: dict[str, deque[Part[Incoming]]] = {}
+        self._suspects: deque[Part[Incoming]] = deque()
         self.seclusion = Seclusion()
         self._moving = 0
-        self._in_hand: dict[int, Part] = {}
-        self._batches: dict[Batch, None] = {}
+        self._in_hand: dict[int, Part[Incoming]] = {}
+        self._batches: dict[Batch[Incoming], None] = {}
         self._receipts = receipts
 
     def arrive(
         self,
-        incoming: AbstractIncomingMessage,
+        incoming: Incoming,
         messages: Iterable[Message],
         attempt: int,
         now: float,
@@ -92,7 +98,7 @@ class UnackedMessages:
 
     def suspect(
         self,
-        incoming: AbstractIncomingMessage,
+        incoming: Incoming,
         messages: Iterable[Message],
         attempt: int,
         now: float,
@@ -103,7 +109,7 @@ class UnackedMessages:
         self._suspects.extend(self._parts(batch, messages, attempt))
         self._wake_receiver()
 
-    def keep(self, incoming: AbstractIncomingMessage, now: float) -> Batch:
+    def keep(self, incoming: Incoming, now: float) -> Batch[Incoming]:
         """Add a batch that is being moved elsewhere; none of its messages is handed out.
 
         Until it is `moved`, no suspect is handed out: a suspect that kills the process before the
@@ -119,7 +125,7 @@ class UnackedMessages:
         self._moving -= 1
         self._wake_receiver()
 
-    def release(self, batch: Batch) -> bool:
+    def release(self, batch: Batch[Incoming]) -> bool:
         """Remove a batch; tells whether it was still unacked."""
         unacked = batch in self._batches
         self._batches.pop(batch, None)
@@ -130,9 +136,25 @@ class UnackedMessages:
         waiting = chain(self._in_hand.values(), self._suspects, *self._waiting.values())
         return sum(part.delivery.message.group == group for part in waiting)
 
-    def tags(self) -> set[str]:
-        """Return the tags of consumers that have unacked messages."""
-        return {batch.incoming.consumer_tag or "" for batch in self._batches}
+    @property
+    def held(self) -> int:
+        """Count the messages that wait and those in hand."""
+        waiting = sum(map(len, self._waiting.values()))
+        return len(self._in_hand) + len(self._suspects) + waiting
+
+    @property
+    def admits_others(self) -> bool:
+        """Whether no suspect waits for its turn or has it."""
+        return not self._suspects and self.seclusion.admits_others
+
+    def held_of(self, group: str) -> int:
+        """Count the messages of a group that wait and those in hand, where groups have limits."""
+        return self._turns.in_hand(group) + len(self._waiting.get(group, ()))
+
+    @property
+    def batches(self) -> Collection[Batch[Incoming]]:
+        """The batches that the consumer holds."""
+        return self._batches.keys()
 
     def clear(self, now: float) -> bool:
         """End the time alone of the suspect in hand if it is over; tells whether it ended."""
@@ -159,18 +181,20 @@ class UnackedMessages:
         self._wake_receiver()
         return taken
 
-    def part(self, delivery: Delivery) -> Part:
+    def part(self, delivery: Delivery) -> Part[Incoming]:
         """Return the part behind a delivery in hand. Raises DeliveryLost for any other."""
         part = self._in_hand.get(delivery.receipt)
         if part is None:
             raise self.lost(delivery.message.id)
         return part
 
-    def settle(self, deliveries: Iterable[Delivery]) -> tuple[list[Batch], list[Delivery]]:
+    def settle(
+        self, deliveries: Iterable[Delivery]
+    ) -> tuple[list[Batch[Incoming]], list[Delivery]]:
         """Release deliveries; returns the batches that this completes, and the deliveries that
         were not in hand.
         """
-        done: list[Batch] = []
+        done: list[Batch[Incoming]] = []
         stale: list[Delivery] = []
         for delivery in deliveries:
             part = self._in_hand.pop(delivery.receipt, None)
@@ -188,9 +212,9 @@ class UnackedMessages:
         self._wake_receiver()
         return done, stale
 
-    def take_back(self) -> list[tuple[Batch, list[Part]]]:
+    def take_back(self) -> list[tuple[Batch[Incoming], list[Part[Incoming]]]]:
         """Remove and return the waiting messages of each batch; completed batches go too."""
-        taken: dict[Batch, list[Part]] = {}
+        taken: dict[Batch[Incoming], list[Part[Incoming]]] = {}
         for part in chain(self._suspects, *self._waiting.values()):
             part.batch.unsettled.discard(part.delivery.receipt)
             taken.setdefault(part.batch, []).append(part)
@@ -200,12 +224,14 @@ class UnackedMessages:
                 del self._batches[batch]
         return list(taken.items())
 
-    def give_up_since(self, then: float) -> list[tuple[Batch, list[Part], list[Part]]]:
+    def give_up_since(
+        self, then: float
+    ) -> list[tuple[Batch[Incoming], list[Part[Incoming]], list[Part[Incoming]]]]:
         """Return the unfinished batches that arrived before `then`.
 
         Each comes with its messages in hand, which stay, and its waiting ones, which are removed.
         """
-        given_up: list[tuple[Batch, list[Part], list[Part]]] = []
+        given_up: list[tuple[Batch[Incoming], list[Part[Incoming]], list[Part[Incoming]]]] = []
         for batch in list(self._batches):
             if batch.arrived > then or batch.given_up or not batch.unsettled:
                 continue
@@ -217,6 +243,14 @@ class UnackedMessages:
                 del self._batches[batch]
             given_up.append((batch, in_hand, waited))
         return given_up
+
+    def lose(self, batch: Batch[Incoming]) -> None:
+        """Forget a batch: the server took it back."""
+        self._stop_waiting(batch)
+        batch.unsettled.clear()
+        self._batches.pop(batch, None)
+        lost = [part.delivery for part in self._in_hand.values() if part.batch is batch]
+        self.settle(lost)
 
     def lose_all(self) -> set[str]:
         """Forget everything: the server redelivers unsettled messages.
@@ -248,7 +282,9 @@ class UnackedMessages:
         self._waiting.clear()
         self._suspects.clear()
 
-    def _parts(self, batch: Batch, messages: Iterable[Message], attempt: int) -> list[Part]:
+    def _parts(
+        self, batch: Batch[Incoming], messages: Iterable[Message], attempt: int
+    ) -> list[Part[Incoming]]:
         self._batches[batch] = None
         parts = [
             Part(Delivery(message, attempt, next(self._receipts), batch.suspect), batch)
@@ -257,11 +293,11 @@ class UnackedMessages:
         batch.unsettled.update(part.delivery.receipt for part in parts)
         return parts
 
-    def _hand_out(self, part: Part) -> Delivery:
+    def _hand_out(self, part: Part[Incoming]) -> Delivery:
         self._in_hand[part.delivery.receipt] = part
         return part.delivery
 
-    def _stop_waiting(self, batch: Batch) -> list[Part]:
+    def _stop_waiting(self, batch: Batch[Incoming]) -> list[Part[Incoming]]:
         if batch.suspect:
             stopped = [part for part in self._suspects if part.batch is batch]
             self._suspects = deque(part for part in self._suspects if part.batch is not batch)

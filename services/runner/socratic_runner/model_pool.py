@@ -1,4 +1,4 @@
-"""The models that a runner calls: one client each, opened on first use."""
+"""The models that a runner calls, each with one client, opened on first use."""
 
 from __future__ import annotations
 
@@ -29,10 +29,12 @@ OpenClient = Callable[[TutorModel], ModelClient]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Tutor:
-    """A model of an experiment, with its client, limiter and breaker."""
+class CalledModel:
+    """A model of an experiment with the parts that a call needs: client, limiter and breaker."""
 
-    model: TutorModel
+    entry: TutorModel
+    """The model as its experiment plans it, with its price and limits."""
+
     client: ModelClient
     limiter: ConcurrencyLimiter
     """Shared by all experiments that call the same model."""
@@ -42,23 +44,23 @@ class Tutor:
     @property
     def refusal(self) -> ModelCallFailed | None:
         """The failure of every new run of a stopped model; None while the model may be called."""
-        longest = self.model.limits.run_timeout_seconds
+        longest = self.entry.limits.run_timeout_seconds
         return self.breaker.refusal or self.limiter.refusal(longest)
 
     @property
     def deadline(self) -> float:
         """Seconds that one call may take."""
-        return self.model.limits.timeout_seconds
+        return self.entry.limits.timeout_seconds
 
     def cost_nanodollars(self, usage: Usage) -> int | None:
         """The cost of a call; None if its price or its tokens are unknown."""
-        price, output_tokens = self.model.price, usage.output_tokens
+        price, output_tokens = self.entry.price, usage.output_tokens
         if price is None or output_tokens is None or usage.input_tokens is None:
             return None
         return price.cost_nanodollars(usage.input_tokens, output_tokens)
 
 
-class TutorPool:
+class ModelPool:
     """Opens one client per model of an experiment, and closes it when it is idle."""
 
     def __init__(
@@ -72,30 +74,30 @@ class TutorPool:
         self._open_client = open_client
         self._busy_silence = busy_silence
         self._limiters = limiters
-        self._tutors: dict[ModelInHand, Tutor] = {}
+        self._models: dict[ModelInHand, CalledModel] = {}
         self._uses = LastUses[ModelInHand]()
         self._closing: set[asyncio.Task[None]] = set()
 
-    def tutor(self, experiment: Experiment, model_id: str) -> Tutor:
-        """Return the tutor for a model of an experiment, with its present price and limits.
+    def model(self, experiment: Experiment, model_id: str) -> CalledModel:
+        """Return a model of an experiment, with its present price and limits.
 
         Raises InvalidInput with the reason if the model cannot be called.
         """
         key = ModelInHand(experiment.experiment_id, model_id)
         self._uses.note(key)
-        model = experiment.manifest.models_by_id[model_id]
-        tutor = self._tutors.get(key)
-        if tutor is None or tutor.model is not model:
+        entry = experiment.manifest.models_by_id[model_id]
+        model = self._models.get(key)
+        if model is None or model.entry is not entry:
             # Everything that decides about responses stays the same within an experiment.
-            client = tutor.client if tutor else self._open_client(model)
-            breaker = tutor.breaker if tutor else Breaker(model.id, busy_silence=self._busy_silence)
-            limiter = self._limiters.limiter_for(model, client.concurrency)
-            tutor = self._tutors[key] = Tutor(model, client, limiter, breaker)
-        return tutor
+            client = model.client if model else self._open_client(entry)
+            breaker = model.breaker if model else Breaker(entry.id, busy_silence=self._busy_silence)
+            limiter = self._limiters.limiter_for(entry, client.concurrency)
+            model = self._models[key] = CalledModel(entry, client, limiter, breaker)
+        return model
 
-    def __iter__(self) -> Iterator[Tutor]:
-        """Iterate over the tutors that are open."""
-        return iter(self._tutors.values())
+    def __iter__(self) -> Iterator[CalledModel]:
+        """Iterate over the models that are open."""
+        return iter(self._models.values())
 
     def close_idle(self, in_use: Callable[[], Collection[ModelInHand]]) -> None:
         """Begin, now and then, to close clients that were idle for long.
@@ -105,15 +107,15 @@ class TutorPool:
         if not self._uses.look_is_due:
             return
         for key in self._uses.take_idle(in_use()):
-            if tutor := self._tutors.pop(key, None):
-                closing = asyncio.create_task(_close(tutor.client))
+            if model := self._models.pop(key, None):
+                closing = asyncio.create_task(_close(model.client))
                 self._closing.add(closing)
                 closing.add_done_callback(self._closing.discard)
 
     async def close(self) -> None:
         """Close every client, even if closing one fails or the caller is cancelled."""
-        clients = [tutor.client for tutor in self._tutors.values()]
-        self._tutors = {}
+        clients = [model.client for model in self._models.values()]
+        self._models = {}
         await finish_despite_cancel(
             asyncio.gather(*map(_close, clients), *self._closing), patience=CLOSE_SECONDS
         )

@@ -1,0 +1,96 @@
+"""The Dockerfiles, the lock files and the compose file, as tests read them."""
+
+import re
+import shlex
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import yaml
+from pydantic_settings import BaseSettings
+
+from socratic_api.settings import ApiSettings
+from socratic_curator.settings import CuratorProcessSettings
+from socratic_judge.settings import JudgeProcessSettings
+from socratic_runner.settings import RunnerProcessSettings
+
+ROOT = Path(__file__).parents[2]
+COMPOSE = ROOT / "deploy" / "compose"
+SETTINGS: dict[str, type[BaseSettings]] = {
+    "runner": RunnerProcessSettings,
+    "judge": JudgeProcessSettings,
+    "curator": CuratorProcessSettings,
+    "api": ApiSettings,
+}
+SERVICES = tuple(SETTINGS)
+VARIABLE = re.compile(r"\$\{(\w+)(?::-([^}]*))?\}")
+
+
+@dataclass(frozen=True)
+class Image:
+    """A Dockerfile, as its instructions: the keyword and what follows it, in one line."""
+
+    instructions: tuple[tuple[str, str], ...]
+
+    @classmethod
+    def of(cls, service: str) -> "Image":
+        text = (ROOT / "services" / service / "Dockerfile").read_text()
+        lines = [line for line in text.splitlines() if not line.lstrip().startswith("#")]
+        whole = "\n".join(lines).replace("\\\n", " ")
+        words = [line.split(maxsplit=1) for line in whole.splitlines() if line.strip()]
+        return cls(tuple((keyword, " ".join(rest.split())) for keyword, rest in words))
+
+    def stages(self) -> list["Image"]:
+        starts = [i for i, (keyword, _) in enumerate(self.instructions) if keyword == "FROM"]
+        ends = [*starts[1:], len(self.instructions)]
+        pairs = zip(starts, ends, strict=True)
+        return [Image(self.instructions[start:end]) for start, end in pairs]
+
+    @property
+    def final(self) -> "Image":
+        return self.stages()[-1]
+
+    def all(self, keyword: str) -> list[str]:
+        return [rest for name, rest in self.instructions if name == keyword]
+
+    def only(self, keyword: str) -> str:
+        (rest,) = self.all(keyword)
+        return rest
+
+    def assignments(self, keyword: str) -> dict[str, str]:
+        pairs = [pair for rest in self.all(keyword) for pair in shlex.split(rest)]
+        return dict(pair.split("=", 1) for pair in pairs)
+
+
+def interpolated(value, environment):
+    """The compose file's variables replaced, by their defaults where they are not given."""
+    if isinstance(value, str):
+        return VARIABLE.sub(lambda m: environment.get(m[1], m[2] or ""), value)
+    if isinstance(value, list):
+        return [interpolated(each, environment) for each in value]
+    if isinstance(value, dict):
+        return {key: interpolated(each, environment) for key, each in value.items()}
+    return value
+
+
+def compose(**environment):
+    text = (COMPOSE / "compose.yaml").read_text()
+    return interpolated(yaml.safe_load(text), environment)
+
+
+def environment(service: str) -> dict[str, str]:
+    """The environment of a service in its container: from its image and the compose file."""
+    in_image = Image.of(service).final.assignments("ENV")
+    return in_image | compose()["services"][service]["environment"]
+
+
+def listening_port(service: str) -> str:
+    told = environment(service)
+    return told.get("SOCRATIC_HEALTH_PORT") or told["SOCRATIC_PORT"]
+
+
+def probed(test: list[str]) -> tuple[str, int | None, str]:
+    *command, url = test
+    assert command == ["python", "-m", "socratic_bench.hosting.http.probe"]
+    parts = urlsplit(url)
+    return parts.hostname or "", parts.port, parts.path

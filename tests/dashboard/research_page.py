@@ -1,0 +1,44 @@
+"""What tests read on the research page."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import httpx
+import pytest
+
+from tests.dashboard.conftest import DESKTOP, PHONE
+
+if TYPE_CHECKING:
+    from playwright.async_api import Page
+
+SCREENS = pytest.mark.parametrize("viewport", [DESKTOP, PHONE], ids=["desktop", "phone"])
+
+
+async def rows_of(page: Page) -> list[dict[str, Any]]:
+    """The rows of the ranking."""
+    await page.locator("tr.row").first.wait_for(state="attached")
+    rows: list[dict[str, Any]] = await page.locator("tr.row").evaluate_all(
+        """rows => rows.map(row => ({
+            model: row.dataset.model,
+            name: row.querySelector("button").textContent,
+            about: row.querySelector("small").textContent,
+            score: row.querySelector("td.score").textContent,
+            remark: row.querySelector("td.interval small").textContent,
+            hollow: row.querySelector("circle").classList.contains("reference"),
+            shown: !row.hidden,
+        }))"""
+    )
+    return rows
+
+
+async def models_at(address: str) -> list[dict[str, Any]]:
+    """The models as the API gives them."""
+    async with httpx.AsyncClient(base_url=address) as client:
+        answer = await client.get("/api/model-comparison")
+    models: list[dict[str, Any]] = answer.json()["models"]
+    return models
+
+
+async def width_of(page: Page) -> int:
+    return int(await page.evaluate("document.documentElement.scrollWidth"))
