@@ -1,0 +1,1 @@
+"""Socratic Bench on AWS: its packages, its stacks, and what deploys them."""

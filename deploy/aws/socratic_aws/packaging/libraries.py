@@ -1,0 +1,70 @@
+"""The third-party libraries of the layer: installed from the lock file, and cut to their use."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Final
+
+from socratic_aws.packaging.targets import Target
+
+AWS_SERVICES: Final = (
+    "bedrock-runtime",
+    "dynamodb",
+    "s3",
+    "secretsmanager",
+    "sns",
+    "sqs",
+    "ssm",
+    "sts",
+)
+"""The services whose descriptions botocore keeps; those of all services have 27 MB."""
+
+_NOT_USED: Final = ("examples-1.json", "RECORD", "*.pyi", "*.pyx", "*.pxd", "*.c", "*.h")
+
+
+def install(requirements: Path, target: Target, folder: Path) -> None:
+    """Install wheels for the target into `folder`. Raises CalledProcessError."""
+    platforms = [word for each in target.platforms() for word in ("--platform", each)]
+    subprocess.run(
+        [
+            *(sys.executable, "-m", "pip", "--disable-pip-version-check", "install", "--quiet"),
+            *("--require-hashes", "--no-deps", "--no-compile", "--only-binary", ":all:"),
+            *("--implementation", "cp", "--python-version", target.python, *platforms),
+            *("--target", folder, "--requirement", requirements),
+        ],
+        check=True,
+    )
+    shutil.rmtree(folder / "bin", ignore_errors=True)
+
+
+def cut(folder: Path) -> None:
+    """Remove what no function reads: tests, sources of extensions, descriptions of services."""
+    for pattern in _NOT_USED:
+        for file in folder.rglob(pattern):
+            file.unlink()
+    for tests in [*folder.glob("*/tests"), *folder.glob("*/test")]:
+        shutil.rmtree(tests)
+    for service in (folder / "botocore" / "data").iterdir():
+        if service.is_dir() and service.name not in AWS_SERVICES:
+            shutil.rmtree(service)
+
+
+def compile_all(folder: Path, installed_at: str) -> None:
+    """Write the bytecode of all modules below `folder`, whose path in a function is `installed_at`.
+
+    A function cannot write it, and compiling at a cold start doubles its time. Fixed seed and
+    order give the same bytes each time; the bytecode is not compared with its source, since the
+    times of files in a package say nothing. Raises CalledProcessError.
+    """
+    subprocess.run(
+        [
+            *(sys.executable, "-m", "compileall", "-q", "-j", "1"),
+            *("--invalidation-mode", "unchecked-hash", "-s", folder, "-p", installed_at, folder),
+        ],
+        env={**os.environ, "PYTHONHASHSEED": "0", "PYTHONDONTWRITEBYTECODE": ""},
+        check=True,
+    )

@@ -1,0 +1,1 @@
+"""The stacks of a stage."""

@@ -1,0 +1,149 @@
+"""A service as a function: its code, its versions, its alias, its log and its alarms."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from aws_cdk import Duration, RemovalPolicy, aws_cloudwatch, aws_codedeploy, aws_iam, aws_logs
+from aws_cdk import aws_lambda as lambda_
+from aws_cdk.aws_cloudwatch_actions import SnsAction
+from aws_cdk.aws_lambda_event_sources import SqsEventSource
+from constructs import Construct
+
+from socratic_aws.stacks.environment import environment
+from socratic_aws.stacks.nag import accept
+from socratic_aws.stacks.names import Resources, claims
+from socratic_aws.stacks.permissions import statements
+from socratic_aws.stacks.services import LIVE, Service
+from socratic_aws.stacks.stage import Stage
+from socratic_bench.adapters.dynamodb.table.keys import LARGE_RESPONSES
+
+LOGS_KEPT: Final = aws_logs.RetentionDays.ONE_MONTH
+
+
+class ServiceFunction(Construct):
+    """A function with its own layer, and the alias `live` of its newest version.
+
+    Each function has a layer of its own, so that one service deploys and rolls back without
+    another. Versions and layers are kept when a newer one comes: a rollback needs them.
+    """
+
+    def __init__(
+        self, scope: Construct, service: Service, stage: Stage, resources: Resources
+    ) -> None:
+        super().__init__(scope, f"{service.name}-function")
+        self._service = service
+        self._stage = stage
+        self._resources = resources
+        name = stage.named(service.name)
+        layer = lambda_.LayerVersion(
+            self,
+            "Layer",
+            layer_version_name=name,
+            code=lambda_.Code.from_asset(stage.packages.path("layer")),
+            compatible_runtimes=[self._runtime()],
+            compatible_architectures=[self._architecture()],
+            description=f"The library of release {stage.packages.release}",
+            removal_policy=RemovalPolicy.RETAIN,
+        )
+        logs = aws_logs.LogGroup(
+            self,
+            "Logs",
+            log_group_name=f"/aws/lambda/{name}",
+            retention=LOGS_KEPT,
+            removal_policy=RemovalPolicy.DESTROY,
+        )
+        self.function = lambda_.Function(
+            self,
+            "Function",
+            function_name=name,
+            description=f"Socratic Bench: the {service.name}",
+            runtime=self._runtime(),
+            architecture=self._architecture(),
+            code=lambda_.Code.from_asset(stage.packages.path(service.of_package)),
+            handler=f"socratic_{service.of_package}.entrypoints.lambda_function.{service.handler}",
+            layers=[layer],
+            timeout=Duration.seconds(service.timeout),
+            memory_size=service.memory,
+            role=self._role(logs),
+            log_group=logs,
+            environment=environment(service, stage, resources),
+            current_version_options=lambda_.VersionOptions(
+                removal_policy=RemovalPolicy.RETAIN,
+                description=stage.packages.release,
+                retry_attempts=0,
+            ),
+        )
+        self.alias = lambda_.Alias(
+            self, "Live", alias_name=LIVE, version=self.function.current_version
+        )
+        accept(
+            self.function,
+            "L1",
+            "The runtime is that of the Python that compiled the package; it is supported.",
+        )
+        self._consume()
+        errors = self._errors_alarm()
+        if stage.canary:
+            aws_codedeploy.LambdaDeploymentGroup(
+                self,
+                "Canary",
+                alias=self.alias,
+                deployment_config=aws_codedeploy.LambdaDeploymentConfig.CANARY_10_PERCENT_5_MINUTES,
+                alarms=[errors],
+            )
+
+    def _runtime(self) -> lambda_.Runtime:
+        return lambda_.Runtime(self._stage.packages.runtime, lambda_.RuntimeFamily.PYTHON)
+
+    def _architecture(self) -> lambda_.Architecture:
+        return lambda_.Architecture.custom(self._stage.packages.architecture)
+
+    def _role(self, logs: aws_logs.LogGroup) -> aws_iam.Role:
+        """Return the role of the function, which may write its own log besides its work."""
+        role = aws_iam.Role(
+            self,
+            "Role",
+            assumed_by=aws_iam.ServicePrincipal("lambda.amazonaws.com"),
+            description=f"What the {self._service.name} of {self._stage.prefix} may do",
+        )
+        logs.grant_write(role)
+        for statement in statements(self._service, self._stage, self._resources):
+            role.add_to_policy(statement)
+        if self._service.publishes or self._service.consumes:
+            objects = self._resources.in_reports(claims(self._stage))
+            reason = "The bodies of large messages are named by their content."
+            accept(role, f"IAM5[Resource::{objects}]", reason)
+        if self._service.store:
+            objects = self._resources.in_reports(LARGE_RESPONSES)
+            accept(role, f"IAM5[Resource::{objects}]", "Large responses are named by their runs.")
+        return role
+
+    def _consume(self) -> None:
+        for each in self._service.consumes:
+            source = SqsEventSource(
+                self._resources.queue(each.queue),
+                batch_size=each.batch,
+                max_batching_window=Duration.seconds(each.window) if each.window else None,
+                max_concurrency=each.concurrency,
+                report_batch_item_failures=True,
+            )
+            self.alias.add_event_source(source)
+
+    def _errors_alarm(self) -> aws_cloudwatch.Alarm:
+        alarm = aws_cloudwatch.Alarm(
+            self,
+            "errors",
+            alarm_name=self._stage.named(f"{self._service.name}-errors"),
+            alarm_description=f"The {self._service.name} has errors: see the runbook, Errors",
+            metric=self.alias.metric_errors(period=Duration.minutes(5)),
+            threshold=1,
+            evaluation_periods=3,
+            datapoints_to_alarm=2,
+            comparison_operator=(
+                aws_cloudwatch.ComparisonOperator.GREATER_THAN_OR_EQUAL_TO_THRESHOLD
+            ),
+            treat_missing_data=aws_cloudwatch.TreatMissingData.NOT_BREACHING,
+        )
+        alarm.add_alarm_action(SnsAction(self._resources.topic))
+        return alarm

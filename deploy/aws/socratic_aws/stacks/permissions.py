@@ -1,0 +1,97 @@
+"""What each service may do: named actions on named resources, and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from aws_cdk.aws_iam import PolicyStatement
+
+from socratic_aws.stacks.names import DEAD_LETTERS, Resources
+from socratic_aws.stacks.services import API, CONFIG, RUNNER, SCHEDULER, Service
+from socratic_aws.stacks.stage import Stage
+from socratic_bench.consuming.queues import BROADCASTS
+
+API_KEYS: Final = "api-keys"
+"""The parameter with the keys for writing; Systems Manager keeps it without charge."""
+
+_READING: Final = (
+    "dynamodb:BatchGetItem",
+    "dynamodb:DescribeTable",
+    "dynamodb:GetItem",
+    "dynamodb:Query",
+)
+_WRITING: Final = (
+    "dynamodb:BatchWriteItem",
+    "dynamodb:ConditionCheckItem",
+    "dynamodb:DeleteItem",
+    "dynamodb:PutItem",
+    "dynamodb:UpdateItem",
+)
+_CONSUMING: Final = (
+    "sqs:ChangeMessageVisibility",
+    "sqs:DeleteMessage",
+    "sqs:GetQueueAttributes",
+    "sqs:GetQueueUrl",
+    "sqs:ReceiveMessage",
+)
+_PUBLISHING: Final = ("sqs:GetQueueAttributes", "sqs:GetQueueUrl", "sqs:SendMessage")
+
+
+def statements(service: Service, stage: Stage, resources: Resources) -> Iterator[PolicyStatement]:
+    """Yield what a service may do."""
+    yield from _messages(service, resources)
+    yield from _store(service, resources)
+    if service is RUNNER:
+        yield from _models(stage, resources)
+    if service is SCHEDULER:
+        yield PolicyStatement(
+            actions=["s3:GetObject"], resources=[f"{resources.bucket_arn()}/{CONFIG}"]
+        )
+    if service is API:
+        yield PolicyStatement(
+            actions=["ssm:GetParameter"], resources=[resources.parameter_arn(API_KEYS)]
+        )
+
+
+def _messages(service: Service, resources: Resources) -> Iterator[PolicyStatement]:
+    consumed = [each.queue for each in service.consumes]
+    if consumed:
+        arns = [resources.queue_arn(queue) for queue in consumed]
+        yield PolicyStatement(actions=[*_CONSUMING], resources=arns)
+    # A message that has to come back later is sent again, and one that cannot be handled goes to
+    # the dead letters with its reason.
+    sent = [resources.queue_arn(queue) for queue in (*service.publishes, *consumed)]
+    sent += [resources.queue_arn(queue, DEAD_LETTERS) for queue in consumed]
+    if sent:
+        yield PolicyStatement(actions=[*_PUBLISHING], resources=sent)
+        yield PolicyStatement(
+            actions=["s3:GetObject", "s3:PutObject"], resources=[resources.claims_arn()]
+        )
+    if service.announces:
+        # The broker asks for a topic by creating it; one that is there stays as it is.
+        topics = [resources.topic_arn(event_type) for event_type in BROADCASTS]
+        yield PolicyStatement(actions=["sns:CreateTopic", "sns:Publish"], resources=topics)
+
+
+def _store(service: Service, resources: Resources) -> Iterator[PolicyStatement]:
+    if not service.store:
+        return
+    writes = service.store == "write"
+    table = [resources.table_arn()]
+    yield PolicyStatement(actions=[*_READING, *(_WRITING if writes else ())], resources=table)
+    large = ("s3:GetObject", *(("s3:DeleteObject", "s3:PutObject") if writes else ()))
+    yield PolicyStatement(actions=[*large], resources=[resources.responses_arn()])
+
+
+def _models(stage: Stage, resources: Resources) -> Iterator[PolicyStatement]:
+    if stage.bedrock_models:
+        yield PolicyStatement(
+            actions=["bedrock:InvokeModel"],
+            resources=[resources.model_arn(model) for model in stage.bedrock_models],
+        )
+    if stage.secrets:
+        yield PolicyStatement(
+            actions=["secretsmanager:GetSecretValue"],
+            resources=[resources.secret_arn(name) for name in stage.secrets],
+        )

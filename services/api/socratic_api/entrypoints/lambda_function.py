@@ -1,0 +1,38 @@
+"""The API as a function: `handler` gets the requests of an HTTP API."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from starlette.types import ASGIApp
+
+from socratic_api.bootstrap import build_app
+from socratic_api.settings import ApiFunctionSettings, ApiSettings
+from socratic_bench.adapters.aws.documents import read_parameter
+from socratic_bench.errors import InvalidSettings
+from socratic_bench.hosting.functions.environment import Environment
+from socratic_bench.hosting.functions.http_function import HttpFunction
+from socratic_bench.hosting.functions.starting import start
+from socratic_bench.hosting.starting import opened_store
+from socratic_bench.service_settings import load_settings
+
+RELEASE = "x-socratic-release"
+"""The header that names what answers: a deployment and a rollback are checked by it."""
+
+
+@asynccontextmanager
+async def _opened() -> AsyncIterator[ASGIApp]:
+    settings = start("api", ApiFunctionSettings)
+    keys = await read_parameter(settings.api_keys_parameter)
+    api_settings = load_settings(ApiSettings, store_url=settings.store_url, api_keys=keys)
+    if not api_settings.api_keys:
+        raise InvalidSettings(f"the parameter {settings.api_keys_parameter} holds no key")
+    async with opened_store(settings.store_url) as store:
+        yield build_app(store, api_settings)
+
+
+handler = HttpFunction(
+    Environment(_opened), headers={RELEASE: os.environ.get("SOCRATIC_RELEASE", "")}
+)

@@ -1,0 +1,1 @@
+"""What an operator keeps in AWS for services: configuration, keys."""

@@ -1,0 +1,1 @@
+"""The role `Aggregates` in DynamoDB."""

@@ -1,0 +1,89 @@
+"""The claims of one owner for turns of one experiment, decided and written together."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from socratic_bench.adapters.dynamodb.leases.owners import SECOND, Owner, owners
+from socratic_bench.adapters.dynamodb.table import keys
+from socratic_bench.adapters.dynamodb.table.table import Table
+from socratic_bench.adapters.dynamodb.table.transaction import Transaction
+from socratic_bench.adapters.dynamodb.turns.books import Books
+from socratic_bench.adapters.dynamodb.turns.changing import read_books, written
+from socratic_bench.adapters.dynamodb.turns.turn import Turn
+from socratic_bench.ports.stores.leases import Lease, LeaseAnswer
+from socratic_bench.ports.stores.responses import TurnKey
+
+
+class Granting:
+    """Claims of different turns of one experiment: as many as one transaction holds."""
+
+    def __init__(self, table: Table, leases: Sequence[Lease], owner: str, now: int) -> None:
+        self._table = table
+        self._leases = leases
+        self._owner = owner
+        self._now = now
+        self._owners: Mapping[str, Owner] = {}
+        self._overtaken: set[str] = set()
+        """The owners whose leases this call takes over because they are dead."""
+
+    async def answers(self) -> list[LeaseAnswer]:
+        """Grant leases in their order, in one transaction; returns an answer for each claim."""
+        turns = [TurnKey(lease.key.run_id, lease.key.turn) for lease in self._leases]
+        experiment_id = self._leases[0].key.experiment_id
+        backoff = self._table.backoff()
+        while True:
+            books, _ = await read_books(self._table, experiment_id, turns)
+            await self._know_owners(books)
+            self._overtaken = set()
+            answers = [
+                self._answer(books, turn, lease)
+                for turn, lease in zip(books.turns.values(), self._leases, strict=True)
+            ]
+            if await written(self._table, books, self._expect_owners):
+                return answers
+            await backoff.pause()
+
+    async def _know_owners(self, books: Books) -> None:
+        """Read the owners of the open leases of others."""
+        others = {turn.owner for turn in books.turns.values() if turn.lease_id} - {self._owner}
+        found = await self._table.get(map(keys.owner, others))
+        self._owners = {each.name: each for each in owners(found.values(), self._now)}
+
+    def _answer(self, books: Books, turn: Turn, lease: Lease) -> LeaseAnswer:
+        """Lease a turn if the port's conditions hold."""
+        if not books.account.may_call:
+            return LeaseAnswer.STOPPED
+        if turn.is_answered:
+            return LeaseAnswer.ANSWERED
+        if turn.lease_id:
+            if (turn.owner, turn.lease_id) == (self._owner, lease.key.lease_id):
+                return LeaseAnswer.GRANTED
+            if not self._may_take_over(turn):
+                return LeaseAnswer.HELD
+        left = books.left
+        if lease.reserve and left is not None and lease.reserve > left:
+            return LeaseAnswer.OVER_BUDGET
+        until = self._now + round(lease.seconds * SECOND)
+        books.lease(turn, lease.key, self._owner, until, lease.reserve)
+        return LeaseAnswer.GRANTED
+
+    def _may_take_over(self, turn: Turn) -> bool:
+        """Whether the open lease of a turn is the claimant's, expired, or a dead owner's."""
+        if turn.owner == self._owner or (turn.leased_until or 0) < self._now:
+            return True
+        owner = self._owners.get(turn.owner)
+        if owner is None or owner.is_alive(self._now):
+            return False
+        self._overtaken.add(turn.owner)
+        return True
+
+    def _expect_owners(self, transaction: Transaction) -> None:
+        """Expect that the owners that were dead have not come back since."""
+        for name in sorted(self._overtaken):
+            owner = self._owners[name]
+            transaction.check(
+                keys.owner(name),
+                "#seen_at = :seen_at AND #is_gone = :is_gone",
+                {"seen_at": owner.seen_at, "is_gone": owner.is_gone},
+            )

@@ -1,0 +1,1 @@
+"""The role `SharedLimits` in DynamoDB."""

@@ -1,0 +1,48 @@
+"""The store in one DynamoDB table."""
+
+from __future__ import annotations
+
+from socratic_bench.adapters.dynamodb.aggregates.role import DynamoDBAggregates
+from socratic_bench.adapters.dynamodb.experiments.role import DynamoDBExperiments
+from socratic_bench.adapters.dynamodb.leases.role import DynamoDBLeases
+from socratic_bench.adapters.dynamodb.limits.role import DynamoDBSharedLimits
+from socratic_bench.adapters.dynamodb.responses.role import DynamoDBResponses
+from socratic_bench.adapters.dynamodb.role import Now
+from socratic_bench.adapters.dynamodb.table import keys, schema
+from socratic_bench.adapters.dynamodb.table.address import parse
+from socratic_bench.adapters.dynamodb.table.table import Table
+from socratic_bench.ports.stores.store import Store
+
+
+class DynamoDBStore(
+    DynamoDBExperiments,
+    DynamoDBResponses,
+    DynamoDBLeases,
+    DynamoDBSharedLimits,
+    DynamoDBAggregates,
+    Store,
+):
+    """A Store in one table; any number of processes and functions may use it at once.
+
+    A call serves its items in transactions of a few, and reads each as it is at that moment.
+    """
+
+    @classmethod
+    def from_url(cls, url: str, now: Now | None = None) -> DynamoDBStore:
+        """Return the store at `dynamodb://table`, without connecting yet.
+
+        `now` replaces the machine's clock. Raises InvalidSettings for another form of `url`.
+        """
+        return cls(Table(parse(url)), now)
+
+    async def prepare(self) -> None:
+        await schema.prepare(self._table)
+
+    async def check_readable(self) -> None:
+        await schema.check(self._table)
+
+    async def ping(self) -> None:
+        await self._table.get([keys.SCHEMA])
+
+    async def close(self) -> None:
+        await self._table.close()

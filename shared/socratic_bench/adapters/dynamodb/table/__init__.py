@@ -1,0 +1,1 @@
+"""The table: its client, its keys, its items and its transactions."""

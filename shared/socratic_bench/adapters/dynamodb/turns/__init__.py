@@ -1,0 +1,1 @@
+"""Turns of runs: their leases, their calls and the money for them."""

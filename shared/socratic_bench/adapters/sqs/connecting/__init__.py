@@ -1,0 +1,1 @@
+"""Addresses, and requests to AWS with deadlines."""

@@ -1,0 +1,1 @@
+"""One consumer: it polls, holds, hands out and settles messages."""

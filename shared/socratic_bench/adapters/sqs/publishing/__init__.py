@@ -1,0 +1,1 @@
+"""Sending: the wire format, batches of requests, copies and claim checks."""

@@ -1,0 +1,135 @@
+"""A function that SQS calls with batches: the dispatcher of a service, without a consumer.
+
+It answers with the records that are to be delivered again, so that one of them keeps no other from
+being done. A record comes back where the function ended first, or could not settle it. A retry, a
+postponement and a dead letter are settled by a copy with its delay or reason, which SQS could not
+be told otherwise.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
+from functools import partial
+from typing import Any, Final, NamedTuple, Protocol
+
+import structlog
+
+from socratic_bench.consuming.batch_dispatcher import BatchDispatcher
+from socratic_bench.consuming.settlements import Settlement
+from socratic_bench.errors import SocraticBenchError
+from socratic_bench.hosting.failures import first_cause
+from socratic_bench.hosting.functions.embedded_metrics import EmbeddedMetrics
+from socratic_bench.hosting.functions.environment import Environment, LambdaContext, LambdaEvent
+from socratic_bench.ports.broker import Delivery
+
+log = structlog.get_logger(__name__)
+
+DRAIN_SECONDS: Final = 8.0
+"""Seconds before the end at which a function begins nothing more, and puts back what waits."""
+
+LAST_SECONDS: Final = 2.0
+"""Seconds before the end at which it gives up what is still unsettled, to answer in time."""
+
+
+class Records(Protocol):
+    """Takes and settles the records of one invocation."""
+
+    async def take(self, records: Sequence[Mapping[str, Any]]) -> Sequence[Delivery]:
+        """Return what the handler is given: a record may hold several events, or none for now."""
+        ...
+
+    async def settle(self, settlements: Sequence[Settlement]) -> None:
+        """Settle deliveries; one that the broker does not take stays unsettled."""
+        ...
+
+    def response(self) -> dict[str, list[dict[str, str]]]:
+        """Return the partial batch response: the records that SQS has to deliver again."""
+        ...
+
+
+class QueueWork(NamedTuple):
+    """How a function works on one queue."""
+
+    records: Callable[[], Records]
+    dispatcher: BatchDispatcher
+
+
+OpenWork = Callable[[], AbstractAsyncContextManager[Mapping[str, QueueWork]]]
+"""Opens the work on each queue, by the queue's name."""
+
+
+class QueueFunction:
+    """Handles the events of SQS in one execution environment."""
+
+    def __init__(self, name: str, open_work: OpenWork) -> None:
+        """`name` is that of the service, for its metrics."""
+        self._environment = Environment(open_work)
+        self._metrics = EmbeddedMetrics(name, os.environ.get("SOCRATIC_STAGE", ""))
+        self._reopen = False
+
+    def __call__(self, event: LambdaEvent, context: LambdaContext) -> dict[str, Any]:
+        """Handle a batch; returns the ids of the records to deliver again, as Lambda wants them."""
+        records = event["Records"]
+        response = self._environment.run(context, partial(self._handle, records))
+        returned = len(response["batchItemFailures"])
+        self._metrics.write(
+            {"RecordsHandled": len(records) - returned, "RecordsReturned": returned},
+            request_id=context.aws_request_id,
+        )
+        return response
+
+    def time_left(self) -> float:
+        """Return the seconds until the invocation ends; none between invocations."""
+        return self._environment.time_left()
+
+    def reopen_after_this(self) -> None:
+        """Have everything opened anew at the next invocation."""
+        self._reopen = True
+
+    async def _handle(
+        self, records: Sequence[Mapping[str, Any]], queues: Mapping[str, QueueWork]
+    ) -> dict[str, list[dict[str, str]]]:
+        work = _work_on(records, queues)
+        taken = work.records()
+        if deliveries := await taken.take(records):
+            await self._dispatch(work.dispatcher, deliveries, taken)
+        if self._reopen:
+            self._reopen = False
+            await self._environment.reopen()
+        return taken.response()
+
+    async def _dispatch(
+        self, dispatcher: BatchDispatcher, deliveries: Sequence[Delivery], taken: Records
+    ) -> None:
+        left = self._environment.time_left()
+        dispatcher.resume()
+        draining = asyncio.get_running_loop().call_later(
+            max(0.0, left - DRAIN_SECONDS), dispatcher.drain
+        )
+        try:
+            async with asyncio.timeout(max(0.0, left - LAST_SECONDS)):
+                await dispatcher.dispatch(deliveries, taken.settle)
+        except TimeoutError:
+            log.warning("function not done in time", messages=len(deliveries))
+        except Exception as error:
+            # What is settled stays so. The rest comes back, to what is opened anew.
+            cause = first_cause(error)
+            known = isinstance(cause, SocraticBenchError)
+            log.critical(
+                "function ended its work", reason=str(cause), exc_info=None if known else error
+            )
+            self._reopen = True
+        finally:
+            draining.cancel()
+
+
+def _work_on(records: Sequence[Mapping[str, Any]], queues: Mapping[str, QueueWork]) -> QueueWork:
+    """Return the work on the queue that the records come from."""
+    source = str(records[0]["eventSourceARN"])
+    for name, work in queues.items():
+        if source.endswith(name):
+            return work
+    raise ValueError(f"this function takes no messages from {source}: it takes {', '.join(queues)}")

@@ -1,0 +1,52 @@
+"""DynamoDB for tests: a table of its own for each of them."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+from unittest import mock
+from urllib.parse import quote
+from uuid import uuid4
+
+from socratic_bench.adapters.dynamodb.table.address import parse
+from socratic_bench.adapters.dynamodb.table.clients import aws_session
+from socratic_bench.adapters.dynamodb.table.table import Table
+from tests.servers import aws_emulator
+from tests.servers.discovery import Server
+
+
+@asynccontextmanager
+async def new_table(server: Server = aws_emulator.SERVER) -> AsyncIterator[str]:
+    """The address of a table that `prepare` makes; dropped afterwards."""
+    endpoint = await asyncio.to_thread(server.address)
+    name = f"socratic-test-{uuid4().hex[:16]}"
+    url = f"dynamodb://{name}?endpoint={quote(endpoint, safe='')}"
+    with mock.patch.dict(os.environ, aws_emulator.credentials()):
+        yield url
+        table = Table(parse(url))
+        await table.call("delete_table", TableName=name)
+        await table.close()
+
+
+@asynccontextmanager
+async def new_bucket() -> AsyncIterator[str]:
+    """The name of an empty bucket; deleted afterwards, if it is empty again."""
+    name = f"socratic-test-{uuid4().hex[:16]}"
+    async with _s3() as client:
+        await client.create_bucket(Bucket=name)
+        yield name
+        await client.delete_bucket(Bucket=name)
+
+
+async def objects(bucket: str) -> list[str]:
+    """The keys of the objects in a bucket."""
+    async with _s3() as client:
+        listed = await client.list_objects_v2(Bucket=bucket)
+    return [each["Key"] for each in listed.get("Contents", [])]
+
+
+def _s3() -> Any:
+    return aws_session().create_client("s3", endpoint_url=aws_emulator.SERVER.address())
