@@ -6,6 +6,7 @@ import asyncio
 import random
 import signal
 import time
+from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
@@ -17,6 +18,7 @@ from socratic_bench.adapters.rabbitmq.broker import RabbitMQBroker
 from socratic_bench.adapters.sql.store import SqlStore
 from socratic_bench.adapters.system.clock import SystemClock
 from socratic_bench.consuming.queues import BROADCASTS, WORK_QUEUES
+from socratic_bench.domain.experiment.manifest import Experiment
 from socratic_bench.ports.clock import Clock
 from tests.e2e.service_processes import ServiceProcess, start
 from tests.servers import rabbitmq
@@ -198,6 +200,27 @@ class Stack:
     def story(self) -> str:
         """The accidents so far and the last progress, for the report of a failure."""
         return "\n".join([", ".join(self.broken), self._last])
+
+    async def what_is_left(self, experiment: Experiment) -> str:
+        """The runs that are not done, by model, their state, and the queues' depths."""
+        planned = list(experiment.runs())
+        ids = [run.run_id for run in planned]
+        done = await self.store.done_runs(experiment.experiment_id, ids)
+        left = [run for run in planned if run.run_id not in done]
+        runs = [run.run_id for run in left]
+        counts = {
+            "left": Counter(run.model_id for run in left),
+            "answered": len(await self.store.responses(runs)),
+            "failed": len(await self.store.recorded_failures(runs)),
+            "in hand": await self.store.models_in_hand(experiment.experiment_id),
+            "troubles": await self.store.troubles(experiment.experiment_id),
+            "wait": {each.name: await self.broker.depth(each.name) for each in WORK_QUEUES},
+            "in flight": {
+                name: await _in_flight(service) for name, service in self.services.items()
+            },
+            "problems": await self.broker.inspect(WORK_QUEUES),
+        }
+        return "\n".join(f"{what}: {count}" for what, count in counts.items())
 
     def accidents(self, chance: random.Random) -> Callable[[str], Awaitable[None]]:
         """Return the function that makes an accident of a kind happen."""

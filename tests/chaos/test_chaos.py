@@ -9,6 +9,7 @@ import asyncio
 import os
 import random
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -23,7 +24,7 @@ from socratic_bench.consuming.queues import (
     WORK_QUEUES,
 )
 from socratic_bench.domain.experiment.manifest import Experiment, Limits, Manifest, TutorModel
-from socratic_bench.errors import BrokerUnavailable, StoreUnavailable
+from socratic_bench.errors import BrokerUnavailable, SocraticBenchError, StoreUnavailable
 from socratic_bench.events.codec import Event
 from socratic_bench.events.message import to_message
 from socratic_bench.planning.plan import resume
@@ -201,8 +202,11 @@ async def test_whatever_breaks_the_cells_are_those_of_a_quiet_run(tmp_path: Path
         await repair(on, doses)
         assert await cells_of(on.store, chaos) == expected
         assert await on.end_services() == dict.fromkeys(SERVICES, 0)
-    except BaseException:
-        evidence.keep("what was broken", on.story)
+    except BaseException as error:
+        error.add_note(on.story())
+        with suppress(TimeoutError, SocraticBenchError):
+            async with asyncio.timeout(30):
+                error.add_note(await on.what_is_left(experiment()))
         raise
     finally:
         await breaking.__aexit__(None, None, None)
