@@ -20,6 +20,12 @@ objects of a bucket that only its own policy names."""
 
 NOT_NEEDED = "W3005"  # CDK itself names dependencies that follow from the properties
 
+CONTEXT = {
+    "secrets": "openai",
+    "bedrock_models": "amazon.nova-lite-v1:0",
+    "alarm_email": "operator@example.org",
+}
+
 
 @pytest.fixture(scope="session")
 def folder(packages, tmp_path_factory):
@@ -28,13 +34,7 @@ def folder(packages, tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def templates(packages, folder):
-    return synthesize(
-        folder,
-        packages=str(packages),
-        secrets="openai",
-        bedrock_models="amazon.nova-lite-v1:0",
-        alarm_email="operator@example.org",
-    )
+    return synthesize(folder, packages=str(packages), **CONTEXT)
 
 
 def resources(templates: dict[str, Any], kind: str) -> list[dict[str, Any]]:
@@ -275,6 +275,32 @@ def test_nothing_names_an_account_or_a_region(templates):
 
 
 def test_cfn_lint_finds_nothing(templates, folder):
+    assert lint(folder) == ""
+
+
+def test_a_canary_falls_back_within_its_five_minutes_and_passes_the_linters(packages, tmp_path):
+    templates = synthesize(tmp_path, packages=str(packages), canary="true", **CONTEXT)
+    assert lint(tmp_path) == ""
+    groups = properties(templates, "AWS::CodeDeploy::DeploymentGroup")
+    aliases = resources(templates, "AWS::Lambda::Alias")
+    assert len(groups) == len(aliases) == 5
+    assert all("CodeDeployLambdaAliasUpdate" in each["UpdatePolicy"] for each in aliases)
+    alarms = {
+        name: resource["Properties"]
+        for template in templates.values()
+        for name, resource in template["Resources"].items()
+        if resource["Type"] == "AWS::CloudWatch::Alarm"
+    }
+    for group in groups:
+        assert group["DeploymentConfigName"].endswith("LambdaCanary10Percent5Minutes")
+        assert "DEPLOYMENT_STOP_ON_ALARM" in group["AutoRollbackConfiguration"]["Events"]
+        [alarm] = [alarms[each["Name"]["Ref"]] for each in group["AlarmConfiguration"]["Alarms"]]
+        assert alarm["Period"] * alarm["DatapointsToAlarm"] < 300
+        assert "see the runbook" in alarm["AlarmDescription"]
+
+
+def lint(folder) -> str:
+    """What cfn-lint finds in the templates of a folder."""
     files = sorted(folder.glob("*.template.json"))
     done = subprocess.run(
         [python().with_name("cfn-lint"), "--ignore-checks", NOT_NEEDED, "--", *files],
@@ -282,4 +308,4 @@ def test_cfn_lint_finds_nothing(templates, folder):
         text=True,
         check=False,
     )
-    assert (done.returncode, done.stdout) == (0, "")
+    return done.stdout + done.stderr

@@ -20,6 +20,8 @@ from socratic_bench.adapters.dynamodb.table.keys import LARGE_RESPONSES
 
 LOGS_KEPT: Final = aws_logs.RetentionDays.ONE_MONTH
 
+CODEDEPLOY_POLICY: Final = "service-role/AWSCodeDeployRoleForLambdaLimited"
+
 
 class ServiceFunction(Construct):
     """A function with its own layer, and the alias `live` of its newest version.
@@ -83,15 +85,10 @@ class ServiceFunction(Construct):
             "The runtime is that of the Python that compiled the package; it is supported.",
         )
         self._consume()
-        errors = self._errors_alarm()
+        # Once is noise, which a retry mends: AWS restarts functions as it likes.
+        self._errors_alarm("errors", "Errors", minutes=5, breaching=2, of=3)
         if stage.canary:
-            aws_codedeploy.LambdaDeploymentGroup(
-                self,
-                "Canary",
-                alias=self.alias,
-                deployment_config=aws_codedeploy.LambdaDeploymentConfig.CANARY_10_PERCENT_5_MINUTES,
-                alarms=[errors],
-            )
+            self._canary()
 
     def _runtime(self) -> lambda_.Runtime:
         return lambda_.Runtime(self._stage.packages.runtime, lambda_.RuntimeFamily.PYTHON)
@@ -130,16 +127,38 @@ class ServiceFunction(Construct):
             )
             self.alias.add_event_source(source)
 
-    def _errors_alarm(self) -> aws_cloudwatch.Alarm:
+    def _canary(self) -> None:
+        """Give a new version a tenth of the invocations first, and take it back on an error.
+
+        The usual alarm rises after ten minutes, when the canary is over; so it has its own (D-255).
+        """
+        error = self._errors_alarm("canary", "Update", minutes=1, breaching=1, of=1)
+        group = aws_codedeploy.LambdaDeploymentGroup(
+            self,
+            "Canary",
+            alias=self.alias,
+            deployment_config=aws_codedeploy.LambdaDeploymentConfig.CANARY_10_PERCENT_5_MINUTES,
+            alarms=[error],
+        )
+        accept(
+            group,
+            f"IAM4[Policy::arn:<AWS::Partition>:iam::aws:policy/{CODEDEPLOY_POLICY}]",
+            "AWS keeps its policy in line with what CodeDeploy calls; CodeDeploy alone has it.",
+        )
+
+    def _errors_alarm(
+        self, name: str, section: str, *, minutes: int, breaching: int, of: int
+    ) -> aws_cloudwatch.Alarm:
+        """Return an alarm: errors in `breaching` of the last `of` periods of some minutes."""
         alarm = aws_cloudwatch.Alarm(
             self,
-            "errors",
-            alarm_name=self._stage.named(f"{self._service.name}-errors"),
-            alarm_description=f"The {self._service.name} has errors: see the runbook, Errors",
-            metric=self.alias.metric_errors(period=Duration.minutes(5)),
+            name,
+            alarm_name=self._stage.named(f"{self._service.name}-{name}"),
+            alarm_description=f"The {self._service.name} has errors: see the runbook, {section}",
+            metric=self.alias.metric_errors(period=Duration.minutes(minutes), statistic="Sum"),
             threshold=1,
-            evaluation_periods=3,
-            datapoints_to_alarm=2,
+            evaluation_periods=of,
+            datapoints_to_alarm=breaching,
             comparison_operator=(
                 aws_cloudwatch.ComparisonOperator.GREATER_THAN_OR_EQUAL_TO_THRESHOLD
             ),
