@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 
 import aio_pika
+from aio_pika.abc import AbstractChannel
+from aio_pika.exceptions import DeliveryError
 
 from socratic_bench.adapters.rabbitmq.declaring import topology
 from socratic_bench.consuming.queues import (
@@ -23,6 +26,7 @@ from socratic_bench.events.response_recorded import ResponseRecorded
 from socratic_bench.events.run_requested import RunRequested
 from socratic_bench.ports.broker import WorkQueue
 from socratic_bench.scoring.statuses import Status
+from tests.waiting import until
 
 NOW = datetime(2026, 1, 2, tzinfo=UTC)
 
@@ -74,7 +78,10 @@ def poison(group: str, unregistered: Experiment) -> list[Poison]:
 
 async def publish(url: str, doses: Sequence[Poison], group: str) -> None:
     """Put poison into its queues, past all checks of our publishers."""
-    async with await aio_pika.connect(url) as connection, connection.channel() as channel:
+    async with (
+        await aio_pika.connect(url) as connection,
+        connection.channel(on_return_raises=True) as channel,
+    ):
         for dose in doses:
             message = aio_pika.Message(
                 dose.body,
@@ -83,10 +90,20 @@ async def publish(url: str, doses: Sequence[Poison], group: str) -> None:
                 headers={topology.GROUP_HEADER: group},
                 delivery_mode=aio_pika.DeliveryMode.PERSISTENT,
             )
-            if dose.queue.separate_groups:
-                exchange = await channel.get_exchange(
-                    topology.group_queues_exchange(dose.queue.name), ensure=False
-                )
-                await exchange.publish(message, routing_key="")
-            else:
-                await channel.default_exchange.publish(message, routing_key=dose.queue.name)
+            await until(
+                partial(_routed, channel, dose.queue, message), bool, f"a queue for {dose.id}"
+            )
+
+
+async def _routed(channel: AbstractChannel, queue: WorkQueue, message: aio_pika.Message) -> bool:
+    """Publish a message; returns False if no queue took it.
+
+    Runners that were just killed have not yet declared the queues that an accident deleted.
+    """
+    name = topology.group_queues_exchange(queue.name) if queue.separate_groups else ""
+    exchange = await channel.get_exchange(name, ensure=False) if name else channel.default_exchange
+    try:
+        await exchange.publish(message, routing_key="" if name else queue.name)
+    except DeliveryError:
+        return False
+    return True

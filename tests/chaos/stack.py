@@ -33,6 +33,9 @@ SETTINGS = {
     "SOCRATIC_RUNNER_BUSY_DELAY": "1",
     "SOCRATIC_CURATOR_QUIET": "10",
     "SOCRATIC_RUNNER_FIRST_DELAY": "0.05",
+    # Faulty models push back many times in a row: with pauses of a minute each, the last of their
+    # runs took up to ten.
+    "SOCRATIC_RUNNER_LONGEST_DELAY": "1",
     "SOCRATIC_RUNNER_IN_FLIGHT_PER_MODEL": "40",
     "SOCRATIC_START_DEADLINE": "60",
     "SOCRATIC_LOG_LEVEL": "info",

@@ -10,6 +10,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from socratic_bench.adapters.sql.store import SqlStore
+from socratic_bench.concurrency.cancellation import cancelled
 from socratic_bench.consuming.queues import (
     CURATOR_RUN_FAILED,
     JUDGE_RESPONSE_RECORDED,
@@ -19,7 +20,11 @@ from socratic_bench.events.codec import decode
 from socratic_bench.events.experiment_completed import TYPE as COMPLETED
 from socratic_bench.planning.reconciling import reconciler as reconciling
 from socratic_bench.planning.reconciling.reconciler import Reconciler
-from socratic_bench.planning.reconciling.watched import LONGEST_LOOK_SECONDS, QUIET_SECONDS
+from socratic_bench.planning.reconciling.watched import (
+    LONGEST_LOOK_SECONDS,
+    QUIET_SECONDS,
+    WatchedModel,
+)
 from socratic_bench.ports.stores.leases import ModelInHand
 from socratic_bench.ports.stores.responses import RecordedFailure
 from tests.contract.store.facts import (
@@ -30,6 +35,7 @@ from tests.contract.store.facts import (
     an_experiment,
     record_unleased,
 )
+from tests.waiting import waiting_for
 
 EXPERIMENT = an_experiment()
 RUNS = list(EXPERIMENT.runs())
@@ -180,12 +186,12 @@ async def test_a_search_for_the_last_lost_runs_asks_once_for_many_runs(healer, s
         return await read(experiment_id, run_ids)
 
     monkeypatch.setattr(store, "done_runs", done_runs)
-    assert await healer._healer._request_lost(EXPERIMENT, model, 2) == 1
+    assert await healer._healer._request_lost(EXPERIMENT, model, WatchedModel(1), 2) == 1
     assert len(asked) <= 2
 
 
 async def test_a_backlog_is_no_gap(healer, broker, clock):
-    await healer._healer._request_lost(EXPERIMENT, MODELS[0], 1)
+    await healer._healer._request_lost(EXPERIMENT, MODELS[0], WatchedModel(1), 1)
     before = await broker.depth(RUNNER_RUN_REQUESTED.name)
     for _ in range(100):
         clock.seconds += 60
@@ -292,7 +298,47 @@ async def test_what_a_newer_version_planned_is_left_to_it_and_keeps_nothing_from
     assert sorted(left) == ["exp-of-more-fields", "exp-unreadable"]
 
 
-async def test_a_pass_sends_no_more_than_so_many_runs(healer, broker, clock, monkeypatch):
-    monkeypatch.setattr(reconciling, "MOST_A_PASS", 3)
+async def test_a_large_loss_is_requested_at_once_each_run_once_and_a_part_in_each_pass(
+    healer, store, broker, clock, monkeypatch
+):
+    monkeypatch.setattr(reconciling, "MOST_A_PASS", 4)
+    await healer.reconcile()
+    clock.seconds += QUIET_SECONDS
+    requested, more = [], True
+    while more:
+        more = await healer.reconcile()
+        part = await taken(broker, RUNNER_RUN_REQUESTED)
+        assert len(part) <= 4
+        requested += (each.data.run for each in part)
+        # Some end meanwhile: the others are lost all the same.
+        await store.fold([a_score(each.data.run) for each in part[:1]], [])
+    assert sorted(run.run_id for run in requested) == sorted(run.run_id for run in RUNS)
+
+
+async def test_a_large_loss_of_one_experiment_leaves_each_pass_room_for_the_others(
+    healer, store, broker, clock, monkeypatch
+):
+    monkeypatch.setattr(reconciling, "MOST_A_PASS", 4)
+    other = await store.register(an_experiment(occasion="other"))
+    await store.mark_planned(other.experiment_id, MONDAY)
     await after(healer, clock, QUIET_SECONDS)
-    assert len(await taken(broker, RUNNER_RUN_REQUESTED)) == 3
+    requested = await taken(broker, RUNNER_RUN_REQUESTED)
+    counts = Counter(each.correlationid for each in requested)
+    assert counts == {EXPERIMENT.experiment_id: 4, other.experiment_id: 4}
+
+
+async def test_the_next_pass_follows_at_once_where_more_is_lost(healer, broker, clock, monkeypatch):
+    monkeypatch.setattr(reconciling, "MOST_A_PASS", 4)
+    monkeypatch.setattr(reconciling, "LOOK_SECONDS", 1_000_000)
+    await healer.reconcile()
+    clock.seconds += QUIET_SECONDS
+    running = asyncio.create_task(healer.run())
+    try:
+        async with waiting_for("all requests"):
+            requested = 0
+            while requested < len(RUNS):
+                requested += len(await taken(broker, RUNNER_RUN_REQUESTED))
+                await asyncio.sleep(0)
+    finally:
+        await cancelled(running)
+    assert requested == len(RUNS)

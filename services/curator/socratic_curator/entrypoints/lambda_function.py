@@ -10,7 +10,7 @@ import time
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from datetime import timedelta
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from socratic_bench.adapters.system.clock import SystemClock
 from socratic_bench.consuming.queues import (
@@ -35,6 +35,10 @@ from socratic_bench.ports.stores.store import Store
 from socratic_curator.bootstrap import curator_dispatchers
 from socratic_curator.settings import CuratorFunctionSettings, SchedulerSettings
 from socratic_curator.weekly_plan import plan_week
+
+RESERVED_SECONDS: Final = 120.0
+"""Seconds of an invocation in which the reconciler begins no further pass: the next one would be
+cut off in the middle, and the schedule invokes the function each minute anyway."""
 
 
 @asynccontextmanager
@@ -103,7 +107,8 @@ async def _plan(scheduler: _Scheduler) -> dict[str, Any]:
 
 async def _reconcile(scheduler: _Scheduler) -> dict[str, Any]:
     before = scheduler.reconciler.sent_again.copy()
-    await scheduler.reconciler.reconcile()
+    while await scheduler.reconciler.reconcile() and _environment.time_left() > RESERVED_SECONDS:
+        pass
     sent = scheduler.reconciler.sent_again - before
     by_kind = {str(what): runs for what, runs in sent.items()}
     metrics_of("scheduler", scheduler.settings).write({"SentAgain": sent.total()}, **by_kind)

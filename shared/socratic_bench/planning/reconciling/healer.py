@@ -6,6 +6,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Final, Literal
 
 import structlog
@@ -25,7 +26,11 @@ from socratic_bench.events.message import to_message
 from socratic_bench.events.response_recorded import ResponseRecorded
 from socratic_bench.events.run_failed import RunFailed
 from socratic_bench.planning.plan import PlanCounts, PlanStore, resume
-from socratic_bench.planning.reconciling.watched import Watched, WatchedExperiment
+from socratic_bench.planning.reconciling.watched import (
+    Watched,
+    WatchedExperiment,
+    WatchedModel,
+)
 from socratic_bench.ports.broker import Broker
 from socratic_bench.ports.clock import Clock
 from socratic_bench.ports.stores.experiments import RunningExperiment
@@ -57,8 +62,9 @@ class Healer:
     sent_again: Counter[SentAgain] = field(default_factory=Counter)
     """How much of each kind it sent."""
 
-    async def heal(self, running: RunningExperiment, watched: WatchedExperiment, most: int) -> int:
-        """Send again what is lost, at most so many runs; returns how many runs it sent."""
+    async def heal(self, running: RunningExperiment, watched: WatchedExperiment, most: int) -> None:
+        """Send again what is lost, at most so many runs; `watched` knows whether there are more."""
+        watched.has_more = False
         ended = dict(await self.store.ended_runs(running.experiment_id))
         watched.looked(ended, self.monotonic())
         if watched.progress.is_stuck(ended, self.monotonic()):
@@ -68,20 +74,21 @@ class Healer:
         missing = watched.missing(ended)
         if not missing:
             await self._complete(running.experiment_id)
-            return 0
+            return
         if running.exhausted:
-            return 0
+            return
         in_hand = await self.store.models_in_hand(running.experiment_id)
         if running.planned_at is None:
             await self._complete_plan(watched, missing, in_hand)
-            return 0
-        sent = 0
+            return
         for model, runs in missing.items():
             lost = watched.models[model]
-            if sent < most and await self._is_lost(lost, model, runs, in_hand):
-                sent += await self._request_lost(watched.experiment, model, most - sent)
-                lost.sent_again(self.monotonic())
-        return sent
+            if lost.looked_up or await self._is_lost(lost, model, runs, in_hand):
+                if most <= 0:
+                    watched.has_more = True
+                    break
+                most -= await self._request_lost(watched.experiment, model, lost, most)
+                watched.has_more = bool(lost.looked_up)
 
     async def reopen(self, experiment: Experiment) -> None:
         """Request at once what is not done of a resumed experiment.
@@ -119,17 +126,27 @@ class Healer:
             watched.touch(now)
         return watched.is_stuck(runs, now)
 
-    async def _request_lost(self, experiment: Experiment, model: str, most: int) -> int:
-        """Request runs of a model that are not done, at most so many; returns how many."""
-        experiment_id = experiment.experiment_id
+    async def _request_lost(
+        self, experiment: Experiment, model: str, lost: WatchedModel, most: int
+    ) -> int:
+        """Request runs of a model that are not done, `most` at most; returns how many."""
         sent = 0
-        for some in batches((run for run in experiment.runs() if run.model_id == model), BATCH):
-            done = await self.store.done_runs(experiment_id, [run.run_id for run in some])
-            if lost := [run for run in some if run.run_id not in done][: most - sent]:
-                counts = await self._resume(experiment, lost)
+        runs = (run for run in experiment.runs() if run.model_id == model)
+        for some in batches(islice(runs, lost.looked_up, None), BATCH):
+            done = await self.store.done_runs(
+                experiment.experiment_id, [run.run_id for run in some]
+            )
+            missing = [run for run in some if run.run_id not in done]
+            if due := missing[: most - sent]:
+                counts = await self._resume(experiment, due)
                 sent += counts.requested + counts.answered
-            if sent >= most:
+            left = missing[len(due) :]
+            lost.looked_up += some.index(left[0]) if left else len(some)
+            if left:
                 break
+        else:
+            lost.looked_up = 0
+            lost.sent_again(self.monotonic())
         self._tell("runs", sent, experiment.experiment_id, model=model)
         return sent
 

@@ -39,7 +39,8 @@ TURN_SECONDS: Final = 45.0
 """For how long a process is the one that reconciles, after each pass."""
 
 MOST_A_PASS: Final = 1_000
-"""Runs that a pass sends again, at most."""
+"""Lost runs of one experiment that a pass requests, at most. Where more are lost, the next pass
+follows at once: each experiment has its turn, and a large loss takes no longer than planning."""
 
 LEAVE_SECONDS: Final = 3.0
 """How long the store may take to note that another process may go on."""
@@ -81,29 +82,35 @@ class Reconciler:
     async def run(self) -> None:
         """Look again and again, until cancelled."""
         while True:
+            more = False
             try:
-                await self.reconcile()
+                more = await self.reconcile()
             except (StoreError, BrokerError) as error:
                 log.info("cannot reconcile now", reason=str(error))
             except Exception:
                 # Nobody else would notice that experiments are healed no longer.
                 log.exception("reconciler failed")
-            await asyncio.sleep(LOOK_SECONDS)
+            if not more:
+                await asyncio.sleep(LOOK_SECONDS)
 
-    async def reconcile(self) -> None:
-        """One pass, if it is this process's turn. Raises StoreError and BrokerError."""
+    async def reconcile(self) -> bool:
+        """One pass, if it is this process's turn; returns whether more is lost than it sent.
+
+        Raises StoreError and BrokerError.
+        """
         if not await self._is_mine():
             self._watched.clear()
-            return
+            return False
         running = [each for each in await self._store.running() if each.state.calls_may_begin]
         self._forget_all_but(running)
-        left = MOST_A_PASS
+        more = False
         for each in running:
             watched = await self._watch(each)
             if watched is None or not watched.is_due(each, self._monotonic()):
                 continue
             try:
-                left -= await self._heal(each, watched, left)
+                await self._heal(each, watched)
+                more = more or watched.has_more
             except ExperimentStopped:
                 continue  # just now
             except (StoreError, BrokerError):
@@ -112,6 +119,7 @@ class Reconciler:
                 # A fault that one experiment shows must not keep the others from being healed.
                 log.exception("cannot reconcile", correlation_id=each.experiment_id)
         await self._expiry.expire()
+        return more
 
     async def leave(self) -> None:
         """Let another process go on at once."""
@@ -151,13 +159,12 @@ class Reconciler:
         self._left.add(experiment_id)
         log.warning("not reconciled", correlation_id=experiment_id, reason=reason)
 
-    async def _heal(self, running: RunningExperiment, watched: WatchedExperiment, most: int) -> int:
-        """Heal one experiment; returns how many runs were sent again as lost."""
+    async def _heal(self, running: RunningExperiment, watched: WatchedExperiment) -> None:
         if running.state is not ExperimentState.RESUMED:
-            return await self._healer.heal(running, watched, most)
+            await self._healer.heal(running, watched, MOST_A_PASS)
+            return
         await self._healer.reopen(watched.experiment)
         del self._watched[running.experiment_id]  # everything is given time anew
-        return 0
 
 
 @asynccontextmanager

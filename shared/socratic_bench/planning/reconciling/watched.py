@@ -51,6 +51,17 @@ class Watched:
         self._wait = min(max(2 * self._wait, self._quiet), LONGEST_QUIET_SECONDS)
 
 
+class WatchedModel(Watched):
+    """The runs of one model."""
+
+    def __init__(self, quiet: float) -> None:
+        super().__init__(quiet, quiet)
+        self.looked_up = 0
+        """The number of its runs, in their order, up to which lost ones are already requested; 0
+        where no request is cut short. Its runs end meanwhile, which is no sign of life of the
+        others."""
+
+
 class WatchedExperiment:
     """A running experiment, and what of it should come to an end by itself."""
 
@@ -62,7 +73,9 @@ class WatchedExperiment:
         self._changed_at = self._looked_at = 0.0
         self.progress = Watched(quiet, quiet)
         self.plan = Watched(quiet, quiet)
-        self.models = {model.id: Watched(quiet, quiet) for model in experiment.manifest.models}
+        self.models = {model.id: WatchedModel(quiet) for model in experiment.manifest.models}
+        self.has_more = False
+        """Whether the last pass left lost runs to the next one."""
         # Looked for only where there was no progress for long.
         self.responses = Watched(quiet, 0.0)
         self.failures = Watched(quiet, 0.0)
@@ -78,6 +91,8 @@ class WatchedExperiment:
         """Whether to look at it now: the longer nothing has changed, the less often."""
         if row != self._row:
             self._row, self._changed_at = row, now
+            return True
+        if self.has_more:
             return True
         idle = now - self._changed_at - self._quiet
         return now - self._looked_at >= min(idle / LOOKS_WHILE_IDLE, LONGEST_LOOK_SECONDS)
