@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 
-from socratic_bench.adapters.sqs.broker import SqsBroker
-from socratic_bench.addresses import open_store
 from socratic_bench.consuming.queues import (
     CURATOR_RUN_FAILED,
     JUDGE_RESPONSE_RECORDED,
@@ -18,10 +15,9 @@ from socratic_bench.consuming.queues import (
 from socratic_bench.domain.experiment.manifest import Experiment, Manifest, TutorModel
 from socratic_bench.events.message import to_message
 from socratic_bench.events.run_requested import RunRequested
-from socratic_bench.ports.stores.store import Store
 from tests.aws.lambda_runtime import Runtime, running
+from tests.aws.place import Place, a_place
 from tests.aws.records import event, poisoned, received
-from tests.servers import aws_emulator, dynamodb, sqs
 from tests.unit.events.examples import TIME
 from tests.unit.services.two_runs import EXPERIMENT
 
@@ -38,41 +34,23 @@ SLOW = Experiment(
 """The same, but a call takes time, and may take a minute: the model's usual timeout."""
 
 
-class Place(NamedTuple):
-    """Queues and a table of this test alone."""
-
-    broker_url: str
-    store_url: str
-    broker: SqsBroker
-    store: Store
-
-    async def request(self, experiment: Experiment = EXPERIMENT) -> None:
-        """Request every run of an experiment."""
-        await self.store.register(experiment)
-        requests = [RunRequested.of(run, source="test", time=TIME) for run in experiment.runs()]
-        await self.broker.publish([to_message(each) for each in requests])
+async def request(place: Place, experiment: Experiment = EXPERIMENT) -> None:
+    """Request every run of an experiment."""
+    await place.store.register(experiment)
+    requests = [RunRequested.of(run, source="test", time=TIME) for run in experiment.runs()]
+    await place.broker.publish([to_message(each) for each in requests])
 
 
 @pytest.fixture
 async def place() -> AsyncIterator[Place]:
-    async with sqs.namespace() as broker_url, dynamodb.new_table() as store_url:
-        broker, store = SqsBroker(broker_url), open_store(store_url)
-        await broker.declare(QUEUES)
-        await store.prepare()
-        yield Place(broker_url, store_url, broker, store)
-        await broker.close()
-        await store.close()
+    async with a_place(QUEUES) as place:
+        yield place
 
 
 @pytest.fixture
 def runner(packages: Path, tmp_path: Path, place: Place) -> Iterator[Runtime]:
-    environment = {
-        **aws_emulator.credentials(),
-        "SOCRATIC_BROKER_URL": place.broker_url,
-        "SOCRATIC_STORE_URL": place.store_url,
-    }
     handler = "socratic_runner.entrypoints.lambda_function.handler"
-    with running(packages, "runner", handler, tmp_path, environment) as runtime:
+    with running(packages, "runner", handler, tmp_path, place.environment) as runtime:
         runtime.invoke(event([poisoned(RUNNER_RUN_REQUESTED.name)]), seconds=300)
         yield runtime
 
@@ -80,7 +58,7 @@ def runner(packages: Path, tmp_path: Path, place: Place) -> Iterator[Runtime]:
 async def test_it_stores_and_publishes_the_replies_to_a_batch(
     runner: Runtime, place: Place
 ) -> None:
-    await place.request()
+    await request(place)
     batch = await received(place.broker_url, RUNNER_RUN_REQUESTED.name)
     assert runner.invoke(batch, seconds=300) == {"batchItemFailures": []}
     assert set(await place.store.responses(RUNS)) == set(RUNS)
@@ -88,7 +66,7 @@ async def test_it_stores_and_publishes_the_replies_to_a_batch(
 
 
 async def test_a_batch_that_comes_twice_is_called_once(runner: Runtime, place: Place) -> None:
-    await place.request()
+    await request(place)
     batch = await received(place.broker_url, RUNNER_RUN_REQUESTED.name)
     for _ in range(2):
         assert runner.invoke(batch, seconds=300) == {"batchItemFailures": []}
@@ -98,7 +76,7 @@ async def test_a_batch_that_comes_twice_is_called_once(runner: Runtime, place: P
 async def test_a_call_that_cannot_end_in_time_is_not_begun_and_its_message_comes_back(
     runner: Runtime, place: Place
 ) -> None:
-    await place.request(SLOW)
+    await request(place, SLOW)
     runs = {run.run_id for run in SLOW.runs()}
     batch = await received(place.broker_url, RUNNER_RUN_REQUESTED.name)
     assert runner.invoke(batch, seconds=15) == {"batchItemFailures": []}
@@ -110,7 +88,7 @@ async def test_a_call_that_cannot_end_in_time_is_not_begun_and_its_message_comes
 
 async def test_it_goes_on_after_it_was_frozen(runner: Runtime, place: Place) -> None:
     with runner.frozen():
-        await place.request()
+        await request(place)
         batch = await received(place.broker_url, RUNNER_RUN_REQUESTED.name)
     assert runner.invoke(batch, seconds=300) == {"batchItemFailures": []}
     assert set(await place.store.responses(RUNS)) == set(RUNS)

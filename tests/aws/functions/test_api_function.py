@@ -1,0 +1,161 @@
+"""The API as its package: requests of an HTTP API in, answers with status, headers and body out."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from botocore.session import get_session
+
+from socratic_bench.scoring.score import score
+from tests.aws.lambda_runtime import FunctionFailed, Runtime, running
+from tests.aws.place import Place, a_place
+from tests.contract.store.facts import a_score, an_experiment
+from tests.servers import aws_emulator
+
+HANDLER = "socratic_api.entrypoints.lambda_function.handler"
+KEY = "a-key-for-tests-of-forty-characters-long"
+RELEASE = "0.1.0-test"
+COMPARISON = "/api/model-comparison"
+JSON = {"content-type": "application/json"}
+
+
+@pytest.fixture
+async def place() -> AsyncIterator[Place]:
+    async with a_place(()) as place:
+        experiment = an_experiment(models=3, scenarios=5, repeats=1)
+        await place.store.register(experiment)
+        await place.store.fold([a_score(run) for run in experiment.runs()], [])
+        yield place
+
+
+@pytest.fixture
+def parameter() -> Iterator[str]:
+    """The name of a parameter with the key."""
+    client = get_session().create_client(
+        "ssm",
+        endpoint_url=aws_emulator.SERVER.address(),
+        region_name=aws_emulator.REGION,
+        aws_access_key_id="test",
+        aws_secret_access_key="test",
+    )
+    name = f"/test-{uuid4().hex}/api-keys"
+    client.put_parameter(Name=name, Value=KEY, Type="SecureString")
+    yield name
+    client.delete_parameter(Name=name)
+
+
+@pytest.fixture
+def api(packages: Path, tmp_path: Path, place: Place, parameter: str) -> Iterator[Runtime]:
+    environment = {
+        **place.environment,
+        "SOCRATIC_API_KEYS_PARAMETER": parameter,
+        "SOCRATIC_RELEASE": RELEASE,
+    }
+    with running(packages, "api", HANDLER, tmp_path, environment) as runtime:
+        yield runtime
+
+
+def request(
+    path: str, *, method: str = "GET", query: str = "", body: bytes | str | None = None, **more: Any
+) -> dict[str, Any]:
+    """An event of version 2.0, as an HTTP API makes it: bytes come as base64."""
+    event: dict[str, Any] = {
+        "version": "2.0",
+        "routeKey": "$default",
+        "rawPath": path,
+        "rawQueryString": query,
+        "headers": {"host": "abc.execute-api.us-east-1.amazonaws.com", **more},
+        "requestContext": {
+            "domainName": "abc.execute-api.us-east-1.amazonaws.com",
+            "http": {"method": method, "path": path, "protocol": "HTTP/1.1", "sourceIp": "1.2.3.4"},
+            "stage": "$default",
+        },
+        "isBase64Encoded": isinstance(body, bytes),
+    }
+    if body is not None:
+        event["body"] = base64.b64encode(body).decode() if isinstance(body, bytes) else body
+    return event
+
+
+def content(answer: dict[str, Any]) -> bytes:
+    body: str = answer["body"]
+    return base64.b64decode(body) if answer["isBase64Encoded"] else body.encode()
+
+
+def test_a_page_is_text_with_a_fingerprint_and_only_sent_when_it_changed(api: Runtime) -> None:
+    answer = api.invoke(request(COMPARISON))
+    assert (answer["statusCode"], answer["isBase64Encoded"]) == (200, False)
+    assert answer["headers"]["content-type"].startswith("application/json")
+    assert answer["headers"]["x-socratic-release"] == RELEASE
+    assert int(answer["headers"]["content-length"]) == len(content(answer))
+    assert len(json.loads(answer["body"])["models"]) == 3
+    again = api.invoke(request(COMPARISON, **{"if-none-match": answer["headers"]["etag"]}))
+    assert (again["statusCode"], again["body"]) == (304, "")
+    assert again["headers"]["etag"] == answer["headers"]["etag"]
+
+
+def test_a_compressed_answer_is_base64_of_the_same_page(api: Runtime) -> None:
+    plain = api.invoke(request(COMPARISON))
+    answer = api.invoke(request(COMPARISON, **{"accept-encoding": "gzip, br"}))
+    assert answer["isBase64Encoded"] is True
+    assert answer["headers"]["content-encoding"] == "gzip"
+    assert gzip.decompress(content(answer)) == content(plain)
+
+
+@pytest.mark.parametrize("as_bytes", [False, True], ids=["text", "base64"])
+def test_a_text_is_scored_for_a_key_alone(api: Runtime, *, as_bytes: bool) -> None:
+    text = "Perhaps. What might you consider — «und warum»?"
+    sent = json.dumps({"text": text}, ensure_ascii=False)
+    body = sent.encode() if as_bytes else sent
+    asked = request("/api/score", method="POST", body=body, **JSON)
+    assert api.invoke(asked)["statusCode"] == 401
+    asked["headers"]["authorization"] = f"Bearer {KEY}"
+    answer = api.invoke(asked)
+    assert answer["statusCode"] == 200
+    assert json.loads(content(answer)) == score(text).as_dict()
+
+
+def test_wrong_requests_get_the_status_of_a_problem(api: Runtime) -> None:
+    authorized = {**JSON, "authorization": f"Bearer {KEY}"}
+    refused = {
+        404: request("/api/nothing"),
+        405: request(COMPARISON, method="DELETE", **authorized),
+        415: request("/api/score", method="POST", body="{}", authorization=f"Bearer {KEY}"),
+        422: request("/api/score", method="POST", body="{}", **authorized),
+    }
+    answers = {status: api.invoke(asked) for status, asked in refused.items()}
+    assert {status: each["statusCode"] for status, each in answers.items()} == {
+        status: status for status in refused
+    }
+    assert api.invoke(request(COMPARISON))["statusCode"] == 200
+
+
+async def test_after_it_was_frozen_it_shows_what_happened_meanwhile(
+    api: Runtime, place: Place
+) -> None:
+    before = api.invoke(request(COMPARISON))
+    other = an_experiment(models=3, scenarios=5, repeats=2, occasion="meanwhile")
+    with api.frozen():
+        await place.store.register(other)
+        await place.store.fold([a_score(run) for run in other.runs()], [])
+    asked = request(COMPARISON, query=f"experiment={other.experiment_id}")
+    after = api.invoke(asked)
+    assert after["headers"]["etag"] != before["headers"]["etag"]
+    runs = [model["total_runs"] for model in json.loads(after["body"])["models"]]
+    assert runs == [10, 10, 10]
+
+
+def test_a_missing_parameter_is_named(packages: Path, tmp_path: Path, place: Place) -> None:
+    environment = {**place.environment, "SOCRATIC_API_KEYS_PARAMETER": "/absent/api-keys"}
+    with (
+        running(packages, "api", HANDLER, tmp_path, environment) as runtime,
+        pytest.raises(FunctionFailed, match="/absent/api-keys"),
+    ):
+        runtime.invoke(request(COMPARISON))
