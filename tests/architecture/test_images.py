@@ -142,7 +142,7 @@ def test_the_judge_brings_no_store():
 WITH_NOTHING_BUT_ITS_LOCK = """
 import importlib, importlib.metadata, json, sys
 
-service, locked, has_store = json.loads(sys.argv[1])
+service, locked, broker, store = json.loads(sys.argv[1])
 installed = importlib.metadata.packages_distributions()
 
 class NotInTheImage:
@@ -160,16 +160,31 @@ sys.meta_path.insert(0, NotInTheImage())
 importlib.import_module(f"socratic_{service}.entrypoints.container")
 importlib.import_module("socratic_bench.hosting.http.probe")
 addresses = importlib.import_module("socratic_bench.addresses")
-addresses.open_broker("amqp://somebody:secret@127.0.0.1:5672/")
-if has_store:
-    addresses.open_store("postgresql://somebody:secret@127.0.0.1:5432/benchmark")
+addresses.open_broker(broker)
+if store:
+    addresses.open_store(store)
 """
 
 
+SERVERS = (
+    "amqp://somebody:secret@127.0.0.1:5672/",
+    "postgresql://somebody:secret@127.0.0.1:5432/benchmark",
+)
+ON_AWS = ("sqs://eu-central-1/test", "dynamodb://test?region=eu-central-1")
+
+
 @pytest.mark.parametrize("service", SERVICES)
-def test_a_service_can_be_imported_with_nothing_but_its_lock(service):
-    locked = list(pins(f"services/{service}/requirements.txt"))
-    given = json.dumps([service, locked, "SOCRATIC_STORE_URL" in environment(service)])
+@pytest.mark.parametrize(
+    ("lock", "addresses"),
+    [("services/{}/requirements.txt", SERVERS), ("deploy/aws/requirements-layer.txt", ON_AWS)],
+    ids=["servers", "aws"],
+)
+def test_a_service_can_be_imported_with_nothing_but_its_lock(service, lock, addresses):
+    locked = list(pins(lock.format(service)))
+    broker, store = addresses
+    if "SOCRATIC_STORE_URL" not in environment(service):
+        store = None
+    given = json.dumps([service, locked, broker, store])
     done = subprocess.run(
         [sys.executable, "-c", WITH_NOTHING_BUT_ITS_LOCK, given],
         capture_output=True,
@@ -178,3 +193,11 @@ def test_a_service_can_be_imported_with_nothing_but_its_lock(service):
         check=False,
     )
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("service", SERVICES)
+def test_an_image_takes_the_lock_of_its_service_unless_another_is_named(service):
+    build = Image.of(service).stages()[0]
+    assert build.assignments("ARG")["LOCK"] == "requirements.txt"
+    copied = build.all("COPY")[1].split()[:-1]
+    assert copied == [f"services/{service}/requirements.txt", "deploy/aws/requirements-layer.txt"]

@@ -194,6 +194,25 @@ def test_an_image_holds_its_own_extras_and_no_others(stack, service, absent):
     assert stack.compose("exec", "-T", service, "python", "-c", script).strip() == "[]"
 
 
+def test_an_image_for_aws_holds_its_client_and_no_server_of_compose(stack):
+    arguments = ("EXTRAS=aws,container", "LOCK=requirements-layer.txt")
+    given = [word for each in arguments for word in ("--build-arg", each)]
+    name = f"{stack.environment['COMPOSE_PROJECT_NAME']}-aws"
+    words = ("--network", "none", "--file", "services/judge/Dockerfile", "--tag", name, ".")
+    built = stack.run("docker", "build", *given, *words, deadline=900)
+    assert built.returncode == 0, built.stdout + built.stderr
+    names = ["aiobotocore", "prometheus_client", "aio_pika", "asyncpg", "sqlalchemy"]
+    script = f"from importlib.util import find_spec; print([n for n in {names} if find_spec(n)])"
+    run = ("run", "--rm", "--network", "none", "--read-only", "--entrypoint", "python")
+    shown = stack.run("docker", *run, name, "-c", script)
+    assert shown.stdout.strip() == "['aiobotocore', 'prometheus_client']", shown.stderr
+    # Without a place to write: a task on Fargate has none.
+    broker = ("--env", "SOCRATIC_BROKER_URL=sqs://eu-central-1/test?endpoint=http://127.0.0.1:9")
+    deadline = ("--env", "SOCRATIC_START_DEADLINE=1")
+    started = stack.run("docker", *run[:-2], *broker, *deadline, name)
+    assert "the broker did not answer within 1 s" in started.stdout + started.stderr
+
+
 def test_an_image_is_tagged_with_the_version_and_labelled_with_the_commit(stack):
     [image] = {row["Image"] for row in stack.containers("api")}
     assert image == f"socratic-bench/api:{socratic_bench.__version__}"

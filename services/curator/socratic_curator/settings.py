@@ -25,6 +25,9 @@ class CuratorProcessSettings(CuratorSettings, WorkerProcessSettings):
     store_url: SecretStr = Field(min_length=1)
     """The address of the store; a secret, since it may hold a password."""
 
+    curator_reconciles: bool = True
+    """False where another process looks for lost work, such as a scheduled function."""
+
     curator_quiet: float = Field(default=QUIET_SECONDS, gt=0, le=86_400)
     """Seconds without a change after which the reconciler sends an experiment's missing work
     again."""

@@ -40,6 +40,10 @@ class RunnerSettings(ServiceSettings):
     """The permitted addresses, each with its key, as JSON or as the path of a file that holds
     it; a secret, since it may hold keys."""
 
+    endpoint_secrets: dict[str, str] = Field(default={})
+    """The secret of AWS for each endpoint by the endpoint's name, as JSON. A secret holds what
+    SOCRATIC_ENDPOINTS has for one endpoint."""
+
     runner_busy_delay: float = Field(default=10.0, gt=0, le=3600)
     """Seconds until the runner looks again at a run that another runner holds."""
 
@@ -61,10 +65,6 @@ class RunnerFunctionSettings(RunnerSettings, QueueFunctionSettings):
 
     store_url: SecretStr = Field(min_length=1)
     """The address of the store."""
-
-    endpoint_secrets: dict[str, str] = Field(default_factory=dict)
-    """The secret of each endpoint by the endpoint's name, as JSON. A secret holds what
-    SOCRATIC_ENDPOINTS has for one endpoint."""
 
     runner_longest_pause: float = Field(default=5.0, ge=0, le=300)
     """Seconds that a run waits in hand for its paused model, before its message goes back."""

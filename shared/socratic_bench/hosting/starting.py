@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager
 from functools import partial
 from typing import Final, TypeVar
@@ -17,7 +17,7 @@ from socratic_bench.concurrency.retry_policy import RetryPolicy
 from socratic_bench.consuming.queues import BROADCASTS, WORK_QUEUES
 from socratic_bench.errors import BrokerUnavailable, SocraticBenchError, StoreUnavailable
 from socratic_bench.hosting.failures import CannotStart, naming
-from socratic_bench.ports.broker import Broker
+from socratic_bench.ports.broker import Broker, WorkQueue
 from socratic_bench.ports.stores.store import Store
 
 log = structlog.get_logger(__name__)
@@ -48,14 +48,21 @@ async def opened_store(address: SecretStr) -> AsyncIterator[Store]:
         yield store
 
 
-async def reach_all(broker: Broker | None, store: Store | None, seconds: float) -> None:
-    """Reach broker and store, if given; declare every queue, bring the schema up to date.
+async def reach_all(
+    broker: Broker | None,
+    store: Store | None,
+    seconds: float,
+    *,
+    queues: Iterable[WorkQueue] = WORK_QUEUES,
+    broadcasts: Iterable[str] = BROADCASTS,
+) -> None:
+    """Reach broker and store, if given; declare the queues, bring the schema up to date.
 
     Raises an ExceptionGroup of the errors of `reach`.
     """
     async with asyncio.TaskGroup() as reaching:
         if broker is not None:
-            declare = partial(broker.declare, WORK_QUEUES, BROADCASTS)
+            declare = partial(broker.declare, queues, broadcasts)
             reaching.create_task(reach("broker", declare, seconds))
         if store is not None:
             reaching.create_task(reach("store", store.prepare, seconds))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from functools import partial
 from typing import Final
@@ -12,6 +12,7 @@ import structlog
 
 from socratic_bench.concurrency.deadlines import unless_stopped
 from socratic_bench.consuming.observing import Observer
+from socratic_bench.consuming.queues import BROADCASTS, WORK_QUEUES
 from socratic_bench.consuming.worker import Worker
 from socratic_bench.errors import StoreUnavailable
 from socratic_bench.hosting.failures import naming
@@ -26,7 +27,7 @@ from socratic_bench.hosting.metrics.process_metrics import (
 )
 from socratic_bench.hosting.queue_problems import QueueProblems
 from socratic_bench.hosting.starting import reach_all
-from socratic_bench.ports.broker import Broker
+from socratic_bench.ports.broker import Broker, WorkQueue
 from socratic_bench.ports.stores.store import Store
 from socratic_bench.service_settings import WorkerProcessSettings
 
@@ -45,11 +46,16 @@ async def host_workers(
     store: Store | None,
     open_workers: OpenWorkers,
     stop: asyncio.Event,
+    *,
+    queues: Iterable[WorkQueue] = WORK_QUEUES,
+    broadcasts: Iterable[str] = BROADCASTS,
 ) -> None:
     """Run workers until `stop` is set and they are drained.
 
-    After the drain deadline, workers return their deliveries to the queue. The caller closes broker
-    and store. Raises CannotStart, and an ExceptionGroup of errors that broke a worker for good.
+    `queues` and `broadcasts` are what the service consumes and publishes: a role on AWS may look
+    for no others. After the drain deadline, workers return their deliveries to the queue. The
+    caller closes broker and store. Raises CannotStart, and an ExceptionGroup of errors that broke
+    a worker for good.
     """
     metrics = Metrics()
     observer = MessageMetrics(metrics)
@@ -62,12 +68,15 @@ async def host_workers(
         with naming("SOCRATIC_HEALTH_PORT"):
             address = await opened.enter_async_context(_health(settings, readiness, metrics))
         log.info("serving", address=address)
-        if not await unless_stopped(reach_all(broker, store, settings.start_deadline), stop):
+        reaching = reach_all(
+            broker, store, settings.start_deadline, queues=queues, broadcasts=broadcasts
+        )
+        if not await unless_stopped(reaching, stop):
             return
         async with open_workers(observer, metrics) as workers:
-            queues = [worker.queue for worker in workers]
-            observer.expect(queues)
-            await opened.enter_async_context(depths.watching(broker, queues))
+            consumed = [worker.queue for worker in workers]
+            observer.expect(consumed)
+            await opened.enter_async_context(depths.watching(broker, consumed))
             async with asyncio.TaskGroup() as tasks:
                 running = [tasks.create_task(worker.run()) for worker in workers]
                 checks["store or broker"] = partial(_check_progress, workers)
@@ -77,7 +86,7 @@ async def host_workers(
                 await unless_stopped(queue_problems.until_none(settings.start_deadline), stop)
                 readiness.start()
                 await opened.enter_async_context(ready.watching(readiness))
-                log.info("ready", queues=", ".join(queues))
+                log.info("ready", queues=", ".join(consumed))
                 await stop.wait()
                 readiness.drain()
                 await _drain(workers, running, _drain_deadline(settings, workers))

@@ -1,7 +1,7 @@
 """A process of workers: ready when it can work, drained at a signal, ended when broken."""
 
 import asyncio
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 
 import httpx
 import pytest
@@ -17,6 +17,7 @@ from socratic_bench.consuming.worker import Intake, Worker
 from socratic_bench.errors import (
     BrokerError,
     BrokerUnavailable,
+    InvalidSettings,
     StoreBroken,
     StoreNotWritable,
     StoreUnavailable,
@@ -89,6 +90,28 @@ class Hosted:
 
 async def handles(batch):
     yield [Handled(work) for work in batch]
+
+
+async def test_it_declares_only_the_queues_and_broadcasts_of_its_service(broker, log, monkeypatch):
+    declared = []
+
+    async def declare(queues, broadcasts):
+        declared.extend((*(queue.name for queue in queues), *broadcasts))
+        raise InvalidSettings("enough")
+
+    monkeypatch.setattr(broker, "declare", declare)
+    with pytest.raises(ExceptionGroup) as raised:
+        await host_workers(
+            WorkerProcessSettings(broker_url=SecretStr("memory://"), health_port=0),
+            broker,
+            None,
+            lambda *_: nullcontext(()),
+            asyncio.Event(),
+            queues=[JUDGE_RESPONSE_RECORDED],
+            broadcasts=["something.happened"],
+        )
+    assert raised.group_contains(InvalidSettings, match="enough")
+    assert declared == [JUDGE_RESPONSE_RECORDED.name, "something.happened"]
 
 
 async def test_it_lives_while_it_starts_and_is_ready_once_it_has(broker, store, log, monkeypatch):

@@ -68,6 +68,10 @@ def _messages(service: Service, resources: Resources) -> Iterator[PolicyStatemen
         yield PolicyStatement(
             actions=["s3:GetObject", "s3:PutObject"], resources=[resources.claims_arn()]
         )
+    # The broker looks up the dead letters of every queue that it declares.
+    others = [resources.queue_arn(queue, DEAD_LETTERS) for queue in service.publishes]
+    if others:
+        yield PolicyStatement(actions=["sqs:GetQueueUrl"], resources=others)
     if service.announces:
         # The broker asks for a topic by creating it; one that is there stays as it is.
         topics = [resources.topic_arn(event_type) for event_type in BROADCASTS]

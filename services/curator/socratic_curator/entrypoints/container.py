@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import timedelta
 
 from socratic_bench.adapters.system.clock import SystemClock
 from socratic_bench.consuming.observing import Observer
+from socratic_bench.consuming.queues import (
+    CURATOR_RESPONSE_SCORED,
+    CURATOR_RUN_FAILED,
+    WORK_QUEUES,
+)
 from socratic_bench.consuming.worker import Worker
 from socratic_bench.hosting.metrics.process_metrics import Metrics
 from socratic_bench.hosting.owners import new_owner
@@ -16,6 +21,9 @@ from socratic_bench.hosting.process import run_process
 from socratic_bench.hosting.starting import opened_broker, opened_store
 from socratic_bench.hosting.workers import host_workers
 from socratic_bench.planning.reconciling.reconciler import Reconciler, reconciling
+from socratic_bench.ports.broker import Broker
+from socratic_bench.ports.clock import Clock
+from socratic_bench.ports.stores.store import Store
 from socratic_curator.bootstrap import curator_workers
 from socratic_curator.reconciler_metrics import add_reconciler_metrics
 from socratic_curator.settings import CuratorProcessSettings
@@ -35,17 +43,28 @@ async def _serve(settings: CuratorProcessSettings, stop: asyncio.Event) -> None:
         @asynccontextmanager
         async def workers(observer: Observer, metrics: Metrics) -> AsyncIterator[Sequence[Worker]]:
             clock = SystemClock()
-            days = settings.curator_delete_after_days
-            reconciler = Reconciler(
-                store,
-                broker,
-                clock,
-                new_owner("curator"),
-                quiet=settings.curator_quiet,
-                delete_after=None if days is None else timedelta(days=days),
-            )
-            add_reconciler_metrics(metrics, reconciler.sent_again)
-            async with reconciling(reconciler):
+            async with AsyncExitStack() as opened:
+                if settings.curator_reconciles:
+                    reconciler = _reconciler(settings, broker, store, clock)
+                    add_reconciler_metrics(metrics, reconciler.sent_again)
+                    await opened.enter_async_context(reconciling(reconciler))
                 yield curator_workers(broker, store, clock, settings, observer=observer)
 
-        await host_workers(settings, broker, store, workers, stop)
+        # The reconciler sends messages to every queue.
+        own = (CURATOR_RESPONSE_SCORED, CURATOR_RUN_FAILED)
+        queues = WORK_QUEUES if settings.curator_reconciles else own
+        await host_workers(settings, broker, store, workers, stop, queues=queues)
+
+
+def _reconciler(
+    settings: CuratorProcessSettings, broker: Broker, store: Store, clock: Clock
+) -> Reconciler:
+    days = settings.curator_delete_after_days
+    return Reconciler(
+        store,
+        broker,
+        clock,
+        new_owner("curator"),
+        quiet=settings.curator_quiet,
+        delete_after=None if days is None else timedelta(days=days),
+    )

@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 
 from socratic_bench.adapters.system.clock import SystemClock
 from socratic_bench.consuming.observing import Observer
+from socratic_bench.consuming.queues import CURATOR_RESPONSE_SCORED, JUDGE_RESPONSE_RECORDED
 from socratic_bench.consuming.worker import Worker
 from socratic_bench.hosting.metrics.process_metrics import Metrics
 from socratic_bench.hosting.process import run_process
@@ -29,4 +30,5 @@ async def _serve(settings: JudgeProcessSettings, stop: asyncio.Event) -> None:
         async def workers(observer: Observer, _metrics: Metrics) -> AsyncIterator[Sequence[Worker]]:
             yield [judge_worker(broker, SystemClock(), settings, observer=observer)]
 
-        await host_workers(settings, broker, None, workers, stop)
+        queues = (JUDGE_RESPONSE_RECORDED, CURATOR_RESPONSE_SCORED)
+        await host_workers(settings, broker, None, workers, stop, queues=queues, broadcasts=())

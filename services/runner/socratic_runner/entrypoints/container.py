@@ -9,6 +9,11 @@ from functools import partial
 
 from socratic_bench.adapters.system.clock import SystemClock
 from socratic_bench.consuming.observing import Observer
+from socratic_bench.consuming.queues import (
+    CURATOR_RUN_FAILED,
+    JUDGE_RESPONSE_RECORDED,
+    RUNNER_RUN_REQUESTED,
+)
 from socratic_bench.consuming.worker import Worker
 from socratic_bench.hosting.metrics.process_metrics import Metrics
 from socratic_bench.hosting.owners import new_owner
@@ -17,9 +22,9 @@ from socratic_bench.hosting.running_models import RunningModels
 from socratic_bench.hosting.starting import opened_broker, opened_store
 from socratic_bench.hosting.workers import host_workers
 from socratic_bench.providers.endpoints.endpoint import Endpoints
-from socratic_bench.providers.endpoints.endpoint_list import read_endpoints
 from socratic_runner.bootstrap import runner_dispatcher, runner_worker
 from socratic_runner.conversations.leases import LeaseBook
+from socratic_runner.entrypoints.endpoint_secrets import all_endpoints
 from socratic_runner.limits.limiters import ConcurrencyLimiters
 from socratic_runner.metrics.breakers import add_breaker_metrics
 from socratic_runner.metrics.calls import CallMetrics
@@ -38,7 +43,7 @@ def main() -> int:
 
 
 async def _serve(settings: RunnerProcessSettings, stop: asyncio.Event) -> None:
-    endpoints = Endpoints(read_endpoints(settings.endpoints))
+    endpoints = Endpoints(await all_endpoints(settings))
     async with (
         opened_broker(settings.broker_url) as broker,
         opened_store(settings.store_url) as store,
@@ -71,4 +76,5 @@ async def _serve(settings: RunnerProcessSettings, stop: asyncio.Event) -> None:
                     runner_worker(broker, dispatcher, settings, groups=running, observer=observer)
                 ]
 
-        await host_workers(settings, broker, store, workers, stop)
+        queues = (RUNNER_RUN_REQUESTED, JUDGE_RESPONSE_RECORDED, CURATOR_RUN_FAILED)
+        await host_workers(settings, broker, store, workers, stop, queues=queues, broadcasts=())

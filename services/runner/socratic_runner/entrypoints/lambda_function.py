@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
-import json
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from functools import partial
 
-from pydantic import SecretStr
-
-from socratic_bench.adapters.aws.documents import read_secret
 from socratic_bench.adapters.system.clock import SystemClock
 from socratic_bench.consuming.queues import (
     CURATOR_RUN_FAILED,
@@ -30,11 +25,11 @@ from socratic_bench.hosting.functions.starting import (
     work_on,
 )
 from socratic_bench.hosting.owners import new_owner
-from socratic_bench.providers.endpoints.endpoint import Endpoint, Endpoints
-from socratic_bench.providers.endpoints.endpoint_list import read_endpoints
+from socratic_bench.providers.endpoints.endpoint import Endpoints
 from socratic_runner.bootstrap import runner_dispatcher
 from socratic_runner.call_window import CallWindow
 from socratic_runner.conversations.call_observing import UnobservedCalls
+from socratic_runner.entrypoints.endpoint_secrets import all_endpoints
 from socratic_runner.models.registry import open_client
 from socratic_runner.settings import RunnerFunctionSettings
 from socratic_runner.troubles import Troubles, tell_the_log
@@ -52,7 +47,7 @@ class _RefusedKeys(UnobservedCalls):
 async def _opened() -> AsyncIterator[Mapping[str, QueueWork]]:
     settings = start("runner", RunnerFunctionSettings)
     queues = (RUNNER_RUN_REQUESTED, JUDGE_RESPONSE_RECORDED, CURATOR_RUN_FAILED)
-    endpoints = Endpoints(await _endpoints(settings))
+    endpoints = Endpoints(await all_endpoints(settings))
     calls = _RefusedKeys()
     async with (
         function_broker(settings.broker_url, queues) as broker,
@@ -76,15 +71,6 @@ async def _opened() -> AsyncIterator[Mapping[str, QueueWork]]:
         ) as dispatcher,
     ):
         yield work_on(broker, {RUNNER_RUN_REQUESTED: dispatcher})
-
-
-async def _endpoints(settings: RunnerFunctionSettings) -> tuple[Endpoint, ...]:
-    """Return the endpoints of the setting, and those whose keys are secrets."""
-    names = list(settings.endpoint_secrets)
-    secrets = await asyncio.gather(*map(read_secret, settings.endpoint_secrets.values()))
-    listed = {name: json.loads(secret) for name, secret in zip(names, secrets, strict=True)}
-    from_secrets = read_endpoints(SecretStr(json.dumps(listed))) if listed else ()
-    return (*read_endpoints(settings.endpoints), *from_secrets)
 
 
 handler = QueueFunction("runner", _opened)

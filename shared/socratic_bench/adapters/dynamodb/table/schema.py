@@ -43,6 +43,10 @@ async def prepare(table: Table) -> None:
     """
     if table.address.endpoint is not None:
         await _make(table)
+    # A role that only reads, such as the API's, may not write the version.
+    if await table.get([keys.SCHEMA]):
+        await check(table)
+        return
     marking = table.transaction()
     marking.put(at(keys.SCHEMA, {"schema": VERSION, "oldest_reader": VERSION}), MISSING)
     if await table.commit(marking):
