@@ -105,7 +105,7 @@ packages: $(AWS)/.ready ## Build the packages of the AWS functions (ARCHITECTURE
 deploy: packages ## Deploy to AWS: STAGE=prod (SERVICE=judge for one alone, CONFIG=weekly.json, BOOTSTRAP=1 the first time)
 	@$(if $(STAGE),,echo "make deploy STAGE=test" >&2; exit 2;) cd deploy/aws && \
 	  PYTHONPATH=../../shared ../../$(AWS)/bin/python -m socratic_aws.operations.deploy --stage $(STAGE) $(SERVICE:%=--service %) \
-	  $(if $(CONFIG),--config $(abspath $(CONFIG))) $(BOOTSTRAP:%=--bootstrap) $(CONTEXT:%=--context %)
+	  $(if $(CONFIG),--config $(abspath $(CONFIG))) $(BOOTSTRAP:%=--bootstrap) $(IMAGES:%=--images '%') $(CONTEXT:%=--context %)
 
 rollback: $(AWS)/.ready ## Take AWS back to a release: STAGE=prod VERSION=0.1.0-4f8e65e653 (SERVICE=judge); without VERSION list them
 	@$(if $(STAGE),,echo "make rollback STAGE=test VERSION=..." >&2; exit 2;) cd deploy/aws && \

@@ -1,6 +1,9 @@
 """Deploys a stage, or one service of it.
 
     python -m socratic_aws.operations.deploy --stage prod [--service judge] [--config config.json]
+    python -m socratic_aws.operations.deploy --stage prod --context compute=containers
+
+What runs the services stays what it is unless the context names it.
 
 The first deployment to a region of an account needs `--bootstrap`: it makes what CDK needs.
 """
@@ -10,12 +13,15 @@ from __future__ import annotations
 import argparse
 import json
 import secrets
-from collections.abc import Sequence
+import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-from socratic_aws.operations import configuration, dashboard
+from socratic_aws.operations import configuration, dashboard, images
 from socratic_aws.operations.installation import (
+    CONTAINER,
+    FUNCTION,
     FUNCTIONS,
     ROOT,
     Installation,
@@ -24,7 +30,14 @@ from socratic_aws.operations.installation import (
     say,
 )
 
-ALL: Final = ("Foundation", "Runner", "Judge", "Curator", "Api", "Site")
+BASE: Final = "Containers"
+"""The stack that only containers need."""
+
+
+def stacks_of(compute: str) -> list[str]:
+    """Return the stacks of a stage, each after those that it needs."""
+    base = [BASE] if compute == CONTAINER else []
+    return ["Foundation", *base, "Runner", "Judge", "Curator", "Api", "Site"]
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -34,30 +47,54 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--service", choices=sorted(FUNCTIONS))
     parser.add_argument("--packages", type=Path, default=ROOT / "build" / "aws")
     parser.add_argument("--config", type=Path)
+    parser.add_argument(
+        "--images",
+        help="images that are built, as registry/{service}:1.2, where no password is asked for",
+    )
     parser.add_argument("--bootstrap", action="store_true")
     parser.add_argument("--context", action="append", default=[], metavar="NAME=VALUE")
     given = parser.parse_args(arguments)
 
     installation = Installation(given.stage)
     packages = given.packages.resolve()
-    release = json.loads((packages / "packages.json").read_text())["release"]
+    listed = json.loads((packages / "packages.json").read_text())
+    release = listed["release"]
     context = {
         "stage": given.stage,
         "packages": str(packages),
+        "compute": installation.compute(),
+        **({"images": given.images} if given.images else {}),
         **context_of(given.context),
     }
+    compute = context["compute"]
+    if given.service and compute != installation.compute():
+        sys.exit(f"compute={compute} is a change of the whole stage: leave --service out")
     if given.bootstrap:
         cdk("bootstrap", context=context)
-    # Without the others: a service refers to their resources by name.
-    stacks = [given.service.capitalize(), "--exclusively"] if given.service else list(ALL)
-    cdk("deploy", *stacks, "--require-approval", "never", context=context)
     _make_key(installation)
+    if compute == CONTAINER:
+        if not given.service:
+            # The registries have to be there before what starts the images.
+            _deploy(["Foundation", BASE, "--exclusively"], context)
+        if not context.get("images"):
+            services = [given.service] if given.service else list(FUNCTIONS)
+            images.provide(installation, services, release, listed["architecture"])
+    # Without the others: a service refers to their resources by name.
+    alone = [given.service.capitalize(), "--exclusively"] if given.service else None
+    _deploy(alone or stacks_of(compute), context)
+    if compute == FUNCTION and not given.service and installation.has(BASE.lower()):
+        installation.remove(BASE.lower())
+        say("Removed:    network, cluster and images of the containers")
     if given.config:
         configuration.put(installation, given.config, release)
     if given.service in {None, "api"}:
         dashboard.upload(installation, dashboard.files_of(packages))
         say(f"API:        {installation.outputs('api')['Address']}")
     say(f"Release:    {release}")
+
+
+def _deploy(stacks: Sequence[str], context: Mapping[str, str]) -> None:
+    cdk("deploy", *stacks, "--require-approval", "never", context=context)
 
 
 def _make_key(installation: Installation) -> None:

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from socratic_aws.operations.deploy import ALL
+from socratic_aws.operations.deploy import stacks_of
 from socratic_aws.operations.installation import ROOT, Installation, cdk, context_of, say
 
 
@@ -28,9 +28,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     context = {
         "stage": given.stage,
         "packages": str(given.packages.resolve()),
+        "compute": installation.compute(),
         **context_of(given.context),
     }
-    cdk("destroy", *ALL, "--force", context=context)
+    cdk("destroy", *stacks_of(context["compute"]), "--force", context=context)
     installation.client("ssm").delete_parameters(Names=[f"/{installation.prefix}/api-keys"])
     say(
         f"Removed. The table {installation.prefix}-store and the buckets {installation.prefix}-… "

@@ -25,6 +25,10 @@ FUNCTIONS: Final[Mapping[str, tuple[str, ...]]] = {
 """The functions of each service."""
 
 
+FUNCTION: Final = "functions"
+CONTAINER: Final = "containers"
+
+
 class Installation:
     """A stage in the account and region of the environment's credentials."""
 
@@ -42,15 +46,37 @@ class Installation:
         account = self.client("sts").get_caller_identity()["Account"]
         return f"{self.prefix}-artifacts-{account}-{boto3.session.Session().region_name}"
 
-    def function(self, name: str) -> str:
-        """Return the name of a function."""
+    def named(self, name: str) -> str:
+        """Return the name of something in this stage, such as a function."""
         return f"{self.prefix}-{name}"
 
     def outputs(self, stack: str) -> dict[str, str]:
         """Return what a stack says of itself, such as its address."""
-        found = self.client("cloudformation").describe_stacks(StackName=f"{self.prefix}-{stack}")
+        found = self.client("cloudformation").describe_stacks(StackName=self.named(stack))
         outputs = found["Stacks"][0].get("Outputs", [])
         return {each["OutputKey"]: each["OutputValue"] for each in outputs}
+
+    def has(self, stack: str) -> bool:
+        """Return whether a stack is there."""
+        client = self.client("cloudformation")
+        try:
+            client.describe_stacks(StackName=self.named(stack))
+        except client.exceptions.ClientError as error:
+            if error.response["Error"]["Code"] == "ValidationError":
+                return False
+            raise
+        return True
+
+    def compute(self) -> str:
+        """Return what runs the services; `functions` where nothing is deployed."""
+        stack = "runner"
+        return self.outputs(stack).get("Compute", FUNCTION) if self.has(stack) else FUNCTION
+
+    def remove(self, stack: str) -> None:
+        """Remove a stack that the application no longer has. Raises WaiterError."""
+        client = self.client("cloudformation")
+        client.delete_stack(StackName=self.named(stack))
+        client.get_waiter("stack_delete_complete").wait(StackName=self.named(stack))
 
 
 def cdk(*arguments: str, context: Mapping[str, str]) -> None:

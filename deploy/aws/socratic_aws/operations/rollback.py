@@ -4,6 +4,7 @@
     python -m socratic_aws.operations.rollback --stage prod --list
 
 The alias of each function moves to the version of that release, which has its code, its layer and
+its settings. A service of tasks moves to the revision of its definition, which names its image and
 its settings. Without `--service` the configuration of the release comes back too.
 """
 
@@ -11,11 +12,11 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from socratic_aws.operations import configuration
 from socratic_aws.operations.installation import FUNCTIONS, Installation, say
-from socratic_aws.stacks.services import LIVE, RELEASE
+from socratic_aws.operations.releases import Deployed, deployed
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -29,54 +30,37 @@ def main(arguments: Sequence[str] | None = None) -> None:
     given = parser.parse_args(arguments)
     installation = Installation(given.stage)
     services = [given.service] if given.service else list(FUNCTIONS)
-    functions = [name for service in services for name in FUNCTIONS[service]]
+    parts = [part for service in services for part in deployed(installation, service)]
     if given.list:
-        _list(installation, functions)
+        _list(parts)
         return
-    _roll_back(installation, functions, given.version)
+    _roll_back(parts, given.version)
     if given.service is None and not configuration.restore(installation, given.version):
         say(f"No configuration was deployed with {given.version}: the present one stays.")
 
 
-def _roll_back(installation: Installation, functions: Sequence[str], release: str) -> None:
-    """Move all aliases, or none where one function has no version of the release."""
-    found = {name: dict(_releases(installation, name)).get(release) for name in functions}
+def _roll_back(parts: Sequence[Deployed], release: str) -> None:
+    """Move all parts, or none where one has no version of the release."""
+    found = {part.name: dict(part.releases()).get(release) for part in parts}
     missing = [name for name, version in found.items() if version is None]
     if missing:
         sys.exit(
             f"There is no release {release} of {', '.join(missing)}: --list shows those there are."
         )
-    lambda_ = installation.client("lambda")
-    for name, version in found.items():
-        function = installation.function(name)
-        before = lambda_.get_alias(FunctionName=function, Name=LIVE)["FunctionVersion"]
-        lambda_.update_alias(
-            FunctionName=function,
-            Name=LIVE,
-            FunctionVersion=version,
-            RoutingConfig={"AdditionalVersionWeights": {}},
-        )
-        say(f"{function}: version {before} -> {version} ({release})")
+    for part in parts:
+        version, before = found[part.name], part.live()
+        part.move(str(version))
+        say(f"{part.name}: version {before} -> {version} ({release})")
+    for part in parts:
+        part.wait()
 
 
-def _list(installation: Installation, functions: Sequence[str]) -> None:
-    lambda_ = installation.client("lambda")
-    for name in functions:
-        function = installation.function(name)
-        live = lambda_.get_alias(FunctionName=function, Name=LIVE)["FunctionVersion"]
-        for release, version in _releases(installation, name):
+def _list(parts: Sequence[Deployed]) -> None:
+    for part in parts:
+        live = part.live()
+        for release, version in part.releases():
             mark = "live" if version == live else ""
-            say(f"{function:32} {version:>4}  {release:24} {mark}".rstrip())
-
-
-def _releases(installation: Installation, name: str) -> Iterator[tuple[str, str]]:
-    """Yield each release of a function with its version, the oldest first."""
-    pages = installation.client("lambda").get_paginator("list_versions_by_function")
-    for page in pages.paginate(FunctionName=installation.function(name)):
-        for version in page["Versions"]:
-            release = version.get("Environment", {}).get("Variables", {}).get(RELEASE)
-            if release and version["Version"] != "$LATEST":
-                yield release, version["Version"]
+            say(f"{part.name:32} {version:>4}  {release:24} {mark}".rstrip())
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from aws_cdk import App, Tags
 
+from socratic_aws.stacks.containers.base import ContainerBase
 from socratic_aws.stacks.foundation import Foundation
 from socratic_aws.stacks.nag import check
 from socratic_aws.stacks.service_stack import ServiceStack
@@ -18,6 +19,12 @@ def build_app(app: App) -> App:
     Tags.of(app).add("socratic-stage", stage.name)
     Foundation(app, stage)
     services = {name: ServiceStack(app, name, stage) for name in STACKED}
+    if stage.compute == "containers":
+        base = ContainerBase(app, stage)
+        for service in services.values():
+            service.add_stack_dependency(base, "Its tasks need the network.")
+        # The API only reads the store, which the others prepare.
+        services["api"].add_stack_dependency(services["curator"], "It prepares the store.")
     Site(app, stage, services["api"])
     check(app)
     return app

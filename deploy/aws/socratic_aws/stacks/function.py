@@ -12,11 +12,10 @@ from constructs import Construct
 
 from socratic_aws.stacks.environment import environment
 from socratic_aws.stacks.nag import accept
-from socratic_aws.stacks.names import Resources, claims
-from socratic_aws.stacks.permissions import statements
-from socratic_aws.stacks.services import LIVE, Service
+from socratic_aws.stacks.names import Resources
+from socratic_aws.stacks.permissions import grant, reading_keys
+from socratic_aws.stacks.services import API, LIVE, Service
 from socratic_aws.stacks.stage import Stage
-from socratic_bench.adapters.dynamodb.table.keys import LARGE_RESPONSES
 
 LOGS_KEPT: Final = aws_logs.RetentionDays.ONE_MONTH
 
@@ -105,15 +104,9 @@ class ServiceFunction(Construct):
             description=f"What the {self._service.name} of {self._stage.prefix} may do",
         )
         logs.grant_write(role)
-        for statement in statements(self._service, self._stage, self._resources):
-            role.add_to_policy(statement)
-        if self._service.publishes or self._service.consumes:
-            objects = self._resources.in_reports(claims(self._stage))
-            reason = "The bodies of large messages are named by their content."
-            accept(role, f"IAM5[Resource::{objects}]", reason)
-        if self._service.store:
-            objects = self._resources.in_reports(LARGE_RESPONSES)
-            accept(role, f"IAM5[Resource::{objects}]", "Large responses are named by their runs.")
+        grant(role, self._service, self._stage, self._resources)
+        if self._service is API:
+            role.add_to_policy(reading_keys(self._resources))
         return role
 
     def _consume(self) -> None:

@@ -34,6 +34,10 @@ class Resources:
         )
         """The topic of the alarms."""
 
+    def region(self) -> str:
+        """Return the region that the stage is deployed to."""
+        return self._stack.region
+
     def queue(self, queue: WorkQueue) -> aws_sqs.IQueue:
         """Return a work queue."""
         if queue.name not in self._queues:

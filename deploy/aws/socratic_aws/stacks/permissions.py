@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from aws_cdk.aws_iam import PolicyStatement
+from aws_cdk.aws_iam import PolicyStatement, Role
 
-from socratic_aws.stacks.names import DEAD_LETTERS, Resources
-from socratic_aws.stacks.services import API, CONFIG, RUNNER, SCHEDULER, Service
+from socratic_aws.stacks.nag import accept
+from socratic_aws.stacks.names import DEAD_LETTERS, Resources, claims
+from socratic_aws.stacks.services import CONFIG, RUNNER, SCHEDULER, Service
 from socratic_aws.stacks.stage import Stage
+from socratic_bench.adapters.dynamodb.table.keys import LARGE_RESPONSES
 from socratic_bench.consuming.queues import BROADCASTS
 
 API_KEYS: Final = "api-keys"
@@ -48,10 +50,26 @@ def statements(service: Service, stage: Stage, resources: Resources) -> Iterator
         yield PolicyStatement(
             actions=["s3:GetObject"], resources=[f"{resources.bucket_arn()}/{CONFIG}"]
         )
-    if service is API:
-        yield PolicyStatement(
-            actions=["ssm:GetParameter"], resources=[resources.parameter_arn(API_KEYS)]
-        )
+
+
+def reading_keys(resources: Resources) -> PolicyStatement:
+    """Return what the API's function needs for its keys; what starts its task gives a task them."""
+    return PolicyStatement(
+        actions=["ssm:GetParameter"], resources=[resources.parameter_arn(API_KEYS)]
+    )
+
+
+def grant(role: Role, service: Service, stage: Stage, resources: Resources) -> None:
+    """Let the role of a service do what it may, wherever the service runs."""
+    for statement in statements(service, stage, resources):
+        role.add_to_policy(statement)
+    if service.publishes or service.consumes:
+        objects = resources.in_reports(claims(stage))
+        reason = "The bodies of large messages are named by their content."
+        accept(role, f"IAM5[Resource::{objects}]", reason)
+    if service.store:
+        objects = resources.in_reports(LARGE_RESPONSES)
+        accept(role, f"IAM5[Resource::{objects}]", "Large responses are named by their runs.")
 
 
 def _messages(service: Service, resources: Resources) -> Iterator[PolicyStatement]:

@@ -17,6 +17,9 @@ from aws_cdk import Stack as CdkStack
 from aws_cdk.aws_apigatewayv2_integrations import HttpLambdaIntegration
 from constructs import Construct
 
+from socratic_aws.stacks.containers.api_tasks import add_api_tasks, domain_of
+from socratic_aws.stacks.containers.network import Network
+from socratic_aws.stacks.containers.task import ServiceTask
 from socratic_aws.stacks.function import LOGS_KEPT, ServiceFunction
 from socratic_aws.stacks.nag import accept
 from socratic_aws.stacks.names import Resources
@@ -34,6 +37,8 @@ ACCESS: Final = json.dumps(
 )
 """A line of the access log: no address and no query of whoever asks."""
 
+OPEN: Final = "Reading is open, as a leaderboard is; the API itself asks for a key where it writes."
+
 PLAN_AT: Final = "cron(0 3 ? * MON *)"
 """Mondays at 03:00 UTC."""
 
@@ -41,7 +46,7 @@ RECONCILE_EVERY: Final = "rate(1 minute)"
 
 
 class ServiceStack(CdkStack):
-    """The functions of one service."""
+    """One service, as functions or as tasks."""
 
     def __init__(self, scope: Construct, name: str, stage: Stage) -> None:
         super().__init__(
@@ -52,13 +57,38 @@ class ServiceStack(CdkStack):
         )
         self._stage = stage
         resources = Resources(self, stage)
+        in_tasks = stage.compute == "containers"
         self.functions = {
             service.name: ServiceFunction(self, service, stage, resources)
             for service in STACKED[name]
+            if not in_tasks or service is SCHEDULER
         }
         if SCHEDULER.name in self.functions:
             self._schedule(self.functions[SCHEDULER.name])
-        self.api = self._http_api(self.functions[API.name]) if name == API.name else None
+        self.api: aws_apigatewayv2.HttpApi | None = None
+        if not in_tasks:
+            if API.name in self.functions:
+                way = HttpLambdaIntegration("Api", self.functions[API.name].alias)
+                self.api = self._http_api(way)
+            return
+        network = Network(self, stage)
+        for service in STACKED[name]:
+            if service not in {SCHEDULER, API}:
+                ServiceTask(self, service, stage, resources, network)
+        if name == API.name:
+            self.api = self._http_api(None)
+            way_in = add_api_tasks(
+                self, stage, resources, network, domain_of(self, self.api.api_id)
+            )
+            # The name of a function's route: a change of what computes keeps it, not a second one.
+            route = aws_apigatewayv2.HttpRoute(
+                self.api,
+                "DefaultRoute",
+                http_api=self.api,
+                route_key=aws_apigatewayv2.HttpRouteKey.DEFAULT,
+                integration=way_in,
+            )
+            accept(route, "APIG4", OPEN)
 
     def _schedule(self, scheduler: ServiceFunction) -> None:
         """Plan each week, and look for lost work each minute."""
@@ -99,19 +129,18 @@ class ServiceStack(CdkStack):
                 ),
             )
 
-    def _http_api(self, function: ServiceFunction) -> aws_apigatewayv2.HttpApi:
+    def _http_api(
+        self, integration: aws_apigatewayv2.HttpRouteIntegration | None
+    ) -> aws_apigatewayv2.HttpApi:
+        """Add the HTTP API; without an integration the caller adds its route."""
         api = aws_apigatewayv2.HttpApi(
             self,
             "Http",
             api_name=self._stage.named("api"),
             create_default_stage=False,
-            default_integration=HttpLambdaIntegration("Api", function.alias),
+            default_integration=integration,
         )
-        accept(
-            api,
-            "APIG4",
-            "Reading is open, as a leaderboard is; the API itself asks for a key where it writes.",
-        )
+        accept(api, "APIG4", OPEN)
         logs = aws_logs.LogGroup(
             self,
             "AccessLog",
@@ -139,5 +168,4 @@ class ServiceStack(CdkStack):
 
 def stage_domain(api: aws_apigatewayv2.HttpApi) -> str:
     """Return the domain name of an API."""
-    stack = CdkStack.of(api)
-    return f"{api.api_id}.execute-api.{stack.region}.{stack.url_suffix}"
+    return domain_of(CdkStack.of(api), api.api_id)

@@ -6,9 +6,11 @@ import json
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Literal, TypeAlias, cast, get_args
 
 from constructs import Node
+
+Compute: TypeAlias = Literal["functions", "containers"]
 
 _NAME: Final = re.compile(r"[a-z][a-z0-9]{0,15}")
 
@@ -66,7 +68,15 @@ class Stage:
     """The endpoints whose keys the runner may read from Secrets Manager."""
 
     canary: bool
-    """Whether CodeDeploy moves a tenth of the traffic to a new version first."""
+    """Whether a new version is watched: CodeDeploy moves a tenth of a function's traffic first, and
+    ECS takes new tasks back on errors."""
+
+    compute: Compute = "functions"
+    """What runs the services; the scheduler is a function in both."""
+
+    images: str | None = None
+    """The address of each image, with `{service}` for the service, in a registry that asks for no
+    password; None for the stage's own registry."""
 
     @classmethod
     def from_context(cls, node: Node) -> Stage:
@@ -80,6 +90,8 @@ class Stage:
             bedrock_models=_listed(node, "bedrock_models"),
             secrets=_listed(node, "secrets"),
             canary=_text(node, "canary", "false") == "true",
+            compute=_compute(_text(node, "compute", "functions")),
+            images=_images(_text(node, "images", "")),
         )
         if not _NAME.fullmatch(stage.name):
             raise WrongContext(
@@ -107,6 +119,18 @@ def _number(node: Node, key: str, default: int) -> int:
     if not text.isdigit():
         raise WrongContext(f"{key}: {text!r} is no whole number")
     return int(text)
+
+
+def _compute(text: str) -> Compute:
+    if text not in get_args(Compute):
+        raise WrongContext(f"compute: {text!r} must be one of {', '.join(get_args(Compute))}")
+    return cast("Compute", text)
+
+
+def _images(text: str) -> str | None:
+    if text and "{service}" not in text:
+        raise WrongContext(f"images: {text!r} must hold {{service}}, as registry/{{service}}:1.2")
+    return text or None
 
 
 def _listed(node: Node, key: str) -> tuple[str, ...]:

@@ -1,0 +1,1 @@
+"""The services as tasks on Fargate, and what only tasks need."""
