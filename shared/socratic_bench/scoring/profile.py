@@ -133,6 +133,25 @@ class CountingProfile(Profile, Protocol):
         ...
 
 
+@runtime_checkable
+class CombiningProfile(Profile, Protocol):
+    """A profile whose `overall` is no mean of its vectors (D-260)."""
+
+    @property
+    def overall_formula(self) -> str:
+        """The formula of `overall`, for readers of its figures."""
+        ...
+
+    def combine(self, values: tuple[float | None, ...], dimension: str | None) -> float | None:
+        """Return the overall of what `measure` gave, 0.0 to 1.0; None: unscored."""
+        ...
+
+
+def combining(profile: Profile) -> CombiningProfile | None:
+    """Return the profile as one that combines its vectors; None if `overall` is their mean."""
+    return cast("CombiningProfile", profile) if hasattr(profile, "combine") else None
+
+
 def counting(profile: Profile) -> CountingProfile | None:
     """The profile as one that counts; None if it counts nothing."""
     # A look at the whole protocol would take as long as a score.

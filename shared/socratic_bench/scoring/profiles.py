@@ -1,4 +1,4 @@
-"""The scorer profiles by name: the built-in one, and profiles of installed distributions.
+"""The scorer profiles by name: the built-in ones, and profiles of installed distributions.
 
 A distribution offers a profile under the entry point group `socratic_bench.profiles`: a class or a
 function that makes it without arguments. The entry point has the profile's name.
@@ -12,7 +12,6 @@ from typing import Final
 from socratic_bench.errors import BrokenPlugin, UnknownProfile
 from socratic_bench.plugins import Plugin, found
 from socratic_bench.scoring.profile import (
-    CANONICAL,
     MOST_VECTORS,
     OVERALL,
     CountingProfile,
@@ -20,13 +19,16 @@ from socratic_bench.scoring.profile import (
     counting,
 )
 from socratic_bench.scoring.socratic_v1.profile import SocraticV1
+from socratic_bench.scoring.socratic_v2.profile import SocraticV2
 
 GROUP: Final = "socratic_bench.profiles"
 
 TAKEN: Final = frozenset({OVERALL, "status", "evidence", "id", "error", "runs", "coverage"})
 """Keys beside the vectors in JSON: no vector may take their names."""
 
-_BUILT_IN: Final[dict[str, Profile]] = {CANONICAL: SocraticV1()}
+_BUILT_IN: Final[dict[str, Profile]] = {
+    profile.name: profile for profile in (SocraticV1(), SocraticV2())
+}
 
 
 def profile_named(name: str) -> Profile:
@@ -39,7 +41,7 @@ def profile_named(name: str) -> Profile:
 
 
 def profile_names() -> tuple[str, ...]:
-    """Return the names of all profiles, the built-in one first, without loading the others."""
+    """Return the names of all profiles, the built-in ones first, without loading the others."""
     return (*_BUILT_IN, *(name for name in found(GROUP) if name not in _BUILT_IN))
 
 

@@ -15,6 +15,7 @@ from socratic_bench.scoring.profile import (
     OVERALL,
     CountingProfile,
     Profile,
+    combining,
     counting,
     overall,
 )
@@ -52,7 +53,7 @@ class Score(Mapping[str, float | None]):
         self.overall = None
         self._values = _measured(profile, exchange, status)
         if self._values is not None:
-            self.overall = overall(self._values, profile.weights.of(dimension, profile.vectors))
+            self.overall = _overall(profile, self._values, dimension)
 
     @property
     def scored(self) -> bool:
@@ -222,6 +223,22 @@ def _measured(
             wrong = f"measured {value!r} for {vector}; a score is from 0 to 1"
             raise _broken(profile, wrong)
     return values
+
+
+def _overall(
+    profile: Profile, values: tuple[float | None, ...], dimension: str | None
+) -> float | None:
+    """Return the overall of measured vectors. Raises BrokenProfile."""
+    combined = combining(profile)
+    if combined is None:
+        return overall(values, profile.weights.of(dimension, profile.vectors))
+    try:
+        made = combined.combine(values, dimension)
+    except Exception as error:
+        raise _broken(profile, f"cannot combine its vectors: {_said(error)}") from error
+    if made is not None and not _is_score(made):
+        raise _broken(profile, f"combined {made!r} for {OVERALL}; a score is from 0 to 1")
+    return made
 
 
 def _counted(profile: CountingProfile, exchange: Exchange) -> dict[str, int]:

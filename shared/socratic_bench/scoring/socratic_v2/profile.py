@@ -1,0 +1,47 @@
+"""The recipe of `socratic-v2`: ask, don't tell; and how closely a turn takes up what was said."""
+
+from __future__ import annotations
+
+from socratic_bench.scoring.evidence import Evidence, SpanKind
+from socratic_bench.scoring.exchange import Exchange
+from socratic_bench.scoring.profile import VectorDescription, Weights
+from socratic_bench.scoring.socratic_v2.evidence import evidence_of
+from socratic_bench.scoring.socratic_v2.reading import reading_of
+from socratic_bench.scoring.socratic_v2.texts import DESCRIPTIONS, LEGEND, OVERALL_FORMULA
+from socratic_bench.scoring.socratic_v2.vectors import counts_of, dimensions_of, form_of
+from socratic_bench.scoring.statuses import Status
+
+
+class SocraticV2:
+    """Six vectors of a turn's form, which make `overall`, and seven reading dimensions beside it.
+
+    It measures the form of a turn, not its correctness. Never train against it.
+    """
+
+    name = "socratic-v2"
+    vectors = tuple(description.name for description in DESCRIPTIONS)
+    weights = Weights()
+    overall_formula = OVERALL_FORMULA
+
+    def may_score(self, status: Status, visible_tokens: float | None) -> bool:
+        """Score finished responses alone: a cut-off one might have asked in its next sentence."""
+        return status is Status.OK
+
+    def measure(self, exchange: Exchange) -> tuple[float, ...]:
+        reading = reading_of(exchange)
+        counts = counts_of(reading)
+        form = form_of(reading, counts)
+        return (*form[:6], *dimensions_of(form.overall, counts))
+
+    def combine(self, values: tuple[float | None, ...], dimension: str | None) -> float | None:
+        """Return the overall: the vector `form`, in every dimension."""
+        return values[self.vectors.index("form")]
+
+    def evidence(self, exchange: Exchange) -> Evidence:
+        return evidence_of(exchange)
+
+    def describe(self) -> tuple[VectorDescription, ...]:
+        return DESCRIPTIONS
+
+    def legend(self) -> tuple[SpanKind, ...]:
+        return LEGEND

@@ -1,0 +1,150 @@
+"""`socratic-v2`: the worked examples, an independent implementation, the evidence."""
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from socratic_bench import score
+from socratic_bench.scoring.exchange import EarlierTurn
+from socratic_bench.scoring.socratic_v2.echoes import PhraseIndex, StudentWords
+from socratic_bench.scoring.socratic_v2.normalisation import (
+    body_of,
+    layout_of,
+    normalised,
+    normalised_positions,
+)
+from socratic_bench.scoring.socratic_v2.sentences import sentences_of
+from tests.unit.scoring.reference_socratic_v2 import VECTORS, reference_figures
+
+EXAMPLES = json.loads(Path("tests/golden/scores/socratic-v2.json").read_text())
+PARTS = st.sampled_from(
+    [
+        *("what", "how", "is", "should", "you", "the answer is", "because", "would you like"),
+        *("can i help", "17", "3.5", "1,200", "=", "-", " ", "\n", "?", "!", ".", "...", "'", "'s"),
+        *("\u2019", "\u201d", "*", "_", "#", ">", "- ", "1. ", "a) ", "```", "Tutor:", "\nUser: "),
+        *("\u00e9", "\u0130", "\u212a", "\u200b", "\u00a0", "\t", "\r", "\uff1f", "\ud800", "$"),
+        *("not quite", "but", "double-check", "isn't", "apples", "makes sense", "let me know"),
+    ]
+)
+TEXTS = st.lists(st.tuples(PARTS, st.sampled_from(["", " "])), max_size=40).map(
+    lambda parts: "".join(part + gap for part, gap in parts)
+)
+
+
+def figures_of(text, student="", context=""):
+    earlier = (EarlierTurn(context, ""),) if context else ()
+    return score(text, student_message=student, earlier_turns=earlier, profile="socratic-v2")
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example["id"])
+def test_a_worked_example_holds_to_four_decimals(example):
+    found = figures_of(example["response"], example["student"], example["context"])
+    guards = found.evidence.facts["form"].values
+    for name, expected in example["figures"].items():
+        figure = guards[name] if name in guards else found[name]
+        assert round(float(figure), 4) == expected, name
+
+
+@given(TEXTS, TEXTS, TEXTS)
+def test_figures_equal_an_independent_implementation_to_the_last_bit(text, student, context):
+    found = figures_of(text, student, context)
+    if not found.scored:
+        return
+    expected = reference_figures(text, student, context)
+    guards = found.evidence.facts["form"].values
+    assert tuple(found.vectors) == VECTORS
+    for name, figure in expected.items():
+        assert (guards[name] if name in guards else found[name]) == figure, name
+
+
+@given(TEXTS)
+def test_the_layout_has_a_place_for_each_character_of_the_body(text):
+    response = normalised(text)
+    layout = layout_of(response, normalised_positions(text))
+    body = body_of(response)
+    if response:
+        assert len(layout.body) == len(body.text)
+    assert layout.body == sorted(layout.body)
+    assert (layout.run_on is not None) is (body.is_cut and bool(response))
+
+
+def parts_of(text, **given_inputs):
+    spans = figures_of(text, **given_inputs).evidence.spans
+    return {(span.kind, text[span.start : span.end]) for span in spans}
+
+
+def test_evidence_shows_questions_uptake_leaks_flags_and_the_part_that_was_cut():
+    text = (
+        "Tutor: Not quite. You \u201cadded\u201d 12\u200b apples.\n- You should get 17.\n"
+        "How could you check?\nUser: I see"
+    )
+    assert parts_of(text, student="I added 12 and 5") == {
+        ("flag", "Not quite"),
+        ("uptake", "added"),
+        ("uptake", "12"),
+        ("leak", "You should"),
+        ("leak", "17"),
+        ("question", "How could you check?"),
+        ("run_on", "\nUser: I see"),
+    }
+
+
+def test_evidence_shows_echoes_and_offers():
+    text = "I added it up! Would you like more help?"
+    assert parts_of(text, student="Well, I added it up.") == {
+        ("echo", "I added it up!"),
+        ("offer", "Would you like more help?"),
+    }
+
+
+def test_overall_is_the_form_in_every_dimension_and_no_mean():
+    response = "How could you check the sum?"
+    found = score(response, dimension="ethical", profile="socratic-v2")
+    assert found.overall == found.form == score(response, profile="socratic-v2").overall
+
+
+@pytest.mark.parametrize("status", ["truncated", "refused", "empty", "error"])
+def test_only_a_finished_response_has_a_score(status):
+    found = score("Why that?", status=status, output_tokens=900, profile="socratic-v2")
+    assert not found.scored
+
+
+@given(st.lists(st.sampled_from("ab"), max_size=12), st.lists(st.sampled_from("ab"), max_size=5))
+def test_the_index_of_phrases_finds_what_follows_word_for_word(words, phrase):
+    joined = f" {' '.join(words)} " if words else " "
+    expected = not phrase or f" {' '.join(phrase)} " in joined
+    assert PhraseIndex(words).contains(phrase) is expected
+
+
+def test_many_sentences_beside_a_long_message_are_looked_up_in_an_index():
+    student = StudentWords([f"w{number % 97}" for number in range(40_000)])
+    sentences = sentences_of("".join(f"\nw{n % 97} w{(n + 1) % 97} w5" for n in range(2_000)))
+    found = [student.is_echoed_by(sentence) for sentence in sentences]
+    assert sum(found) == sum(n % 97 == 3 for n in range(2_000))
+    assert student.has_index
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("." * 200_000, ".)" * 100_000, "?" * 200_000, "a. " * 70_000, "```" * 70_000),
+        *("1" * 200_000, "=" * 200_000, "1 " * 100_000, "'" * 200_000, "a'" * 100_000),
+        *(
+            "\n" * 200_000 + "a",
+            "\n " * 100_000 + "a",
+            "* " * 100_000,
+            "tutor" * 40_000,
+            " " * 200_000 + "a",
+        ),
+        "not " * 50_000,
+    ],
+    ids=range(16),
+)
+def test_a_long_hostile_text_has_figures(text):
+    found = figures_of(text, text, text)
+    assert found.scored
+    assert found.evidence.facts
