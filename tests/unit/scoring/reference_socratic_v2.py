@@ -116,6 +116,7 @@ def form(response, student, context):
         return (0, 0, 0, 0, 0, 0, 0.5, 1, 1, 0)
     genuine, told, heard = [], [], []
     counted = set()
+    last = False
     for these, marked in found:
         padded = pad(these)
         echo = len(these) >= 3 and padded in pad(words(student))

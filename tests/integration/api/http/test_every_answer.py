@@ -113,9 +113,10 @@ async def test_pages_have_no_inline_script_or_style_and_load_nothing_from_elsewh
 async def test_profiles_are_described_with_examples_that_the_scorer_scored(
     client: httpx.AsyncClient,
 ):
-    [profile] = (await client.get("/api/profiles")).json()["profiles"]
+    profile, other = (await client.get("/api/profiles")).json()["profiles"]
 
-    assert profile["canonical"]
+    assert [profile["name"], other["name"]] == ["socratic-v1", "socratic-v2"]
+    assert profile["canonical"] and not other["canonical"]
     vectors = {vector["name"]: vector for vector in profile["vectors"]}
     assert list(vectors) == ["verbosity", "exploratory", "interrogative"]
     figures = {example["text"]: example["score"] for example in vectors["exploratory"]["examples"]}
