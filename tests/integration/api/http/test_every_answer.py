@@ -116,7 +116,8 @@ async def test_profiles_are_described_with_examples_that_the_scorer_scored(
     profile, other = (await client.get("/api/profiles")).json()["profiles"]
 
     assert [profile["name"], other["name"]] == ["socratic-v1", "socratic-v2"]
-    assert profile["canonical"] and not other["canonical"]
+    assert profile["canonical"]
+    assert not other["canonical"]
     vectors = {vector["name"]: vector for vector in profile["vectors"]}
     assert list(vectors) == ["verbosity", "exploratory", "interrogative"]
     figures = {example["text"]: example["score"] for example in vectors["exploratory"]["examples"]}
