@@ -25,6 +25,10 @@ log = structlog.get_logger(__name__)
 CONNECT_SECONDS: Final = 10.0
 """Seconds that one attempt to connect may take."""
 
+HANDSHAKE_SECONDS: Final = 1.0
+"""Seconds that a cancelled attempt to connect goes on: the driver loses a connection that is
+cancelled after its handshake, with tasks that nothing ends."""
+
 PATIENCE: Final = 15.0
 """Seconds that a call waits for a connection, and again for the server's answer."""
 
@@ -90,7 +94,8 @@ class ReconnectingConnection:
 
         Raises BrokerUnavailable and BrokerClosed.
         """
-        return await self.in_time(connect(self._url))
+        # A cancelled attempt closes its connection; `in_time` would drop one that was just made.
+        return await self._translated(connect(self._url))
 
     async def restore(self) -> None:
         """Declare again what the server has lost. Raises BrokerUnavailable and BrokerClosed."""
@@ -133,10 +138,14 @@ class ReconnectingConnection:
 
         Raises BrokerUnavailable for every connection error, and BrokerClosed.
         """
+        # The driver closes a channel on which a call was cancelled; others may use it.
+        return await self._translated(finish_despite_cancel(answer, patience=CLOSE_SECONDS))
+
+    async def _translated(self, answer: Awaitable[Result]) -> Result:
+        """Await `answer` for at most PATIENCE seconds, and raise the driver's errors as ours."""
         try:
             async with asyncio.timeout(PATIENCE):
-                # The driver closes a channel on which a call was cancelled; others may use it.
-                return await finish_despite_cancel(answer, patience=CLOSE_SECONDS)
+                return await answer
         except Exception as error:
             if not is_connection_error(error):
                 raise
@@ -231,7 +240,7 @@ async def connect(url: URL) -> AbstractConnection:
         # The driver's own deadline is `asyncio.wait_for`, which in Python 3.11 swallows a
         # cancellation that comes just when the connection is made.
         async with asyncio.timeout(CONNECT_SECONDS):
-            await connection.connect()
+            await finish_despite_cancel(connection.connect(), patience=HANDSHAKE_SECONDS)
     except BaseException:
         await connection.close()
         raise
