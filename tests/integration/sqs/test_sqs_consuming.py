@@ -109,11 +109,11 @@ async def test_a_share_in_hand_is_put_back_until_there_is_room(
     async with broker.consume(queue.name, prefetch=10, prefetch_per_group=2) as consumer:
         done: list[str] = []
         while len(done) < 6:
-            [delivery] = await traffic.take(consumer, 1)
-            assert delivery.attempt == 1
-            await asyncio.sleep(0.3)
-            await consumer.ack([delivery])
-            done += ids([delivery])
+            in_hand = await traffic.take(consumer, 2)
+            assert [delivery.attempt for delivery in in_hand] == [1, 1]
+            assert await traffic.receives_nothing(consumer)
+            await consumer.ack(in_hand)
+            done += ids(in_hand)
     assert sorted(done) == ids(messages(queue, 6))
     assert await broker.dead_letters(queue.name) == []
 

@@ -84,7 +84,7 @@ def fitted_table(
     """Put the rows into a table of at most `width` columns of the terminal."""
     texts = [[each if isinstance(each, Text) else Text(each) for each in row] for row in rows]
     wanted = [
-        max([cell_len(column.heading), *(row[place].cell_len for row in texts)])
+        max([cell_len(column.heading), *(_width(row[place]) for row in texts)])
         for place, column in enumerate(columns)
     ]
     kept = _kept(columns, wanted, width)
@@ -138,9 +138,14 @@ def _widths(
     return widths
 
 
+def _width(text: Text) -> int:
+    """The width of the widest line of a cell."""
+    return max(map(cell_len, text.plain.split("\n")))
+
+
 def _cell(column: Column, text: Text, width: int) -> Text:
     return (
         text
-        if column.folds or text.cell_len <= width
+        if column.folds or _width(text) <= width
         else Text(shortened(text.plain, width), text.style)
     )
