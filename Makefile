@@ -92,7 +92,7 @@ check: $(VENV)/.test ## Format, lint, types and import boundaries, and nothing e
 	@$(BIN)/lint-imports
 	@$(PYTHON) $(PAGES) --check $(REQUIRED)
 
-bench: $(VENV)/.test ## Run the benchmarks and print their figures
+bench: $(VENV)/.test $(ENDPOINTS)/.ready ## Run the benchmarks and print their figures
 	$(BIN)/python -m tests.benchmarks
 
 chaos: $(VENV)/.test ## Kill, cut, repeat and poison everything for a long while (ROUNDS=5)

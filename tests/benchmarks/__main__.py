@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from tests.benchmarks import (
     api_throughput,
+    aws_pipeline,
     call_cost,
     command_start,
+    dynamodb_units,
     embedded_throughput,
     many_endpoints,
     scoring_speed,
+    sqs_requests,
     start_up,
 )
 from tests.benchmarks.services import distributed_throughput, slow_model, visible_latency
@@ -18,6 +21,9 @@ if __name__ == "__main__":
     api_throughput.main()
     embedded_throughput.main()
     distributed_throughput.main()
+    aws_pipeline.main()
+    sqs_requests.main()
+    dynamodb_units.main()
     many_endpoints.main()
     slow_model.main()
     call_cost.main()

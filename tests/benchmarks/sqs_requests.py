@@ -24,6 +24,7 @@ from socratic_bench.events.codec import Event
 from socratic_bench.events.message import to_message
 from socratic_bench.planning.plan import resume
 from socratic_bench.planning.scenario_packs import load_pack
+from socratic_bench.ports.stores.store import Store
 from socratic_bench.service_settings import load_settings
 from socratic_curator.bootstrap import curator_workers
 from socratic_curator.settings import CuratorSettings
@@ -59,7 +60,9 @@ async def measure(runs: int, latency: int) -> str:
         try:
             await broker.declare(WORK_QUEUES, BROADCASTS)
             before = broker.requests
-            seconds = await _carry_out(experiment, broker, clock)
+            store = MemoryStore()
+            await store.prepare()
+            seconds = await carry_out(experiment, broker, store, clock)
             made = {name: count - before.get(name, 0) for name, count in broker.requests.items()}
         finally:
             await broker.close()
@@ -75,10 +78,10 @@ async def measure(runs: int, latency: int) -> str:
     )
 
 
-async def _carry_out(experiment: Experiment, broker: SqsBroker, clock: SystemClock) -> float:
+async def carry_out(
+    experiment: Experiment, broker: SqsBroker, store: Store, clock: SystemClock
+) -> float:
     """Plan and carry out an experiment with all services; returns the seconds it took."""
-    store = MemoryStore()
-    await store.prepare()
     experiment = await store.register(experiment)
 
     async def publish(events: Sequence[Event]) -> None:
@@ -121,7 +124,7 @@ async def _carry_out(experiment: Experiment, broker: SqsBroker, clock: SystemClo
 
 
 def main(runs: int = RUNS) -> None:
-    """Print a line for each latency; or nothing but a reason without an emulator."""
+    """Print a line for each latency."""
     os.environ.setdefault("SOCRATIC_LOG_LEVEL", "error")
     for latency in LATENCIES:
         print(asyncio.run(measure(runs, latency)), flush=True)
