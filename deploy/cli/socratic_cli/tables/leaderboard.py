@@ -13,7 +13,7 @@ from socratic_bench.reporting.formats import MISSING, figure, interval, is_parti
 from socratic_bench.reporting.leaderboard.columns import (
     Column,
     Drop,
-    leaderboard_columns,
+    shown_columns,
 )
 from socratic_bench.reporting.leaderboard.comparison import (
     DimensionFigures,
@@ -80,11 +80,7 @@ def _heading(comparison: ModelComparison) -> list[Text]:
 
 
 def _fitted(comparison: ModelComparison, reasons: Mapping[str, str], width: int) -> FittedTable:
-    columns = [
-        column
-        for column in leaderboard_columns(comparison)
-        if column.show is not None and any(map(column.shown_if, comparison.models))
-    ]
+    columns = shown_columns(comparison)
     return fitted_table(
         [
             fitting.Column(
@@ -106,7 +102,7 @@ def _fitted(comparison: ModelComparison, reasons: Mapping[str, str], width: int)
 def _cell(column: Column, model: ModelFigures, reason: str | None) -> Text:
     if column.heading == _INTERVAL and reason is not None:
         return Text(f"({name_of(reason, REASON_WIDTH - 2)})")
-    text = "" if column.show is None else name_of(column.show(model))
+    text = name_of(column.text(model))
     if column.heading == OVERALL:
         return Text(text, style="bold")
     if column.heading == "kind":

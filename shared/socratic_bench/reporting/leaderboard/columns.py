@@ -52,6 +52,15 @@ class Column:
     shown_if: Callable[[ModelFigures], bool] = field(default=lambda _: True)
     """A table shows the column if this holds for a model."""
 
+    @property
+    def title(self) -> str:
+        """The heading outside the terminal, where a column without one has its field's name."""
+        return self.heading or next(iter(self.fields))
+
+    def text(self, model: ModelFigures) -> str:
+        """Return the cell of a table; empty where only the CSV has this column."""
+        return "" if self.show is None else self.show(model)
+
 
 def leaderboard_columns(comparison: ModelComparison) -> tuple[Column, ...]:
     """Return all columns, in the order of tables and CSVs."""
@@ -63,6 +72,15 @@ def leaderboard_columns(comparison: ModelComparison) -> tuple[Column, ...]:
         *_consumption(),
         *_provenance(comparison),
     )
+
+
+def shown_columns(comparison: ModelComparison) -> list[Column]:
+    """Return the columns of a table with room for all of them."""
+    return [
+        column
+        for column in leaderboard_columns(comparison)
+        if column.show is not None and any(map(column.shown_if, comparison.models))
+    ]
 
 
 def _identity() -> Sequence[Column]:

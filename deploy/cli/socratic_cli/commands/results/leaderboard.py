@@ -3,16 +3,25 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from typing import Final
 
 import click
 
 from socratic_bench.reporting.failures import why_unscored
 from socratic_bench.reporting.leaderboard.comparison import ModelComparison, model_comparison
 from socratic_bench.reporting.leaderboard.csv_text import comparison_csv
+from socratic_bench.reporting.leaderboard.latex_text import comparison_latex
+from socratic_bench.reporting.leaderboard.markdown_text import comparison_markdown
 from socratic_cli.display.terminal import say, standard_output
 from socratic_cli.options.store import readable_store, store_option
 from socratic_cli.tables.leaderboard import comparison_table
+
+EXPORTS: Final[Mapping[str, Callable[[ModelComparison], str]]] = {
+    "csv": comparison_csv,
+    "markdown": comparison_markdown,
+    "latex": comparison_latex,
+}
 
 
 @click.command()
@@ -20,7 +29,7 @@ from socratic_cli.tables.leaderboard import comparison_table
 @click.option(
     "--format",
     "output",
-    type=click.Choice(["table", "json", "csv"]),
+    type=click.Choice(["table", "json", *EXPORTS]),
     default="table",
     show_default=True,
 )
@@ -51,8 +60,8 @@ def show_comparison(
     """Print a leaderboard on standard output; `reasons` explains missing scores."""
     if output == "json":
         click.echo(comparison.model_dump_json())
-    elif output == "csv":
-        click.echo(comparison_csv(comparison), nl=False)
+    elif export := EXPORTS.get(output):
+        click.echo(export(comparison), nl=False)
     elif comparison.models:
         console = standard_output()
         console.print(

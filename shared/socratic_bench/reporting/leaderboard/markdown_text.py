@@ -1,0 +1,41 @@
+"""The leaderboard as Markdown: a table, and below it where its figures are from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from socratic_bench.reporting.leaderboard.columns import shown_columns
+from socratic_bench.reporting.leaderboard.comparison import ModelComparison
+from socratic_bench.reporting.leaderboard.provenance import printable, provenance, reading_aid
+
+RULES: Final = {"left": ":---", "right": "---:", "center": ":---:"}
+
+_MARKUP: Final = {
+    **{each: f"\\{each}" for each in "\\`*_[]{}~!#"},
+    "&": "&amp;",
+    "<": "&lt;",
+    ">": "&gt;",
+    "|": "&#124;",
+}
+
+
+def comparison_markdown(comparison: ModelComparison) -> str:
+    """Return a table with one row a model, best first, with the columns of the command's table."""
+    columns = shown_columns(comparison)
+    rows = [
+        _row(map(_as_text, (column.title for column in columns))),
+        _row(RULES[column.align] for column in columns),
+        *(_row(_as_text(column.text(model)) for column in columns) for model in comparison.models),
+    ]
+    notes = [_as_text(each) for each in (*reading_aid(comparison), *provenance(comparison))]
+    return "\n".join([*rows, "", *(f"- {note}" for note in notes), ""])
+
+
+def _row(cells: Iterable[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def _as_text(text: str) -> str:
+    """Escape what Markdown or HTML would read as markup: a model's name is no markup."""
+    return "".join(_MARKUP.get(each, each) for each in printable(text))

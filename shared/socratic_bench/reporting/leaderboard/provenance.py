@@ -1,0 +1,40 @@
+"""The sentences below a table for a page or a paper: its scale, and where its figures are from."""
+
+from __future__ import annotations
+
+from socratic_bench.reporting.formats import moment
+from socratic_bench.reporting.leaderboard.comparison import ExperimentSummary, ModelComparison
+from socratic_bench.version import __version__
+
+
+def reading_aid(comparison: ModelComparison) -> list[str]:
+    """Return what a reader must know of the figures, one sentence each."""
+    scale = "Scores run from 0.00 to 1.00; intervals are 95 %, clustered by scenario"
+    sentences = [f"{scale}; a dash is an unknown figure."]
+    if any(model.kind == "reference" for model in comparison.models):
+        sentences.append(
+            "A reference tutor is a built-in archetype that shows the scale, not a real model."
+        )
+    return sentences if comparison.note is None else [*sentences, comparison.note]
+
+
+def provenance(comparison: ModelComparison) -> list[str]:
+    """Return the version, the profile, and each experiment with its date and conditions."""
+    return [
+        f"Socratic Bench {__version__}, profile {comparison.profile}.",
+        *(_origin(each) for each in comparison.experiments),
+    ]
+
+
+def printable(text: str) -> str:
+    """Replace what does not print, such as line ends and marks that reverse a text's direction."""
+    return "".join(each if each.isprintable() else "\ufffd" for each in text)
+
+
+def _origin(experiment: ExperimentSummary) -> str:
+    title = experiment.name or experiment.occasion
+    named = f"{title} ({experiment.experiment_id})" if title else experiment.experiment_id
+    return (
+        f"Experiment {named}, {moment(experiment.created_at)}, conditions "
+        f"{experiment.conditions_id}, {experiment.done} of {experiment.planned} runs."
+    )
