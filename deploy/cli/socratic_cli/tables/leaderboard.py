@@ -20,6 +20,7 @@ from socratic_bench.reporting.leaderboard.comparison import (
     ModelComparison,
     ModelFigures,
 )
+from socratic_bench.reporting.leaderboard.provenance import TIES, is_tied
 from socratic_bench.scoring.profile import OVERALL
 from socratic_cli.display.terminal import excerpt, name_of
 from socratic_cli.tables import fitting
@@ -162,9 +163,17 @@ def _of_dimension(figures: DimensionFigures) -> dict[str, str]:
     }
 
 
+def _without_interval(models: Sequence[ModelFigures]) -> list[str]:
+    """Say once why models have no interval."""
+    return list(dict.fromkeys(each.interval_note for each in models if each.interval_note))
+
+
 def _legend(comparison: ModelComparison, table: FittedTable, *, detail: bool) -> list[str]:
     models = comparison.models
     lines = ["", "Scores run from 0.00 to 1.00; intervals are clustered by scenario."]
+    if is_tied(comparison):
+        lines.append(TIES)
+    lines += _without_interval(models)
     if any(model.kind == "reference" for model in models):
         simulated = any(m.kind == "reference" and m.total_cost_usd is not None for m in models)
         price = "; its cost is simulated" if simulated else ""

@@ -67,6 +67,8 @@ class ModelRow:
     standing: Standing
     dimensions: Mapping[str, Standing]
     consumption: Consumption
+    scenarios: Mapping[str, Tally]
+    """The overall scores of each scenario, in millionths."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,6 +175,7 @@ def _model_row(
             dimension: standing(by_dimension[dimension]) for dimension in _dimensions(experiments)
         },
         consumption=_consumption(cells),
+        scenarios=_overall_by_scenario(cells),
     )
 
 
@@ -227,6 +230,14 @@ def standing(cells: Sequence[Cell]) -> Standing:
         statuses=dict(sorted(statuses.items())),
         not_applicable=dict(sorted(not_applicable.items())),
     )
+
+
+def _overall_by_scenario(cells: Iterable[Cell]) -> dict[str, Tally]:
+    tallies: defaultdict[str, Tally] = defaultdict(Tally)
+    for cell in cells:
+        if OVERALL in cell.vectors:
+            tallies[cell.key.scenario_id].merge(cell.vectors[OVERALL])
+    return dict(tallies)
 
 
 def _consumption(cells: Iterable[Cell]) -> Consumption:

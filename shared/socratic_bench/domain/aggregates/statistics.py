@@ -17,10 +17,14 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Final
 
 from socratic_bench.domain.aggregates.cell import MILLIONTHS, Tally
 
-CONFIDENCE = 0.95
+CONFIDENCE: Final = 0.95
+
+FEWEST_CLUSTERS: Final = 5
+"""The fewest scenarios that an interval is made from: with fewer, it covers too seldom."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +34,7 @@ class Estimate:
     n: int
     mean: float | None
     interval: tuple[float, float] | None
-    """95 %, clustered by scenario; None with fewer than two scenarios."""
+    """95 %, clustered by scenario; None with fewer than FEWEST_CLUSTERS scenarios."""
 
     clusters: int
 
@@ -52,7 +56,7 @@ def clustered_estimate(clusters: Sequence[Tally]) -> Estimate:
     total = sum(tally.total for tally in filled)
     centre = total / runs / MILLIONTHS
     groups = len(filled)
-    if groups < 2:
+    if groups < FEWEST_CLUSTERS:
         return Estimate(runs, centre, None, groups)
     # (S_c - n_c * total / runs) * runs is a whole number: the residuals are summed exactly.
     squares = sum((tally.total * runs - tally.n * total) ** 2 for tally in filled)

@@ -87,7 +87,7 @@ def _identity() -> Sequence[Column]:
     return (
         Column(
             {"rank": lambda model: model.rank},
-            show=lambda model: MISSING if model.rank is None else str(model.rank),
+            show=_rank,
         ),
         Column(
             {
@@ -115,6 +115,13 @@ def _identity() -> Sequence[Column]:
             shown_if=lambda model: model.simulated_latency_ms > 0,
         ),
     )
+
+
+def _rank(model: ModelFigures) -> str:
+    if model.rank is None:
+        return MISSING
+    best, worst = model.rank_interval or (model.rank, model.rank)
+    return str(best) if best == worst else f"{best}\u2013{worst}"
 
 
 def _totals() -> Sequence[Column]:
@@ -149,6 +156,12 @@ def _totals() -> Sequence[Column]:
             "runs",
             lambda model: f"{model.total_runs}/{model.planned_runs}",
             drop=Drop.RUNS,
+        ),
+        Column(
+            {
+                "rank_low": lambda model: model.rank_interval and model.rank_interval[0],
+                "rank_high": lambda model: model.rank_interval and model.rank_interval[1],
+            }
         ),
     )
 

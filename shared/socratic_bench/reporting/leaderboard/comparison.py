@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final, Literal
 
@@ -16,7 +17,8 @@ from socratic_bench.domain.aggregates.leaderboard import (
     ModelRow,
     Standing,
 )
-from socratic_bench.domain.aggregates.statistics import Estimate
+from socratic_bench.domain.aggregates.ranking import rank_intervals
+from socratic_bench.domain.aggregates.statistics import FEWEST_CLUSTERS, Estimate
 from socratic_bench.domain.experiment.outline import ExperimentOutline
 from socratic_bench.domain.money import NANODOLLARS_PER_DOLLAR
 from socratic_bench.providers.registry import is_reference, simulated_latency_ms
@@ -24,8 +26,12 @@ from socratic_bench.reporting.costs import known_share, total, total_usd
 from socratic_bench.reporting.leaderboard.selection import Selection, select
 from socratic_bench.reporting.result_store import ResultStore
 from socratic_bench.scoring.profile import OVERALL
+from socratic_bench.version import __version__
 
 Interval = tuple[float, float]
+
+MOST_COMPARED: Final = 100
+"""The most models that are compared in pairs: the pairs of more take too long for an answer."""
 
 MOST_NAMED: Final = 4
 """The most conditions that a note names, and the most experiments under each."""
@@ -40,7 +46,7 @@ class VectorFigure(BaseModel):
     """0.0 to 1.0, unrounded; null without a scored response."""
 
     interval: Interval | None
-    """95 %, clustered by scenario; null with fewer than two scenarios."""
+    """95 %, clustered by scenario; null with fewer than five scenarios."""
 
     n: int
     """Scored responses that the vector applies to."""
@@ -75,6 +81,11 @@ class ModelFigures(BaseModel):
     """The place among the real models with a score; null for a reference tutor. A table without a
     scored real model ranks reference tutors among themselves."""
 
+    rank_interval: tuple[int, int] | None
+    """The best and the worst rank that the model may have. Models whose difference may be chance
+    share ranks: 5 % is the probability of one or more false differences in the table. Null without
+    a rank, in a table of different conditions, and in one of more than 100 ranked models."""
+
     simulated_latency_ms: int
     total_runs: int
     """Runs that ended: scored, unscorable or failed."""
@@ -82,7 +93,10 @@ class ModelFigures(BaseModel):
     planned_runs: int
     overall_score: float | None
     confidence_interval: Interval | None
-    """95 %, clustered by scenario; null with fewer than two scenarios."""
+    """95 %, clustered by scenario; null with fewer than five scenarios."""
+
+    interval_note: str | None
+    """The reason why a model with a score has no interval; null otherwise."""
 
     coverage: float | None
     """The share of ended responses with a score; null before one ended."""
@@ -179,6 +193,9 @@ class ModelComparison(BaseModel):
     note: str | None
     """A caution for comparisons; null without one."""
 
+    version: str = __version__
+    """The version of Socratic Bench that made the table."""
+
 
 async def model_comparison(store: ResultStore, experiment: str | None = None) -> ModelComparison:
     """Return the leaderboard of each model's newest experiment, of one experiment, or of `all`.
@@ -195,8 +212,8 @@ def _compare(selected: Selection) -> ModelComparison:
     mixed = len(board.conditions) > 1
     return ModelComparison(
         models=tuple(
-            _model_figures(row, rank, board)
-            for row, rank in zip(board.rows, _ranks(board.rows), strict=True)
+            _model_figures(row, place, board)
+            for row, place in zip(board.rows, _places(board), strict=True)
         ),
         winner=None if winner is None else winner.model.id,
         profile=board.profile,
@@ -250,27 +267,40 @@ def _first(between: str, words: Sequence[str]) -> str:
     return between.join(words[:MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
-def _ranks(rows: Iterable[ModelRow]) -> list[int | None]:
-    """Return the rank of each row; rows come best first."""
-    rows = list(rows)
-    scored = [row for row in rows if row.standing.overall.mean is not None]
-    real = [row.model.id for row in scored if not is_reference(row.model)]
-    ranks = {id_: rank for rank, id_ in enumerate(real or [row.model.id for row in scored], 1)}
-    return [ranks.get(row.model.id) for row in rows]
+@dataclass(frozen=True, slots=True)
+class _Place:
+    rank: int
+    interval: tuple[int, int] | None
 
 
-def _model_figures(row: ModelRow, rank: int | None, board: Leaderboard) -> ModelFigures:
+def _places(board: Leaderboard) -> list[_Place | None]:
+    """Return the place of each row; rows come best first."""
+    scored = [row for row in board.rows if row.standing.overall.mean is not None]
+    ranked = [row for row in scored if not is_reference(row.model)] or scored
+    intervals: Sequence[tuple[int, int] | None] = [None] * len(ranked)
+    if len(board.conditions) == 1 and len(ranked) <= MOST_COMPARED:
+        intervals = rank_intervals([row.scenarios for row in ranked])
+    places = {
+        row.model.id: _Place(rank, interval)
+        for rank, (row, interval) in enumerate(zip(ranked, intervals, strict=True), 1)
+    }
+    return [places.get(row.model.id) for row in board.rows]
+
+
+def _model_figures(row: ModelRow, place: _Place | None, board: Leaderboard) -> ModelFigures:
     model, standing = row.model, row.standing
     return ModelFigures(
         model_id=model.id,
         model_name=model.display_name,
         kind="reference" if is_reference(model) else "model",
-        rank=rank,
+        rank=None if place is None else place.rank,
+        rank_interval=None if place is None else place.interval,
         simulated_latency_ms=simulated_latency_ms(model),
         total_runs=standing.runs,
         planned_runs=row.planned_runs,
         overall_score=standing.overall.mean,
         confidence_interval=standing.overall.interval,
+        interval_note=_interval_note(standing.overall),
         coverage=standing.coverage,
         scored_responses=standing.scored,
         statuses=dict(standing.statuses),
@@ -282,6 +312,13 @@ def _model_figures(row: ModelRow, rank: int | None, board: Leaderboard) -> Model
         experiment_ids=row.experiment_ids,
         **_consumption_figures(row.consumption, standing.responses),
     )
+
+
+def _interval_note(estimate: Estimate) -> str | None:
+    if estimate.mean is None or estimate.interval is not None:
+        return None
+    counted = "1 scenario has" if estimate.clusters == 1 else f"{estimate.clusters} scenarios have"
+    return f"An interval needs {FEWEST_CLUSTERS} scenarios; {counted} a score."
 
 
 def _vector_figure(standing: Standing, vector: str) -> VectorFigure:

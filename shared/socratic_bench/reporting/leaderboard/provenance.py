@@ -2,15 +2,30 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from socratic_bench.reporting.formats import moment
 from socratic_bench.reporting.leaderboard.comparison import ExperimentSummary, ModelComparison
 from socratic_bench.version import __version__
+
+TIES: Final = (
+    "Models that share ranks, such as 1\u20133, differ by no more than chance may (paired by "
+    "scenario, Holm-corrected, 5 %)."
+)
+
+
+def is_tied(comparison: ModelComparison) -> bool:
+    """Whether models of the table share ranks."""
+    intervals = [model.rank_interval for model in comparison.models if model.rank_interval]
+    return any(best < worst for best, worst in intervals)
 
 
 def reading_aid(comparison: ModelComparison) -> list[str]:
     """Return what a reader must know of the figures, one sentence each."""
     scale = "Scores run from 0.00 to 1.00; intervals are 95 %, clustered by scenario"
     sentences = [f"{scale}; a dash is an unknown figure."]
+    if is_tied(comparison):
+        sentences.append(TIES)
     if any(model.kind == "reference" for model in comparison.models):
         sentences.append(
             "A reference tutor is a built-in archetype that shows the scale, not a real model."

@@ -2,8 +2,8 @@
 
 import type { ModelComparison, ModelFigures } from "../lib/api_types";
 import { element, say, toggle } from "../lib/dom";
-import { UNKNOWN, cost, count, interval, percent, score, shortened } from "../lib/format";
-import { anyCost, overlaps } from "../lib/models";
+import { cost, count, interval, percent, score, shortened } from "../lib/format";
+import { anyCost, overlaps, ranks } from "../lib/models";
 import { breakdown } from "./breakdown";
 import { Plot } from "./plot";
 
@@ -63,13 +63,14 @@ export class Row {
     leader: ModelFigures | null,
     { open }: { open: boolean },
   ): void {
-    say(this.#rank, model.rank === null ? UNKNOWN : String(model.rank));
+    say(this.#rank, ranks(model));
     say(this.#button, model.model_name);
     this.#button.title = model.model_name;
     this.#describe(model);
     this.#plot.show(model, leader);
     say(this.#score, score(model.overall_score));
     say(this.#bounds, interval(model.confidence_interval));
+    this.#bounds.title = model.interval_note ?? "";
     say(this.#remark, overlaps(model, leader) ? "overlaps leader’s" : "");
     say(this.#coverage, percent(model.coverage));
     const isLow = model.coverage !== null && model.coverage < LOW_COVERAGE;

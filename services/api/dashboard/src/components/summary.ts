@@ -28,7 +28,9 @@ export function showFinding({ models, mixed_conditions: areMixed }: ModelCompari
   const bounds = leader.confidence_interval
     ? ` (95 % ${interval(leader.confidence_interval)})`
     : "";
-  const told = `${roleOf(leader, models)} leads with ${score(leader.overall_score)}${bounds}. ${nearest(leader, models)}`;
+  // Too few scenarios tell no models apart.
+  const verb = leader.confidence_interval ? "leads with" : "has the highest score,";
+  const told = `${roleOf(leader, models)} ${verb} ${score(leader.overall_score)}${bounds}. ${nearest(leader, models)}`;
   if (node.textContent === name + told) return;
   node.replaceChildren(element("strong", {}, element("bdi", {}, name)), told);
 }
@@ -45,7 +47,7 @@ function nearest(leader: ModelFigures, models: readonly ModelFigures[]): string 
     return `The ${noun} of ${counted(near, "other")} ${verb} that: not clearly different on these runs.`;
   }
   const isCompared = models.length > 1 && leader.confidence_interval;
-  return isCompared ? "No other interval overlaps that." : "";
+  return isCompared ? "No other interval overlaps that." : (leader.interval_note ?? "");
 }
 
 export function showProvenance({ experiments, profile }: ModelComparison): void {

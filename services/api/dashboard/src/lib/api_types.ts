@@ -110,6 +110,7 @@ export interface ModelComparison {
   experiments: ExperimentSummary[];
   mixed_conditions: boolean;
   note: string | null;
+  version?: string;
 }
 
 export interface ModelCost {
@@ -134,11 +135,13 @@ export interface ModelFigures {
   model_name: string;
   kind: "reference" | "model";
   rank: number | null;
+  rank_interval: [number, number] | null;
   simulated_latency_ms: number;
   total_runs: number;
   planned_runs: number;
   overall_score: number | null;
   confidence_interval: [number, number] | null;
+  interval_note: string | null;
   coverage: number | null;
   scored_responses: number;
   statuses: Record<string, number>;

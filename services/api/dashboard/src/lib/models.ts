@@ -2,6 +2,7 @@
 
 import type { Order } from "./address";
 import type { DimensionFigures, ModelFigures } from "./api_types";
+import { UNKNOWN } from "./format";
 
 /** Whom the others are compared with: the best model, or the best reference tutor if alone. */
 export function leaderOf(models: readonly ModelFigures[]): ModelFigures | null {
@@ -12,6 +13,13 @@ export function leaderOf(models: readonly ModelFigures[]): ModelFigures | null {
 export function overlaps(model: ModelFigures, leader: ModelFigures | null): boolean {
   const [a, b] = [model.confidence_interval, leader?.confidence_interval];
   return Boolean(a && b && model !== leader && a[0] <= b[1] && b[0] <= a[1]);
+}
+
+/** The ranks that the model may have: those whose difference may be chance share theirs. */
+export function ranks({ rank, rank_interval: between }: ModelFigures): string {
+  if (rank === null) return UNKNOWN;
+  const [best, worst] = between ?? [rank, rank];
+  return best === worst ? String(best) : `${best}\u2013${worst}`;
 }
 
 export function anyCost(models: readonly ModelFigures[]): boolean {
