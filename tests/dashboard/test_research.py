@@ -80,7 +80,32 @@ async def test_intervals_that_overlap_the_best_models_are_said_to(
     assert {row["model"] for row in rows if row["remark"]} == overlapping
     finding = await page.locator("#finding").inner_text()
     assert leader["model_name"] in finding
-    assert "not clearly different" in finding
+    assert f"{leader['rank_interval'][1] - 1} others may be as good" in finding
+
+
+async def test_models_whose_difference_may_be_chance_share_ranks_on_one_line(
+    store: SqlStore, address: str, visit: Visit
+):
+    await seed(store, experiment(tutors(25)))
+    page = await visit("/")
+    between = {each["model_id"]: each["rank_interval"] for each in await models_at(address)}
+    cells = await page.locator("tr.row").evaluate_all(
+        """rows => rows.map(row => {
+            const cell = row.querySelector(".rank");
+            const line = parseFloat(getComputedStyle(cell).lineHeight);
+            const words = document.createRange();
+            words.selectNodeContents(cell);
+            const lines = words.getBoundingClientRect().height / line;
+            return {model: row.dataset.model, text: cell.textContent, lines};
+        })"""
+    )
+
+    assert any(ranks and ranks[0] < ranks[1] for ranks in between.values())
+    for cell in cells:
+        best, worst = between[cell["model"]] or (None, None)
+        tied = "\u2013" if best is None else f"{best}\u2013{worst}"
+        assert cell["text"] == (str(best) if best and best == worst else tied)
+        assert cell["lines"] < 1.5
 
 
 @SCREENS

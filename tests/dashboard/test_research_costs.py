@@ -23,6 +23,8 @@ pytestmark = [
     pytest.mark.xdist_group("browser"),
 ]
 
+RANKS = "rows => rows.map(row => [row.dataset.model, row.querySelector('.rank').textContent])"
+
 
 async def unpriced(store: SqlStore, *models: TutorModel) -> None:
     """Store an experiment of which no cost is known."""
@@ -82,8 +84,8 @@ async def test_models_are_ordered_by_cost_on_request_and_keep_their_ranks(
     await seed(store, experiment(tutors(8)))
     await unpriced(store, TutorModel(id="local/unpriced"))
     page = await visit("/")
+    ranks = dict(await page.locator("tr.row").evaluate_all(RANKS))
     models = await models_at(address)
-    ranks = {model["model_id"]: str(model["rank"] or "–") for model in models}
     known = [model for model in models if model["total_cost_usd"] is not None]
 
     expected: list[str] = []
@@ -91,9 +93,7 @@ async def test_models_are_ordered_by_cost_on_request_and_keep_their_ranks(
         await page.locator("#order").select_option(order)
         by_cost = sorted(known, key=itemgetter("total_cost_usd"), reverse=sign < 0)
         expected = [model["model_id"] for model in by_cost] + ["local/unpriced"]
-        shown = await page.locator("tr.row").evaluate_all(
-            "rows => rows.map(row => [row.dataset.model, row.querySelector('.rank').textContent])"
-        )
+        shown = await page.locator("tr.row").evaluate_all(RANKS)
         assert shown == [[model, ranks[model]] for model in expected]
         assert f"order={order}" in page.url
     again = await visit(page.url.removeprefix(address))

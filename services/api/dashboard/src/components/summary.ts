@@ -3,7 +3,7 @@
 import type { ModelComparison, ModelFigures } from "../lib/api_types";
 import { byId, element, say, toggle } from "../lib/dom";
 import { counted, day, interval, listed, score } from "../lib/format";
-import { leaderOf, overlaps } from "../lib/models";
+import { leaderOf } from "../lib/models";
 
 export function showSummary({ models, vectors }: ModelComparison): void {
   const runs = models.reduce((sum, model) => sum + model.total_runs, 0);
@@ -28,8 +28,8 @@ export function showFinding({ models, mixed_conditions: areMixed }: ModelCompari
   const bounds = leader.confidence_interval
     ? ` (95 % ${interval(leader.confidence_interval)})`
     : "";
-  // Too few scenarios tell no models apart.
-  const verb = leader.confidence_interval ? "leads with" : "has the highest score,";
+  const isAlone = leader.confidence_interval && leader.rank_interval?.[1] === 1;
+  const verb = isAlone ? "leads with" : "has the highest score,";
   const told = `${roleOf(leader, models)} ${verb} ${score(leader.overall_score)}${bounds}. ${nearest(leader, models)}`;
   if (node.textContent === name + told) return;
   node.replaceChildren(element("strong", {}, element("bdi", {}, name)), told);
@@ -41,13 +41,11 @@ function roleOf(leader: ModelFigures, models: readonly ModelFigures[]): string {
 }
 
 function nearest(leader: ModelFigures, models: readonly ModelFigures[]): string {
-  const near = models.filter((model) => overlaps(model, leader)).length;
-  if (near) {
-    const [noun, verb] = near === 1 ? ["interval", "overlaps"] : ["intervals", "overlap"];
-    return `The ${noun} of ${counted(near, "other")} ${verb} that: not clearly different on these runs.`;
-  }
-  const isCompared = models.length > 1 && leader.confidence_interval;
-  return isCompared ? "No other interval overlaps that." : (leader.interval_note ?? "");
+  if (!leader.confidence_interval) return leader.interval_note ?? "";
+  const tied = (leader.rank_interval?.[1] ?? 1) - 1;
+  if (tied) return `${counted(tied, "other")} may be as good: the differences are within chance.`;
+  const ranked = models.filter(({ rank }) => rank !== null).length;
+  return leader.rank_interval && ranked > 1 ? "That is more than chance can explain." : "";
 }
 
 export function showProvenance({ experiments, profile }: ModelComparison): void {
