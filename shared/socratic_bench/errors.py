@@ -90,6 +90,10 @@ class UnknownExperiment(InvalidInput):
     """An experiment the store does not have."""
 
 
+class UnknownModel(InvalidInput):
+    """A model that no experiment of the store has, or not the one that was asked for."""
+
+
 class AmbiguousExperiment(InvalidInput):
     """A text could mean several experiments; the message names them."""
 

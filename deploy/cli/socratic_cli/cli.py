@@ -30,6 +30,7 @@ COMMANDS = {
     "dlq": ("queues", "List dead letters, redrive them, or purge them."),
     "score": ("results", "Score texts or transcripts, without a model."),
     "leaderboard": ("results", "Show the models, best first, with intervals and coverage."),
+    "compare": ("results", "Compare two models on the scenarios of both."),
     "serve": ("results", "Serve the API and the dashboard, until Ctrl-C."),
     "verify": ("results", "Recompute every aggregate and compare exactly."),
     "demo": ("benchmark", "Benchmark the built-in tutors and a local model."),

@@ -15,6 +15,14 @@ def figure(value: object) -> str:
     return f"{value:.2f}" if isinstance(value, int | float) else MISSING
 
 
+def signed(value: float | None) -> str:
+    """Format a difference to hundredths with its sign; a dash for an unknown one."""
+    if value is None:
+        return MISSING
+    text = f"{value:+.2f}".replace("-", "\u2212")
+    return "0.00" if text.endswith("0.00") else text
+
+
 def share(value: float | None) -> str:
     """Format a share as a whole percentage; 0 % is exactly none and 100 % exactly all."""
     if value is None:

@@ -6,7 +6,12 @@ from statistics import fmean
 import pytest
 
 from socratic_bench.domain.aggregates.cell import Tally, millionths
-from socratic_bench.domain.aggregates.ranking import holm, paired_difference, rank_intervals
+from socratic_bench.domain.aggregates.ranking import (
+    holm,
+    paired_difference,
+    rank_intervals,
+    scenarios_to_tell,
+)
 
 
 def tally(*scores: float) -> Tally:
@@ -26,6 +31,18 @@ def test_a_difference_is_that_of_scenario_means() -> None:
     assert difference.mean == pytest.approx(0.34)
     assert difference.interval == pytest.approx((0.1144, 0.5656), abs=1e-4)
     assert difference.p_value == pytest.approx(0.0139, abs=1e-4)
+
+
+def test_as_many_scenarios_tell_a_difference_as_its_power_demands() -> None:
+    # n = (1.960 + 0.8416)^2 / d^2 for an effect of d standard deviations (Cohen 1988).
+    wide = paired_difference(model(*[0.9, 0.6] * 20), model(*[0.65, 0.65] * 20))
+    none = paired_difference(model(*[0.5] * 6), model(*[0.5] * 6))
+
+    assert wide.mean is not None
+    assert wide.error is not None
+    effect = wide.mean / (wide.error * wide.scenarios**0.5)
+    assert scenarios_to_tell(wide) == pytest.approx((2.8016 / effect) ** 2, abs=1)
+    assert scenarios_to_tell(none) is None
 
 
 def test_only_common_scenarios_count() -> None:

@@ -10,10 +10,11 @@ probability of a single false difference in the whole table to 5 %.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Final
+from statistics import NormalDist
+from typing import Final, TypeVar
 
 from socratic_bench.domain.aggregates.cell import Tally
 from socratic_bench.domain.aggregates.statistics import (
@@ -24,8 +25,13 @@ from socratic_bench.domain.aggregates.statistics import (
     student_t_quantile,
 )
 
+Scenario = TypeVar("Scenario", bound=Hashable)
+
 FAMILY_ERROR: Final = 0.05
 """The greatest probability of one or more false differences in a table."""
+
+POWER: Final = 0.8
+"""The probability with which a test of enough scenarios shows a real difference."""
 
 _NO_SPREAD: Final = 1e-9
 """Differences that vary less than this vary by rounding alone."""
@@ -45,13 +51,34 @@ class Difference:
     p_value: float
     """Two-sided and uncorrected; 1 with fewer than FEWEST_CLUSTERS scenarios."""
 
+    error: float | None = None
+    """The standard error of the mean; None with fewer than FEWEST_CLUSTERS scenarios."""
 
-def paired_difference(one: Mapping[str, Tally], other: Mapping[str, Tally]) -> Difference:
+    @property
+    def is_real(self) -> bool:
+        """Whether chance alone would seldom (5 %) make a difference of this size."""
+        return self.p_value <= FAMILY_ERROR and bool(self.mean)
+
+
+def paired_difference(one: Mapping[Scenario, Tally], other: Mapping[Scenario, Tally]) -> Difference:
     """Return how much more `one` scores than `other`, whose scores come by scenario."""
     return _difference(_means(one), _means(other))
 
 
-def rank_intervals(models: Sequence[Mapping[str, Tally]]) -> list[tuple[int, int]]:
+def scenarios_to_tell(difference: Difference) -> int | None:
+    """Return how many scenarios like these would show a difference of this size; None if unknown.
+
+    n * ((z(0.975) + z(POWER)) * error / mean)^2 (Miller 2024, section 5), and no fewer than
+    FEWEST_CLUSTERS.
+    """
+    if not difference.mean or not difference.error:
+        return None
+    reach = NormalDist().inv_cdf((1 + CONFIDENCE) / 2) + NormalDist().inv_cdf(POWER)
+    needed = difference.scenarios * (reach * difference.error / difference.mean) ** 2
+    return max(FEWEST_CLUSTERS, math.ceil(needed))
+
+
+def rank_intervals(models: Sequence[Mapping[Scenario, Tally]]) -> list[tuple[int, int]]:
     """Return the best and the worst rank that each model may have; `models` come best first.
 
     A model ranks behind those that score really more and before those that score really less.
@@ -84,12 +111,12 @@ def holm(p_values: Sequence[float]) -> list[float]:
     return adjusted
 
 
-def _means(tallies: Mapping[str, Tally]) -> dict[str, float]:
+def _means(tallies: Mapping[Scenario, Tally]) -> dict[Scenario, float]:
     found = ((scenario, mean(tally)) for scenario, tally in tallies.items())
     return {scenario: score for scenario, score in found if score is not None}
 
 
-def _difference(one: Mapping[str, float], other: Mapping[str, float]) -> Difference:
+def _difference(one: Mapping[Scenario, float], other: Mapping[Scenario, float]) -> Difference:
     each = [one[scenario] - other[scenario] for scenario in one.keys() & other.keys()]
     count = len(each)
     if count == 0:
@@ -100,7 +127,7 @@ def _difference(one: Mapping[str, float], other: Mapping[str, float]) -> Differe
     error = math.sqrt(math.fsum((value - centre) ** 2 for value in each) / (count - 1) / count)
     reach = student_t_quantile((1 + CONFIDENCE) / 2, count - 1) * error
     interval = (max(-1.0, centre - reach), min(1.0, centre + reach))
-    return Difference(count, centre, interval, _p_value(centre, error, count))
+    return Difference(count, centre, interval, _p_value(centre, error, count), error)
 
 
 def _p_value(centre: float, error: float, count: int) -> float:

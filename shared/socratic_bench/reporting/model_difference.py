@@ -1,0 +1,279 @@
+"""Two models on the same scenarios: their differences, overall and scenario by scenario."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Final
+
+from pydantic import BaseModel, ConfigDict
+
+from socratic_bench.domain.aggregates.cell import Cell, Tally
+from socratic_bench.domain.aggregates.ranking import paired_difference, scenarios_to_tell
+from socratic_bench.domain.aggregates.statistics import FEWEST_CLUSTERS, mean
+from socratic_bench.domain.experiment.outline import ExperimentOutline
+from socratic_bench.errors import InvalidInput, UnknownModel
+from socratic_bench.reporting.experiment_choice import find_experiment
+from socratic_bench.reporting.result_store import ResultStore
+from socratic_bench.scoring.profile import OVERALL
+from socratic_bench.scoring.profiles import known_vectors
+from socratic_bench.version import __version__
+
+MOST_NAMED: Final = 5
+"""The most models that an error names."""
+
+Question = tuple[str, str]
+"""A scenario's id and the name of what its student says: both must agree in two experiments."""
+
+
+class Side(BaseModel):
+    """One of the two models, in its experiment."""
+
+    model_config = ConfigDict(frozen=True)
+
+    model_id: str
+    model_name: str
+    experiment_id: str
+    title: str | None
+    """The experiment's name, or else its occasion; null without both."""
+
+    created_at: datetime
+    conditions_id: str
+
+
+class FigurePair(BaseModel):
+    """A figure of both models over their common scenarios, each of the same weight."""
+
+    model_config = ConfigDict(frozen=True)
+
+    name: str
+    """`overall`, or a vector."""
+
+    first: float | None
+    second: float | None
+    difference: float | None
+    """`first` less `second`."""
+
+    interval: tuple[float, float] | None
+    """95 %, paired by scenario; null with fewer than five scenarios."""
+
+
+class ScenarioPair(BaseModel):
+    """The overall scores of both models on one scenario, as means over its responses."""
+
+    model_config = ConfigDict(frozen=True)
+
+    scenario_id: str
+    dimension: str
+    first: float
+    second: float
+    difference: float
+
+
+class ModelDifference(BaseModel):
+    """How much more the first model scores than the second, and whether chance explains it."""
+
+    model_config = ConfigDict(frozen=True)
+
+    first: Side
+    second: Side
+    profile: str
+    scenarios: int
+    """Scenarios on which both have a score."""
+
+    figures: tuple[FigurePair, ...]
+    """`overall` first, then the vectors."""
+
+    p_value: float
+    """Of the overall difference, two-sided, paired by scenario; 1 with fewer than five."""
+
+    is_real: bool
+    """Whether the p value is at most 5 %."""
+
+    scenarios_to_tell: int | None
+    """About how many scenarios like these would show a difference of this size, with 80 % power;
+    null if unknown.
+    """
+
+    by_scenario: tuple[ScenarioPair, ...]
+    """The scenarios that separate the two most come first."""
+
+    note: str | None
+    """A caution; null without one."""
+
+    version: str = __version__
+
+
+async def model_difference(
+    store: ResultStore, first: str, second: str, experiment: str | None = None
+) -> ModelDifference:
+    """Compare two models, each `MODEL` or `MODEL@EXPERIMENT`, by what both were asked.
+
+    `experiment` holds for a side that names none; without it two models are looked for in the
+    newest experiment that has both, or else each in its newest one. Raises UnknownModel,
+    UnknownExperiment, AmbiguousExperiment, and InvalidInput for experiments scored by different
+    profiles or for a model compared with itself.
+    """
+    outlines = await store.outlines()
+    one, other = await _sides(store, outlines, (first, second), experiment)
+    if one == other:
+        raise InvalidInput(
+            f"{first} and {second} are the same model of the same experiment: "
+            "write MODEL@EXPERIMENT to compare two experiments of one model"
+        )
+    profile = one[1].profile
+    if profile != other[1].profile:
+        raise InvalidInput(
+            f"{first} is scored by {profile}, {second} by {other[1].profile}: "
+            "their figures do not compare"
+        )
+    cells = await store.cells({one[1].experiment_id, other[1].experiment_id})
+    return _difference(one, other, cells, profile)
+
+
+_Side = tuple[str, ExperimentOutline]
+
+
+async def _sides(
+    store: ResultStore,
+    outlines: Sequence[ExperimentOutline],
+    texts: tuple[str, str],
+    experiment: str | None,
+) -> tuple[_Side, _Side]:
+    if experiment is not None:
+        chosen = ExperimentOutline.of(await find_experiment(store, experiment))
+        outlines = [chosen]
+    both = [each for each in outlines if set(texts) <= set(each.model_ids)]
+    found = [await _side(store, both or outlines, outlines, text) for text in texts]
+    return found[0], found[1]
+
+
+async def _side(
+    store: ResultStore,
+    preferred: Sequence[ExperimentOutline],
+    outlines: Sequence[ExperimentOutline],
+    text: str,
+) -> _Side:
+    if outline := next((each for each in preferred if text in each.model_ids), None):
+        return text, outline
+    model, at, named = text.rpartition("@")
+    if at:
+        outline = ExperimentOutline.of(await find_experiment(store, named))
+        if model in outline.model_ids:
+            return model, outline
+        raise UnknownModel(_unknown(model, f"experiment {named}", outline.model_ids))
+    known = dict.fromkeys(id_ for outline in outlines for id_ in outline.model_ids)
+    raise UnknownModel(_unknown(text, "this store" if len(outlines) != 1 else "it", list(known)))
+
+
+def _unknown(model: str, where: str, known: Sequence[str]) -> str:
+    named = ", ".join(known[:MOST_NAMED]) + (", \u2026" if len(known) > MOST_NAMED else "")
+    return f"there is no model {model!r} in {where}; there are: {named or 'none'}"
+
+
+def _difference(one: _Side, other: _Side, cells: Iterable[Cell], profile: str) -> ModelDifference:
+    cells = [cell for cell in cells if cell.key.profile == profile]
+    first, second = _tallies(one, cells), _tallies(other, cells)
+    vectors = known_vectors(profile) or tuple(sorted({*first, *second} - {OVERALL}))
+    overall = paired_difference(first[OVERALL], second[OVERALL])
+    return ModelDifference(
+        first=_described(one),
+        second=_described(other),
+        profile=profile,
+        scenarios=overall.scenarios,
+        figures=tuple(_pair(name, first[name], second[name]) for name in (OVERALL, *vectors)),
+        p_value=overall.p_value,
+        is_real=overall.is_real,
+        scenarios_to_tell=scenarios_to_tell(overall),
+        by_scenario=_by_scenario(one[1], first[OVERALL], second[OVERALL]),
+        note=_note(one, other, overall.scenarios),
+    )
+
+
+def _tallies(side: _Side, cells: Iterable[Cell]) -> defaultdict[str, dict[Question, Tally]]:
+    """Return the scores in millionths of each vector, by question."""
+    model, outline = side
+    said = {scenario.id: scenario.said for scenario in outline.scenarios}
+    tallies: defaultdict[str, dict[Question, Tally]] = defaultdict(dict)
+    for cell in cells:
+        key = cell.key
+        if (key.experiment_id, key.model_id) == (outline.experiment_id, model):
+            question = (key.scenario_id, said[key.scenario_id])
+            for vector, tally in cell.vectors.items():
+                tallies[vector].setdefault(question, Tally()).merge(tally)
+    return tallies
+
+
+def _pair(
+    name: str, first: Mapping[Question, Tally], second: Mapping[Question, Tally]
+) -> FigurePair:
+    difference = paired_difference(first, second)
+    common = [each for each in first if mean(first[each]) is not None and each in second]
+    common = [each for each in common if mean(second[each]) is not None]
+    return FigurePair(
+        name=name,
+        first=_mean_of(first, common),
+        second=_mean_of(second, common),
+        difference=difference.mean,
+        interval=difference.interval,
+    )
+
+
+def _mean_of(tallies: Mapping[Question, Tally], questions: Sequence[Question]) -> float | None:
+    if not questions:
+        return None
+    return sum(mean(tallies[each]) or 0.0 for each in questions) / len(questions)
+
+
+def _by_scenario(
+    outline: ExperimentOutline,
+    first: Mapping[Question, Tally],
+    second: Mapping[Question, Tally],
+) -> tuple[ScenarioPair, ...]:
+    pairs = []
+    for scenario in outline.scenarios:
+        question = (scenario.id, scenario.said)
+        one, other = mean(first.get(question, Tally())), mean(second.get(question, Tally()))
+        if one is not None and other is not None:
+            pairs.append(
+                ScenarioPair(
+                    scenario_id=scenario.id,
+                    dimension=scenario.dimension,
+                    first=one,
+                    second=other,
+                    difference=one - other,
+                )
+            )
+    return tuple(sorted(pairs, key=lambda pair: (-abs(pair.difference), pair.scenario_id)))
+
+
+def _described(side: _Side) -> Side:
+    model_id, outline = side
+    named = next(each for each in outline.models if each.id == model_id).model()
+    return Side(
+        model_id=model_id,
+        model_name=named.display_name,
+        experiment_id=outline.experiment_id,
+        title=outline.name or outline.occasion,
+        created_at=outline.created_at,
+        conditions_id=outline.conditions_id,
+    )
+
+
+def _note(one: _Side, other: _Side, scenarios: int) -> str | None:
+    sentences = []
+    if scenarios < FEWEST_CLUSTERS:
+        counted = (
+            "1 common scenario has" if scenarios == 1 else f"{scenarios} common scenarios have"
+        )
+        sentences.append(
+            f"{FEWEST_CLUSTERS} scenarios are the fewest that tell two models apart; "
+            f"{counted} a score of both."
+        )
+    if one[1].conditions_id != other[1].conditions_id:
+        sentences.append(
+            "The two experiments differ in their test conditions (scenarios, prompts or "
+            "parameters): the difference is that of models and conditions together."
+        )
+    return " ".join(sentences) or None
