@@ -88,6 +88,7 @@ async def test_models_whose_difference_may_be_chance_share_ranks_on_one_line(
 ):
     await seed(store, experiment(tutors(25)))
     page = await visit("/")
+    await rows_of(page)
     between = {each["model_id"]: each["rank_interval"] for each in await models_at(address)}
     cells = await page.locator("tr.row").evaluate_all(
         """rows => rows.map(row => {

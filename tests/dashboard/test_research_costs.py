@@ -84,6 +84,7 @@ async def test_models_are_ordered_by_cost_on_request_and_keep_their_ranks(
     await seed(store, experiment(tutors(8)))
     await unpriced(store, TutorModel(id="local/unpriced"))
     page = await visit("/")
+    await rows_of(page)
     ranks = dict(await page.locator("tr.row").evaluate_all(RANKS))
     models = await models_at(address)
     known = [model for model in models if model["total_cost_usd"] is not None]

@@ -31,6 +31,8 @@ COMMANDS = {
     "score": ("results", "Score texts or transcripts, without a model."),
     "leaderboard": ("results", "Show the models, best first, with intervals and coverage."),
     "compare": ("results", "Compare two models on the scenarios of both."),
+    "transcripts": ("results", "Show what was said in the runs of an experiment."),
+    "show": ("results", "Show one run in full, with the evidence for its score."),
     "serve": ("results", "Serve the API and the dashboard, until Ctrl-C."),
     "verify": ("results", "Recompute every aggregate and compare exactly."),
     "demo": ("benchmark", "Benchmark the built-in tutors and a local model."),

@@ -1,0 +1,120 @@
+"""A transcript on a terminal: what was said, with the marks of its score in place."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from rich.console import Group, RenderableType
+from rich.padding import Padding
+from rich.text import Text
+
+from socratic_bench.domain.money import NANODOLLARS_PER_DOLLAR
+from socratic_bench.reporting.formats import MISSING, dollars, figure
+from socratic_bench.reporting.run_transcripts import Transcript, Turn
+from socratic_bench.scoring.evidence import Span
+from socratic_bench.scoring.profile import OVERALL
+from socratic_cli.display.terminal import counted, excerpt, name_of
+
+OPEN: Final = "\u27e6"
+CLOSE: Final = "\u27e7"
+"""The marks around evidence where no style can show it, as in a file."""
+
+_MARK: Final = "bold underline"
+
+
+def transcript_text(
+    transcript: Transcript, *, has_style: bool, most: int | None = None
+) -> RenderableType:
+    """Return a transcript with its evidence marked, by style or between OPEN and CLOSE.
+
+    It shows at most `most` characters of a text. A text is data: its control characters and marks
+    that change the direction of writing are replaced.
+    """
+    run = transcript.run
+    about = f"{name_of(run.scenario_id)}  repeat {run.repeat}  {run.run_id}"
+    parts: list[RenderableType] = [
+        Text.assemble((name_of(run.model_id, 100), "bold"), (f"  {about}", "dim"))
+    ]
+    for turn in transcript.turns:
+        parts += _turn(turn, has_style=has_style, most=most)
+    if failure := transcript.failure:
+        told = f"failed at turn {failure.turn} after {counted(failure.attempts, 'attempt')}"
+        parts.append(Text(f"{told}: {failure.kind}: {excerpt(failure.message, 300)}"))
+    return Group(*parts, Text())
+
+
+def readable(text: str) -> str:
+    """Return a text of the same length whose characters all print, line ends aside."""
+    return "".join(
+        each if each.isprintable() or each == "\n" else " " if each in "\t\r" else "\ufffd"
+        for each in text
+    )
+
+
+def _turn(turn: Turn, *, has_style: bool, most: int | None) -> Iterator[RenderableType]:
+    response = turn.response
+    yield Text()
+    yield Text(f"student, turn {response.turn}", style="dim")
+    said = response.student_message
+    yield _indented(Text(readable(said)[:most]).append(_rest(said, most), style="dim"))
+    yield Text("tutor", style="dim")
+    yield _indented(_marked(turn, has_style=has_style, most=most))
+    facts = turn.score.evidence.facts if turn.score.scored else {}
+    names = [OVERALL, *facts]
+    width = max(map(len, names))
+    if turn.score.scored:
+        for name in names:
+            fact = facts.get(name)
+            why = f"  {excerpt(fact.sentence, 200)}" if fact else ""
+            word = f"  {excerpt(fact.word)}" if fact and fact.word else ""
+            yield Text.assemble(
+                f"  {name:<{width}}  {figure(turn.score[name])}", (why, "dim"), (word, "italic")
+            )
+    yield Text(f"  {_about(turn)}", style="dim")
+
+
+def _marked(turn: Turn, *, has_style: bool, most: int | None) -> Text:
+    text = readable(turn.response.text)[:most]
+    spans = turn.score.evidence.spans if turn.score.scored else ()
+    if has_style:
+        marked = Text(text)
+        for span in spans:
+            marked.stylize(_MARK, span.start, span.end)
+    else:
+        marked = Text("".join(_bracketed(text, spans)))
+    return marked.append(_rest(turn.response.text, most), style="dim")
+
+
+def _bracketed(text: str, spans: tuple[Span, ...]) -> Iterator[str]:
+    """Yield the text with brackets around its spans; a span inside another one has none."""
+    done = 0
+    for span in spans:
+        if done <= span.start < min(span.end, len(text)):
+            yield text[done : span.start]
+            yield f"{OPEN}{text[span.start : span.end]}{CLOSE}"
+            done = span.end
+    yield text[done:]
+
+
+def _rest(text: str, most: int | None) -> str:
+    """Say how much of a text is not shown."""
+    rest = 0 if most is None else len(text) - most
+    return f" \u2026 {rest:,} more characters" if rest > 0 else ""
+
+
+def _indented(text: Text) -> Padding:
+    return Padding(text, (0, 0, 0, 2))
+
+
+def _about(turn: Turn) -> str:
+    response = turn.response
+    tokens, cost = response.usage.visible_output_tokens, response.cost_nanodollars
+    latency = MISSING if response.latency_ms is None else f"{response.latency_ms} ms"
+    price = MISSING if cost is None else dollars(cost / NANODOLLARS_PER_DOLLAR)
+    status = turn.score.status.value
+    scored = "" if turn.score.scored else ", no score"
+    return (
+        f"status {status}{scored}  tokens {MISSING if tokens is None else tokens}  "
+        f"latency {latency}  cost {price}"
+    )

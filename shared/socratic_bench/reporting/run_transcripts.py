@@ -1,0 +1,136 @@
+"""The transcripts of runs: what was said in each, and why it scored as it did."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import AsyncIterator, Collection, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from socratic_bench.domain.experiment.manifest import Experiment
+from socratic_bench.domain.response import Response
+from socratic_bench.domain.run import Run, RunFailure, batches
+from socratic_bench.errors import InvalidInput
+from socratic_bench.ports.stores.responses import Responses
+from socratic_bench.scoring.score import Score, score
+
+RUNS_PER_QUERY: Final = 50
+"""Runs whose responses are in memory at a time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """A stored response with its score, which is computed again: it is never stored as evidence."""
+
+    response: Response
+    score: Score
+
+
+@dataclass(frozen=True, slots=True)
+class Transcript:
+    """The turns of one run, and its failure if it failed."""
+
+    run: Run
+    turns: tuple[Turn, ...]
+    failure: RunFailure | None
+
+    @property
+    def lowest(self) -> float | None:
+        """The lowest overall score of a turn; None without a score."""
+        scores = (turn.score.overall for turn in self.turns)
+        return min((each for each in scores if each is not None), default=None)
+
+
+async def transcripts(
+    store: Responses,
+    experiment: Experiment,
+    *,
+    model: str | None = None,
+    scenario: str | None = None,
+) -> AsyncIterator[Transcript]:
+    """Yield the runs of an experiment that have a response or a failure, in the plan's order.
+
+    `model` and `scenario` choose among them. Raises InvalidInput for one that the experiment does
+    not have.
+    """
+    manifest = experiment.manifest
+    _check("model", model, [each.id for each in manifest.models])
+    _check("scenario", scenario, [each.id for each in manifest.scenarios])
+    wanted = (
+        run
+        for run in experiment.runs()
+        if model in {None, run.model_id} and scenario in {None, run.scenario_id}
+    )
+    for batch in batches(wanted, RUNS_PER_QUERY):
+        for transcript in await _read(store, batch):
+            yield transcript
+
+
+async def worst_first(found: AsyncIterator[Transcript], count: int) -> Sequence[Transcript]:
+    """Return the `count` transcripts with the lowest score of a turn, without unscored ones."""
+    kept: list[tuple[float, int, Transcript]] = []
+    place = 0
+    async for transcript in found:
+        if (lowest := transcript.lowest) is not None:
+            place += 1
+            # heapq pops the smallest: the best of those kept, and of equal ones the latest.
+            entry = (-lowest, -place, transcript)
+            heapq.heappush(kept, entry) if len(kept) < count else heapq.heappushpop(kept, entry)
+    return [transcript for *_, transcript in sorted(kept, key=lambda each: each[:2], reverse=True)]
+
+
+async def transcript_of(store: Responses, run_id: str) -> Transcript:
+    """Return the transcript of one run. Raises InvalidInput if the store has none."""
+    responses = await store.responses([run_id])
+    failures = await store.recorded_failures([run_id])
+    if run_id in responses:
+        run = responses[run_id][0].run
+    elif run_id in failures:
+        run = failures[run_id].failure.run
+    else:
+        raise InvalidInput(
+            f"this store has no response and no failure of a run {run_id!r}: "
+            "socratic-bench transcripts EXPERIMENT lists runs with their ids"
+        )
+    failure = failures[run_id].failure if run_id in failures else None
+    return Transcript(run, _scored(responses.get(run_id, ())), failure)
+
+
+async def _read(store: Responses, runs: Sequence[Run]) -> list[Transcript]:
+    ids = [run.run_id for run in runs]
+    responses = await store.responses(ids)
+    failures = await store.recorded_failures(ids)
+    return [
+        Transcript(
+            run,
+            _scored(responses.get(run.run_id, ())),
+            failures[run.run_id].failure if run.run_id in failures else None,
+        )
+        for run in runs
+        if run.run_id in responses or run.run_id in failures
+    ]
+
+
+def _scored(responses: Iterable[Response]) -> tuple[Turn, ...]:
+    return tuple(
+        Turn(
+            each,
+            score(
+                each.text,
+                output_tokens=each.usage.visible_output_tokens,
+                status=each.status,
+                dimension=each.run.dimension,
+                student_message=each.student_message,
+                earlier_turns=each.earlier_turns,
+                profile=each.profile,
+            ),
+        )
+        for each in responses
+    )
+
+
+def _check(what: str, wanted: str | None, known: Collection[str]) -> None:
+    if wanted is not None and wanted not in known:
+        raise InvalidInput(
+            f"the experiment has no {what} {wanted!r}; it has: {', '.join(sorted(known))}"
+        )
