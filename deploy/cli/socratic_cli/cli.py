@@ -33,6 +33,10 @@ COMMANDS = {
     "compare": ("results", "Compare two models on the scenarios of both."),
     "transcripts": ("results", "Show what was said in the runs of an experiment."),
     "show": ("results", "Show one run in full, with the evidence for its score."),
+    "export": (
+        "results",
+        "Write the scored responses of an experiment to a file.",
+    ),
     "serve": ("results", "Serve the API and the dashboard, until Ctrl-C."),
     "verify": ("results", "Recompute every aggregate and compare exactly."),
     "demo": ("benchmark", "Benchmark the built-in tutors and a local model."),

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from socratic_bench.domain.money import NANODOLLARS_PER_DOLLAR
 from socratic_bench.reporting.formats import MISSING, dollars, figure
-from socratic_bench.reporting.run_transcripts import Transcript, Turn
+from socratic_bench.reporting.transcripts.run_transcripts import Transcript, Turn
 from socratic_bench.scoring.evidence import Span
 from socratic_bench.scoring.profile import OVERALL
 from socratic_cli.display.terminal import counted, excerpt, name_of

@@ -20,13 +20,13 @@ def comparison_csv(comparison: ModelComparison) -> str:
     ]
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow([_as_text(name) for name, _ in fields])
+    writer.writerow([spreadsheet_text(name) for name, _ in fields])
     for model in comparison.models:
-        writer.writerow([_as_text(read(model)) for _, read in fields])
+        writer.writerow([spreadsheet_text(read(model)) for _, read in fields])
     return text.getvalue()
 
 
-def _as_text(value: object) -> object:
+def spreadsheet_text(value: object) -> object:
     """Quote a name that a spreadsheet would execute as code."""
     if isinstance(value, str) and value.startswith(FORMULA_STARTS):
         return f"'{value}"

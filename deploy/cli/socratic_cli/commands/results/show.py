@@ -6,7 +6,7 @@ import asyncio
 
 import click
 
-from socratic_bench.reporting.run_transcripts import Transcript, transcript_of
+from socratic_bench.reporting.transcripts.run_transcripts import Transcript, transcript_of
 from socratic_cli.display.terminal import standard_output
 from socratic_cli.display.transcript import transcript_text
 from socratic_cli.options.store import readable_store, store_option

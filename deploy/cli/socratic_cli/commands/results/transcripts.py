@@ -9,8 +9,8 @@ from typing import Final
 import click
 
 from socratic_bench.reporting.experiment_choice import find_experiment
-from socratic_bench.reporting.run_transcripts import Transcript, worst_first
-from socratic_bench.reporting.run_transcripts import transcripts as transcripts_of
+from socratic_bench.reporting.transcripts.run_transcripts import Transcript, worst_first
+from socratic_bench.reporting.transcripts.run_transcripts import transcripts as transcripts_of
 from socratic_cli.display.terminal import say, standard_output
 from socratic_cli.display.transcript import transcript_text
 from socratic_cli.options.store import readable_store, store_option

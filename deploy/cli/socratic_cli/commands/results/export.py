@@ -1,0 +1,60 @@
+"""`socratic-bench export`: writes the responses of an experiment for other programs."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import IO
+
+import click
+
+from socratic_bench.errors import InvalidInput
+from socratic_bench.reporting.experiment_choice import find_experiment
+from socratic_bench.reporting.transcripts.records import FORMATS, records
+from socratic_cli.display.terminal import counted, say
+from socratic_cli.options.store import readable_store, store_option
+
+
+@click.command()
+@click.argument("experiment")
+@store_option
+@click.option(
+    "--format", "output", type=click.Choice(list(FORMATS)), default="jsonl", show_default=True
+)
+@click.option(
+    "--out",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Write to FILE, which appears once it is whole. Without it: standard output.",
+)
+def export(experiment: str, store_url: str, output: str, out: Path | None) -> None:
+    """Write the scored responses of an experiment to a file.
+
+    The formats are JSON lines and CSV. EXPERIMENT is an ID, its start, an occasion or a name. A
+    failed run is a record without a score.
+    """
+    if out is None:
+        with click.open_file("-", "w", encoding="utf-8") as standard_output:
+            asyncio.run(_write(store_url, experiment, output, standard_output))
+        return
+    part = out.with_name(f"{out.name}.part")
+    try:
+        with part.open("w", encoding="utf-8", newline="") as file:
+            written = asyncio.run(_write(store_url, experiment, output, file))
+        part.replace(out)
+    except OSError as error:
+        raise InvalidInput(f"--out: {out} cannot be written: {error.strerror}") from None
+    finally:
+        part.unlink(missing_ok=True)
+    say(f"Wrote {counted(written, 'record')} to {out}.")
+
+
+async def _write(store_url: str, wanted: str, output: str, file: IO[str]) -> int:
+    """Write the records one by one, and return how many they are."""
+    written = 0
+    async with readable_store(store_url) as store:
+        found = records(store, await find_experiment(store, wanted))
+        async for line in FORMATS[output](found):
+            file.write(line)
+            written += 1
+    return written

@@ -1,0 +1,1 @@
+"""What was said in runs: transcripts, and records of responses for export."""

@@ -1,0 +1,59 @@
+"""`socratic-bench export`: the responses of an experiment for other programs."""
+
+import csv
+import io
+import json
+from statistics import fmean
+
+import pytest
+
+from tests.e2e.command import Terminal
+
+pytestmark = pytest.mark.xdist_group("a benchmark to export")
+
+CONFIG = """
+models:
+  - reference/socratic
+repeats: 1
+occasion: spring
+"""
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Terminal:
+    terminal = Terminal(tmp_path_factory.mktemp("export"))
+    terminal.run("run", terminal.write("benchmark.yaml", CONFIG))
+    return terminal
+
+
+def test_json_lines_have_a_record_for_each_response(finished: Terminal) -> None:
+    lines = finished.run("export", "spring").stdout.splitlines()
+    table = json.loads(finished.run("leaderboard", "--format", "json").stdout)
+
+    records = [json.loads(line) for line in lines]
+    assert len(records) == 15
+    assert {record["status"] for record in records} == {"ok"}
+    assert all(record["text"] and record["student_message"] for record in records)
+    mean = fmean(record["overall"] for record in records)
+    assert mean == pytest.approx(table["models"][0]["overall_score"], abs=1e-6)
+
+
+def test_csv_has_the_same_records_and_opens_in_a_spreadsheet(finished: Terminal) -> None:
+    done = finished.run("export", "spring", "--format", "csv", "--out", "responses.csv")
+
+    content = (finished.folder / "responses.csv").read_bytes()
+    assert content.startswith(b"\xef\xbb\xbf")
+    rows = list(csv.DictReader(io.StringIO(content.decode("utf-8-sig"), newline="")))
+    expected = [json.loads(line) for line in finished.run("export", "spring").stdout.splitlines()]
+    assert [row["run_id"] for row in rows] == [record["run_id"] for record in expected]
+    assert [float(row["overall"]) for row in rows] == [record["overall"] for record in expected]
+    assert list(rows[0]) == list(expected[0])
+    assert "Wrote 15 records" in done.stderr
+    assert not list(finished.folder.glob("*.part"))
+
+
+def test_a_folder_that_is_not_there_is_named(finished: Terminal) -> None:
+    done = finished.run("export", "spring", "--out", "none/responses.csv")
+
+    assert done.returncode == 2
+    assert "--out: none/responses.csv cannot be written" in done.stderr
