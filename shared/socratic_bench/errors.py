@@ -90,6 +90,10 @@ class UnknownExperiment(InvalidInput):
     """An experiment the store does not have."""
 
 
+class UnknownRun(InvalidInput):
+    """A run without a response and without a failure in the store."""
+
+
 class UnknownModel(InvalidInput):
     """A model that no experiment of the store has, or not the one that was asked for."""
 

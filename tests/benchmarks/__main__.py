@@ -15,9 +15,11 @@ from tests.benchmarks import (
     start_up,
 )
 from tests.benchmarks.services import distributed_throughput, slow_model, visible_latency
+from tests.benchmarks.statistics import interval_coverage
 
 if __name__ == "__main__":
     scoring_speed.main()
+    interval_coverage.main()
     api_throughput.main()
     embedded_throughput.main()
     distributed_throughput.main()

@@ -4,7 +4,7 @@
 
 `str.lower` and `str.split` of the text are the floor of any scorer in pure Python. The texts are
 about 1.8 KB long: real responses where SOCRATIC_TEST_DATA names a folder of them (*.jsonl), else
-those of the reference tutors. Each figure is the best of several rounds over all texts. The three
+those of the reference tutors. Each figure is the best of several rounds over all texts. They
 take turns, so the ratio holds when the machine's speed drifts.
 """
 
@@ -20,11 +20,14 @@ from pathlib import Path
 from socratic_bench import score
 from socratic_bench.domain.scenario import Scenario
 from socratic_bench.planning.scenario_packs import load_pack
+from socratic_bench.scoring.exchange import EarlierTurn
 from socratic_runner.models.archetypes import lecturer
 from socratic_runner.models.archetypes.moment import Moment
 
 SHORTEST, LONGEST = 1_500, 2_200
 ROUNDS = 15
+STUDENT = "I'm overwhelmed with work. What productivity system should I use?"
+EARLIER = (EarlierTurn("I added 12 and 5 and got 18.", "How could you check that sum?"),)
 
 
 def texts() -> tuple[str, list[str]]:
@@ -64,6 +67,9 @@ def main() -> None:
         "split": str.split,
         "score": score,
         "score with the provider's token count": lambda text: score(text, output_tokens=300),
+        "score by socratic-v2": lambda text: score(
+            text, student_message=STUDENT, earlier_turns=EARLIER, profile="socratic-v2"
+        ),
     }
     rounds: dict[str, list[float]] = {name: [] for name in works}
     for _ in range(ROUNDS):

@@ -69,10 +69,12 @@ async def store(tmp_path: Path) -> AsyncIterator[SqlStore]:
 
 
 @asynccontextmanager
-async def serving(store: SqlStore, port: int = 0) -> AsyncIterator[str]:
+async def serving(
+    store: SqlStore, port: int = 0, settings: ApiSettings | None = None
+) -> AsyncIterator[str]:
     """The address of the API and its pages while they are served."""
     ready: asyncio.Future[str] = asyncio.get_running_loop().create_future()
-    settings = ApiSettings(freshness_ms=0, drain_deadline=0)
+    settings = settings or ApiSettings(freshness_ms=0, drain_deadline=0)
     task = asyncio.create_task(serve(store, "127.0.0.1", port, ready.set_result, settings))
     try:
         begun: tuple[asyncio.Future[Any], ...] = (task, ready)
@@ -103,7 +105,12 @@ async def visit(browser: Browser, address: str) -> AsyncIterator[Visit]:
     complaints: list[str] = []
 
     async def open_page(
-        path: str, *, quiet: bool = True, clock: bool = False, **context: Any
+        path: str,
+        *,
+        quiet: bool = True,
+        clock: bool = False,
+        origin: str = address,
+        **context: Any,
     ) -> Page:
         context.setdefault("viewport", DESKTOP)
         page = await (await browser.new_context(**context)).new_page()
@@ -112,7 +119,7 @@ async def visit(browser: Browser, address: str) -> AsyncIterator[Visit]:
         if quiet:
             page.on("console", lambda message: complaints.append(message.text))
         page.on("pageerror", lambda error: complaints.append(str(error)))
-        await page.goto(address + path)
+        await page.goto(origin + path)
         return page
 
     yield open_page

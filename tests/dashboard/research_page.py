@@ -12,13 +12,14 @@ from tests.dashboard.conftest import DESKTOP, PHONE
 if TYPE_CHECKING:
     from playwright.async_api import Page
 
+MODEL_ROWS = "tr.row:not(.baseline)"
 SCREENS = pytest.mark.parametrize("viewport", [DESKTOP, PHONE], ids=["desktop", "phone"])
 
 
 async def rows_of(page: Page) -> list[dict[str, Any]]:
-    """The rows of the ranking."""
-    await page.locator("tr.row").first.wait_for(state="attached")
-    rows: list[dict[str, Any]] = await page.locator("tr.row").evaluate_all(
+    """The rows of the models, without that of the baseline."""
+    await page.locator(MODEL_ROWS).first.wait_for(state="attached")
+    rows: list[dict[str, Any]] = await page.locator(MODEL_ROWS).evaluate_all(
         """rows => rows.map(row => ({
             model: row.dataset.model,
             name: row.querySelector("button").textContent,

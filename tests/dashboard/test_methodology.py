@@ -29,11 +29,33 @@ async def test_vectors_are_described_with_examples_the_scorer_scored(
     await page.locator(".vector h3").nth(2).wait_for()
     await page.screenshot(path=tmp_path / "methodology.png", full_page=True)
 
-    names = await page.locator(".vector h3").all_inner_texts()
+    names = await page.locator("#profile .vector h3").all_inner_texts()
     assert names == ["verbosity", "exploratory", "interrogative"]
     example = page.locator(".examples tr", has_text="You should always do this")
     assert await example.locator(".figure").inner_text() == "0.00"
     assert await page.evaluate("document.documentElement.scrollWidth") <= viewport["width"]
+
+
+@SCREENS
+async def test_scores_stand_beside_peoples_labels_with_their_losses(
+    visit: Visit, tmp_path: Path, viewport: Any
+):
+    page = await visit("/methodology.html#validity", viewport=viewport)
+    row = page.locator("#validity-table tr", has_text="mrbench: mistake-id")
+    await row.wait_for()
+    await page.screenshot(path=tmp_path / "validity.png", full_page=True)
+    cells = await row.locator("td").all_inner_texts()
+    assert cells[0] == "1386"
+    assert cells[3] == "notice"
+    assert await page.evaluate("document.documentElement.scrollWidth") <= viewport["width"]
+
+
+async def test_the_other_profiles_open_with_their_formulas(visit: Visit):
+    page = await visit("/methodology.html")
+    await page.locator("summary", has_text="socratic-v2").click()
+    formula = page.locator("#other-profiles .weighing", has_text="withholding")
+    await formula.wait_for()
+    assert "The overall score of a response is (asking" in await formula.inner_text()
 
 
 async def test_a_text_is_scored_with_its_markers_in_place_and_the_arithmetic_written_out(

@@ -15,7 +15,7 @@ from socratic_bench.adapters.sql.store import SqlStore
 from socratic_bench.domain.experiment.manifest import TutorModel
 from tests.contract.store.facts import a_score
 from tests.dashboard.conftest import PHONE, Visit
-from tests.dashboard.research_page import SCREENS, models_at, rows_of, width_of
+from tests.dashboard.research_page import MODEL_ROWS, SCREENS, models_at, rows_of, width_of
 from tests.dashboard.seeding import experiment, seed, tutors
 
 pytestmark = [
@@ -59,25 +59,22 @@ async def test_reference_tutors_are_marked_by_word_and_by_form(store: SqlStore, 
     assert socratic["about"] == "reference, latency of 200 ms simulated"
 
 
-async def test_intervals_that_overlap_the_best_models_are_said_to(
+async def test_models_that_tie_with_the_leader_by_the_paired_tests_are_said_to(
     store: SqlStore, address: str, visit: Visit
 ):
     await seed(store, experiment(tutors(12)))
     page = await visit("/")
     models = await models_at(address)
     leader = next(model for model in models if model["kind"] == "model")
-    low, high = leader["confidence_interval"]
-    overlapping = {
+    tied = {
         model["model_id"]
         for model in models
-        if model is not leader
-        and model["confidence_interval"][0] <= high
-        and low <= model["confidence_interval"][1]
+        if model is not leader and (model["rank_interval"] or [2])[0] == 1
     }
 
     rows = await rows_of(page)
 
-    assert {row["model"] for row in rows if row["remark"]} == overlapping
+    assert {row["model"] for row in rows if row["remark"]} == tied
     finding = await page.locator("#finding").inner_text()
     assert leader["model_name"] in finding
     assert f"{leader['rank_interval'][1] - 1} others may be as good" in finding
@@ -90,7 +87,7 @@ async def test_models_whose_difference_may_be_chance_share_ranks_on_one_line(
     page = await visit("/")
     await rows_of(page)
     between = {each["model_id"]: each["rank_interval"] for each in await models_at(address)}
-    cells = await page.locator("tr.row").evaluate_all(
+    cells = await page.locator(MODEL_ROWS).evaluate_all(
         """rows => rows.map(row => {
             const cell = row.querySelector(".rank");
             const line = parseFloat(getComputedStyle(cell).lineHeight);
@@ -115,7 +112,7 @@ async def test_a_row_opens_into_bars_as_wide_as_their_scores(
 ):
     await seed(store, experiment(tutors(4)))
     page = await visit("/", viewport=viewport)
-    await page.locator("tr.row button").nth(1).click()
+    await page.locator(f"{MODEL_ROWS} button").nth(1).click()
 
     detail = page.locator("tr.detail:not([hidden])")
     await detail.wait_for()
@@ -124,7 +121,7 @@ async def test_a_row_opens_into_bars_as_wide_as_their_scores(
             const width = node => node.getBoundingClientRect().width;
             const share = bar => width(bar) / width(bar.parentElement);
             return groups.map(group => ({
-                title: group.querySelector("h3 span").textContent,
+                title: group.querySelector("h2 span").textContent,
                 widths: [...group.querySelectorAll(".bar")].map(share),
                 about: group.querySelector(".about").textContent,
             }));
@@ -148,7 +145,7 @@ async def test_the_view_stands_in_the_address_and_is_found_there_again(
     page = await visit("/")
     await rows_of(page)
     await page.locator("#filter").fill("tutor 7")
-    await page.locator("tr.row:not([hidden]) button").click()
+    await page.locator(f"{MODEL_ROWS}:not([hidden]) button").click()
 
     again = await visit(page.url.removeprefix(address))
     shown = [row["name"] for row in await rows_of(again) if row["shown"]]
@@ -160,7 +157,7 @@ async def test_the_view_stands_in_the_address_and_is_found_there_again(
 async def test_rows_open_by_keyboard_alone_and_say_so(store: SqlStore, visit: Visit):
     await seed(store, experiment(tutors(3)))
     page = await visit("/")
-    button = page.locator("tr.row button").first
+    button = page.locator(f"{MODEL_ROWS} button").first
     await button.focus()
     await page.keyboard.press("Enter")
 
@@ -169,7 +166,7 @@ async def test_rows_open_by_keyboard_alone_and_say_so(store: SqlStore, visit: Vi
     assert await page.locator(f"#{controlled}").is_visible()
     await page.keyboard.press("Enter")
     assert await button.get_attribute("aria-expanded") == "false"
-    assert await page.get_by_role("rowheader").count() == 3
+    assert await page.get_by_role("rowheader").count() == 4  # the last is the baseline
     assert await page.get_by_role("columnheader").count() == 8
 
 
@@ -285,7 +282,7 @@ async def test_a_vector_that_does_not_apply_is_said_to_and_has_no_bar(
 
     bars = await page.locator("tr.detail:not([hidden]) .group").evaluate_all(
         """groups => Object.fromEntries(groups.map(group => [
-            group.querySelector("h3 span").textContent,
+            group.querySelector("h2 span").textContent,
             [...group.querySelectorAll(".vector-bar")].map(bar =>
                 [...bar.querySelectorAll("dt, dd")].map(part => part.textContent).join("|")),
         ]))"""
@@ -293,3 +290,17 @@ async def test_a_vector_that_does_not_apply_is_said_to_and_has_no_bar(
     assert bars["ethical"][0] == "verbosity|does not apply|"
     assert bars["all dimensions"][0].startswith("verbosity|does not apply to 5 of 15: 0.")
     assert "does not apply" not in "".join(bars["student"])
+
+
+async def test_the_constant_reply_stands_last_without_a_rank(store: SqlStore, visit: Visit):
+    await seed(store, experiment(tutors(4)))
+    page = await visit("/")
+    await rows_of(page)
+
+    last = page.locator("tr.row").last
+
+    assert await last.locator("button").inner_text() == "constant reply"
+    assert await last.locator("td.rank").inner_text() == "\u2013"
+    assert await last.locator("td.runs").inner_text() == "\u2013"
+    assert await last.locator("td.score").inner_text() == "0.82"
+    assert await last.locator(".tag").inner_text() == "baseline"

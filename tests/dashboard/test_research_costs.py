@@ -15,7 +15,7 @@ from tests.dashboard.seeding import experiment, seed, tutors
 
 if TYPE_CHECKING:
     from playwright.async_api import Page
-from tests.dashboard.research_page import SCREENS, models_at, rows_of, width_of
+from tests.dashboard.research_page import MODEL_ROWS, SCREENS, models_at, rows_of, width_of
 
 pytestmark = [
     pytest.mark.connected,
@@ -36,8 +36,8 @@ async def unpriced(store: SqlStore, *models: TutorModel) -> None:
 
 async def costs_of(page: Page) -> dict[str, str]:
     """The texts of the cost column, by model in the order of the page."""
-    await page.locator("tr.row").first.wait_for()
-    pairs = await page.locator("tr.row").evaluate_all(
+    await page.locator(MODEL_ROWS).first.wait_for()
+    pairs = await page.locator(MODEL_ROWS).evaluate_all(
         """rows => rows.map(row => [
             row.dataset.model, row.querySelector("td.cost span").textContent,
         ])"""
@@ -85,7 +85,7 @@ async def test_models_are_ordered_by_cost_on_request_and_keep_their_ranks(
     await unpriced(store, TutorModel(id="local/unpriced"))
     page = await visit("/")
     await rows_of(page)
-    ranks = dict(await page.locator("tr.row").evaluate_all(RANKS))
+    ranks = dict(await page.locator(MODEL_ROWS).evaluate_all(RANKS))
     models = await models_at(address)
     known = [model for model in models if model["total_cost_usd"] is not None]
 
@@ -94,7 +94,7 @@ async def test_models_are_ordered_by_cost_on_request_and_keep_their_ranks(
         await page.locator("#order").select_option(order)
         by_cost = sorted(known, key=itemgetter("total_cost_usd"), reverse=sign < 0)
         expected = [model["model_id"] for model in by_cost] + ["local/unpriced"]
-        shown = await page.locator("tr.row").evaluate_all(RANKS)
+        shown = await page.locator(MODEL_ROWS).evaluate_all(RANKS)
         assert shown == [[model, ranks[model]] for model in expected]
         assert f"order={order}" in page.url
     again = await visit(page.url.removeprefix(address))

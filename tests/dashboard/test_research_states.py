@@ -17,7 +17,7 @@ from tests.waiting import until
 
 if TYPE_CHECKING:
     from playwright.async_api import Page
-from tests.dashboard.research_page import rows_of
+from tests.dashboard.research_page import MODEL_ROWS, rows_of
 
 pytestmark = [
     pytest.mark.connected,
@@ -55,7 +55,7 @@ async def test_a_running_experiment_shows_its_progress_and_fills_in_place(
     await seed(store, planned, share=0.4)
     page = await visit("/", clock=True)
     await page.get_by_text("54 of 135 runs done (40 %)").wait_for()
-    first = page.locator("tr.row").first
+    first = page.locator(MODEL_ROWS).first
     await first.locator("button").click()
     await first.evaluate("row => { row.seenBefore = true; }")
 
@@ -65,7 +65,7 @@ async def test_a_running_experiment_shows_its_progress_and_fills_in_place(
 
     assert not await page.locator("#progress").is_visible()
     kept = "rows => rows.some(row => row.seenBefore)"
-    assert await page.locator("tr.row").evaluate_all(kept)
+    assert await page.locator(MODEL_ROWS).evaluate_all(kept)
     assert await page.locator("tr.detail:not([hidden])").count() == 1
     assert await page.locator("#updated time").get_attribute("datetime")
 

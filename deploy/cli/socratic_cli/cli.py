@@ -37,6 +37,8 @@ COMMANDS = {
         "results",
         "Write the scored responses of an experiment to a file.",
     ),
+    "report": ("results", "Write one page about an experiment, to share or cite."),
+    "validity": ("results", "Compare scores with people's labels, and write a report."),
     "serve": ("results", "Serve the API and the dashboard, until Ctrl-C."),
     "verify": ("results", "Recompute every aggregate and compare exactly."),
     "demo": ("benchmark", "Benchmark the built-in tutors and a local model."),

@@ -29,6 +29,9 @@ from typing import Final
 from toolchain import HERE, MODULES, BuildFailed, Node, Unavailable, prepare, run, say
 
 SOURCES: Final = HERE / "src"
+CONFIG: Final = SOURCES / "lib" / "config.js"
+"""Not bundled: it names the API's address, which a static site changes."""
+
 OUTPUT: Final = HERE.parent / "socratic_api" / "static"
 STAMP: Final = OUTPUT / "stamp"
 NOT_BUILT: Final = OUTPUT / "not-built.txt"
@@ -155,6 +158,7 @@ def _bundle(node: Node, folder: Path) -> None:
             *(f"src/pages/{module}.ts" for module in modules),
             "src/styles.css",
             "--bundle",
+            f"--external:./{CONFIG.name}",
             "--format=esm",
             "--target=es2022",
             "--charset=utf8",
@@ -170,7 +174,8 @@ def _bundle(node: Node, folder: Path) -> None:
     (folder / "pages").mkdir()
     for module in modules:
         shutil.copy(SOURCES / "pages" / f"{module}.html", folder / "pages")
-    shutil.copy(SOURCES / "icon.svg", folder / "assets")
+    for file in (SOURCES / "icon.svg", CONFIG):
+        shutil.copy(file, folder / "assets")
     for name in ("document.html", "pages.json"):
         shutil.copy(SOURCES / name, folder)
 

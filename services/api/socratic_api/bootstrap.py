@@ -11,6 +11,7 @@ from starlette.middleware import Middleware
 from socratic_api.answers.quick_answers import QuickAnswers
 from socratic_api.answers.ready_bytes import ReadyBytes
 from socratic_api.http.access import Access, CheckAccess
+from socratic_api.http.cross_origin import cross_origin
 from socratic_api.http.problems import HANDLERS
 from socratic_api.http.security_headers import SecurityHeaders
 from socratic_api.routes import (
@@ -21,8 +22,11 @@ from socratic_api.routes import (
     model_comparison,
     profiles,
     score,
+    validity,
 )
+from socratic_api.routes.comparisons import compare, timeseries
 from socratic_api.routes.openapi import with_openapi
+from socratic_api.routes.runs import detailed_results, export, one_run
 from socratic_api.scoring import ScoringTurns
 from socratic_api.settings import ApiSettings
 from socratic_bench.adapters.system.clock import SystemClock
@@ -69,8 +73,14 @@ def build_app(
             *model_comparison.endpoints(store, ready),
             *cost_analysis.endpoints(store, ready),
             *experiments.endpoints(store, ready_for_now, clock),
+            *timeseries.endpoints(store, ready),
+            *compare.endpoints(store, ready),
+            *detailed_results.endpoints(store),
+            *export.endpoints(store),
+            *one_run.endpoints(store),
             *score.endpoints(turns),
             *profiles.endpoints(),
+            *validity.endpoints(),
             *health.endpoints(readiness, metrics),
             *dashboard.endpoints(),
         ]
@@ -87,6 +97,7 @@ def build_app(
         routes=[endpoint.route() for endpoint in endpoints],
         middleware=[
             Middleware(CountRequests, metrics=HttpMetrics(metrics)),
+            *cross_origin(settings.cors_origins),
             Middleware(SecurityHeaders),
             Middleware(CheckAccess, access=Access(settings)),
             Middleware(QuickAnswers, endpoints=endpoints),

@@ -21,6 +21,7 @@ class QueryParameter:
     name: str
     description: str
     schema: Mapping[str, Any]
+    required: bool = False
 
 
 @dataclass(frozen=True, slots=True)

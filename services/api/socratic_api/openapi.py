@@ -99,7 +99,7 @@ def _parameters(endpoint: Endpoint) -> list[dict[str, Any]]:
         {
             "name": parameter.name,
             "in": "query",
-            "required": False,
+            "required": parameter.required,
             "description": parameter.description,
             "schema": dict(parameter.schema),
         }

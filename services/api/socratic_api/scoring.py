@@ -201,7 +201,7 @@ def _score_or_problem(item: Item, at: int) -> dict[str, Any]:
 
 def _scored(asked: ScoreRequest, place: str) -> dict[str, Any]:
     try:
-        return _shown(
+        return shown_score(
             score(
                 asked.text,
                 output_tokens=asked.output_tokens,
@@ -219,7 +219,8 @@ def _scored(asked: ScoreRequest, place: str) -> dict[str, Any]:
         raise InvalidInput(f"{place}.profile: {error}" if place else f"profile: {error}") from None
 
 
-def _shown(scored: Score) -> dict[str, Any]:
+def shown_score(scored: Score) -> dict[str, Any]:
+    """Return a score as the API shows it: vectors, `overall`, status and evidence."""
     evidence = _shortened(scored.evidence)
     return {**scored, "status": str(scored.status), "evidence": evidence.as_dict()}
 

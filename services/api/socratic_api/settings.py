@@ -10,6 +10,7 @@ from pydantic_settings import NoDecode
 from socratic_bench.service_settings import FunctionSettings, ProcessSettings
 
 Entry = TypeVar("Entry")
+_ORIGIN = r"^https?://[a-z0-9.\-\[\]:]+$"
 
 
 def _entries(value: object) -> object:
@@ -53,6 +54,10 @@ class ApiSettings(ProcessSettings):
     allowed_hosts: Listed[str] = ()
     """Further names of the API in requests, separated by commas; loopback's names and the
     listening address always work."""
+
+    cors_origins: Listed[Annotated[str, Field(pattern=_ORIGIN)]] = ()
+    """Origins, separated by commas, whose pages may use the API, such as
+    `https://bench.example.org`."""
 
     loopback_only: bool = False
     """True if only this machine reaches the API, though it listens on more than loopback, as in

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from socratic_bench.scoring.evidence import Evidence, Mark
 from socratic_bench.scoring.exchange import EarlierTurn, Exchange
-from socratic_bench.scoring.profile import Profile
+from socratic_bench.scoring.profile import Profile, combining
 from socratic_bench.scoring.profiles import TAKEN
 from socratic_bench.scoring.score import Score, score
 from socratic_bench.scoring.statuses import Status
@@ -96,6 +96,24 @@ def test_a_vector_is_from_zero_to_one_or_does_not_apply(
         figures = scored(profile, exchange, dimension)
         assert set(figures) == {*profile.vectors, "overall"}
         assert all(value is None or 0.0 <= value <= 1.0 for value in figures.values())
+
+
+@_examples
+@given(exchange=_EXCHANGES)
+def test_a_combined_overall_has_a_formula_and_follows_from_the_vectors_alone(
+    profile: Profile, exchange: Exchange
+) -> None:
+    if (combined := combining(profile)) is None:
+        return
+    assert combined.overall_formula
+    for dimension in (None, "ambiguous", *profile.weights.by_dimension):
+        figures = scored(profile, exchange, dimension)
+        if figures.vectors is None:
+            continue
+        values = tuple(figures.vectors.values())
+        made = combined.combine(values, dimension)
+        assert made == combined.combine(values, dimension) == figures.overall
+        assert made is None or 0.0 <= made <= 1.0
 
 
 @_examples

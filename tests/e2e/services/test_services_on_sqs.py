@@ -6,17 +6,20 @@ import asyncio
 import json
 import signal
 from collections.abc import AsyncIterator
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from socratic_bench.addresses import open_broker
 from socratic_bench.consuming.queues import BROADCASTS, WORK_QUEUES
+from socratic_bench.ports.stores.leases import CallCount
 from socratic_bench.ports.stores.store import Store
 from tests.e2e.command import Terminal
 from tests.e2e.experiments import completed, dead_letters, submitted
 from tests.e2e.service_processes import all_ready, start
 from tests.servers import aws_emulator, postgresql, sqs
+from tests.waiting import until
 
 pytestmark = [pytest.mark.connected, pytest.mark.long]
 
@@ -43,6 +46,14 @@ def services_terminal(tmp_path: Path, addresses: dict[str, str]) -> Terminal:
 def models(**options: object) -> str:
     listed = [{"id": f"reference/{tutor}", "options": options} for tutor in TUTORS]
     return json.dumps({"models": listed, "repeats": REPEATS})
+
+
+async def more_calls(store: Store, experiment_id: str, than: int) -> CallCount:
+    return await until(
+        partial(store.calls, experiment_id),
+        lambda count: count.calls > than,
+        f"more calls than {than}",
+    )
 
 
 async def test_a_benchmark_is_carried_out_and_announced(
@@ -76,8 +87,10 @@ async def test_killed_services_delay_a_benchmark_and_change_nothing(
 ) -> None:
     async with all_ready(addresses, "judge", "curator", "runner") as services:
         experiment_id = await submitted(services_terminal, models(latency_ms=100))
+        called = 0
         for kind in ("judge", "curator", "runner"):
-            await asyncio.sleep(0.3)
+            # Not by the runs that are done: they end with the first of the three.
+            called = (await more_calls(store, experiment_id, called)).calls
             services[kind].kill()
             assert await services[kind].ended() == -signal.SIGKILL
         again = [await start(kind, addresses) for kind in ("runner", "judge", "curator")]

@@ -58,7 +58,8 @@ async def test_no_more_is_asked_of_the_store_for_more_experiments(
                 assert (await client.get(page)).status_code == 200
         statements.append(asked["statements"])
     few, many = statements
-    assert many == few
+    # The first answer under new conditions reads one plan for the baseline.
+    assert few - 1 <= many <= few
 
 
 async def test_a_plan_is_read_once_until_it_changes(
@@ -81,7 +82,7 @@ async def test_a_plan_is_read_once_until_it_changes(
     assert asked["plans"] <= 2
 
 
-async def test_a_table_of_all_experiments_reads_cells_a_page_at_a_time_and_no_plan(
+async def test_a_table_of_all_experiments_reads_cells_a_page_at_a_time_and_one_plan(
     store: SqlStore, asked: Counter[str]
 ):
     await register(store, range(210))
@@ -89,7 +90,9 @@ async def test_a_table_of_all_experiments_reads_cells_a_page_at_a_time_and_no_pl
     asked.clear()
     table = await model_comparison(store, "all")
     assert len(table.experiments) == 210
-    assert asked == {"statements": 1 + 210 // 10}
+    # One plan at most, for what the constant reply scores on its scenarios.
+    assert asked["plans"] <= 1
+    assert asked["statements"] == 1 + 210 // 10 + asked["plans"]
 
 
 async def test_a_table_of_many_experiments_is_the_fold_of_all_of_them(store: SqlStore):

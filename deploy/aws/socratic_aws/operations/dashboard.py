@@ -13,19 +13,11 @@ from typing import Final
 
 from socratic_aws.operations.installation import Installation, say
 
-FRONT: Final = "index.html"
-
 _RENDER: Final = """
 import json, sys
 sys.path[:0] = [sys.argv[1], sys.argv[2] + "/python"]
-from importlib.resources import files
-from socratic_api.pages import DOCUMENT, read_pages, render
-static = files("socratic_api") / "static"
-pages = read_pages(static)
-document = (static / DOCUMENT).read_text(encoding="utf-8") if pages else ""
-print(json.dumps({page.path.lstrip("/"): render(document, page, pages) for page in pages}))
-print(json.dumps({f"assets/{each.name}": each.read_text(encoding="utf-8")
-                  for each in (static / "assets").iterdir()} if pages else {}))
+from socratic_api.static_site import site_files
+print(json.dumps({path: content.decode() for path, content in site_files().items()}))
 """
 """Runs apart from CDK's packages, on the packages that are deployed."""
 
@@ -38,10 +30,7 @@ def files_of(packages: Path) -> dict[str, str]:
         text=True,
         check=True,
     )
-    pages, assets = map(json.loads, done.stdout.splitlines())
-    files: dict[str, str] = {**pages, **assets}
-    if pages:
-        files[FRONT] = next(iter(pages.values()))
+    files: dict[str, str] = json.loads(done.stdout)
     return files
 
 

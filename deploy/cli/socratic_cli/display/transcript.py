@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Final
 
-from rich.console import Group, RenderableType
-from rich.padding import Padding
+from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.text import Text
 
 from socratic_bench.domain.money import NANODOLLARS_PER_DOLLAR
@@ -19,6 +19,8 @@ from socratic_cli.display.terminal import counted, excerpt, name_of
 OPEN: Final = "\u27e6"
 CLOSE: Final = "\u27e7"
 """The marks around evidence where no style can show it, as in a file."""
+
+INDENT: Final = "  "
 
 _MARK: Final = "bold underline"
 
@@ -57,9 +59,9 @@ def _turn(turn: Turn, *, has_style: bool, most: int | None) -> Iterator[Renderab
     yield Text()
     yield Text(f"student, turn {response.turn}", style="dim")
     said = response.student_message
-    yield _indented(Text(readable(said)[:most]).append(_rest(said, most), style="dim"))
+    yield _Indented(Text(readable(said)[:most]).append(_rest(said, most), style="dim"))
     yield Text("tutor", style="dim")
-    yield _indented(_marked(turn, has_style=has_style, most=most))
+    yield _Indented(_marked(turn, has_style=has_style, most=most))
     facts = turn.score.evidence.facts if turn.score.scored else {}
     names = [OVERALL, *facts]
     width = max(map(len, names))
@@ -103,8 +105,16 @@ def _rest(text: str, most: int | None) -> str:
     return f" \u2026 {rest:,} more characters" if rest > 0 else ""
 
 
-def _indented(text: Text) -> Padding:
-    return Padding(text, (0, 0, 0, 2))
+@dataclass(frozen=True, slots=True)
+class _Indented:
+    """A text two columns in from the left, without blanks at the ends of its lines."""
+
+    text: Text
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        for line in self.text.wrap(console, max(1, options.max_width - len(INDENT))):
+            line.rstrip()
+            yield Text.assemble(INDENT, line) if line else line
 
 
 def _about(turn: Turn) -> str:

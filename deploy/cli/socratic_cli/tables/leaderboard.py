@@ -20,7 +20,7 @@ from socratic_bench.reporting.leaderboard.comparison import (
     ModelComparison,
     ModelFigures,
 )
-from socratic_bench.reporting.leaderboard.provenance import TIES, is_tied
+from socratic_bench.reporting.leaderboard.provenance import BASELINE, TIES, is_tied
 from socratic_bench.scoring.profile import OVERALL
 from socratic_cli.display.terminal import excerpt, name_of
 from socratic_cli.tables import fitting
@@ -94,7 +94,7 @@ def _fitted(comparison: ModelComparison, reasons: Mapping[str, str], width: int)
         ],
         [
             [_cell(column, model, reasons.get(model.model_id)) for column in columns]
-            for model in comparison.models
+            for model in comparison.rows
         ],
         width=width,
     )
@@ -107,7 +107,7 @@ def _cell(column: Column, model: ModelFigures, reason: str | None) -> Text:
     if column.heading == OVERALL:
         return Text(text, style="bold")
     if column.heading == "kind":
-        return Text(text if model.kind == "reference" else "", style="dim italic")
+        return Text(text if model.kind != "model" else "", style="dim italic")
     return Text(text)
 
 
@@ -180,6 +180,8 @@ def _legend(comparison: ModelComparison, table: FittedTable, *, detail: bool) ->
         lines.append(
             f"reference: a built-in archetype that shows the scale, not a real model{price}."
         )
+    if comparison.baseline is not None:
+        lines.append(BASELINE)
     if any(model.coverage is not None and model.coverage < 1 for model in models):
         lines.append(
             "coverage: the share of responses with a score; the others do not count as zero."

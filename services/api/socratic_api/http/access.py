@@ -66,6 +66,7 @@ class Access:
         self._keys = [_digest(key.get_secret_value().encode()) for key in settings.api_keys]
         self._reads_need_key = settings.reads_need_key
         self._listed = frozenset(map(_name_in, settings.allowed_hosts))
+        self._origins = frozenset(settings.cors_origins)
         self._names = self._listed | _LOOPBACK_NAMES | {_name_in(settings.host)}
         self._is_ours = lru_cache(maxsize=256)(self._answers_to)
 
@@ -97,7 +98,7 @@ class Access:
             return problem(
                 403,
                 "origin: a page of another site may not write here; if it is yours, name its host "
-                "in SOCRATIC_ALLOWED_HOSTS",
+                "in SOCRATIC_ALLOWED_HOSTS, or its origin in SOCRATIC_CORS_ORIGINS",
             )
         if self._keys and not (reads and not self._reads_need_key):
             return self._key_problem(authorization)
@@ -112,7 +113,9 @@ class Access:
         return name in self._names or name == own_address.lower().removeprefix("::ffff:")
 
     def _may_write(self, origin: bytes, host: bytes) -> bool:
-        """Return whether a page at `origin` belongs to this API, or to an allowed host."""
+        """Return whether a page at `origin` belongs to this API, or to an allowed host or site."""
+        if origin.decode("latin-1").lower() in self._origins:
+            return True
         try:
             authority = urlsplit(origin.decode("latin-1")).netloc.lower()
         except ValueError:

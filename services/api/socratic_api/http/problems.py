@@ -13,7 +13,13 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from socratic_api.http.security_headers import HEADERS
-from socratic_bench.errors import AmbiguousExperiment, InvalidInput, StoreError, UnknownExperiment
+from socratic_bench.errors import (
+    AmbiguousExperiment,
+    InvalidInput,
+    StoreError,
+    UnknownExperiment,
+    UnknownRun,
+)
 
 MEDIA_TYPE = "application/problem+json"
 RETRY_SECONDS = "1"
@@ -61,7 +67,7 @@ async def on_invalid_input(_request: Request, error: Exception) -> Response:
     """Answer a client's mistake, in the error's own words."""
     if isinstance(error, AmbiguousExperiment):
         return problem(400, str(error))
-    return problem(404 if isinstance(error, UnknownExperiment) else 422, str(error))
+    return problem(404 if isinstance(error, UnknownExperiment | UnknownRun) else 422, str(error))
 
 
 async def on_store_error(_request: Request, error: Exception) -> Response:

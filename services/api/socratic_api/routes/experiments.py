@@ -11,8 +11,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from socratic_api.answers.ready_bytes import ReadyBytes, ready_response
-from socratic_api.endpoints import Endpoint, QueryParameter
-from socratic_bench.errors import InvalidInput
+from socratic_api.endpoints import Endpoint
+from socratic_api.routes.paging import OFFSET_LIMIT, page_of, whole_number
 from socratic_bench.ports.clock import Clock
 from socratic_bench.reporting.experiment_status import (
     ExperimentStatus,
@@ -22,19 +22,7 @@ from socratic_bench.reporting.experiment_status import (
 
 _PAGE = 100
 _PAGE_LIMIT = 500
-_OFFSET_LIMIT = 1_000_000
-_PARAMETERS = (
-    QueryParameter(
-        "offset",
-        "How many to pass over.",
-        {"type": "integer", "minimum": 0, "maximum": _OFFSET_LIMIT, "default": 0},
-    ),
-    QueryParameter(
-        "limit",
-        "How many to return.",
-        {"type": "integer", "minimum": 1, "maximum": _PAGE_LIMIT, "default": _PAGE},
-    ),
-)
+_PARAMETERS = page_of(_PAGE, _PAGE_LIMIT)
 KEY = f"experiments 0 {_PAGE}"
 """The cache key of the first page."""
 
@@ -55,8 +43,8 @@ def endpoints(store: StatusStore, ready: ReadyBytes, clock: Clock) -> list[Endpo
     """Return the endpoint of the experiments, a page at a time."""
 
     async def list_experiments(request: Request) -> Response:
-        offset = _whole_number(request, "offset", default=0, low=0, high=_OFFSET_LIMIT)
-        limit = _whole_number(request, "limit", default=_PAGE, low=1, high=_PAGE_LIMIT)
+        offset = whole_number(request, "offset", default=0, low=0, high=OFFSET_LIMIT)
+        limit = whole_number(request, "limit", default=_PAGE, low=1, high=_PAGE_LIMIT)
 
         async def encode() -> bytes:
             return to_json(await _page(store, clock.now(), offset, limit))
@@ -83,13 +71,3 @@ async def _page(store: StatusStore, now: datetime, offset: int, limit: int) -> E
     every = await store.outlines()
     statuses = await experiment_statuses(store, every[offset : offset + limit], now)
     return ExperimentPage(experiments=tuple(statuses), total=len(every), offset=offset)
-
-
-def _whole_number(request: Request, name: str, *, default: int, low: int, high: int) -> int:
-    text = request.query_params.get(name)
-    if text is None:
-        return default
-    number = int(text) if text.isascii() and text.isdigit() and len(text) < 10 else -1
-    if not low <= number <= high:
-        raise InvalidInput(f"{name}: must be a whole number from {low} to {high:,}")
-    return number

@@ -14,7 +14,7 @@ from starlette.responses import Response
 from socratic_api.answers.ready_bytes import JSON, ReadyBody, make_ready, ready_response
 from socratic_api.endpoints import Endpoint
 from socratic_bench.scoring.evidence import Mark
-from socratic_bench.scoring.profile import CANONICAL, Profile, VectorDescription
+from socratic_bench.scoring.profile import CANONICAL, Profile, VectorDescription, combining
 from socratic_bench.scoring.profiles import profile_named, profile_names
 from socratic_bench.scoring.score import score
 
@@ -87,6 +87,9 @@ class DescribedProfile(BaseModel):
     weights: dict[str, dict[str, float]]
     """Per dimension, the weight of each vector in `overall`; all count equally elsewhere."""
 
+    overall_formula: str | None
+    """The formula of `overall`; None: the weighted mean of the vectors."""
+
     legend: tuple[LegendEntry, ...]
 
 
@@ -130,6 +133,7 @@ def _usable(name: str) -> DescribedProfile | None:
 
 
 def _describe(profile: Profile) -> DescribedProfile:
+    combined = combining(profile)
     return DescribedProfile(
         name=profile.name,
         canonical=profile.name == CANONICAL,
@@ -138,6 +142,7 @@ def _describe(profile: Profile) -> DescribedProfile:
             dimension: {vector: float(given.get(vector, 0.0)) for vector in profile.vectors}
             for dimension, given in profile.weights.by_dimension.items()
         },
+        overall_formula=combined.overall_formula if combined else None,
         legend=tuple(
             LegendEntry(kind=each.kind, name=each.name, meaning=each.meaning, mark=each.mark)
             for each in profile.legend()

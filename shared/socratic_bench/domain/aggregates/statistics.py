@@ -7,8 +7,24 @@ and G clusters:
     variance = G / (G - 1) * sum_c (S_c - n_c * m)^2 / N^2
 
 (Liang and Zeger 1986, with the usual small-sample factor; Miller 2024, "Adding Error Bars to
-Evals", section 2.2, for evaluations.) The 95 % interval uses Student's t with G - 1 degrees of
-freedom and is clipped to the scale, 0 to 1.
+Evals", section 2.2, for evaluations.)
+
+Scores end at 0 and 1, and near an end few clusters carry the spread: m +- t * error covers too
+seldom there. The 95 % interval is Wilson's (1927) for the number of independent yes-or-no answers
+that would have this variance,
+
+    n = m * (1 - m) / variance
+
+(Korn and Graubard 1998, "Confidence Intervals for Proportions With Small Expected Number of
+Positive Counts Estimated From Survey Data"), with Student's t for its quantile. The variance is
+itself an estimate, and a worse one the heavier the tails of the clusters' means: for an excess
+kurtosis k its spread is that of
+
+    degrees of freedom = 2 / (2 / (G - 1) + k / G)
+
+(Satterthwaite 1946, with the variance of a sample variance). k is that of yes-or-no answers,
+1 / (m * (1 - m)) - 6, times G / n, the share of their variance that the means of clusters have.
+`tests/benchmarks/statistics/interval_coverage.py` measures how often the interval covers.
 """
 
 from __future__ import annotations
@@ -61,9 +77,41 @@ def clustered_estimate(clusters: Sequence[Tally]) -> Estimate:
     # (S_c - n_c * total / runs) * runs is a whole number: the residuals are summed exactly.
     squares = sum((tally.total * runs - tally.n * total) ** 2 for tally in filled)
     variance = groups / (groups - 1) * (squares / runs**4) / MILLIONTHS**2
-    reach = student_t_quantile((1 + CONFIDENCE) / 2, groups - 1) * math.sqrt(variance)
-    interval = (max(0.0, centre - reach), min(1.0, centre + reach))
-    return Estimate(runs, centre, interval, groups)
+    return Estimate(runs, centre, _bounded_interval(centre, variance, groups), groups)
+
+
+def _bounded_interval(centre: float, variance: float, groups: int) -> tuple[float, float]:
+    """Return the 95 % interval of a mean on the scale from 0 to 1, by the module's formulas."""
+    spread = centre * (1 - centre)
+    if spread == 0:
+        # Scenarios that all score 0, or all 1, say no more than one answer each.
+        return _wilson(centre, groups, _quantile(groups - 1))
+    if variance == 0:
+        return centre, centre
+    likeness = min(1.0, groups * variance / spread)
+    kurtosis = max(0.0, 1 / spread - 6) * likeness
+    degrees = 2 / (2 / (groups - 1) + kurtosis / groups)
+    return _wilson(centre, spread / variance, _quantile(degrees))
+
+
+def _wilson(centre: float, answers: float, quantile: float) -> tuple[float, float]:
+    """Return Wilson's interval of a share `centre` of `answers` independent answers."""
+    weight = quantile**2 / answers
+    middle = (centre + weight / 2) / (1 + weight)
+    reach = math.sqrt(weight * centre * (1 - centre) + weight**2 / 4) / (1 + weight)
+    low, high = max(0.0, middle - reach), min(1.0, middle + reach)
+    # Rounding aside, both hold already.
+    return min(low, centre), max(high, centre)
+
+
+def _quantile(degrees: float) -> float:
+    """Return the two-sided 95 % quantile of Student's t for two or more degrees of freedom.
+
+    Between whole degrees it is interpolated; below two it is that of two.
+    """
+    whole = max(2, math.floor(degrees))
+    below, above = (student_t_quantile((1 + CONFIDENCE) / 2, each) for each in (whole, whole + 1))
+    return below + (above - below) * max(0.0, degrees - whole)
 
 
 @lru_cache(maxsize=4096)

@@ -273,18 +273,22 @@ class Experiment(BaseModel):
 
     def runs(self) -> Iterator[Run]:
         """Yield every run of the plan. Models take turns, so that no model waits for another."""
-        manifest, experiment = self.manifest, self.experiment_id
+        manifest = self.manifest
         for repeat in range(1, manifest.repeats + 1):
             for scenario in manifest.scenarios:
                 for model in manifest.models:
-                    yield Run(
-                        run_id=run_id(experiment, model.id, scenario.id, repeat),
-                        experiment_id=experiment,
-                        model_id=model.id,
-                        scenario_id=scenario.id,
-                        dimension=scenario.dimension,
-                        repeat=repeat,
-                    )
+                    yield self.run(model.id, scenario, repeat)
+
+    def run(self, model_id: str, scenario: Scenario, repeat: int) -> Run:
+        """Return one run of the plan; `repeat` counts from 1."""
+        return Run(
+            run_id=run_id(self.experiment_id, model_id, scenario.id, repeat),
+            experiment_id=self.experiment_id,
+            model_id=model_id,
+            scenario_id=scenario.id,
+            dimension=scenario.dimension,
+            repeat=repeat,
+        )
 
 
 def _experiment_id(manifest: Manifest, occasion: str | None) -> str:

@@ -79,7 +79,7 @@ def shown_columns(comparison: ModelComparison) -> list[Column]:
     return [
         column
         for column in leaderboard_columns(comparison)
-        if column.show is not None and any(map(column.shown_if, comparison.models))
+        if column.show is not None and any(map(column.shown_if, comparison.rows))
     ]
 
 
@@ -87,7 +87,7 @@ def _identity() -> Sequence[Column]:
     return (
         Column(
             {"rank": lambda model: model.rank},
-            show=_rank,
+            show=rank_text,
         ),
         Column(
             {
@@ -117,7 +117,8 @@ def _identity() -> Sequence[Column]:
     )
 
 
-def _rank(model: ModelFigures) -> str:
+def rank_text(model: ModelFigures) -> str:
+    """Return the ranks that a model may have, such as 1–3; a dash without a rank."""
     if model.rank is None:
         return MISSING
     best, worst = model.rank_interval or (model.rank, model.rank)
@@ -154,7 +155,9 @@ def _totals() -> Sequence[Column]:
                 "scored_responses": lambda model: model.scored_responses,
             },
             "runs",
-            lambda model: f"{model.total_runs}/{model.planned_runs}",
+            lambda model: (
+                MISSING if model.kind == "baseline" else f"{model.total_runs}/{model.planned_runs}"
+            ),
             drop=Drop.RUNS,
         ),
         Column(

@@ -23,6 +23,12 @@ from socratic_bench.domain.experiment.outline import ExperimentOutline
 from socratic_bench.domain.money import NANODOLLARS_PER_DOLLAR
 from socratic_bench.providers.registry import is_reference, simulated_latency_ms
 from socratic_bench.reporting.costs import known_share, total, total_usd
+from socratic_bench.reporting.leaderboard.baseline import (
+    BASELINE_ID,
+    BASELINE_NAME,
+    Baseline,
+    table_baseline,
+)
 from socratic_bench.reporting.leaderboard.selection import Selection, select
 from socratic_bench.reporting.result_store import ResultStore
 from socratic_bench.scoring.profile import OVERALL
@@ -74,8 +80,8 @@ class ModelFigures(BaseModel):
 
     model_id: str
     model_name: str
-    kind: Literal["reference", "model"]
-    """`reference` is a built-in archetype, no real model."""
+    kind: Literal["reference", "model", "baseline"]
+    """`reference` is a built-in archetype, no real model; `baseline` is no tutor at all."""
 
     rank: int | None
     """The place among the real models with a score; null for a reference tutor. A table without a
@@ -187,6 +193,11 @@ class ModelComparison(BaseModel):
     experiments: tuple[ExperimentSummary, ...]
     """The experiments in this table, newest first."""
 
+    baseline: ModelFigures | None
+    """A tutor that says the same to everybody, scored on the table's scenarios: a mean below it
+    tells of no reading. Null for a table of different conditions, without an experiment, and under
+    a profile that this installation does not have."""
+
     mixed_conditions: bool
     """Whether the table mixes different conditions, whose figures do not compare."""
 
@@ -196,6 +207,11 @@ class ModelComparison(BaseModel):
     version: str = __version__
     """The version of Socratic Bench that made the table."""
 
+    @property
+    def rows(self) -> tuple[ModelFigures, ...]:
+        """The rows of a table for people: the models, and then the baseline."""
+        return self.models if self.baseline is None else (*self.models, self.baseline)
+
 
 async def model_comparison(store: ResultStore, experiment: str | None = None) -> ModelComparison:
     """Return the leaderboard of each model's newest experiment, of one experiment, or of `all`.
@@ -203,10 +219,12 @@ async def model_comparison(store: ResultStore, experiment: str | None = None) ->
     A table has one profile, its newest experiment's; it leaves out experiments under others, and
     `note` says so. Raises UnknownExperiment, AmbiguousExperiment.
     """
-    return await asyncio.to_thread(_compare, await select(store, experiment))
+    selected = await select(store, experiment)
+    baseline = await table_baseline(store, selected)
+    return await asyncio.to_thread(_compare, selected, baseline)
 
 
-def _compare(selected: Selection) -> ModelComparison:
+def _compare(selected: Selection, baseline: Baseline | None) -> ModelComparison:
     board = selected.leaderboard()
     winner = board.winner
     mixed = len(board.conditions) > 1
@@ -223,6 +241,7 @@ def _compare(selected: Selection) -> ModelComparison:
             ExperimentSummary.of(each, done=selected.done[each.experiment_id])
             for each in board.experiments
         ),
+        baseline=None if baseline is None else _baseline_figures(baseline, board),
         mixed_conditions=mixed,
         note=_note(board, selected),
     )
@@ -311,6 +330,37 @@ def _model_figures(row: ModelRow, place: _Place | None, board: Leaderboard) -> M
         },
         experiment_ids=row.experiment_ids,
         **_consumption_figures(row.consumption, standing.responses),
+    )
+
+
+def _baseline_figures(baseline: Baseline, board: Leaderboard) -> ModelFigures:
+    return ModelFigures(
+        model_id=BASELINE_ID,
+        model_name=BASELINE_NAME,
+        kind="baseline",
+        rank=None,
+        rank_interval=None,
+        simulated_latency_ms=0,
+        total_runs=0,
+        planned_runs=0,
+        overall_score=baseline.all[OVERALL],
+        confidence_interval=None,
+        interval_note=None,
+        coverage=None,
+        scored_responses=0,
+        statuses={},
+        vectors={
+            name: VectorFigure(mean=baseline.all.get(name), interval=None, n=0)
+            for name in board.vectors
+        },
+        dimensions={
+            dimension: DimensionFigures.model_validate(
+                {"runs": 0, "coverage": None, "interval": None, **means}
+            )
+            for dimension, means in baseline.dimensions.items()
+        },
+        experiment_ids=(),
+        **_consumption_figures(Consumption(Tally(), Tally(), Tally(), Tally(), Tally()), 0),
     )
 
 

@@ -37,12 +37,12 @@ def comparison_latex(comparison: ModelComparison) -> str:
             r"% Needs \usepackage{booktabs} and \usepackage[T1]{fontenc}.",
             r"\begin{table}",
             r"\centering",
-            rf"\caption{{{_as_text(caption)}}}",
+            rf"\caption{{{as_latex(caption)}}}",
             rf"\begin{{tabular}}{{{''.join(column.align[0] for column in columns)}}}",
             r"\toprule",
             _row(column.title for column in columns),
             r"\midrule",
-            *(_row(column.text(model) for column in columns) for model in comparison.models),
+            *(_row(column.text(model) for column in columns) for model in comparison.rows),
             r"\bottomrule",
             r"\end{tabular}",
             r"\end{table}",
@@ -51,10 +51,10 @@ def comparison_latex(comparison: ModelComparison) -> str:
     )
 
 
-def _row(cells: Iterable[str]) -> str:
-    return f"{' & '.join(map(_as_text, cells))} \\\\"
-
-
-def _as_text(text: str) -> str:
+def as_latex(text: str) -> str:
     """Escape what LaTeX would read as a command: a model's name is no command."""
     return "".join(_MARKUP.get(each, each) for each in printable(text))
+
+
+def _row(cells: Iterable[str]) -> str:
+    return f"{' & '.join(map(as_latex, cells))} \\\\"

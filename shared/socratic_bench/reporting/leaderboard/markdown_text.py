@@ -26,7 +26,7 @@ def comparison_markdown(comparison: ModelComparison) -> str:
     rows = [
         _row(map(_as_text, (column.title for column in columns))),
         _row(RULES[column.align] for column in columns),
-        *(_row(_as_text(column.text(model)) for column in columns) for model in comparison.models),
+        *(_row(_as_text(column.text(model)) for column in columns) for model in comparison.rows),
     ]
     notes = [_as_text(each) for each in (*reading_aid(comparison), *provenance(comparison))]
     return "\n".join([*rows, "", *(f"- {note}" for note in notes), ""])

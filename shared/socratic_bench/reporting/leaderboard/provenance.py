@@ -6,11 +6,17 @@ from typing import Final
 
 from socratic_bench.reporting.formats import moment
 from socratic_bench.reporting.leaderboard.comparison import ExperimentSummary, ModelComparison
+from socratic_bench.reporting.validity.gaming import CONSTANT
 from socratic_bench.version import __version__
 
 TIES: Final = (
     "Models that share ranks, such as 1\u20133, differ by no more than chance may (paired by "
     "scenario, Holm-corrected, 5 %)."
+)
+
+BASELINE: Final = (
+    "The constant reply is no tutor. It answers every message \u201c"
+    f"{CONSTANT}\u201d A mean below it tells of no reading."
 )
 
 
@@ -30,6 +36,8 @@ def reading_aid(comparison: ModelComparison) -> list[str]:
         sentences.append(
             "A reference tutor is a built-in archetype that shows the scale, not a real model."
         )
+    if comparison.baseline is not None:
+        sentences.append(BASELINE)
     return sentences if comparison.note is None else [*sentences, comparison.note]
 
 

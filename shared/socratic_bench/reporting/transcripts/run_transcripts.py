@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import heapq
 from collections.abc import AsyncIterator, Collection, Iterable, Sequence
 from dataclasses import dataclass
@@ -10,7 +11,7 @@ from typing import Final
 from socratic_bench.domain.experiment.manifest import Experiment
 from socratic_bench.domain.response import Response
 from socratic_bench.domain.run import Run, RunFailure, batches
-from socratic_bench.errors import InvalidInput
+from socratic_bench.errors import InvalidInput, UnknownRun
 from socratic_bench.ports.stores.responses import Responses
 from socratic_bench.scoring.score import Score, score
 
@@ -41,6 +42,15 @@ class Transcript:
         return min((each for each in scores if each is not None), default=None)
 
 
+@dataclass(frozen=True, slots=True)
+class TranscriptPage:
+    """Some runs of an experiment."""
+
+    transcripts: tuple[Transcript, ...]
+    total: int
+    """All planned runs that the page is taken from."""
+
+
 async def transcripts(
     store: Responses,
     experiment: Experiment,
@@ -66,6 +76,37 @@ async def transcripts(
             yield transcript
 
 
+async def transcripts_page(
+    store: Responses,
+    experiment: Experiment,
+    *,
+    model: str | None = None,
+    scenario: str | None = None,
+    offset: int,
+    limit: int,
+) -> TranscriptPage:
+    """Return some planned runs, in the plan's order; a run that has not ended has no turn.
+
+    `model` and `scenario` choose among the runs, as in `transcripts`. A page takes as long at the
+    end of a plan as at its beginning. Raises InvalidInput.
+    """
+    manifest = experiment.manifest
+    _check("model", model, [each.id for each in manifest.models])
+    _check("scenario", scenario, [each.id for each in manifest.scenarios])
+    models = [each.id for each in manifest.models if model in {None, each.id}]
+    scenarios = [each for each in manifest.scenarios if scenario in {None, each.id}]
+    total = manifest.repeats * len(scenarios) * len(models)
+    runs = []
+    for place in range(offset, min(offset + limit, total)):
+        # The order of `Experiment.runs`: models take turns.
+        before, at_model = divmod(place, len(models))
+        repeat, at_scenario = divmod(before, len(scenarios))
+        runs.append(experiment.run(models[at_model], scenarios[at_scenario], repeat + 1))
+    found = {each.run.run_id: each for each in await _read(store, runs)}
+    page = tuple(found.get(run.run_id, Transcript(run, (), None)) for run in runs)
+    return TranscriptPage(page, total)
+
+
 async def worst_first(found: AsyncIterator[Transcript], count: int) -> Sequence[Transcript]:
     """Return the `count` transcripts with the lowest score of a turn, without unscored ones."""
     kept: list[tuple[float, int, Transcript]] = []
@@ -80,7 +121,10 @@ async def worst_first(found: AsyncIterator[Transcript], count: int) -> Sequence[
 
 
 async def transcript_of(store: Responses, run_id: str) -> Transcript:
-    """Return the transcript of one run. Raises InvalidInput if the store has none."""
+    """Return the transcript of one run. The scores are computed in a thread.
+
+    Raises UnknownRun.
+    """
     responses = await store.responses([run_id])
     failures = await store.recorded_failures([run_id])
     if run_id in responses:
@@ -88,22 +132,26 @@ async def transcript_of(store: Responses, run_id: str) -> Transcript:
     elif run_id in failures:
         run = failures[run_id].failure.run
     else:
-        raise InvalidInput(
+        raise UnknownRun(
             f"this store has no response and no failure of a run {run_id!r}: "
             "socratic-bench transcripts EXPERIMENT lists runs with their ids"
         )
     failure = failures[run_id].failure if run_id in failures else None
-    return Transcript(run, _scored(responses.get(run_id, ())), failure)
+    turns = await asyncio.to_thread(_scored, responses.get(run_id, ()))
+    return Transcript(run, turns, failure)
 
 
 async def _read(store: Responses, runs: Sequence[Run]) -> list[Transcript]:
     ids = [run.run_id for run in runs]
     responses = await store.responses(ids)
     failures = await store.recorded_failures(ids)
+    scored = await asyncio.to_thread(
+        lambda: {run_id: _scored(each) for run_id, each in responses.items()}
+    )
     return [
         Transcript(
             run,
-            _scored(responses.get(run.run_id, ())),
+            scored.get(run.run_id, ()),
             failures[run.run_id].failure if run.run_id in failures else None,
         )
         for run in runs

@@ -55,12 +55,23 @@ def _spans(text: str, reading: Reading) -> Iterator[Span]:
         yield _span(positions, start, end, texts.FLAG, flag)
     for sentence, role in zip(reading.sentences, reading.roles, strict=True):
         yield from _of_sentence(text, reading, layout, sentence, role)
+    yield from _said_before(reading, positions)
     body = reading.body.text
     for match in NUMBER.finditer(body):
         if (number := match[0].replace(",", "")) not in reading.said.numbers:
             yield _span(layout.body, *match.span(), texts.LEAK, number)
     for match in EQUATION.finditer(body):
         yield _span(layout.body, *match.span(), texts.LEAK, "equation")
+
+
+def _said_before(reading: Reading, positions: list[int]) -> Iterator[Span]:
+    """Return the words and numbers of the whole response that the conversation has, too."""
+    for word in WORD.finditer(reading.response):
+        if is_content(word[0]) and word[0][:KEY_LENGTH] in reading.said.keys:
+            yield _span(positions, *word.span(), texts.GROUND, word[0])
+    for match in NUMBER.finditer(reading.response):
+        if (number := match[0].replace(",", "")) in reading.said.numbers:
+            yield _span(positions, *match.span(), texts.NUMBER, number)
 
 
 def _of_sentence(

@@ -56,22 +56,35 @@ class Body(NamedTuple):
     is_cut: bool
     """Whether the response goes on as the student or as another tutor: that part is left out."""
 
+    left_out: str
+    """The other parts of the response: label, run-on, code blocks and bullets.
+
+    No word and no number is partly in `text` and partly in here.
+    """
+
 
 def body_of(response: str) -> Body:
     """Return the body of a normalised response: no label, run-on, code block or bullet."""
-    text, is_cut = _uncut(response)
+    label, text, run_on = _parted(response)
     fences: list[str] = []
     if "```" in text:
         fences = _FENCE.findall(text)
         text = _FENCE.sub("\n", text)
-    return Body(_BULLET.sub("\n", text), tuple(fences), is_cut)
+    bullets = _BULLET.findall(text)
+    if bullets:
+        text = _BULLET.sub("\n", text)
+    left_out = "\n".join((label, run_on, *fences, *bullets))
+    return Body(text, tuple(fences), bool(run_on), left_out)
 
 
-def _uncut(response: str) -> tuple[str, bool]:
-    """Return the response after a line feed without its label, up to a run-on (D3, D4)."""
-    text = "\n" + _LABEL.sub("", response, count=1)
+def _parted(response: str) -> tuple[str, str, str]:
+    """Return the label, the text after a line feed, and the run-on from its line feed (D3, D4)."""
+    label = _LABEL.match(response)
+    begin = label.end() if label else 0
+    text = "\n" + response[begin:]
     run_on = _RUN_ON.search(text)
-    return (text, False) if run_on is None else (text[: run_on.start()], True)
+    end = len(text) if run_on is None else run_on.start()
+    return response[:begin], text[:end], text[end:]
 
 
 class Layout(NamedTuple):
@@ -91,13 +104,12 @@ def layout_of(response: str, positions: Sequence[int]) -> Layout:
     """Return the places of the body of a normalised response, given those of its characters."""
     if not positions:
         return Layout([], (), None)
-    text, is_cut = _uncut(response)
-    label = _LABEL.match(response)
-    begin = label.end() if label else 0
+    label, text, tail = _parted(response)
+    begin = len(label)
     first = positions[min(begin, len(positions) - 1)]
     places = [first, *positions[begin : begin + len(text)]][: len(text)]
     run_on = None
-    if is_cut:
+    if tail:
         # The line feed before the run-on may be the one that was prepended.
         rest = positions[begin + max(len(text) - 1, 0) :]
         run_on = (rest[0], positions[-1] + 1)

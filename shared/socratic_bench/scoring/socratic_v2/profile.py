@@ -8,7 +8,12 @@ from socratic_bench.scoring.profile import VectorDescription, Weights
 from socratic_bench.scoring.socratic_v2.evidence import evidence_of
 from socratic_bench.scoring.socratic_v2.reading import reading_of
 from socratic_bench.scoring.socratic_v2.texts import DESCRIPTIONS, LEGEND, OVERALL_FORMULA
-from socratic_bench.scoring.socratic_v2.vectors import counts_of, dimensions_of, form_of
+from socratic_bench.scoring.socratic_v2.vectors import (
+    counts_of,
+    dimensions_of,
+    form_of,
+    without,
+)
 from socratic_bench.scoring.statuses import Status
 
 
@@ -36,6 +41,11 @@ class SocraticV2:
     def combine(self, values: tuple[float | None, ...], dimension: str | None) -> float | None:
         """Return the overall: the vector `form`, in every dimension."""
         return values[self.vectors.index("form")]
+
+    def overall_without(self, vector: str, values: tuple[float | None, ...]) -> float | None:
+        """Return the overall as it would be without one vector, given what `measure` returned."""
+        known = [value or 0.0 for value in values]
+        return without(vector, known[:6], known[self.vectors.index("form")])
 
     def evidence(self, exchange: Exchange) -> Evidence:
         return evidence_of(exchange)

@@ -14,6 +14,8 @@ LEAK: Final = "leak"
 RUN_ON: Final = "run_on"
 UPTAKE: Final = "uptake"
 FLAG: Final = "flag"
+GROUND: Final = "ground"
+NUMBER: Final = "number"
 
 LEGEND: Final = (
     SpanKind(
@@ -40,6 +42,13 @@ LEGEND: Final = (
     ),
     SpanKind(UPTAKE, "uptake", "A word of the student's: it raises uptake.", Mark.RAISES),
     SpanKind(FLAG, "flag", "A word that points at a mistake: it raises flag.", Mark.NEUTRAL),
+    SpanKind(
+        GROUND,
+        "said before",
+        "A word of the conversation, the student's message included: it raises ground.",
+        Mark.NEUTRAL,
+    ),
+    SpanKind(NUMBER, "number", "A number of the conversation: it raises numbers.", Mark.NEUTRAL),
 )
 
 OVERALL_FORMULA: Final = (

@@ -5,6 +5,7 @@ The order of the floating-point operations is part of the definition: equal text
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from socratic_bench.scoring.socratic_v2.flags import flags_in
@@ -98,11 +99,11 @@ def counts_of(reading: Reading) -> Counts:
     """Return the counts of a response."""
     questions = telling = words = load = 0
     heard: set[str] = set()
+    others = set(words_of(reading.body.left_out))
     for sentence, role in zip(reading.sentences, reading.roles, strict=True):
         size = len(sentence.words)
         words += size
-        if role is not Role.ECHO:
-            heard.update(sentence.words)
+        (others if role is Role.ECHO else heard).update(sentence.words)
         is_question = role is Role.QUESTION
         questions += is_question
         if not is_question or questions > FREE_QUESTIONS:
@@ -111,9 +112,10 @@ def counts_of(reading: Reading) -> Counts:
             telling += 1
     load += sum(len(words_of(fence)) for fence in reading.body.fences)
     said = reading.said
-    keys, response_keys = keys_of(heard), keys_of(set(words_of(reading.response)))
-    numbers = numbers_of(reading.response)
-    in_body = numbers_of(reading.body.text) if numbers else numbers
+    keys, in_body = keys_of(heard), numbers_of(reading.body.text)
+    # The words and numbers of the whole response are those of the body and of the rest.
+    response_keys = keys | keys_of(others)
+    numbers = in_body | numbers_of(reading.body.left_out)
     return Counts(
         sentences=len(reading.sentences),
         questions=questions,
@@ -169,6 +171,26 @@ def form_of(reading: Reading, counts: Counts) -> Form:
         grounding,
         overall,
     )
+
+
+def without(vector: str, six: Sequence[float], form: float) -> float:
+    """Return the overall as it would be without one vector, for an ablation.
+
+    The mean is that of the others, or withholding costs nothing. The guards stay: they are the
+    quotient of `form` and of what the six vectors make.
+    """
+    names = Form._fields[:6]
+    if vector not in names:
+        return form
+    *parts, withholding = six
+    made = sum(parts) / 5 * (0.25 + 0.75 * withholding)
+    if not made:
+        return 0.0
+    if vector == "withholding":
+        withholding = 1.0
+    kept = [part for name, part in zip(names, parts, strict=False) if name != vector]
+    guards = form / made
+    return min(1.0, sum(kept) / len(kept) * (0.25 + 0.75 * withholding) * guards)
 
 
 def dimensions_of(form: float, counts: Counts) -> Dimensions:

@@ -34,6 +34,12 @@ def finished(ran: Path, terminal: Terminal) -> Terminal:
     return terminal
 
 
+def test_no_line_ends_with_blanks(finished: Terminal) -> None:
+    done = finished.run("transcripts", "two tutors")
+
+    assert not [line for line in done.stdout.splitlines() if line.endswith(" ")]
+
+
 def test_the_runs_of_a_model_are_shown_with_their_arithmetic(finished: Terminal) -> None:
     done = finished.run("transcripts", "two tutors", "--model", "reference/socratic")
 

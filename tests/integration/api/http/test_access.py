@@ -205,3 +205,32 @@ def test_keys_and_names_are_listed_between_commas_and_keys_are_not_shown(
     assert [key.get_secret_value() for key in settings.api_keys] == [*KEYS]
     assert settings.allowed_hosts == ("bench.test",)
     assert "first-key" not in repr(settings)
+
+
+async def test_pages_of_listed_origins_may_ask_and_send_and_no_others(store: SqlStore):
+    ours, theirs = "https://bench.test", "https://evil.test"
+    async with asking(store, cors_origins=f"{ours}, http://localhost:9000") as client:
+        read = await client.get(READ, headers={"origin": ours})
+        unknown = await client.get(READ, headers={"origin": theirs})
+        sent = await client.post(SCORE, json=TEXT, headers={"origin": ours})
+        refused = await client.post(SCORE, json=TEXT, headers={"origin": theirs})
+        asks = {
+            "origin": ours,
+            "access-control-request-method": "POST",
+            "access-control-request-headers": "authorization, content-type",
+        }
+        preflight = await client.options(SCORE, headers=asks)
+
+    assert read.headers["access-control-allow-origin"] == ours
+    assert "etag" in read.headers["access-control-expose-headers"].lower()
+    assert "access-control-allow-origin" not in unknown.headers
+    assert (sent.status_code, refused.status_code) == (200, 403)
+    assert "SOCRATIC_CORS_ORIGINS" in refused.json()["detail"]
+    assert preflight.status_code == 200
+    assert preflight.headers["access-control-allow-origin"] == ours
+
+
+@pytest.mark.parametrize("origin", ["*", "bench.test", "https://bench.test/", "null"])
+def test_an_origin_is_a_scheme_and_a_host(origin: str):
+    with pytest.raises(ValueError, match="cors_origins"):
+        ApiSettings(cors_origins=(origin,))

@@ -8,10 +8,10 @@ from typing import IO
 
 import click
 
-from socratic_bench.errors import InvalidInput
 from socratic_bench.reporting.experiment_choice import find_experiment
 from socratic_bench.reporting.transcripts.records import FORMATS, records
 from socratic_cli.display.terminal import counted, say
+from socratic_cli.options.output_file import whole_file
 from socratic_cli.options.store import readable_store, store_option
 
 
@@ -37,15 +37,8 @@ def export(experiment: str, store_url: str, output: str, out: Path | None) -> No
         with click.open_file("-", "w", encoding="utf-8") as standard_output:
             asyncio.run(_write(store_url, experiment, output, standard_output))
         return
-    part = out.with_name(f"{out.name}.part")
-    try:
-        with part.open("w", encoding="utf-8", newline="") as file:
-            written = asyncio.run(_write(store_url, experiment, output, file))
-        part.replace(out)
-    except OSError as error:
-        raise InvalidInput(f"--out: {out} cannot be written: {error.strerror}") from None
-    finally:
-        part.unlink(missing_ok=True)
+    with whole_file(out) as file:
+        written = asyncio.run(_write(store_url, experiment, output, file))
     say(f"Wrote {counted(written, 'record')} to {out}.")
 
 

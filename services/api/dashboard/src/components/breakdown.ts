@@ -51,7 +51,7 @@ function group({ title, overall, runs, coverage, bounds, bars }: Group): HTMLEle
   return element(
     "section",
     { class: "group" },
-    element("h3", {}, element("span", {}, title), element("span", {}, score(overall))),
+    element("h2", {}, element("span", {}, title), element("span", {}, score(overall))),
     element(
       "p",
       { class: "about" },

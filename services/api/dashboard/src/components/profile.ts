@@ -51,6 +51,9 @@ export function describedVector(vector: DescribedVector): HTMLElement {
 
 /** How the vectors enter the overall score. */
 export function weighing(profile: DescribedProfile): string {
+  if (profile.overall_formula !== null) {
+    return `The overall score of a response is ${profile.overall_formula}. This is profile ${profile.name}.`;
+  }
   const weighed = Object.entries(profile.weights).map(([dimension, weights]) => {
     const factors = Object.entries(weights).map(([name, weight]) => `${name} × ${weight}`);
     return `in ${dimension}, ${factors.join(", ")}`;

@@ -24,7 +24,8 @@ export class Ranking {
     const present = new Set<string>();
     let previous: ChildNode | null = null;
     let shown = 0;
-    for (const model of ordered(comparison.models, view.order)) {
+    const baseline = comparison.baseline ? [comparison.baseline] : [];
+    for (const model of [...ordered(comparison.models, view.order), ...baseline]) {
       present.add(model.model_id);
       const row = this.#rowOf(model);
       row.show(model, comparison, leader, { open: view.open.has(model.model_id) });
@@ -32,7 +33,7 @@ export class Ranking {
       const matches = text.includes(wanted);
       toggle(row.node, matches);
       if (!matches) row.detail.hidden = true;
-      shown += Number(matches);
+      shown += Number(matches && model.kind !== "baseline");
       previous = this.#putAfter(previous, row);
     }
     while (this.#next(previous)) this.#next(previous)?.remove();

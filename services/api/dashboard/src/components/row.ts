@@ -2,8 +2,8 @@
 
 import type { ModelComparison, ModelFigures } from "../lib/api_types";
 import { element, say, toggle } from "../lib/dom";
-import { cost, count, interval, percent, score, shortened } from "../lib/format";
-import { anyCost, overlaps, ranks } from "../lib/models";
+import { cost, count, interval, percent, score, shortened, UNKNOWN } from "../lib/format";
+import { anyCost, ranks, ties } from "../lib/models";
 import { breakdown } from "./breakdown";
 import { Plot } from "./plot";
 
@@ -71,11 +71,11 @@ export class Row {
     say(this.#score, score(model.overall_score));
     say(this.#bounds, interval(model.confidence_interval));
     this.#bounds.title = model.interval_note ?? "";
-    say(this.#remark, overlaps(model, leader) ? "overlaps leader’s" : "");
+    say(this.#remark, ties(model, leader) ? "ties with leader" : "");
     say(this.#coverage, percent(model.coverage));
     const isLow = model.coverage !== null && model.coverage < LOW_COVERAGE;
     this.#coverage.classList.toggle("low", isLow);
-    say(this.#runs, count(model.total_runs));
+    say(this.#runs, model.kind === "baseline" ? UNKNOWN : count(model.total_runs));
     this.#showCost(model, anyCost(comparison.models));
     this.node.classList.toggle("open", open);
     this.#button.setAttribute("aria-expanded", String(open));
@@ -92,16 +92,14 @@ export class Row {
   }
 
   #describe(model: ModelFigures): void {
-    const isReference = model.kind === "reference";
+    const isModel = model.kind === "model";
     const id = model.model_name === model.model_id ? "" : shortened(model.model_id);
     const milliseconds = model.simulated_latency_ms;
     const latency = milliseconds ? `, latency of ${count(milliseconds)} ms simulated` : "";
-    const told = isReference ? `reference${latency}` : `${id}${latency}`;
+    const told = isModel ? `${id}${latency}` : `${model.kind}${latency}`;
     if (this.#about.textContent === told) return;
-    this.#about.title = isReference ? `${model.model_id}${latency}` : model.model_id;
-    const name = isReference
-      ? element("span", { class: "tag" }, "reference")
-      : element("bdi", {}, id);
+    this.#about.title = isModel ? model.model_id : `${model.model_id}${latency}`;
+    const name = isModel ? element("bdi", {}, id) : element("span", { class: "tag" }, model.kind);
     this.#about.replaceChildren(name, latency);
   }
 

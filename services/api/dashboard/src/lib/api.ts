@@ -1,5 +1,6 @@
 // Reading the API: JSON within a deadline, problems as errors that say what is wrong.
 
+import { api } from "./config.js";
 import type { GetAnswers, PostAnswers, Problem } from "./api_types";
 
 const DEADLINE_MS = 10_000;
@@ -33,7 +34,7 @@ function get(address: string): Promise<Response> {
 export function addressOf(path: keyof GetAnswers, query: Record<string, string>): string {
   const given = Object.entries(query).filter(([, value]) => value !== "");
   const text = new URLSearchParams(given).toString();
-  return text ? `${path}?${text}` : path;
+  return `${api}${path}${text ? `?${text}` : ""}`;
 }
 
 /** GETs an address. Raises ApiProblem where the API answers with a problem. */
@@ -60,7 +61,7 @@ export async function send<Path extends keyof PostAnswers>(
   body: object,
   signal: AbortSignal,
 ): Promise<PostAnswers[Path]> {
-  const response = await fetch(path, {
+  const response = await fetch(`${api}${path}`, {
     method: "POST",
     headers: { "content-type": "application/json" },
     body: JSON.stringify(body),

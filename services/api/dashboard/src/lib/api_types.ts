@@ -1,8 +1,36 @@
 // Generated from the API's OpenAPI document; a test compares the two. To write it again:
 //   python -m tests.architecture.api_types > services/api/dashboard/src/lib/api_types.ts
 
+export interface Ablation {
+  profile: string;
+  vector: string;
+  difference: number;
+  interval: [number, number] | null;
+}
+
 export interface BatchAnswer {
   scores: (ScoreAnswer | ItemProblem)[];
+}
+
+export interface ColumnFigures {
+  column: string;
+  n: number;
+  auc: number | null;
+  interval: [number, number] | null;
+  spearman: number | null;
+  cut: number | null;
+  kappa: number | null;
+  within_tutor: number | null;
+  within_source: number | null;
+  differences: Paired[];
+}
+
+export interface ConstantBaseline {
+  data: string;
+  profile: string;
+  constant: number;
+  responses: number;
+  beaten: number;
 }
 
 export interface CostAnalysis {
@@ -12,11 +40,19 @@ export interface CostAnalysis {
   profile: string;
 }
 
+export interface DataSet {
+  name: string;
+  responses: number;
+  unscored: number;
+  problems: string[];
+}
+
 export interface DescribedProfile {
   name: string;
   canonical: boolean;
   vectors: DescribedVector[];
   weights: Record<string, Record<string, number>>;
+  overall_formula: string | null;
   legend: LegendEntry[];
 }
 
@@ -26,6 +62,14 @@ export interface DescribedVector {
   formula: string;
   examples: WorkedExample[];
   ranges: NamedRange[];
+}
+
+export interface DetailedResults {
+  experiment_id: string;
+  profile: string;
+  runs: RunSummary[];
+  total: number;
+  offset: number;
 }
 
 export interface DimensionFigures {
@@ -77,6 +121,20 @@ export interface ExperimentSummary {
   done: number;
 }
 
+export interface FigurePair {
+  name: string;
+  first: number | null;
+  second: number | null;
+  difference: number | null;
+  interval: [number, number] | null;
+}
+
+export interface Gaming {
+  reply: string;
+  is_solved: boolean;
+  overall: Record<string, number>;
+}
+
 export interface GivenTurn {
   student: string;
   tutor: string;
@@ -90,6 +148,18 @@ export interface Health {
 
 export interface ItemProblem {
   error: Problem;
+}
+
+export interface LabelFigures {
+  data: string;
+  label: string;
+  n: number;
+  positives: number;
+  groups: number;
+  dimension: string;
+  best_judge: string | null;
+  columns: ColumnFigures[];
+  ablation: Ablation[];
 }
 
 export interface LegendEntry {
@@ -108,6 +178,7 @@ export interface ModelComparison {
   vectors: string[];
   dimensions: string[];
   experiments: ExperimentSummary[];
+  baseline: ModelFigures | null;
   mixed_conditions: boolean;
   note: string | null;
   version?: string;
@@ -130,10 +201,24 @@ export interface ModelCost {
   experiment_ids: string[];
 }
 
+export interface ModelDifference {
+  first: Side;
+  second: Side;
+  profile: string;
+  scenarios: number;
+  figures: FigurePair[];
+  p_value: number;
+  is_real: boolean;
+  scenarios_to_tell: number | null;
+  by_scenario: ScenarioPair[];
+  note: string | null;
+  version?: string;
+}
+
 export interface ModelFigures {
   model_id: string;
   model_name: string;
-  kind: "reference" | "model";
+  kind: "reference" | "model" | "baseline";
   rank: number | null;
   rank_interval: [number, number] | null;
   simulated_latency_ms: number;
@@ -160,12 +245,37 @@ export interface ModelFigures {
   experiment_ids: string[];
 }
 
+export interface ModelSeries {
+  model_id: string;
+  model_name: string;
+  points: Point[];
+}
+
 export interface NamedRange {
   least: number;
   word: string;
 }
 
 export type OpenApiDocument = Record<string, unknown>;
+
+export interface Paired {
+  other: string;
+  difference: number;
+  interval: [number, number] | null;
+}
+
+export interface Point {
+  experiment_id: string;
+  title: string | null;
+  created_at: string;
+  profile: string;
+  conditions_id: string;
+  joins: boolean;
+  overall_score: number | null;
+  confidence_interval: [number, number] | null;
+  coverage: number | null;
+  total_runs: number;
+}
 
 export interface Problem {
   type?: string;
@@ -176,6 +286,65 @@ export interface Problem {
 
 export interface ProfileList {
   profiles: DescribedProfile[];
+}
+
+export interface RunFailed {
+  turn: number;
+  kind: string;
+  message: string;
+  attempts: number;
+}
+
+export interface RunSummary {
+  run_id: string;
+  experiment_id: string;
+  model_id: string;
+  scenario_id: string;
+  dimension: string;
+  repeat: number;
+  turns: number;
+  scored_turns: number;
+  statuses: Status[];
+  scores: Record<string, number | null>;
+  total_input_tokens: number | null;
+  total_visible_output_tokens: number | null;
+  total_cost_usd: number | null;
+  total_latency_ms: number | null;
+  attempts: number;
+  failure: RunFailed | null;
+}
+
+export interface RunTurn {
+  turn: number;
+  student_message: string;
+  text: string;
+  score: ScoreAnswer;
+  error_kind: string | null;
+  input_tokens: number | null;
+  visible_output_tokens: number | null;
+  reasoning_tokens: number | null;
+  latency_ms: number | null;
+  first_token_ms: number | null;
+  cost_usd: number | null;
+  stop_reason: string | null;
+  model_version: string | null;
+  attempts: number;
+  recorded_at: string;
+}
+
+export interface RunTurns {
+  run_id: string;
+  turns: RunTurn[];
+  total: number;
+  offset: number;
+}
+
+export interface ScenarioPair {
+  scenario_id: string;
+  dimension: string;
+  first: number;
+  second: number;
+  difference: number;
 }
 
 export interface ScoreAnswer {
@@ -222,6 +391,15 @@ export interface ShownSpan {
   label: string;
 }
 
+export interface Side {
+  model_id: string;
+  model_name: string;
+  experiment_id: string;
+  title: string | null;
+  created_at: string;
+  conditions_id: string;
+}
+
 export interface SpendingFigures {
   budget_usd: number | null;
   spent_usd: number | null;
@@ -232,6 +410,23 @@ export interface SpendingFigures {
 export type State = "complete" | "running" | "overdue" | "paused" | "cancelled" | "out_of_budget";
 
 export type Status = "ok" | "truncated" | "refused" | "empty" | "error";
+
+export interface Timeseries {
+  models: ModelSeries[];
+  experiments: number;
+  left_out: number;
+}
+
+export interface ValidityReport {
+  version: string | null;
+  profiles: string[];
+  resamples: number;
+  seed: number;
+  data: DataSet[];
+  labels: LabelFigures[];
+  constant: ConstantBaseline[];
+  gaming: Gaming[];
+}
 
 export interface VectorFigure {
   mean: number | null;
@@ -249,13 +444,19 @@ export interface WorkedExample {
 }
 
 export interface GetAnswers {
+  "/api/compare": ModelDifference;
   "/api/cost-analysis": CostAnalysis;
+  "/api/detailed-results": DetailedResults;
   "/api/experiments": ExperimentPage;
   "/api/model-comparison": ModelComparison;
   "/api/profiles": ProfileList;
+  "/api/timeseries": Timeseries;
+  "/api/validity": ValidityReport;
   "/healthz": Health;
   "/openapi.json": OpenApiDocument;
   "/readyz": Health;
+  "/runs/{run_id}/summary": RunSummary;
+  "/runs/{run_id}/turns": RunTurns;
 }
 
 export interface PostAnswers {

@@ -10,9 +10,9 @@ export function leaderOf(models: readonly ModelFigures[]): ModelFigures | null {
   return scored.find((model) => model.kind === "model") ?? scored[0] ?? null;
 }
 
-export function overlaps(model: ModelFigures, leader: ModelFigures | null): boolean {
-  const [a, b] = [model.confidence_interval, leader?.confidence_interval];
-  return Boolean(a && b && model !== leader && a[0] <= b[1] && b[0] <= a[1]);
+/** Whether the paired tests leave the model a chance to be first beside a leader. */
+export function ties(model: ModelFigures, leader: ModelFigures | null): boolean {
+  return model !== leader && model.rank_interval?.[0] === 1;
 }
 
 /** The ranks that the model may have: those whose difference may be chance share theirs. */

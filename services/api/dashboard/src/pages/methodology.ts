@@ -2,6 +2,7 @@
 
 import { describedVector, weighing } from "../components/profile";
 import { showScore } from "../components/scored_text";
+import { validityTable } from "../components/validity";
 import { ApiProblem, read, send } from "../lib/api";
 import type {
   DescribedProfile,
@@ -24,12 +25,33 @@ async function showProfile(): Promise<DescribedProfile | null> {
     if (!profile) throw new TypeError("the API lists no profile");
     const words = element("p", { class: "weighing" }, weighing(profile));
     node.replaceChildren(...profile.vectors.map(describedVector), words);
+    const others = profiles.filter((each) => each !== profile);
+    byId("other-profiles").replaceChildren(...others.map(otherProfile));
     return profile;
   } catch {
     const told =
       "The API does not answer, so the vectors cannot be described here. Load the page again in a moment.";
     node.replaceChildren(element("p", { class: "notice" }, told));
     return null;
+  }
+}
+
+/** A profile beside the default one, closed until it is opened. */
+function otherProfile(profile: DescribedProfile): HTMLElement {
+  const name = element("summary", {}, `Profile ${profile.name}`);
+  const words = element("p", { class: "weighing" }, weighing(profile));
+  return element("details", {}, name, words, ...profile.vectors.map(describedVector));
+}
+
+async function showValidity(): Promise<void> {
+  const node = byId("validity-table");
+  try {
+    const report = (await read("/api/validity")).data;
+    if (!report) throw new TypeError("the API has no figures");
+    node.replaceChildren(validityTable(report));
+  } catch {
+    const told = "The API does not answer. Load the page again in a moment.";
+    node.replaceChildren(element("p", { class: "notice" }, told));
   }
 }
 
@@ -88,5 +110,6 @@ function isScore(answer: ScoreOrBatchAnswer): answer is ScoreAnswer {
 
 byId("status").append(...STATUSES.map((status) => element("option", { value: status }, status)));
 const scorer = new Scorer();
+void showValidity();
 scorer.use(await showProfile());
 await scorer.score();

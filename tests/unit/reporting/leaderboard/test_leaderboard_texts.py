@@ -46,6 +46,7 @@ def comparison_of(*names: str) -> ModelComparison:
                 done=44,
             ),
         ),
+        baseline=None,
         mixed_conditions=False,
         note=None,
     )

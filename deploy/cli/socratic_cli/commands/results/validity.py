@@ -1,0 +1,86 @@
+"""`socratic-bench validity`: compares scores with people's labels."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from socratic_bench.errors import InvalidInput
+from socratic_bench.reporting.validity.building import validity_report
+from socratic_bench.reporting.validity.html_text import html_text
+from socratic_bench.reporting.validity.labelled import LabelledSet, read_set
+from socratic_bench.scoring.profile import CANONICAL
+from socratic_cli.display.terminal import counted, say
+
+
+@click.command()
+@click.argument(
+    "data", nargs=-1, required=True, type=click.Path(exists=True, dir_okay=False, path_type=Path)
+)
+@click.option(
+    "--out",
+    required=True,
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Write to FILE: a page if it ends with .html, data if it ends with .json.",
+)
+@click.option(
+    "--profile",
+    "profiles",
+    multiple=True,
+    default=(CANONICAL, "socratic-v2"),
+    show_default=True,
+    help="A scorer profile, once for each; the others are compared with the first.",
+)
+@click.option(
+    "--resamples",
+    type=click.IntRange(20, 100_000),
+    default=1_000,
+    show_default=True,
+    help="The resamples of the bootstrap over groups.",
+)
+@click.option("--summary", is_flag=True, help="Keep the columns of the first table alone.")
+@click.option("--seed", type=int, default=1, show_default=True, help="The seed of the bootstrap.")
+def validity(
+    data: tuple[Path, ...],
+    out: Path,
+    profiles: tuple[str, ...],
+    resamples: int,
+    summary: bool,
+    seed: int,
+) -> None:
+    """Compare scores with people's labels, and write a report.
+
+    DATA are files of JSON lines: `text`, `labels` ({"question": 0 or 1}) and `group`, optionally
+    `student_message`, `context`, `ordinal`, `source`, `tutor` and `judges`.
+
+    The command reports each unreadable line and leaves it out.
+    """
+    if out.suffix not in {".html", ".json"}:
+        raise InvalidInput(f"--out: {out} must end with .html or .json")
+    sets = [_read(path) for path in data]
+    report = validity_report(sets, profiles, resamples=resamples, seed=seed)
+    if summary:
+        report = report.summary()
+    is_page = out.suffix == ".html"
+    text = html_text(report) if is_page else report.model_dump_json(indent=1) + "\n"
+    try:
+        out.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise InvalidInput(f"--out: {out} cannot be written: {error.strerror}") from None
+    responses = sum(len(each.responses) for each in sets)
+    say(f"Wrote the figures of {counted(responses, 'labelled response')} to {out}.")
+    problems = [problem for each in sets for problem in each.problems]
+    for problem in problems:
+        click.echo(f"Error: {problem}", err=True)
+    if problems:
+        raise click.exceptions.Exit(1)
+
+
+def _read(path: Path) -> LabelledSet:
+    try:
+        with path.open("rb") as lines:
+            return read_set(path.stem, str(path), lines)
+    except OSError as error:
+        raise InvalidInput(f"{path}: cannot be read: {error.strerror}") from None

@@ -1,0 +1,1 @@
+"""Endpoints that compare: two models on the same scenarios, and a model over time."""

@@ -1,0 +1,70 @@
+"""`/api/compare`: two models on the scenarios of both."""
+
+from __future__ import annotations
+
+import json
+
+from pydantic_core import to_json
+from starlette.requests import Request
+from starlette.responses import Response
+
+from socratic_api.answers.ready_bytes import ReadyBytes, ready_response
+from socratic_api.endpoints import Endpoint, QueryParameter
+from socratic_api.routes.experiment_choice import EXPERIMENT, chosen_experiment
+from socratic_bench.errors import InvalidInput
+from socratic_bench.reporting.leaderboard.selection import ALL
+from socratic_bench.reporting.model_difference import ModelDifference, model_difference
+from socratic_bench.reporting.result_store import ResultStore
+
+_ID_LIMIT = 600
+
+_SIDES = tuple(
+    QueryParameter(
+        name,
+        f"The {which} model: `MODEL`, or `MODEL@EXPERIMENT` for two prompts or occasions of one.",
+        {"type": "string", "minLength": 1, "maxLength": _ID_LIMIT},
+        required=True,
+    )
+    for name, which in (("a", "first"), ("b", "second"))
+)
+
+
+def endpoints(store: ResultStore, ready: ReadyBytes) -> list[Endpoint]:
+    """Return the endpoint, encoded once for each pair and revision of the store."""
+
+    async def compare_two(request: Request) -> Response:
+        first, second = (_side(request, each.name) for each in _SIDES)
+        experiment = chosen_experiment(request)
+        if experiment == ALL:
+            raise InvalidInput("experiment: one, and not `all`: each has scenarios of its own")
+
+        async def encode() -> bytes:
+            return to_json(await model_difference(store, first, second, experiment))
+
+        key = json.dumps([first, second, experiment])
+        return ready_response(request, await ready.get(f"compare {key}", encode))
+
+    return [
+        Endpoint(
+            "/api/compare",
+            compare_two,
+            "Two models on the scenarios of both: differences, and whether chance explains them",
+            ModelDifference,
+            parameters=(*_SIDES, EXPERIMENT),
+            problems={
+                400: "Several experiments could be meant; the detail names them",
+                404: "There is no such experiment",
+                422: "A model is missing or unknown, or the two do not compare",
+                503: "The store does not answer",
+            },
+        )
+    ]
+
+
+def _side(request: Request, name: str) -> str:
+    side: str | None = request.query_params.get(name)
+    if not side:
+        raise InvalidInput(f"{name}: is missing; write /api/compare?a=MODEL&b=MODEL")
+    if len(side) > _ID_LIMIT or not side.isprintable():
+        raise InvalidInput(f"{name}: longer than any id, or with characters that no id has")
+    return side

@@ -1,0 +1,1 @@
+"""Agreement of figures with people's labels, and how sure it is."""

@@ -1,0 +1,100 @@
+"""The constant reply: what a tutor scores that says the same to everybody."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Iterator
+from typing import Final, NamedTuple
+
+from socratic_bench.domain.experiment.manifest import Manifest
+from socratic_bench.ports.stores.experiments import Experiments
+from socratic_bench.reporting.leaderboard.selection import Selection
+from socratic_bench.reporting.validity.gaming import CONSTANT
+from socratic_bench.scoring.exchange import EarlierTurn
+from socratic_bench.scoring.profile import OVERALL
+from socratic_bench.scoring.profiles import known_vectors
+from socratic_bench.scoring.score import Score, score
+
+BASELINE_ID: Final = "baseline/constant-reply"
+BASELINE_NAME: Final = "constant reply"
+
+
+class Baseline(NamedTuple):
+    """The means of a constant reply; a figure is None where it applies to no response."""
+
+    all: dict[str, float | None]
+    """Over all responses: each vector, and `overall`."""
+
+    dimensions: dict[str, dict[str, float | None]]
+    responses: int
+
+
+MOST_KEPT: Final = 64
+"""The most baselines in memory."""
+
+_kept: dict[str, Baseline] = {}
+"""By the name of the conditions, which decide the scenarios and the profile."""
+
+
+async def table_baseline(store: Experiments, selected: Selection) -> Baseline | None:
+    """Return the baseline of a table; None for one of different conditions, or of none, and for a
+    profile that this installation does not have.
+
+    It reads a plan once for each conditions, and keeps the result.
+    """
+    counted = {each.conditions_id: each for rows in selected.by_model.values() for each in rows}
+    if len(counted) != 1 or known_vectors(selected.profile) is None:
+        return None
+    [(conditions, outline)] = counted.items()
+    if conditions not in _kept:
+        experiment = await store.experiment(outline.experiment_id)
+        if experiment is None:
+            return None
+        while len(_kept) >= MOST_KEPT:
+            del _kept[next(iter(_kept))]
+        _kept[conditions] = await asyncio.to_thread(baseline_of, experiment.manifest)
+    return _kept[conditions]
+
+
+def baseline_of(manifest: Manifest) -> Baseline:
+    """Score `CONSTANT` as the reply to every message of a manifest's scenarios.
+
+    Raises UnknownProfile, BrokenPlugin.
+    """
+    by_dimension: defaultdict[str, list[Score]] = defaultdict(list)
+    for dimension, scored in _scores(manifest):
+        by_dimension[dimension].append(scored)
+    every = [each for scores in by_dimension.values() for each in scores]
+    return Baseline(
+        _means(every),
+        {dimension: _means(scores) for dimension, scores in by_dimension.items()},
+        len(every),
+    )
+
+
+def _scores(manifest: Manifest) -> Iterator[tuple[str, Score]]:
+    for scenario in manifest.scenarios:
+        earlier: tuple[EarlierTurn, ...] = ()
+        for message in scenario.student_messages:
+            yield (
+                scenario.dimension,
+                score(
+                    CONSTANT,
+                    dimension=scenario.dimension,
+                    student_message=message,
+                    earlier_turns=earlier,
+                    profile=manifest.profile,
+                ),
+            )
+            earlier = (*earlier, EarlierTurn(message, CONSTANT))
+
+
+def _means(scores: list[Score]) -> dict[str, float | None]:
+    names = [OVERALL, *(scores[0].vectors if scores and scores[0].vectors else ())]
+    return {name: _mean([each[name] for each in scores]) for name in names}
+
+
+def _mean(values: list[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return sum(known) / len(known) if known else None

@@ -1,0 +1,106 @@
+"""Builds a validity report from sets of labelled responses."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from socratic_bench.domain.agreement.kappa import best_cut
+from socratic_bench.errors import InvalidInput
+from socratic_bench.reporting.validity.columns import ProfileColumns
+from socratic_bench.reporting.validity.gaming import UNSOLVED, gaming_table
+from socratic_bench.reporting.validity.label_figures import LabelledColumns
+from socratic_bench.reporting.validity.labelled import LabelledSet
+from socratic_bench.reporting.validity.report import (
+    ConstantBaseline,
+    DataSet,
+    Gaming,
+    ValidityReport,
+)
+from socratic_bench.scoring.profile import OVERALL
+from socratic_bench.version import __version__
+
+
+def validity_report(
+    sets: Sequence[LabelledSet], profiles: Sequence[str], *, resamples: int, seed: int
+) -> ValidityReport:
+    """Return the report: the first profile is the one that the others are compared with.
+
+    Raises UnknownProfile, BrokenPlugin, BrokenProfile, or InvalidInput where two sets or two
+    profiles share a name.
+    """
+    names = [each.name for each in sets]
+    for what, given in (("data set", names), ("profile", list(profiles))):
+        if len(set(given)) < len(given):
+            raise InvalidInput(f"each {what} needs a name of its own; given: {', '.join(given)}")
+    measured = {
+        each.name: [ProfileColumns(profile, each.responses) for profile in profiles]
+        for each in sets
+    }
+    columns = [
+        LabelledColumns(each.name, label, each.responses, measured[each.name])
+        for each in sets
+        for label in sorted({label for response in each.responses for label in response.labels})
+    ]
+    cuts = {name: _cuts(name, columns) for name in names}
+    return ValidityReport(
+        version=__version__,
+        profiles=tuple(profiles),
+        resamples=resamples,
+        seed=seed,
+        data=tuple(_data_set(each, measured[each.name][0]) for each in sets),
+        labels=tuple(each.figures(cuts[each.data], resamples, seed) for each in columns),
+        constant=tuple(
+            _constant(name, profile) for name, found in measured.items() for profile in found
+        ),
+        gaming=_gaming(profiles),
+    )
+
+
+def _cuts(data: str, columns: Sequence[LabelledColumns]) -> dict[str, float | None]:
+    """Return the cut of each profile's column that suits the labels of all other sets best."""
+    others = [each for each in columns if each.data != data]
+    names = columns[0].of_profiles if columns else {}
+    return {name: best_cut([_known(each, name) for each in others]) for name in names}
+
+
+def _known(columns: LabelledColumns, name: str) -> tuple[list[float], list[int]]:
+    pairs = zip(columns.of_profiles[name], columns.labels, strict=True)
+    known = [(figure, label) for figure, label in pairs if figure is not None]
+    return [figure for figure, _ in known], [label for _, label in known]
+
+
+def _data_set(labelled: LabelledSet, first: ProfileColumns) -> DataSet:
+    return DataSet(
+        name=labelled.name,
+        responses=len(labelled.responses),
+        unscored=sum(not each.scored for each in first.scores),
+        problems=labelled.problems,
+    )
+
+
+def _constant(data: str, profile: ProfileColumns) -> ConstantBaseline:
+    pairs = [
+        (constant, own)
+        for constant, own in zip(profile.constant, profile.column(OVERALL), strict=True)
+        if constant is not None and own is not None
+    ]
+    count = len(pairs) or 1
+    return ConstantBaseline(
+        data=data,
+        profile=profile.name,
+        constant=sum(constant for constant, _ in pairs) / count,
+        responses=sum(own for _, own in pairs) / count,
+        beaten=sum(own < constant for constant, own in pairs) / count,
+    )
+
+
+def _gaming(profiles: Sequence[str]) -> tuple[Gaming, ...]:
+    tables = {profile: gaming_table(profile) for profile in profiles}
+    return tuple(
+        Gaming(
+            reply=reply,
+            is_solved=reply not in UNSOLVED,
+            overall={profile: table[reply] for profile, table in tables.items()},
+        )
+        for reply in next(iter(tables.values()), {})
+    )

@@ -1,0 +1,118 @@
+"""The figures of all columns for one label of one set."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from socratic_bench.domain.agreement.kappa import kappa_at
+from socratic_bench.domain.agreement.rank_correlation import spearman
+from socratic_bench.domain.agreement.separation import auc_within
+from socratic_bench.reporting.validity.columns import Figures, ProfileColumns, dimension_of
+from socratic_bench.reporting.validity.labelled import LabelledResponse
+from socratic_bench.reporting.validity.report import Ablation, ColumnFigures, LabelFigures
+from socratic_bench.reporting.validity.resampled import Resampled
+from socratic_bench.scoring.profile import OVERALL
+
+
+class LabelledColumns:
+    """The responses of a set with one label, and every column of theirs."""
+
+    def __init__(
+        self,
+        data: str,
+        label: str,
+        responses: Sequence[LabelledResponse],
+        profiles: Sequence[ProfileColumns],
+    ) -> None:
+        self.data, self.label = data, label
+        self._kept = [row for row, each in enumerate(responses) if label in each.labels]
+        self._profiles = profiles
+        self.responses = [responses[row] for row in self._kept]
+        self.labels = [each.labels[label] for each in self.responses]
+        self.of_profiles: dict[str, Figures] = {
+            name: self._of_label(column)
+            for profile in profiles
+            for name, column in profile.columns().items()
+        }
+        self.of_judges: dict[str, Figures] = {
+            judge: [each.judges.get(label, {}).get(judge) for each in self.responses]
+            for judge in sorted({name for each in self.responses for name in _judges(each, label)})
+        }
+
+    def figures(self, cuts: Mapping[str, float | None], resamples: int, seed: int) -> LabelFigures:
+        """Return the figures; `cuts` has the cut of each column, chosen on other sets."""
+        resampled = Resampled(self.label, self.responses, resamples=resamples, seed=seed)
+        first = f"{self._profiles[0].name} {OVERALL}"
+        others = {first: self.of_profiles[first], **self.of_judges}
+        columns = tuple(
+            self._column(name, figures, cuts.get(name), others, resampled)
+            for name, figures in {**self.of_profiles, **self.of_judges}.items()
+        )
+        judges = [each for each in columns if each.column in self.of_judges and each.auc]
+        best = max(judges, key=lambda each: each.auc or 0.0, default=None)
+        return LabelFigures(
+            data=self.data,
+            label=self.label,
+            n=len(self.labels),
+            positives=sum(self.labels),
+            groups=resampled.groups,
+            dimension=dimension_of(self.label, self._profiles[-1].name),
+            best_judge=best.column if best else None,
+            columns=columns,
+            ablation=tuple(self._ablation(resampled)),
+        )
+
+    def _of_label(self, column: Figures) -> Figures:
+        return [column[row] for row in self._kept]
+
+    def _column(
+        self,
+        name: str,
+        figures: Figures,
+        cut: float | None,
+        others: Mapping[str, Figures],
+        resampled: Resampled,
+    ) -> ColumnFigures:
+        rows = [row for row, figure in enumerate(figures) if figure is not None]
+        known = [figures[row] or 0.0 for row in rows]
+        labels = [self.labels[row] for row in rows]
+        said = [self.responses[row] for row in rows]
+        finer = [each.ordinal.get(self.label, each.labels[self.label]) for each in said]
+        auc, interval = resampled.auc(figures)
+        pairs = (
+            resampled.paired(other, figures, column)
+            for other, column in others.items()
+            if other != name
+        )
+        return ColumnFigures(
+            column=name,
+            n=len(rows),
+            auc=auc,
+            interval=interval,
+            spearman=spearman(known, finer),
+            cut=cut,
+            kappa=None if cut is None else kappa_at(cut, known, labels),
+            within_tutor=auc_within(known, labels, [each.tutor for each in said]),
+            within_source=auc_within(known, labels, [each.source for each in said]),
+            differences=tuple(pair for pair in pairs if pair),
+        )
+
+    def _ablation(self, resampled: Resampled) -> Iterator[Ablation]:
+        """Yield what each vector adds; vectors that the overall leaves out are left out here."""
+        for profile in self._profiles:
+            whole = self._of_label(profile.column(OVERALL))
+            for vector in profile.profile.vectors:
+                without = profile.without(vector)
+                if without is None or (kept := self._of_label(without)) == whole:
+                    continue
+                if pair := resampled.paired(OVERALL, kept, whole):
+                    yield Ablation(
+                        profile=profile.name,
+                        vector=vector,
+                        difference=pair.difference,
+                        interval=pair.interval,
+                    )
+
+
+def _judges(response: LabelledResponse, label: str) -> Mapping[str, float | None]:
+    return response.judges.get(label, {})

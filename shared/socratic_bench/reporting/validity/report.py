@@ -1,0 +1,152 @@
+"""A validity report: the figures of profiles and LLM judges beside people's labels."""
+
+from __future__ import annotations
+
+from pydantic import BaseModel, ConfigDict
+
+from socratic_bench.scoring.profile import OVERALL
+
+Interval = tuple[float, float]
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(frozen=True)
+
+
+class Paired(_Part):
+    """A column's AUC minus another column's, on the responses of both."""
+
+    other: str
+    difference: float
+    interval: Interval | None
+
+    @property
+    def verdict(self) -> str:
+        """Say which column is ahead, or that chance may explain the difference."""
+        if self.interval is None or self.interval[0] <= 0.0 <= self.interval[1]:
+            return "may be chance"
+        return "ahead" if self.difference > 0 else "loss"
+
+
+class ColumnFigures(_Part):
+    """What one column is worth for one label."""
+
+    column: str
+    n: int
+    """Responses with a label and a figure."""
+
+    auc: float | None
+    interval: Interval | None
+    """95 %, by a bootstrap over groups."""
+
+    spearman: float | None
+    """With people's finer answers, where there are any, else with the label."""
+
+    cut: float | None
+    """Chosen on the other sets; None for an LLM judge or without another set."""
+
+    kappa: float | None
+    """Of the label and the figures at or above the cut."""
+
+    within_tutor: float | None
+    """The AUC over pairs of responses by the same tutor."""
+
+    within_source: float | None
+    differences: tuple[Paired, ...]
+
+
+class Ablation(_Part):
+    """The AUC of a profile's overall without one vector, minus that with it."""
+
+    profile: str
+    vector: str
+    difference: float
+    interval: Interval | None
+
+
+class LabelFigures(_Part):
+    """All columns for one label of one set."""
+
+    data: str
+    label: str
+    n: int
+    positives: int
+    groups: int
+    dimension: str
+    """The column that the definition of the profile means for the label."""
+
+    best_judge: str | None
+    columns: tuple[ColumnFigures, ...]
+    ablation: tuple[Ablation, ...]
+
+    def column(self, name: str) -> ColumnFigures | None:
+        """Return the figures of a column by its name."""
+        return next((each for each in self.columns if each.column == name), None)
+
+
+class ConstantBaseline(_Part):
+    """One generic question in place of every response of a set."""
+
+    data: str
+    profile: str
+    constant: float
+    """Its mean overall."""
+
+    responses: float
+    """The mean overall of the set's own responses."""
+
+    beaten: float
+    """The share of the set's responses that score less than the constant reply in their place."""
+
+
+class Gaming(_Part):
+    """The mean overall of one kind of reply, by profile."""
+
+    reply: str
+    is_solved: bool
+    overall: dict[str, float]
+
+
+class DataSet(_Part):
+    """A file that was read."""
+
+    name: str
+    responses: int
+    unscored: int
+    problems: tuple[str, ...]
+
+
+class ValidityReport(_Part):
+    """The whole report."""
+
+    version: str | None
+    """Of this software; None in the short form, where the profiles' names say enough."""
+
+    profiles: tuple[str, ...]
+    resamples: int
+    seed: int
+    data: tuple[DataSet, ...]
+    labels: tuple[LabelFigures, ...]
+    constant: tuple[ConstantBaseline, ...]
+    gaming: tuple[Gaming, ...]
+
+    def summary(self) -> ValidityReport:
+        """Return the report with the columns of its first table alone.
+
+        The overalls, the columns that are meant for the labels, and the best LLM judges stay.
+        """
+        overalls = {f"{profile} {OVERALL}" for profile in self.profiles}
+        labels = tuple(
+            each.model_copy(
+                update={
+                    "columns": tuple(
+                        column
+                        for column in each.columns
+                        if column.column in {*overalls, each.dimension, each.best_judge}
+                    ),
+                    "ablation": (),
+                }
+            )
+            for each in self.labels
+        )
+        return self.model_copy(update={"labels": labels, "version": None})

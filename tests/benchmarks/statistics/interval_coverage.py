@@ -1,0 +1,184 @@
+"""How often the 95 % interval of a mean covers the true one, over drawn benchmarks.
+
+    python -m tests.benchmarks.statistics.interval_coverage [DRAWS]
+
+Each condition draws the scores of a model: 5 to 45 scenarios, 1 to 5 repeats (of all scenarios
+alike or not), a true mean of 0.05 to 0.9, scenarios that resemble each other little or much, and
+scores of three kinds: yes or no, thirds (discrete, as scores with few markers are), and continuous
+ones. It prints for each kind the lowest and the highest coverage, the share of conditions whose
+coverage is below 93 % or above 97 %, and the mean width; beside them the same for m +- t * error,
+clipped to the scale. With 2,000 draws a coverage has a standard error of 0.5 percentage points.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from statistics import fmean
+from typing import Final
+
+from socratic_bench.domain.aggregates.cell import Tally, millionths
+from socratic_bench.domain.aggregates.statistics import clustered_estimate, student_t_quantile
+
+DRAWS: Final = 2_000
+Clusters = Sequence[Sequence[float]]
+Interval = tuple[float, float]
+
+
+@dataclass(frozen=True)
+class Condition:
+    """A kind of benchmark to draw."""
+
+    kind: str
+    scenarios: int
+    repeats: int
+    mean: float
+    likeness: float
+    """The share of the variance that scenarios account for (yes-or-no answers), 0 to 1."""
+
+    is_uneven: bool = False
+    """Whether scenarios differ in their numbers of scored runs."""
+
+    @property
+    def truth(self) -> float:
+        """The true mean; clipping moves that of continuous scores."""
+        return _continuous_mean(self.mean, self.likeness) if self.kind == CONTINUOUS else self.mean
+
+    def draw(self, rng: random.Random) -> Clusters:
+        """Draw the scores of each scenario."""
+        score = KINDS[self.kind]
+        return [
+            [score(rng, chance) for _ in range(self._runs(rng))]
+            for chance in (self._scenario(rng) for _ in range(self.scenarios))
+        ]
+
+    def _scenario(self, rng: random.Random) -> float:
+        if self.kind == CONTINUOUS:
+            return _continuous_scenario(rng, self.mean, self.likeness)
+        size = (1 - self.likeness) / self.likeness
+        return rng.betavariate(self.mean * size, (1 - self.mean) * size)
+
+    def _runs(self, rng: random.Random) -> int:
+        return rng.randint(1, 2 * self.repeats - 1) if self.is_uneven else self.repeats
+
+
+def _yes_or_no(rng: random.Random, chance: float) -> float:
+    return float(rng.random() < chance)
+
+
+def _thirds(rng: random.Random, chance: float) -> float:
+    return fmean(rng.random() < chance for _ in range(3))
+
+
+def _continuous(rng: random.Random, chance: float) -> float:
+    return round(min(1.0, max(0.0, chance + rng.gauss(0, 0.1))), 2)
+
+
+CONTINUOUS: Final = "continuous"
+KINDS: Final[Mapping[str, Callable[[random.Random, float], float]]] = {
+    "yes or no": _yes_or_no,
+    "thirds": _thirds,
+    CONTINUOUS: _continuous,
+}
+
+
+def _continuous_scenario(rng: random.Random, mean: float, likeness: float) -> float:
+    place = math.log(mean / (1 - mean)) + rng.gauss(0, 1.2 * likeness)
+    return 1 / (1 + math.exp(-place))
+
+
+@cache
+def _continuous_mean(mean: float, likeness: float) -> float:
+    rng = random.Random(1)
+    return fmean(
+        _continuous(rng, _continuous_scenario(rng, mean, likeness)) for _ in range(200_000)
+    )
+
+
+def conditions() -> Iterator[Condition]:
+    """Yield every condition."""
+    for kind in KINDS:
+        for scenarios in (5, 8, 15, 45):
+            for mean in (0.05, 0.1, 0.3, 0.5, 0.9):
+                yield Condition(kind, scenarios, 1, mean, 0.3)
+                yield Condition(kind, scenarios, 3, mean, 0.3, is_uneven=True)
+                for repeats in (3, 5):
+                    for likeness in (0.1, 0.3, 0.5):
+                        yield Condition(kind, scenarios, repeats, mean, likeness)
+
+
+def as_tallies(clusters: Clusters) -> list[Tally]:
+    """Return each scenario's scores as a tally in millionths."""
+    tallies = []
+    for cluster in clusters:
+        tally = Tally()
+        for score in cluster:
+            tally.add(millionths(score))
+        tallies.append(tally)
+    return tallies
+
+
+def ours(clusters: Clusters) -> Interval:
+    """Return the interval that the leaderboard shows."""
+    interval = clustered_estimate(as_tallies(clusters)).interval
+    assert interval is not None
+    return interval
+
+
+def plain(clusters: Clusters) -> Interval:
+    """Return m +- t * error, clipped to the scale."""
+    runs, groups = sum(map(len, clusters)), len(clusters)
+    mean = sum(map(sum, clusters)) / runs
+    squares = sum((sum(each) - len(each) * mean) ** 2 for each in clusters)
+    error = math.sqrt(groups / (groups - 1) * squares) / runs
+    reach = student_t_quantile(0.975, groups - 1) * error
+    return max(0.0, mean - reach), min(1.0, mean + reach)
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What an interval did under one condition."""
+
+    condition: Condition
+    coverage: float
+    width: float
+
+
+def measure(
+    condition: Condition, draws: int, interval: Callable[[Clusters], Interval] = ours
+) -> Measured:
+    """Draw `draws` benchmarks, always the same ones, and count how often the interval covers."""
+    rng = random.Random(repr(condition))
+    truth = condition.truth
+    bounds = [interval(condition.draw(rng)) for _ in range(draws)]
+    covered = sum(low - 1e-6 <= truth <= high + 1e-6 for low, high in bounds)
+    return Measured(condition, covered / draws, fmean(high - low for low, high in bounds))
+
+
+def main(draws: int = DRAWS) -> None:
+    """Print a line for each kind of scores and each interval."""
+    for kind in KINDS:
+        chosen = [each for each in conditions() if each.kind == kind]
+        for name, interval in (("ours", ours), ("m +- t * error", plain)):
+            _tell(f"{kind}, {name}", [measure(each, draws, interval) for each in chosen])
+
+
+def _tell(title: str, measured: Sequence[Measured]) -> None:
+    rates = [each.coverage for each in measured]
+    below, above = (fmean(low <= rate < high for rate in rates) for low, high in _OUTSIDE)
+    print(
+        f"{title}: {len(rates)} conditions, coverage {min(rates):.1%} to {max(rates):.1%}, "
+        f"{below:.0%} of them below 93 %, {above:.0%} above 97 %, "
+        f"mean width {fmean(each.width for each in measured):.3f}"
+    )
+
+
+_OUTSIDE: Final = ((0.0, 0.93), (0.97 + 1e-9, 1.1))
+
+
+if __name__ == "__main__":
+    main(*map(int, sys.argv[1:]))

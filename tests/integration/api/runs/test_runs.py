@@ -1,0 +1,111 @@
+"""`/runs/{run_id}`: one run, as a summary and turn by turn."""
+
+from __future__ import annotations
+
+import httpx
+import pytest
+
+from socratic_bench.adapters.sql.store import SqlStore
+from socratic_bench.domain.run import Run
+from socratic_bench.ports.stores.responses import RecordedFailure
+from socratic_bench.scoring.score import score
+from tests.contract.store.facts import a_failure, a_response
+from tests.dashboard.seeding import experiment, tutors
+
+HOSTILE = "<script>alert(1)</script> What, \U0001f914 then?"
+
+
+@pytest.fixture
+async def run(store: SqlStore) -> Run:
+    """A run of two turns."""
+    planned = experiment(tutors(2))
+    await store.register(planned)
+    run = next(planned.runs())
+    responses = [
+        a_response(run, HOSTILE, turn=1, last_turn=False),
+        a_response(run, "You should rest.", turn=2, cost=None),
+    ]
+    await store.record(responses, [None, None])
+    return run
+
+
+async def test_a_summary_is_the_mean_of_the_turns_and_the_sum_of_what_they_took(
+    client: httpx.AsyncClient, run: Run
+):
+    answer = await client.get(f"/runs/{run.run_id}/summary")
+
+    summary = answer.json()
+    assert answer.status_code == 200
+    assert {name: summary[name] for name in ("run_id", "model_id", "scenario_id", "repeat")} == {
+        "run_id": run.run_id,
+        "model_id": run.model_id,
+        "scenario_id": run.scenario_id,
+        "repeat": 1,
+    }
+    first, second = (score(text, output_tokens=12) for text in (HOSTILE, "You should rest."))
+    assert summary["scores"]["overall"] == pytest.approx(
+        (float(first["overall"] or 0) + float(second["overall"] or 0)) / 2
+    )
+    assert (summary["turns"], summary["scored_turns"]) == (2, 2)
+    assert summary["total_visible_output_tokens"] == 24
+    assert summary["total_cost_usd"] == pytest.approx(21e-6)
+    assert summary["failure"] is None
+
+
+async def test_turns_come_as_they_were_said_with_the_evidence_in_code_points(
+    client: httpx.AsyncClient, run: Run
+):
+    page = (await client.get(f"/runs/{run.run_id}/turns")).json()
+
+    assert [turn["text"] for turn in page["turns"]] == [HOSTILE, "You should rest."]
+    assert page["total"] == 2
+    first = page["turns"][0]
+    expected = score(HOSTILE, output_tokens=12)
+    assert first["score"]["overall"] == expected["overall"]
+    marked = [HOSTILE[each["start"] : each["end"]] for each in first["score"]["evidence"]["spans"]]
+    assert marked == [HOSTILE[span.start : span.end] for span in expected.evidence.spans]
+    assert any("?" in text for text in marked)
+
+
+async def test_a_page_of_turns_begins_where_it_is_told_to(client: httpx.AsyncClient, run: Run):
+    page = (await client.get(f"/runs/{run.run_id}/turns?offset=1&limit=1")).json()
+
+    assert [turn["turn"] for turn in page["turns"]] == [2]
+    assert (page["total"], page["offset"]) == (2, 1)
+    assert (await client.get(f"/runs/{run.run_id}/turns?offset=9")).json()["turns"] == []
+    assert (await client.get(f"/runs/{run.run_id}/turns?limit=0")).status_code == 422
+
+
+async def test_a_failed_run_has_no_score_and_says_why(client: httpx.AsyncClient, store: SqlStore):
+    planned = experiment(tutors(2))
+    await store.register(planned)
+    run = next(planned.runs())
+    failure = a_failure(run)
+    await store.record_failures([RecordedFailure(failure, 0)])
+
+    summary = (await client.get(f"/runs/{run.run_id}/summary")).json()
+
+    assert summary["scores"] == {"overall": None}
+    assert summary["turns"] == 0
+    assert summary["failure"]["kind"] == failure.kind
+    assert (await client.get(f"/runs/{run.run_id}/turns")).json()["turns"] == []
+
+
+async def test_an_answer_that_has_not_changed_is_not_sent_again(
+    client: httpx.AsyncClient, run: Run
+):
+    address = f"/runs/{run.run_id}/summary"
+    etag = (await client.get(address)).headers["etag"]
+
+    assert (await client.get(address, headers={"If-None-Match": etag})).status_code == 304
+
+
+@pytest.mark.parametrize(
+    ("run_id", "status"),
+    [("run-nowhere", 404), ("%00", 422), ("a" * 300, 422), ("%27%20OR%201=1", 404)],
+)
+async def test_an_unknown_run_is_a_problem(client: httpx.AsyncClient, run_id: str, status: int):
+    for part in ("summary", "turns"):
+        answer = await client.get(f"/runs/{run_id}/{part}")
+        assert answer.status_code == status
+        assert answer.headers["content-type"] == "application/problem+json"

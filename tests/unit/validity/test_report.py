@@ -1,0 +1,136 @@
+"""The validity report: what is compared, with what, and how a page shows it."""
+
+import re
+
+import pytest
+
+from socratic_bench.errors import InvalidInput
+from socratic_bench.reporting.validity.building import validity_report
+from socratic_bench.reporting.validity.html_text import html_text
+from socratic_bench.reporting.validity.labelled import read_set
+from socratic_bench.reporting.validity.report import Paired
+from tests.unit.validity.labelled_sets import encoded, labelled_set, line, lines
+
+PROFILES = ("socratic-v1", "socratic-v2")
+
+
+def report_of(*sets, profiles=PROFILES):
+    return validity_report(sets, profiles, resamples=40, seed=1)
+
+
+@pytest.fixture(scope="module")
+def report():
+    return report_of(labelled_set(), labelled_set("other", lines(12)))
+
+
+def test_each_label_has_a_column_for_each_profile_each_vector_and_each_judge(report):
+    names = [each.column for each in report.labels[0].columns]
+    assert names[:4] == [
+        f"socratic-v1 {name}" for name in ("overall", "verbosity", "exploratory", "interrogative")
+    ]
+    assert names[-1] == "judge-7b"
+    assert len(names) == 4 + 14 + 1
+    assert report.labels[0].best_judge == "judge-7b"
+
+
+def test_a_profile_is_behind_a_judge_that_is_always_right_and_the_table_says_so(report):
+    judge = report.labels[0].column("judge-7b")
+    assert (judge.auc, judge.kappa, judge.cut) == (1.0, None, None)
+    mine = report.labels[0].column("socratic-v2 overall")
+    against = next(pair for pair in mine.differences if pair.other == "judge-7b")
+    assert against.difference == pytest.approx(mine.auc - 1.0)
+    assert against.verdict == "loss"
+    assert 'class="loss"' in html_text(report)
+
+
+@pytest.mark.parametrize(
+    ("difference", "interval", "verdict"),
+    [
+        (0.1, (0.05, 0.2), "ahead"),
+        (-0.1, (-0.2, -0.05), "loss"),
+        (0.1, (-0.1, 0.3), "may be chance"),
+        (0.1, None, "may be chance"),
+    ],
+)
+def test_a_difference_is_ahead_or_a_loss_where_its_interval_leaves_zero_out(
+    difference, interval, verdict
+):
+    assert Paired(other="x", difference=difference, interval=interval).verdict == verdict
+
+
+def test_a_cut_comes_from_the_other_sets_alone(report):
+    mine = report.labels[0].column("socratic-v2 overall")
+    assert mine.cut is not None
+    alone = report_of(labelled_set()).labels[0].column("socratic-v2 overall")
+    assert (alone.cut, alone.kappa) == (None, None)
+    swapped = [{**each, "labels": {"asks": 1 - each["labels"]["asks"]}} for each in lines()]
+    again = report_of(labelled_set("mine", swapped), labelled_set("other", lines(12)))
+    assert again.labels[0].column("socratic-v2 overall").cut == mine.cut
+
+
+def test_ablation_leaves_out_one_vector_at_a_time_and_those_that_the_overall_leaves_out(report):
+    found = {(each.profile, each.vector) for each in report.labels[0].ablation}
+    assert ("socratic-v1", "verbosity") in found
+    assert ("socratic-v2", "asking") in found
+    assert not any(vector in {"ground", "form", "guide"} for _, vector in found)
+
+
+def test_the_short_form_keeps_overalls_meant_columns_and_the_best_llm_judge(report):
+    short = report.summary()
+    assert [each.column for each in short.labels[0].columns] == [
+        *("socratic-v1 overall", "socratic-v2 overall", "judge-7b"),
+    ]
+    assert short.labels[0].column("judge-7b") == report.labels[0].column("judge-7b")
+    assert "In one table" in html_text(short)
+
+
+def test_the_same_seed_gives_the_same_report(report):
+    assert report_of(labelled_set(), labelled_set("other", lines(12))) == report
+
+
+def test_a_constant_reply_and_gaming_stand_beside_the_figures(report):
+    constant = {each.profile: each for each in report.constant if each.data == "mine"}
+    assert constant["socratic-v2"].constant == pytest.approx(0.4)
+    assert 0.0 < constant["socratic-v2"].beaten < 1.0
+    assert {each.reply: each.is_solved for each in report.gaming}["constant reply"]
+
+
+def test_a_response_without_text_is_counted_and_left_out():
+    blank = {**line(1, True), "text": " "}
+    found = report_of(labelled_set("mine", [*lines(), blank]))
+    assert found.data[0].unscored == 1
+    assert found.labels[0].column("socratic-v2 overall").n == found.labels[0].n - 1
+
+
+def test_a_bad_line_is_named_with_its_place_and_the_rest_goes_on():
+    wrong = {**line(2, True), "labels": {"asks": 2}}
+    given = [*encoded([line(1, True)]), b"{\n", *encoded([wrong]), b"\n", *encoded([line(4, True)])]
+    found = read_set("mine", "mine.jsonl", given)
+    assert len(found.responses) == 2
+    first, second = found.problems
+    assert first.startswith("mine.jsonl, line 2: is not JSON")
+    assert second == "mine.jsonl, line 3: labels.asks: must be 0 or 1"
+    assert found.problems[1] in html_text(report_of(found))
+
+
+def test_a_file_without_any_labelled_response_is_refused():
+    with pytest.raises(InvalidInput, match=r"mine.jsonl: the file has no labelled response"):
+        read_set("mine", "mine.jsonl", [b"{}\n"])
+
+
+def test_two_sets_of_one_name_are_refused():
+    with pytest.raises(InvalidInput, match="each data set needs a name of its own"):
+        report_of(labelled_set(), labelled_set())
+
+
+def test_text_of_the_data_is_no_markup_on_the_page():
+    hostile = "<script>alert(1)</script>"
+    record = {"labels": {hostile: 1}, "tutor": hostile, "judges": {hostile: {hostile: 1}}}
+    other = {**record, "labels": {hostile: 0}}
+    records = [line(1, True, **record), line(2, False, **other)]
+    page = html_text(report_of(labelled_set(hostile, records)))
+    assert hostile not in page
+    assert "&lt;script&gt;" in page
+    assert "<script" not in page
+    assert not re.search(r"https?://|url\(|style=", page)
+    assert "default-src &#x27;none&#x27;" in page
