@@ -33,6 +33,10 @@ _IDENTIFIER = re.compile(r"[A-Za-z_$][\w$]*")
 Schema = Mapping[str, Any]
 
 
+MOST_CHARACTERS = 100
+"""The most characters of a line."""
+
+
 def api_types() -> str:
     """The types of this version's API."""
     return typescript(asyncio.run(openapi_document()))
@@ -74,7 +78,7 @@ def _answer_of(operation: Schema) -> str | None:
 
 def _declaration(name: str, schema: Schema) -> str:
     if "properties" not in schema:
-        return f"export type {name} = {type_of(schema)};\n"
+        return _alias(name, type_of(schema))
     required = schema.get("required", ())
     fields = {
         field if field in required else f"{field}?": type_of(each)
@@ -87,6 +91,15 @@ def _declaration(name: str, schema: Schema) -> str:
         every = {kind: None for each in kinds for kind in each.split(" | ")}
         fields["[name: string]"] = " | ".join(every)
     return _interface(name, fields)
+
+
+def _alias(name: str, type_: str) -> str:
+    line = f"export type {name} = {type_};\n"
+    if len(line) <= MOST_CHARACTERS:
+        return line
+    # The form that Prettier gives a union which no line holds.
+    kinds = "".join(f"\n  | {kind}" for kind in type_.split(" | "))
+    return f"export type {name} ={kinds};\n"
 
 
 def _interface(name: str, fields: Mapping[str, str]) -> str:

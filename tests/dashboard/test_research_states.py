@@ -118,7 +118,13 @@ async def test_experiments_are_chosen_and_a_mixed_table_says_so(store: SqlStore,
     await seed(store, first)
     await seed(store, later)
     page = await visit("/")
-    await page.get_by_text("mixes 2 different test conditions").wait_for()
+    await page.get_by_text("[half as many runs or fewer]").wait_for()
+    assert "Prompt B" in await page.locator("#note").inner_text()
+
+    await page.locator("#experiment").select_option("all")
+    await page.get_by_text("2 sets of test conditions").wait_for()
+    assert len(await rows_of(page)) == 6
+    assert await page.locator("th small", has_text="Prompt B").count() == 2
     assert await page.locator("#finding").inner_text() == "", "no model leads in a mixed table"
     await page.locator("#experiment option", has_text="Prompt B").wait_for(state="attached")
 
@@ -129,7 +135,7 @@ async def test_experiments_are_chosen_and_a_mixed_table_says_so(store: SqlStore,
     await page.locator("#summary", has_text="180 runs").wait_for()
     assert f"experiment={first.experiment_id}" in page.url
     await page.go_back()
-    await page.get_by_text("mixes 2 different test conditions").wait_for()
+    await page.get_by_text("2 sets of test conditions").wait_for()
 
 
 async def test_an_experiment_that_is_not_there_is_said(visit: Visit):

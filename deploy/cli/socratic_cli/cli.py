@@ -27,6 +27,8 @@ COMMANDS = {
     "resume": ("control", "Resume a paused or cancelled experiment."),
     "cancel": ("control", "Cancel an experiment; its results stay."),
     "delete": ("control", "Delete an experiment with all its results, for good."),
+    "pin": ("control", "Pin an experiment: the leaderboard then shows it by default."),
+    "unpin": ("control", "Unpin an experiment."),
     "dlq": ("queues", "List dead letters, redrive them, or purge them."),
     "score": ("results", "Score texts or transcripts, without a model."),
     "leaderboard": ("results", "Show the models, best first, with intervals and coverage."),

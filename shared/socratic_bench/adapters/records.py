@@ -97,6 +97,13 @@ def with_fields_of(stored: str, manifest: str) -> str:
     return to_json(_merged(from_json(stored), from_json(manifest))).decode()
 
 
+def with_pin(manifest: str, at: datetime | None) -> str:
+    """Return the record of a manifest with the time of its pin, or without a pin."""
+    fields = from_json(manifest)
+    fields.pop("pinned_at", None)
+    return to_json(fields if at is None else {**fields, "pinned_at": at}).decode()
+
+
 def _merged(stored: Any, new: Any) -> Any:
     if isinstance(stored, dict) and isinstance(new, dict):
         merged = {name: _merged(value, new.get(name, value)) for name, value in stored.items()}

@@ -71,7 +71,7 @@ class CostAnalysis(BaseModel):
 
 
 async def cost_analysis(store: ResultStore, experiment: str | None = None) -> CostAnalysis:
-    """Return the costs of each model's newest experiment, of one experiment, or of `all`.
+    """Return the costs of what belongs together, of one experiment, or of `all`.
 
     Selects experiments as `model_comparison` does. Raises UnknownExperiment, AmbiguousExperiment.
     """

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 
 from socratic_bench.domain.trouble import one_line
 from socratic_bench.ports.stores.aggregates import Aggregates, FailureCount
-from socratic_bench.reporting.leaderboard.comparison import ModelComparison, ModelFigures
+from socratic_bench.reporting.leaderboard.comparison import ModelComparison
+from socratic_bench.reporting.leaderboard.figures import ModelFigures
 from socratic_bench.scoring.statuses import Status
 
 

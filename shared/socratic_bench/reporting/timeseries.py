@@ -11,7 +11,7 @@ from typing import Final
 from pydantic import BaseModel, ConfigDict
 
 from socratic_bench.domain.aggregates.cell import Cell
-from socratic_bench.domain.aggregates.leaderboard import ModelRow, build_leaderboard
+from socratic_bench.domain.aggregates.leaderboard import ModelRow, RowKey, build_leaderboard
 from socratic_bench.domain.experiment.outline import ExperimentOutline
 from socratic_bench.errors import UnknownModel
 from socratic_bench.reporting.leaderboard.selection import MOST_CELLS
@@ -110,7 +110,7 @@ def _series(
     for experiment in experiments:
         ids = [each for each in experiment.model_ids if model in {None, each}]
         board = build_leaderboard(
-            dict.fromkeys(ids, (experiment,)),
+            {RowKey(each, experiment.conditions_id): (experiment,) for each in ids},
             cells[experiment.experiment_id],
             experiment.profile,
             known_vectors(experiment.profile),

@@ -128,7 +128,8 @@ async def test_a_table_has_an_end_and_says_so(
 
     assert [each.experiment_id for each in table.experiments] == newest
     assert {row.experiment_ids for row in table.models} == {(*newest,)}
-    assert "the 2 oldest are left out" in (table.note or "")
+    assert [(each.reason, each.count) for each in table.left_out] == [("too_many", 2)]
+    assert "[no room in one table]" in (table.note or "")
 
 
 @pytest.mark.parametrize("page", ["/api/model-comparison", "/api/cost-analysis"])

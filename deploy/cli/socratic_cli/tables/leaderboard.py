@@ -15,11 +15,8 @@ from socratic_bench.reporting.leaderboard.columns import (
     Drop,
     shown_columns,
 )
-from socratic_bench.reporting.leaderboard.comparison import (
-    DimensionFigures,
-    ModelComparison,
-    ModelFigures,
-)
+from socratic_bench.reporting.leaderboard.comparison import ModelComparison
+from socratic_bench.reporting.leaderboard.figures import DimensionFigures, ModelFigures
 from socratic_bench.reporting.leaderboard.provenance import BASELINE, TIES, is_tied
 from socratic_bench.scoring.profile import OVERALL
 from socratic_cli.display.terminal import excerpt, name_of

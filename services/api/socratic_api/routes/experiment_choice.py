@@ -15,7 +15,8 @@ _ID_LIMIT = 200
 EXPERIMENT: Final = QueryParameter(
     "experiment",
     "The id of one experiment, or the start of the id, an occasion or a name that only one has; "
-    "`all` for every one together; without it, each model's newest experiment.",
+    "`all` for a row for each model and set of conditions; without it, the pinned experiments, or "
+    "else the newest complete one that is no pilot, with others under its conditions.",
     {"type": "string", "maxLength": _ID_LIMIT},
 )
 

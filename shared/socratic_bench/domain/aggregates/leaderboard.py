@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from socratic_bench.domain.aggregates.cell import Cell, Tally
 from socratic_bench.domain.aggregates.statistics import Estimate, clustered_estimate
@@ -55,11 +56,19 @@ class Consumption:
     cost_nanodollars: Tally
 
 
+class RowKey(NamedTuple):
+    """The key of a row: a model under one set of conditions."""
+
+    model_id: str
+    conditions_id: str
+
+
 @dataclass(frozen=True, slots=True)
 class ModelRow:
     """One model's row of the leaderboard."""
 
     model: TutorModel
+    conditions_id: str
     experiment_ids: tuple[str, ...]
     """The experiments that the row is folded from, newest first."""
 
@@ -73,7 +82,10 @@ class ModelRow:
 
 @dataclass(frozen=True, slots=True)
 class Leaderboard:
-    """The models, best first; models without a score last, by name."""
+    """The models, best first; models without a score last, by name.
+
+    With several conditions, the rows under the newest ones come first.
+    """
 
     vectors: tuple[str, ...]
     dimensions: tuple[str, ...]
@@ -84,8 +96,8 @@ class Leaderboard:
 
     @property
     def winner(self) -> ModelRow | None:
-        """The first row, if it has a score."""
-        first = self.rows[0] if self.rows else None
+        """The first row, if it has a score and all rows have the same conditions."""
+        first = self.rows[0] if self.rows and len(self.conditions) == 1 else None
         return first if first is not None and first.standing.scored else None
 
     @property
@@ -94,80 +106,59 @@ class Leaderboard:
         return tuple(dict.fromkeys(e.conditions_id for e in self.experiments))
 
 
-def newest_experiments(
-    experiments: Sequence[ExperimentOutline],
-) -> dict[str, tuple[ExperimentOutline, ...]]:
-    """Select each model's newest experiment. `experiments` are newest first."""
-    newest: dict[str, tuple[ExperimentOutline, ...]] = {}
-    for experiment in experiments:
-        for model in experiment.models:
-            newest.setdefault(model.id, (experiment,))
-    return newest
-
-
-def every_experiment(
-    experiments: Sequence[ExperimentOutline],
-) -> dict[str, tuple[ExperimentOutline, ...]]:
-    """Select all experiments of each model. `experiments` are newest first."""
-    every: dict[str, tuple[ExperimentOutline, ...]] = {}
-    for experiment in experiments:
-        for model in experiment.models:
-            every[model.id] = (*every.get(model.id, ()), experiment)
-    return every
-
-
 def build_leaderboard(
-    selection: Mapping[str, tuple[ExperimentOutline, ...]],
+    selection: Mapping[RowKey, tuple[ExperimentOutline, ...]],
     cells: Iterable[Cell],
     profile: str,
     vectors: tuple[str, ...] | None,
 ) -> Leaderboard:
     """Fold `cells` into a leaderboard of the selected experiments, under one profile.
 
-    `selection` gives each model's experiments, newest first; the fold skips cells of other
+    `selection` gives each row's experiments, newest first; the fold skips cells of other
     experiments, models or profiles. A conversation that several experiments share counts once, in
     the experiment with the most ended runs: the others may hold adopted copies. `vectors` are the
     profile's in its order, or None for an unknown profile: the cells then name them.
     """
-    chosen = {
-        (experiment.experiment_id, model_id)
-        for model_id, experiments in selection.items()
+    rows_of = {
+        (experiment.experiment_id, key.model_id): key
+        for key, experiments in selection.items()
         for experiment in experiments
     }
-    by_model: defaultdict[str, list[Cell]] = defaultdict(list)
+    by_row: defaultdict[RowKey, list[Cell]] = defaultdict(list)
     for cell in cells:
-        key = cell.key
-        if key.profile == profile and (key.experiment_id, key.model_id) in chosen:
-            by_model[key.model_id].append(cell)
-    rows = [
-        _model_row(model_id, experiments, by_model[model_id])
-        for model_id, experiments in selection.items()
-    ]
-    rows.sort(key=_best_first)
-    experiments = {e.experiment_id: e for chosen_ones in selection.values() for e in chosen_ones}
+        row = rows_of.get((cell.key.experiment_id, cell.key.model_id))
+        if row is not None and cell.key.profile == profile:
+            by_row[row].append(cell)
+    rows = [_model_row(key, experiments, by_row[key]) for key, experiments in selection.items()]
+    found = {e.experiment_id: e for chosen_ones in selection.values() for e in chosen_ones}
+    experiments = tuple(
+        sorted(found.values(), key=lambda e: (e.created_at, e.experiment_id), reverse=True)
+    )
+    places = {
+        conditions: place
+        for place, conditions in enumerate(dict.fromkeys(e.conditions_id for e in experiments))
+    }
+    rows.sort(key=lambda row: (places[row.conditions_id], _best_first(row)))
     return Leaderboard(
         vectors=vectors or _vectors_named_in(rows),
-        dimensions=_dimensions(experiments.values()),
+        dimensions=_dimensions(experiments),
         profile=profile,
         rows=tuple(rows),
-        experiments=tuple(
-            sorted(
-                experiments.values(), key=lambda e: (e.created_at, e.experiment_id), reverse=True
-            )
-        ),
+        experiments=experiments,
     )
 
 
 def _model_row(
-    model_id: str, experiments: tuple[ExperimentOutline, ...], cells: Sequence[Cell]
+    key: RowKey, experiments: tuple[ExperimentOutline, ...], cells: Sequence[Cell]
 ) -> ModelRow:
-    counted = _counted(model_id, experiments, cells)
+    counted = _counted(key.model_id, experiments, cells)
     cells = [cell for cell in cells if (cell.key.experiment_id, cell.key.scenario_id) in counted]
     by_dimension: defaultdict[str, list[Cell]] = defaultdict(list)
     for cell in cells:
         by_dimension[cell.dimension].append(cell)
     return ModelRow(
-        model=_outline_of(model_id, experiments[0]).model(),
+        model=_outline_of(key.model_id, experiments[0]).model(),
+        conditions_id=key.conditions_id,
         experiment_ids=tuple(experiment.experiment_id for experiment in experiments),
         planned_runs=sum(counted.values()),
         standing=standing(cells),

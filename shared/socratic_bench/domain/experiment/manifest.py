@@ -141,6 +141,10 @@ class Manifest(BaseModel):
     ] = None
     """Free text for readers of the results. Does not enter the measurement."""
 
+    pinned_at: Annotated[datetime | None, Field(exclude_if=lambda at: at is None)] = None
+    """The time at which a person pinned the experiment for the default leaderboard; None: it is not
+    pinned. The store writes it (D-370). Does not enter the measurement."""
+
     @model_validator(mode="after")
     def _names_are_unique(self) -> Manifest:
         for kind, names in (

@@ -59,6 +59,9 @@ class ExperimentOutline:
     """The experiment's name for people."""
 
     notes: str | None
+    pinned_at: datetime | None
+    """The time at which a person pinned it for the default leaderboard; None: it is not pinned."""
+
     models: tuple[ModelOutline, ...]
     scenarios: tuple[ScenarioOutline, ...]
     repeats: int
@@ -86,6 +89,7 @@ class ExperimentOutline:
             occasion=experiment.occasion,
             name=manifest.name,
             notes=manifest.notes,
+            pinned_at=manifest.pinned_at,
             models=tuple(ModelOutline.of(model, asked) for model in manifest.models),
             scenarios=tuple(
                 ScenarioOutline(sys.intern(each.id), sys.intern(each.dimension), said[each.id])

@@ -110,6 +110,15 @@ class Experiments(Protocol):
         """
         ...
 
+    async def pin(self, experiment_id: str, at: datetime | None) -> None:
+        """Pin an experiment for the default leaderboard, or unpin it with None; `register` keeps
+        the pin.
+
+        The store replaces the pin atomically, and changes its revision. Raises StoreError for an
+        unknown or deleted experiment.
+        """
+        ...
+
     async def delete_rows(self, experiment_id: str) -> int:
         """Remove some rows of a deleted experiment; returns their number, 0 once all are gone.
 

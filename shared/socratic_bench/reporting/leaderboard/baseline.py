@@ -43,7 +43,8 @@ async def table_baseline(store: Experiments, selected: Selection) -> Baseline | 
 
     It reads a plan once for each conditions, and keeps the result.
     """
-    counted = {each.conditions_id: each for rows in selected.by_model.values() for each in rows}
+    chosen = selected.choice.rows.values()
+    counted = {each.conditions_id: each for row in chosen for each in row}
     if len(counted) != 1 or known_vectors(selected.profile) is None:
         return None
     [(conditions, outline)] = counted.items()

@@ -8,11 +8,8 @@ from enum import IntEnum
 from typing import Any, Literal
 
 from socratic_bench.reporting.formats import MISSING, cost, figure, interval, share
-from socratic_bench.reporting.leaderboard.comparison import (
-    ExperimentSummary,
-    ModelComparison,
-    ModelFigures,
-)
+from socratic_bench.reporting.leaderboard.comparison import ExperimentSummary, ModelComparison
+from socratic_bench.reporting.leaderboard.figures import ModelFigures
 from socratic_bench.scoring.profile import OVERALL
 from socratic_bench.version import __version__
 
@@ -65,7 +62,7 @@ class Column:
 def leaderboard_columns(comparison: ModelComparison) -> tuple[Column, ...]:
     """Return all columns, in the order of tables and CSVs."""
     return (
-        *_identity(),
+        *_identity(comparison),
         *_totals(),
         *(_vector(name) for name in comparison.vectors),
         *(_dimension(name, comparison.vectors) for name in comparison.dimensions),
@@ -83,7 +80,15 @@ def shown_columns(comparison: ModelComparison) -> list[Column]:
     ]
 
 
-def _identity() -> Sequence[Column]:
+def _identity(comparison: ModelComparison) -> Sequence[Column]:
+    titles = {
+        each.experiment_id: each.name or each.occasion or each.experiment_id
+        for each in comparison.experiments
+    }
+
+    def experiment_of(model: ModelFigures) -> str:
+        return titles.get(model.experiment_ids[0], "") if model.experiment_ids else ""
+
     return (
         Column(
             {"rank": lambda model: model.rank},
@@ -98,6 +103,14 @@ def _identity() -> Sequence[Column]:
             lambda model: model.model_name,
             align="left",
             is_name=True,
+        ),
+        Column(
+            {},
+            "experiment",
+            experiment_of,
+            align="left",
+            is_name=True,
+            shown_if=lambda model: comparison.mixed_conditions and bool(model.experiment_ids),
         ),
         Column(
             {"kind": lambda model: model.kind},

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from socratic_bench.domain.aggregates.cell import Cell
-from socratic_bench.domain.aggregates.leaderboard import (
-    Leaderboard,
-    build_leaderboard,
-    every_experiment,
-    newest_experiments,
-)
+from socratic_bench.domain.aggregates.leaderboard import Leaderboard, build_leaderboard
 from socratic_bench.domain.experiment.outline import ExperimentOutline
 from socratic_bench.errors import AmbiguousExperiment, UnknownExperiment
 from socratic_bench.ports.stores.aggregates import Aggregates
 from socratic_bench.ports.stores.experiments import Experiments
 from socratic_bench.reporting.experiment_choice import find_experiment
+from socratic_bench.reporting.leaderboard.choice import (
+    Choice,
+    Rows,
+    default_choice,
+    every_choice,
+    within,
+)
 from socratic_bench.reporting.result_store import ResultStore
 from socratic_bench.scoring.profile import CANONICAL
 from socratic_bench.scoring.profiles import known_vectors
@@ -39,9 +41,7 @@ _EXPERIMENTS_PER_QUERY: Final = 10
 class Selection:
     """Experiments that fit in one table."""
 
-    by_model: Mapping[str, tuple[ExperimentOutline, ...]]
-    """The counted experiments of each model, newest first."""
-
+    choice: Choice
     cells: Sequence[Cell]
     """The cells of the models in these experiments, under the profile."""
 
@@ -49,40 +49,44 @@ class Selection:
     """The number of done runs of each experiment."""
 
     profile: str
-    left_out: int
-    """The number of selected experiments left out because of another profile."""
+    experiments: Sequence[ExperimentOutline]
+    """The experiments that could have been chosen, newest first."""
 
-    too_old: int
-    """The number of selected experiments left out because of the limits."""
+    is_default: bool
+    """Whether the table is the default one: nobody named an experiment."""
 
     def leaderboard(self) -> Leaderboard:
         """Return the models, best first. Many models take long: call it outside the event loop."""
         vectors = known_vectors(self.profile)
-        return build_leaderboard(self.by_model, self.cells, self.profile, vectors)
+        return build_leaderboard(self.choice.rows, self.cells, self.profile, vectors)
 
 
 async def select(store: ResultStore, experiment: str | None) -> Selection:
-    """Select each model's newest experiment, one experiment by `find_experiment`, or `all`.
+    """Select what belongs together, one experiment by `find_experiment`, or `all`.
 
-    A table has one profile, its newest experiment's, and a limited size. Raises UnknownExperiment,
-    AmbiguousExperiment.
+    A table has one profile and a limited size. Raises UnknownExperiment, AmbiguousExperiment.
     """
     candidates = await _candidates(store, experiment)
-    profile = candidates[0].profile if candidates else CANONICAL
-    comparable = [each for each in candidates if each.profile == profile]
-    wanted = comparable if experiment == ALL else _newest(comparable)
-    experiments = wanted[:MOST_EXPERIMENTS]
-    choose = every_experiment if experiment == ALL else newest_experiments
-    cells, done = await _cells_and_done(store, choose(experiments), experiments, profile)
-    shown = [each for each in experiments if each.experiment_id in done]
+    choice = await _choice(store, candidates, experiment)
+    chosen = list({e.experiment_id: e for row in choice.rows.values() for e in row}.values())
+    places = {each.experiment_id: place for place, each in enumerate(candidates)}
+    chosen.sort(key=lambda each: places[each.experiment_id])
+    profile = chosen[0].profile if chosen else CANONICAL
+    experiments = chosen[:MOST_EXPERIMENTS]
+    cells, done = await _cells_and_done(store, choice.rows, experiments, profile)
     return Selection(
-        choose(shown),
-        cells,
-        done,
-        profile,
-        left_out=len(candidates) - len(comparable),
-        too_old=len(wanted) - len(shown),
+        within(choice, done), cells, done, profile, candidates, is_default=experiment is None
     )
+
+
+async def _choice(
+    store: Experiments, candidates: Sequence[ExperimentOutline], experiment: str | None
+) -> Choice:
+    if experiment is not None:
+        return every_choice(candidates)
+    running = [each.experiment_id for each in candidates if each.completed_at is None]
+    progress = await store.progress_of(running[:MOST_EXPERIMENTS])
+    return default_choice(candidates, {id_: each.done for id_, each in progress.items()})
 
 
 async def _candidates(store: Experiments, experiment: str | None) -> Sequence[ExperimentOutline]:
@@ -94,20 +98,9 @@ async def _candidates(store: Experiments, experiment: str | None) -> Sequence[Ex
         raise type(error)(f"experiment: {error}") from None
 
 
-def _newest(experiments: Iterable[ExperimentOutline]) -> list[ExperimentOutline]:
-    """Return the experiments that are a model's newest; given and returned newest first."""
-    seen: set[str] = set()
-    newest = []
-    for experiment in experiments:
-        if not seen.issuperset(experiment.model_ids):
-            seen.update(experiment.model_ids)
-            newest.append(experiment)
-    return newest
-
-
 async def _cells_and_done(
     store: Aggregates,
-    by_model: Mapping[str, tuple[ExperimentOutline, ...]],
+    rows: Rows,
     experiments: Sequence[ExperimentOutline],
     profile: str,
 ) -> tuple[list[Cell], dict[str, int]]:
@@ -115,7 +108,7 @@ async def _cells_and_done(
     MOST_CELLS.
     """
     counting = {
-        (each.experiment_id, model_id) for model_id, several in by_model.items() for each in several
+        (each.experiment_id, key.model_id) for key, several in rows.items() for each in several
     }
     cells: list[Cell] = []
     done: dict[str, int] = {}

@@ -37,6 +37,8 @@ def configuration(experiment: Experiment) -> str:
 
     It holds whatever the experiment's id depends on, and no key.
     """
-    manifest = experiment.manifest.model_dump(mode="json", exclude_defaults=True)
+    manifest = experiment.manifest.model_dump(
+        mode="json", exclude_defaults=True, exclude={"pinned_at"}
+    )
     occasion = {} if experiment.occasion is None else {"occasion": experiment.occasion}
     return json.dumps({**manifest, **occasion}, indent=2, ensure_ascii=False)

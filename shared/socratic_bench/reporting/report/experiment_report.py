@@ -16,9 +16,9 @@ from socratic_bench.reporting.leaderboard.columns import rank_text
 from socratic_bench.reporting.leaderboard.comparison import (
     ExperimentSummary,
     ModelComparison,
-    ModelFigures,
     model_comparison,
 )
+from socratic_bench.reporting.leaderboard.figures import ModelFigures
 from socratic_bench.reporting.leaderboard.provenance import reading_aid
 from socratic_bench.reporting.report.citation import bibtex, configuration
 from socratic_bench.reporting.report.marks import interval_mark

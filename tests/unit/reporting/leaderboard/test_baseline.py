@@ -74,6 +74,6 @@ async def test_a_table_of_different_conditions_or_none_has_no_baseline(store: Sq
     manifest = other.manifest.model_copy(update={"system_prompt": "Ask."})
     await seed(store, type(other)(manifest=manifest, created_at=MONDAY))
 
-    comparison = await model_comparison(store)
+    comparison = await model_comparison(store, "all")
     assert comparison.mixed_conditions
     assert comparison.baseline is None

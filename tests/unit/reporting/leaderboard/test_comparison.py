@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import timedelta
 
 import pytest
@@ -145,7 +146,9 @@ async def test_before_anything_ended_nothing_is_known_of_costs(store: SqlStore):
     assert row.total_input_tokens is None
 
 
-async def test_each_model_is_shown_by_its_newest_experiment_unless_one_is_named(store: SqlStore):
+async def test_each_model_is_shown_by_its_newest_complete_experiment_unless_one_is_named(
+    store: SqlStore,
+):
     old = experiment(tutors(4))
     new = experiment(tutors(2), occasion="2026-W11", created_at=MONDAY + timedelta(days=7))
     await seed(store, old)
@@ -176,38 +179,132 @@ async def test_of_experiments_that_ask_a_model_the_same_only_one_is_counted(stor
     assert [row.vectors for row in rows] == [row.vectors for row in alone]
 
 
-async def test_a_table_of_different_test_conditions_says_so(store: SqlStore):
-    await seed(store, experiment(tutors(3)))
-    same = experiment(tutors(1), occasion="again", created_at=MONDAY + timedelta(days=1))
-    await seed(store, same)
-    assert not (await model_comparison(store)).mixed_conditions
+def other_prompt(models: Sequence[TutorModel], *, days: int, repeats: int = 3) -> Experiment:
+    """An experiment that differs in its conditions."""
+    manifest = Manifest(
+        models=tuple(models), scenarios=SCENARIOS, repeats=repeats, system_prompt="Lecture."
+    )
+    return Experiment(manifest=manifest, created_at=MONDAY + timedelta(days=days))
 
-    more = experiment(tutors(1), repeats=5, created_at=MONDAY + timedelta(days=2))
-    await seed(store, more)
-    assert not (await model_comparison(store)).mixed_conditions
 
-    manifest = Manifest(models=tuple(tutors(1)), scenarios=SCENARIOS, system_prompt="Lecture.")
-    other = Experiment(manifest=manifest, created_at=MONDAY + timedelta(days=3))
-    await seed(store, other)
+async def test_the_default_table_has_one_set_of_conditions_and_names_the_others(store: SqlStore):
+    old = experiment(tutors(3))
+    same = experiment(tutors(2), occasion="again", created_at=MONDAY + timedelta(days=1))
+    other = other_prompt(tutors(3), days=2)
+    for each in (old, same, other):
+        await seed(store, each)
+
     comparison = await model_comparison(store)
 
-    assert comparison.mixed_conditions
-    ids = [each.experiment_id for each in comparison.experiments]
+    assert not comparison.mixed_conditions
+    assert [each.experiment_id for each in comparison.experiments] == [other.experiment_id]
+    [left_out] = comparison.left_out
+    assert (left_out.reason, left_out.count) == ("other_conditions", 2)
+    assert left_out.experiment_ids == (same.experiment_id, old.experiment_id)
     assert comparison.note == (
-        "This table mixes 2 different test conditions (scenarios, prompts or parameters): "
-        f"{'; '.join(ids)}. Figures compare only within one of them."
+        f"Left out: again ({same.experiment_id}), {old.experiment_id} [other test conditions]. "
+        "Name an experiment to see it alone, or `all` to see every set of conditions; "
+        "`socratic-bench pin` decides which one is shown by default."
+    )
+
+
+@pytest.mark.parametrize("pilot", ["same conditions", "other conditions"])
+async def test_a_pilot_replaces_no_result(store: SqlStore, pilot: str):
+    full = experiment(tutors(3))
+    trial = (
+        experiment(tutors(1), repeats=1, created_at=MONDAY + timedelta(days=1))
+        if pilot == "same conditions"
+        else other_prompt(tutors(1), days=1, repeats=1)
+    )
+    for each in (full, trial):
+        await seed(store, each)
+
+    comparison = await model_comparison(store)
+
+    assert {row.experiment_ids for row in comparison.models} == {(full.experiment_id,)}
+    [left_out] = comparison.left_out
+    assert (left_out.reason, left_out.experiment_ids) == ("pilot", (trial.experiment_id,))
+    assert f"{trial.experiment_id} [half as many runs or fewer]" in (comparison.note or "")
+
+
+async def test_a_running_experiment_replaces_no_complete_one_and_more_than_a_pilot(store: SqlStore):
+    full = experiment(tutors(3))
+    await seed(store, experiment(tutors(1), repeats=1, created_at=MONDAY - timedelta(days=1)))
+    await seed(store, full, share=0.9)
+    assert (await model_comparison(store)).experiments[0].experiment_id == full.experiment_id
+
+    await seed(store, full)
+    week = experiment(tutors(3), occasion="2026-W11", created_at=MONDAY + timedelta(days=7))
+    await seed(store, week, share=0.9)
+    comparison = await model_comparison(store)
+
+    assert {row.experiment_ids for row in comparison.models} == {(full.experiment_id,)}
+    assert [each.reason for each in comparison.left_out] == ["incomplete", "pilot"]
+
+
+async def test_a_pin_decides_which_table_is_the_default_one(store: SqlStore):
+    old, new = experiment(tutors(3)), other_prompt(tutors(3), days=2)
+    for each in (old, new):
+        await seed(store, each)
+    await store.pin(old.experiment_id, MONDAY)
+
+    comparison = await model_comparison(store)
+    named = await model_comparison(store, new.experiment_id)
+
+    assert {row.experiment_ids for row in comparison.models} == {(old.experiment_id,)}
+    assert comparison.experiments[0].pinned_at == MONDAY
+    [left_out] = comparison.left_out
+    assert (left_out.reason, left_out.experiment_ids) == ("not_pinned", (new.experiment_id,))
+    assert (comparison.note or "").startswith(f"{old.experiment_id} is pinned. Left out: ")
+    assert (named.left_out, named.note) == ((), None)
+
+    await store.pin(old.experiment_id, None)
+    assert (await model_comparison(store)).models == named.models
+
+
+async def test_all_has_a_row_for_each_model_and_conditions_and_no_winner(store: SqlStore):
+    old, new = experiment(tutors(3)), other_prompt(tutors(2), days=2)
+    for each in (old, new):
+        await seed(store, each)
+
+    comparison = await model_comparison(store, "all")
+    alone = [
+        row
+        for each in (new, old)
+        for row in (await model_comparison(store, each.experiment_id)).models
+    ]
+
+    assert comparison.models == tuple(alone)
+    assert comparison.winner is None
+    assert comparison.mixed_conditions
+    assert comparison.left_out == ()
+    assert comparison.note == (
+        "This table has 2 sets of test conditions (scenarios, prompts or parameters): "
+        f"{new.experiment_id}; {old.experiment_id}. A model has a row under each; figures and "
+        "ranks compare only within one."
+    )
+
+
+async def test_a_row_that_pools_experiments_says_so(store: SqlStore):
+    await seed(store, experiment(tutors(1)))
+    await seed(store, experiment(tutors(2), occasion="again", created_at=MONDAY + timedelta(1)))
+
+    assert (await model_comparison(store, "all")).note == (
+        "1 row pools the runs of several experiments under the same conditions."
     )
 
 
 async def test_experiments_under_another_profile_are_left_out_and_the_note_says_so(store: SqlStore):
     await seed(store, experiment(tutors(2)))
     manifest = Manifest(models=(TutorModel(id="local/m"),), scenarios=SCENARIOS, profile="depth-v1")
-    await store.register(Experiment(manifest=manifest, created_at=MONDAY - timedelta(days=1)))
+    await seed(store, Experiment(manifest=manifest, created_at=MONDAY - timedelta(days=1)))
 
     comparison = await model_comparison(store)
+    every = await model_comparison(store, "all")
 
     assert [row.kind for row in comparison.models] == ["reference", "reference"]
-    assert comparison.note == "1 experiment scored by another profile than socratic-v1 is left out."
+    assert [each.reason for each in comparison.left_out] == ["other_profile"]
+    assert "[another profile]" in (every.note or "")
 
 
 async def test_progress_counts_every_ended_run_of_an_experiment(store: SqlStore):

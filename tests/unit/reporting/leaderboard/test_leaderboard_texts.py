@@ -10,12 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from socratic_bench.reporting.leaderboard.comparison import (
-    ExperimentSummary,
-    ModelComparison,
-    ModelFigures,
-    VectorFigure,
-)
+from socratic_bench.reporting.leaderboard.comparison import ExperimentSummary, ModelComparison
+from socratic_bench.reporting.leaderboard.figures import ModelFigures, VectorFigure
 from socratic_bench.reporting.leaderboard.latex_text import comparison_latex
 from socratic_bench.reporting.leaderboard.markdown_text import comparison_markdown
 from socratic_bench.version import __version__
@@ -47,6 +43,7 @@ def comparison_of(*names: str) -> ModelComparison:
             ),
         ),
         baseline=None,
+        left_out=(),
         mixed_conditions=False,
         note=None,
     )
@@ -81,6 +78,7 @@ def figures_of(name: str, rank: int) -> ModelFigures:
         total_cost_usd=None,
         cost_known=None,
         experiment_ids=("exp-1",),
+        conditions_id="cond-1",
     )
 
 

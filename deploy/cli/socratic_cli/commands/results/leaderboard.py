@@ -37,8 +37,9 @@ EXPORTS: Final[Mapping[str, Callable[[ModelComparison], str]]] = {
 @click.option(
     "--experiment",
     metavar="ID",
-    help="One experiment (an ID, its start, an occasion or a name), or `all`. Without it: each "
-    "model's newest experiment.",
+    help="One experiment (an ID, its start, an occasion or a name), or `all`: a row for each "
+    "model and set of conditions. Without it: the pinned experiments, or else the newest complete "
+    "one that is no pilot, with others under its conditions.",
 )
 def leaderboard(store_url: str, output: str, detail: bool, experiment: str | None) -> None:
     """Show the models, best first, with intervals and coverage."""

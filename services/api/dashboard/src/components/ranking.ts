@@ -26,7 +26,7 @@ export class Ranking {
     let shown = 0;
     const baseline = comparison.baseline ? [comparison.baseline] : [];
     for (const model of [...ordered(comparison.models, view.order), ...baseline]) {
-      present.add(model.model_id);
+      present.add(keyOf(model));
       const row = this.#rowOf(model);
       row.show(model, comparison, leader, { open: view.open.has(model.model_id) });
       const text = `${model.model_name} ${model.model_id} ${model.kind}`.toLowerCase();
@@ -54,12 +54,17 @@ export class Ranking {
   }
 
   #rowOf(model: ModelFigures): Row {
-    const known = this.#rows.get(model.model_id);
+    const known = this.#rows.get(keyOf(model));
     if (known) return known;
     const row = new Row(model, `detail-${(this.#serial += 1)}`, this.#onToggle);
-    this.#rows.set(model.model_id, row);
+    this.#rows.set(keyOf(model), row);
     return row;
   }
+}
+
+/** A table of several conditions has a row of a model under each. */
+function keyOf({ model_id: id, conditions_id: conditions }: ModelFigures): string {
+  return `${conditions ?? ""} ${id}`;
 }
 
 /** Rows of the same height as real ones, so that nothing jumps when those come. */

@@ -14,6 +14,12 @@ function cell(kind: string, ...children: Node[]): HTMLTableCellElement {
   return element("td", { role: "cell", class: kind }, ...children);
 }
 
+/** The experiment of a row, in a table with several rows of a model. */
+function experimentOf(model: ModelFigures, { experiments }: ModelComparison): string {
+  const found = experiments.find((each) => each.experiment_id === model.experiment_ids[0]);
+  return found ? ` · ${found.name ?? found.occasion ?? found.experiment_id}` : "";
+}
+
 export class Row {
   readonly node: HTMLTableRowElement;
   readonly detail: HTMLTableRowElement;
@@ -66,7 +72,7 @@ export class Row {
     say(this.#rank, ranks(model));
     say(this.#button, model.model_name);
     this.#button.title = model.model_name;
-    this.#describe(model);
+    this.#describe(model, comparison);
     this.#plot.show(model, leader);
     say(this.#score, score(model.overall_score));
     say(this.#bounds, interval(model.confidence_interval));
@@ -91,16 +97,17 @@ export class Row {
     say(this.#simulated, isSimulated ? "simulated" : "");
   }
 
-  #describe(model: ModelFigures): void {
+  #describe(model: ModelFigures, comparison: ModelComparison): void {
     const isModel = model.kind === "model";
     const id = model.model_name === model.model_id ? "" : shortened(model.model_id);
     const milliseconds = model.simulated_latency_ms;
     const latency = milliseconds ? `, latency of ${count(milliseconds)} ms simulated` : "";
-    const told = isModel ? `${id}${latency}` : `${model.kind}${latency}`;
+    const under = comparison.mixed_conditions ? experimentOf(model, comparison) : "";
+    const told = (isModel ? `${id}${latency}` : `${model.kind}${latency}`) + under;
     if (this.#about.textContent === told) return;
     this.#about.title = isModel ? model.model_id : `${model.model_id}${latency}`;
     const name = isModel ? element("bdi", {}, id) : element("span", { class: "tag" }, model.kind);
-    this.#about.replaceChildren(name, latency);
+    this.#about.replaceChildren(name, latency, ...(under ? [element("bdi", {}, under)] : []));
   }
 
   #fill(model: ModelFigures, comparison: ModelComparison): void {

@@ -28,7 +28,8 @@ export function showFinding({ models, mixed_conditions: areMixed }: ModelCompari
   const bounds = leader.confidence_interval
     ? ` (95 % ${interval(leader.confidence_interval)})`
     : "";
-  const isAlone = leader.confidence_interval && leader.rank_interval?.[1] === 1;
+  const isAlone =
+    leader.kind === "model" && leader.confidence_interval && leader.rank_interval?.[1] === 1;
   const verb = isAlone ? "leads with" : "has the highest score,";
   const told = `${roleOf(leader, models)} ${verb} ${score(leader.overall_score)}${bounds}. ${nearest(leader, models)}`;
   if (node.textContent === name + told) return;

@@ -94,6 +94,7 @@ export interface ExperimentStatus {
   occasion: string | null;
   name: string | null;
   notes: string | null;
+  pinned_at?: string | null;
   models: number;
   created_at: string;
   completed_at: string | null;
@@ -114,6 +115,7 @@ export interface ExperimentSummary {
   occasion: string | null;
   name: string | null;
   notes: string | null;
+  pinned_at?: string | null;
   models: number;
   created_at: string;
   completed_at: string | null;
@@ -162,6 +164,21 @@ export interface LabelFigures {
   ablation: Ablation[];
 }
 
+export interface LeftOut {
+  reason: LeftOutReason;
+  count: number;
+  experiment_ids: string[];
+}
+
+export type LeftOutReason =
+  | "not_pinned"
+  | "other_profile"
+  | "pilot"
+  | "other_conditions"
+  | "incomplete"
+  | "older"
+  | "too_many";
+
 export interface LegendEntry {
   kind: string;
   name: string;
@@ -178,6 +195,7 @@ export interface ModelComparison {
   vectors: string[];
   dimensions: string[];
   experiments: ExperimentSummary[];
+  left_out: LeftOut[];
   baseline: ModelFigures | null;
   mixed_conditions: boolean;
   note: string | null;
@@ -243,6 +261,7 @@ export interface ModelFigures {
   total_cost_usd: number | null;
   cost_known: number | null;
   experiment_ids: string[];
+  conditions_id: string | null;
 }
 
 export interface ModelSeries {

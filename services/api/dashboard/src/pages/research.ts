@@ -177,8 +177,8 @@ class ResearchPage {
 
 function choices({ experiments }: ExperimentPage): HTMLOptionElement[] {
   return [
-    element("option", { value: "" }, "newest of each tutor"),
-    element("option", { value: "all" }, "all together"),
+    element("option", { value: "" }, "newest complete or pinned"),
+    element("option", { value: "all" }, "all, by test conditions"),
     ...experiments.map(({ experiment_id: id, name, occasion, created_at, models }) => {
       const parts = [name, occasion, day(created_at), counted(models, "tutor"), shortened(id, 14)];
       return element("option", { value: id, title: id }, parts.filter(Boolean).join(" · "));

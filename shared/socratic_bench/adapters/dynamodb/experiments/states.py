@@ -1,4 +1,4 @@
-"""The states of experiments in DynamoDB, and the removal of deleted ones."""
+"""The states and pins of experiments in DynamoDB, and the removal of deleted ones."""
 
 from __future__ import annotations
 
@@ -7,18 +7,23 @@ from dataclasses import replace
 from datetime import datetime
 
 from socratic_bench.adapters.dynamodb.experiments import deleting
-from socratic_bench.adapters.dynamodb.experiments.listed import Listed, listed_of_item
+from socratic_bench.adapters.dynamodb.experiments.listed import (
+    Listed,
+    listed_of_item,
+    manifest_of,
+    plan_item,
+)
 from socratic_bench.adapters.dynamodb.role import DynamoDBRole, ends_before_close
 from socratic_bench.adapters.dynamodb.table import keys
 from socratic_bench.adapters.dynamodb.table.items import SK, at
 from socratic_bench.adapters.dynamodb.table.revision import grow
 from socratic_bench.adapters.dynamodb.table.transaction import Transaction
-from socratic_bench.adapters.records import microseconds
+from socratic_bench.adapters.records import microseconds, with_pin
 from socratic_bench.domain.experiment.state import LEFT_FOR, ExperimentState
 
 
 class DynamoDBExperimentStates(DynamoDBRole):
-    """Stops and resumes experiments, and removes deleted ones."""
+    """Stops, resumes and pins experiments, and removes deleted ones."""
 
     async def states(self, experiment_ids: Collection[str]) -> Mapping[str, ExperimentState]:
         listed = await self._listed_among(experiment_ids)
@@ -48,6 +53,25 @@ class DynamoDBExperimentStates(DynamoDBRole):
             grow(transaction)
             if not await self._table.commit(transaction):
                 return changed.state
+            await backoff.pause()
+
+    @ends_before_close
+    async def pin(self, experiment_id: str, at: datetime | None) -> None:
+        place, plan = keys.experiment(experiment_id), keys.plan(experiment_id)
+        backoff = self._table.backoff()
+        while True:
+            found = await self._table.get([place, plan])
+            if place not in found or plan not in found:
+                raise self._no_experiment(experiment_id)
+            listed = listed_of_item(found[place])
+            if listed.is_deleted:
+                raise self._no_experiment(experiment_id)
+            transaction = self._table.transaction()
+            transaction.put_version(listed.item(), listed.version)
+            transaction.put(plan_item(experiment_id, with_pin(manifest_of(found[plan]), at)))
+            grow(transaction)
+            if not await self._table.commit(transaction):
+                return
             await backoff.pause()
 
     @ends_before_close

@@ -148,12 +148,12 @@ def _update(
 
 
 def _with_name_and_notes_of(stored: Manifest | None, manifest: Manifest) -> Manifest:
-    """Return `manifest` with the name and the notes that only `stored` has."""
+    """Return `manifest` with the name, the notes and the pin that only `stored` has."""
     if stored is None:
         return manifest
     kept = {
         field: getattr(stored, field)
-        for field in ("name", "notes")
+        for field in ("name", "notes", "pinned_at")
         if getattr(manifest, field) is None
     }
     return manifest.model_copy(update=kept)

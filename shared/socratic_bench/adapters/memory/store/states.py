@@ -1,4 +1,4 @@
-"""The states of experiments in memory, and the removal of deleted ones."""
+"""The states and pins of experiments in memory, and the removal of deleted ones."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from socratic_bench.domain.experiment.state import LEFT_FOR, ExperimentState
 
 
 class MemoryExperimentStates(MemoryRole):
-    """Stops and resumes experiments, and removes deleted ones."""
+    """Stops, resumes and pins experiments, and removes deleted ones."""
 
     async def states(self, experiment_ids: Collection[str]) -> Mapping[str, ExperimentState]:
         async with self._state_alone() as state:
@@ -34,6 +34,14 @@ class MemoryExperimentStates(MemoryRole):
                 stored.completed_at = stored.completed_at or self._now()
             state.revision += 1
             return stored.state
+
+    async def pin(self, experiment_id: str, at: datetime | None) -> None:
+        async with self._state_alone() as state:
+            stored = state.experiments.get(experiment_id)
+            if stored is None or stored.manifest is None:
+                raise self._no_experiment(experiment_id)
+            stored.manifest = stored.manifest.model_copy(update={"pinned_at": at})
+            state.revision += 1
 
     async def delete_rows(self, experiment_id: str) -> int:
         async with self._state_alone() as state:

@@ -56,6 +56,12 @@ FIND_EXPERIMENT = select(*EXPERIMENT_COLUMNS).where(
     EXPERIMENTS.c.experiment_id == EXPERIMENT, _IS_KEPT
 )
 
+TAKE_MANIFEST = (
+    select(EXPERIMENTS.c.manifest)
+    .where(EXPERIMENTS.c.experiment_id == EXPERIMENT, _IS_KEPT)
+    .with_for_update(key_share=True)
+)
+
 _IS_COMPLETE = EXPERIMENTS.c.completed_at.is_not(None)
 
 COUNT_EXPERIMENTS = (

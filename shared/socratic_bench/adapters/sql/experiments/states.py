@@ -1,4 +1,4 @@
-"""The states of experiments in the SQL store, and the removal of deleted ones."""
+"""The states and pins of experiments in the SQL store, and the removal of deleted ones."""
 
 from __future__ import annotations
 
@@ -6,11 +6,13 @@ from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from socratic_bench.adapters.records import microseconds
+from socratic_bench.adapters.records import microseconds, with_pin
 from socratic_bench.adapters.sql.batches import chunks
 from socratic_bench.adapters.sql.experiments.deleting import DELETABLE, MAKE_TOMBSTONE, delete_some
 from socratic_bench.adapters.sql.experiments.statements import (
     CHANGE_STATE,
+    REPLACE_MANIFEST,
+    TAKE_MANIFEST,
     TAKE_STATE,
     WAIT_FOR_HOLDERS,
 )
@@ -20,7 +22,7 @@ from socratic_bench.domain.experiment.state import LEFT_FOR, ExperimentState
 
 
 class SqlExperimentStates(SqlRole):
-    """Stops and resumes experiments, and removes deleted ones."""
+    """Stops, resumes and pins experiments, and removes deleted ones."""
 
     async def states(self, experiment_ids: Collection[str]) -> Mapping[str, ExperimentState]:
         states: dict[str, ExperimentState] = {}
@@ -39,6 +41,14 @@ class SqlExperimentStates(SqlRole):
             async with self._database.write() as transaction:
                 await transaction.execute(WAIT_FOR_HOLDERS, {"experiment_id": experiment_id})
         return state
+
+    async def pin(self, experiment_id: str, at: datetime | None) -> None:
+        async with self._database.write() as transaction:
+            rows = await transaction.execute(TAKE_MANIFEST, {"experiment_id": experiment_id})
+            if not rows:
+                raise self._no_experiment(experiment_id)
+            pinned = {"at_experiment_id": experiment_id, "manifest": with_pin(rows[0].manifest, at)}
+            await transaction.execute(REPLACE_MANIFEST, pinned)
 
     async def delete_rows(self, experiment_id: str) -> int:
         async with self._database.write() as transaction:

@@ -1,0 +1,43 @@
+"""The leaderboard shows by default what belongs together, and a pin decides what that is."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from tests.e2e.command import Terminal
+
+FULL = "models: [reference/socratic, reference/lecturer]\nrepeats: 2\nname: Full\n"
+PILOT = "models: [reference/socratic]\nrepeats: 1\nname: Pilot\nsystem_prompt: Ask one question.\n"
+
+
+def _shown(terminal: Terminal, *options: str) -> dict[str, Any]:
+    done = terminal.run("leaderboard", "--format", "json", *options)
+    board: dict[str, Any] = json.loads(done.stdout)
+    return board
+
+
+def test_a_pilot_replaces_no_result_until_it_is_pinned(tmp_path: Path) -> None:
+    terminal = Terminal(tmp_path)
+    for name, config in (("full", FULL), ("pilot", PILOT)):
+        done = terminal.run("run", terminal.write(f"{name}.yaml", config))
+        assert done.returncode == 0, done.stderr
+
+    by_default = _shown(terminal)
+    assert [each["name"] for each in by_default["experiments"]] == ["Full"]
+    assert [each["reason"] for each in by_default["left_out"]] == ["pilot"]
+    table = terminal.run("leaderboard", "--experiment", "all").stdout
+    assert "Pilot" in table
+    assert "2 sets of test conditions" in " ".join(table.split())
+
+    pinned = terminal.run("pin", "Pilot")
+    assert pinned.returncode == 0, pinned.stderr
+    assert "is pinned" in pinned.stderr
+    assert [each["name"] for each in _shown(terminal)["experiments"]] == ["Pilot"]
+
+    assert "no longer pinned" in terminal.run("unpin", "Pilot").stderr
+    assert "not pinned" in terminal.run("unpin", "Pilot").stderr
+    assert _shown(terminal) == by_default
+    unknown = terminal.run("pin", "nowhere")
+    assert (unknown.returncode, "there is no experiment 'nowhere'" in unknown.stderr) == (2, True)
