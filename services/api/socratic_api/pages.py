@@ -89,6 +89,9 @@ class ReadPage:
     name: str = ""
     """Of the entry point, of an installed page."""
 
+    listed: bool = True
+    """Whether the navigation names it: a page about one thing is reached from others."""
+
 
 def read_pages(static: Traversable) -> list[ReadPage]:
     """The built pages in the order of the navigation, the front page first; installed ones follow.
@@ -112,13 +115,14 @@ def read_pages(static: Traversable) -> list[ReadPage]:
     return built
 
 
-def _built(static: Traversable, listed: dict[str, str]) -> ReadPage:
-    module = listed["module"]
+def _built(static: Traversable, entry: dict[str, str]) -> ReadPage:
+    module = entry["module"]
     return ReadPage(
-        title=listed["title"],
-        path=listed["path"],
-        description=listed["description"],
-        narrow=bool(listed.get("narrow")),
+        title=entry["title"],
+        path=entry["path"],
+        description=entry["description"],
+        narrow=bool(entry.get("narrow")),
+        listed=not entry.get("unlisted"),
         content=(static / "pages" / f"{module}.html").read_text(encoding="utf-8"),
         scripts=(f"assets/{module}.js",),
     )
@@ -165,7 +169,7 @@ def render(document: str, page: ReadPage, pages: Sequence[ReadPage]) -> str:
         scripts="".join(
             f'\n  <script type="module" src="{each}"></script>' for each in page.scripts
         ),
-        navigation="".join(_link(each, current=each is page) for each in pages),
+        navigation="".join(_link(each, current=each is page) for each in pages if each.listed),
         content=page.content.rstrip(),
     )
 

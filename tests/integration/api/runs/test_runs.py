@@ -52,6 +52,55 @@ async def test_a_summary_is_the_mean_of_the_turns_and_the_sum_of_what_they_took(
     assert summary["failure"] is None
 
 
+async def test_a_summary_has_the_plan_around_the_run(client: httpx.AsyncClient, run: Run):
+    found = (await client.get(f"/runs/{run.run_id}/summary")).json()["context"]
+
+    assert found["model_name"] == "Socratic tutor"
+    assert (found["kind"], found["simulated_latency_ms"]) == ("reference", 200)
+    assert (found["profile"], found["repeats"]) == ("socratic-v1", 3)
+    assert found["system_prompt"].startswith("You are a tutor")
+    assert found["scenario"]["turns"] == 1
+
+
+async def test_runs_lead_through_all_of_a_model_and_through_all_models_of_a_scenario(
+    client: httpx.AsyncClient, store: SqlStore
+):
+    planned = experiment(tutors(3))
+    await store.register(planned)
+    await store.record([a_response(run) for run in planned.runs()], [None] * 135)
+
+    async def path(start: Run, link: str) -> list[tuple[str, str, int]]:
+        met = []
+        beside: dict[str, str] | None = {"run_id": start.run_id}
+        while beside is not None:
+            found = (await client.get(f"/runs/{beside['run_id']}/summary")).json()
+            met.append((found["model_id"], found["scenario_id"], found["repeat"]))
+            beside = found["context"][link]
+        return met
+
+    first, *_, last = planned.runs()
+    scenarios, models = planned.manifest.scenarios, planned.manifest.models
+    of_model = [(models[0].id, each.id, repeat) for each in scenarios for repeat in (1, 2, 3)]
+    assert await path(first, "next") == of_model
+    of_scenario = [(each.id, scenarios[-1].id, 3) for each in models]
+    assert await path(last, "previous_model") == of_scenario[::-1]
+    assert await path(last, "next_model") == of_scenario[-1:]
+
+
+async def test_a_run_whose_plan_is_gone_has_no_context(
+    client: httpx.AsyncClient, run: Run, store: SqlStore, monkeypatch: pytest.MonkeyPatch
+):
+    async def gone(_experiment_id: str) -> None:
+        return None
+
+    monkeypatch.setattr(store, "experiment", gone)
+
+    found = (await client.get(f"/runs/{run.run_id}/summary")).json()
+
+    assert found["context"] is None
+    assert found["turns"] == 2
+
+
 async def test_turns_come_as_they_were_said_with_the_evidence_in_code_points(
     client: httpx.AsyncClient, run: Run
 ):

@@ -14,6 +14,7 @@ import {
   score,
 } from "../lib/format";
 import { meanOf } from "../lib/models";
+import { fact } from "./fact";
 
 const NOT_APPLICABLE = "does not apply";
 
@@ -98,10 +99,6 @@ function oneDimension(model: ModelFigures, title: string, vectors: readonly stri
   });
   const { overall, runs, coverage, interval: bounds } = figures;
   return [{ title, overall, runs, coverage, bounds, bars }];
-}
-
-function fact(term: string, ...description: (Node | string)[]): HTMLElement {
-  return element("div", {}, element("dt", {}, term), element("dd", {}, ...description));
 }
 
 function tokens(model: ModelFigures): string {

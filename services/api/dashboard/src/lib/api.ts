@@ -30,20 +30,27 @@ function get(address: string): Promise<Response> {
   return fetch(address, { cache: "no-cache", signal: AbortSignal.timeout(DEADLINE_MS) });
 }
 
-/** An address with the fields of its query that are not empty. */
-export function addressOf(path: keyof GetAnswers, query: Record<string, string>): string {
-  const given = Object.entries(query).filter(([, value]) => value !== "");
-  const text = new URLSearchParams(given).toString();
-  return `${api}${path}${text ? `?${text}` : ""}`;
+/** An address: the fields that `path` names in braces stand in it, the others, if not empty, in its query. */
+export function addressOf(path: keyof GetAnswers, fields: Record<string, string>): string {
+  const given = Object.entries(fields).filter(([, value]) => value !== "");
+  const isInPath = ([name]: [string, string]) => path.includes(`{${name}}`);
+  const text = new URLSearchParams(given.filter((field) => !isInPath(field))).toString();
+  const place = given
+    .filter(isInPath)
+    .reduce<string>(
+      (whole, [name, value]) => whole.replace(`{${name}}`, () => encodeURIComponent(value)),
+      path,
+    );
+  return `${api}${place}${text ? `?${text}` : ""}`;
 }
 
 /** GETs an address. Raises ApiProblem where the API answers with a problem. */
 export async function read<Path extends keyof GetAnswers>(
   path: Path,
-  query: Record<string, string> = {},
+  fields: Record<string, string> = {},
   etag: string | null = null,
 ): Promise<Answer<GetAnswers[Path]>> {
-  const response = await get(addressOf(path, query));
+  const response = await get(addressOf(path, fields));
   const now = response.headers.get("etag");
   if (response.ok && etag !== null && now === etag) return { etag, data: null };
   const data = (await (await requireGood(response)).json()) as GetAnswers[Path];

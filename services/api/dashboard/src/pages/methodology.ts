@@ -1,7 +1,7 @@
 // The method page: the profile as the scorer describes it, and the box that scores a text.
 
 import { describedVector, weighing } from "../components/profile";
-import { showScore } from "../components/scored_text";
+import { showScore } from "../components/transcript/scored_text";
 import { validityTable } from "../components/validity";
 import { ApiProblem, read, send } from "../lib/api";
 import type {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final, Protocol
+from typing import Final
 
 from pydantic import BaseModel, ConfigDict
 from pydantic_core import to_json
@@ -14,10 +14,9 @@ from socratic_api.endpoints import Endpoint, QueryParameter
 from socratic_api.routes.experiment_choice import PROBLEMS, chosen_experiment
 from socratic_api.routes.paging import OFFSET_LIMIT, page_of, whole_number
 from socratic_api.routes.runs.one_run import RunSummary, run_summary
+from socratic_api.routes.runs.run_context import RunStore
 from socratic_bench.domain.experiment.manifest import Experiment
 from socratic_bench.errors import InvalidInput, UnknownExperiment
-from socratic_bench.ports.stores.experiments import Experiments
-from socratic_bench.ports.stores.responses import Responses
 from socratic_bench.reporting.experiment_choice import find_experiment
 from socratic_bench.reporting.leaderboard.selection import ALL
 from socratic_bench.reporting.transcripts.run_transcripts import transcripts_page
@@ -41,10 +40,6 @@ _PARAMETERS: Final = (
     ),
     *page_of(_PAGE, _PAGE_LIMIT),
 )
-
-
-class RunStore(Experiments, Responses, Protocol):
-    """The roles of the store with the plans and the responses of experiments."""
 
 
 class DetailedResults(BaseModel):

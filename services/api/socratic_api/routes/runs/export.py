@@ -9,7 +9,8 @@ from starlette.responses import Response, StreamingResponse
 
 from socratic_api.endpoints import Endpoint, QueryParameter
 from socratic_api.routes.experiment_choice import PROBLEMS, chosen_experiment
-from socratic_api.routes.runs.detailed_results import EXPERIMENT, RunStore, experiment_of
+from socratic_api.routes.runs.detailed_results import EXPERIMENT, experiment_of
+from socratic_api.routes.runs.run_context import RunStore
 from socratic_bench.errors import InvalidInput
 from socratic_bench.reporting.transcripts.records import FORMATS, records
 

@@ -12,12 +12,12 @@ from starlette.responses import Response
 from socratic_api.answers.ready_bytes import JSON, make_ready, ready_response
 from socratic_api.endpoints import Endpoint
 from socratic_api.routes.paging import OFFSET_LIMIT, page_of, whole_number
+from socratic_api.routes.runs.run_context import RunContext, RunStore, run_context
 from socratic_api.score_shapes import ScoreAnswer
 from socratic_api.scoring import shown_score
 from socratic_bench.domain.money import NANODOLLARS_PER_DOLLAR
 from socratic_bench.domain.response import Response as StoredResponse
 from socratic_bench.errors import InvalidInput
-from socratic_bench.ports.stores.responses import Responses
 from socratic_bench.reporting.transcripts.run_transcripts import Transcript, Turn, transcript_of
 from socratic_bench.scoring.profile import OVERALL
 from socratic_bench.scoring.statuses import Status
@@ -76,6 +76,13 @@ class RunSummary(BaseModel):
     failure: RunFailed | None
 
 
+class RunDetails(RunSummary):
+    """One run with the plan around it."""
+
+    context: RunContext | None
+    """Null for a run whose experiment the store no longer has."""
+
+
 class RunTurn(BaseModel):
     """One stored response, and why it scored as it did."""
 
@@ -115,12 +122,14 @@ class RunTurns(BaseModel):
     offset: int
 
 
-def endpoints(store: Responses) -> list[Endpoint]:
+def endpoints(store: RunStore) -> list[Endpoint]:
     """Return the endpoints of one run. A run may still grow, so each request reads the store."""
 
     async def summarise_run(request: Request) -> Response:
         found = await transcript_of(store, _run_id(request))
-        return ready_response(request, make_ready(to_json(run_summary(found)), JSON))
+        context = await run_context(store, found.run)
+        details = RunDetails(**dict(run_summary(found)), context=context)
+        return ready_response(request, make_ready(to_json(details), JSON))
 
     async def list_turns(request: Request) -> Response:
         offset = whole_number(request, "offset", default=0, low=0, high=OFFSET_LIMIT)
@@ -143,8 +152,8 @@ def endpoints(store: Responses) -> list[Endpoint]:
         Endpoint(
             "/runs/{run_id}/summary",
             summarise_run,
-            "One run: its scores, what it took and cost, and its failure",
-            RunSummary,
+            "One run: its scores, what it took and cost, its failure, and the plan around it",
+            RunDetails,
             problems=problems,
         ),
         Endpoint(

@@ -1,7 +1,8 @@
 // A response with the spans of its evidence marked in place, as the legend of its profile says.
 
-import type { LegendEntry, Mark, ShownEvidence, ShownSpan } from "../lib/api_types";
-import { element } from "../lib/dom";
+import type { LegendEntry, Mark, ShownEvidence, ShownSpan } from "../../lib/api_types";
+import { element } from "../../lib/dom";
+import { plainText } from "./plain_text";
 
 export type Kind = Pick<LegendEntry, "kind" | "name" | "mark">;
 
@@ -42,7 +43,11 @@ export function markedText(
       next += 1;
     }
     open = open.filter((span) => span.end > start);
-    const part = element("span", {}, letters.slice(start, places[index + 1]).join(""));
+    const part = element(
+      "span",
+      {},
+      ...plainText(letters.slice(start, places[index + 1]).join("")),
+    );
     const innermostFirst = open.toSorted((a, b) => a.end - a.start - (b.end - b.start));
     return innermostFirst.reduce<HTMLElement>((inner, span) => {
       const kind = kinds.get(span.kind);

@@ -1,0 +1,16 @@
+// Addresses of the pages, relative, so that they hold in a folder of a static site too.
+
+function page(name: string, fields: Record<string, string>, hash = ""): string {
+  const given = Object.entries(fields).filter(([, value]) => value !== "");
+  const query = new URLSearchParams(given).toString();
+  return `${name}.html${query ? `?${query}` : ""}${hash}`;
+}
+
+export function runPage(run: string, turn?: number): string {
+  return page("run", { run }, turn === undefined ? "" : `#turn-${turn}`);
+}
+
+/** The ranking of an experiment with the row of a model open. */
+export function rankingPage(experiment: string, model: string): string {
+  return page("research", { experiment, open: model });
+}
