@@ -13,6 +13,7 @@ WIRING = (
     "shared/socratic_bench/addresses.py",
     "shared/socratic_bench/hosting",
     "deploy/cli/socratic_cli/embedded.py",
+    "deploy/cli/socratic_cli/scoring_workers.py",
     "deploy/cli/socratic_cli/options/store.py",
     *(f"services/{name}/socratic_{name}/bootstrap.py" for name in ("runner", "curator", "api")),
     *(f"services/{name}/socratic_{name}/entrypoints" for name in ("runner", "curator", "api")),

@@ -32,6 +32,7 @@ COMMANDS = {
     "dlq": ("queues", "List dead letters, redrive them, or purge them."),
     "score": ("results", "Score texts or transcripts, without a model."),
     "leaderboard": ("results", "Show the models, best first, with intervals and coverage."),
+    "rescore": ("profiles", "Score the stored responses of an experiment by another profile."),
     "compare": ("results", "Compare two models on the scenarios of both."),
     "transcripts": ("results", "Show what was said in the runs of an experiment."),
     "show": ("results", "Show one run in full, with the evidence for its score."),

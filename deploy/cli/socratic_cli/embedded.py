@@ -36,10 +36,7 @@ from socratic_bench.ports.stores.experiments import Progress
 from socratic_bench.ports.stores.limits import SharedLimits
 from socratic_bench.ports.stores.store import Store
 from socratic_bench.service_settings import load_settings
-from socratic_curator.bootstrap import curator_workers
-from socratic_curator.settings import CuratorSettings
-from socratic_judge.bootstrap import judge_worker
-from socratic_judge.settings import JudgeSettings
+from socratic_cli.scoring_workers import MAX_WAITING, drain, scoring_workers
 from socratic_runner.bootstrap import runner_dispatcher, runner_worker, unwatched
 from socratic_runner.conversations.call_observing import UNOBSERVED
 from socratic_runner.model_pool import OpenClient
@@ -50,15 +47,9 @@ SOURCE = "socratic-bench"
 WATCH_INTERVAL = 0.05
 """Seconds between two checks for remaining work."""
 
-MAX_WAITING = 2_000
-"""The most messages that wait in a queue: planning goes no faster than the runs."""
-
 ENDLESS = RetryPolicy(attempts=sys.maxsize)
 """Planning waits for the store as long as the workers do: the end of planning would cancel their
 calls."""
-
-DRAIN_DEADLINE = 10.0
-"""Seconds that work in hand may take after a stop; calls may take their own deadlines."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,11 +160,7 @@ class Benchmark:
                 watch=unwatched,
             ) as dispatcher:
                 runner = runner_worker(broker, dispatcher, settings)
-                judge = judge_worker(broker, self.clock, load_settings(JudgeSettings))
-                curators = curator_workers(
-                    broker, self.store, self.clock, load_settings(CuratorSettings)
-                )
-                yield broker, (runner, judge, *curators)
+                yield broker, (runner, *scoring_workers(broker, self.store, self.clock))
         finally:
             await broker.close()
 
@@ -207,13 +194,7 @@ class Benchmark:
             )
             self._cut_short = not await self._watch(experiment, broker, planning, waits_for)
             planning.cancel()
-            # In the direction of the data: each worker drains before the next one stops.
-            for worker, task in zip(workers, running, strict=True):
-                worker.drain()
-                deadline = max(DRAIN_DEADLINE, worker.longest())
-                _, unfinished = await asyncio.wait((task,), timeout=deadline)
-                for late in unfinished:
-                    late.cancel()
+            await drain(workers, running)
         return None if planning.cancelled() else planning.result()
 
     async def _watch(

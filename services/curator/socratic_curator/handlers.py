@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Collection, Sequence
 from datetime import datetime
 from typing import Protocol
 
 from socratic_bench.consuming.outcomes import Handled, Outcome, Work
-from socratic_bench.domain.aggregates.cell import Cell
+from socratic_bench.domain.aggregates.cell import Cell, CellKey
 from socratic_bench.events.aggregate_updated import AggregateUpdated, AggregateUpdatedData
 from socratic_bench.events.codec import Event
 from socratic_bench.events.experiment_completed import ExperimentCompleted, ExperimentCompletedData
@@ -51,15 +51,15 @@ class FactHandler:
         yield [*(Handled(work) for work in others), Handled(last, announcements)]
 
     async def _announcements(self, cells: Sequence[Cell]) -> tuple[Event, ...]:
-        touched: defaultdict[str, set[str]] = defaultdict(set)
+        touched: defaultdict[str, set[CellKey]] = defaultdict(set)
         for cell in cells:
-            touched[cell.key.experiment_id].add(cell.key.model_id)
+            touched[cell.key.experiment_id].add(cell.key)
         announcements: list[Event] = []
-        for experiment_id, models in touched.items():
-            announcements += await self._announce(experiment_id, models)
+        for experiment_id, keys in touched.items():
+            announcements += await self._announce(experiment_id, keys)
         return tuple(announcements)
 
-    async def _announce(self, experiment_id: str, models: set[str]) -> list[Event]:
+    async def _announce(self, experiment_id: str, touched: Collection[CellKey]) -> list[Event]:
         progress = await self._store.progress(experiment_id)
         now = self._clock.now()
         updated = AggregateUpdatedData(
@@ -67,14 +67,20 @@ class FactHandler:
             planned=progress.planned,
             done=progress.done,
             failed=progress.failed,
-            models=tuple(sorted(models)),
+            models=tuple(sorted({key.model_id for key in touched})),
         )
         announcements: list[Event] = [AggregateUpdated.of(updated, source=SOURCE, time=now)]
-        if progress.done >= progress.planned:
+        if progress.done >= progress.planned and await self._may_complete(experiment_id, touched):
             completed_at = await self._store.complete(experiment_id, now)
             if completed_at is not None:
                 announcements.append(_completed(experiment_id, progress, completed_at))
         return announcements
+
+    async def _may_complete(self, experiment_id: str, touched: Collection[CellKey]) -> bool:
+        """Whether a touched cell is of the experiment's own profile: others complete nothing."""
+        profiles = await self._store.scored_profiles([experiment_id])
+        own = {names[0] for names in profiles.values()}
+        return any(key.profile in own for key in touched)
 
 
 def _completed(

@@ -39,9 +39,11 @@ class Ledger(MemoryStore):
         self.failures = failures
         self.silent = False
 
-    async def done_runs(self, experiment_id: str, run_ids: Collection[str]) -> set[str]:
+    async def done_runs(
+        self, experiment_id: str, run_ids: Collection[str], profile: str | None = None
+    ) -> set[str]:
         self.asked.append(len(run_ids))
-        return await super().done_runs(experiment_id, run_ids)
+        return await super().done_runs(experiment_id, run_ids, profile)
 
     async def states(self, experiment_ids):
         if self.silent:

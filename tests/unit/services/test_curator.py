@@ -71,3 +71,12 @@ async def test_a_redelivered_fact_changes_nothing_and_is_announced_again(store):
     assert [cell.to_json() for cell in await store.cells()] == before
     assert [event.id for event in again] == [event.id for event in first]
     assert (await store.experiment(EXPERIMENT.experiment_id)).completed_at == completed_at
+
+
+async def test_scores_by_another_profile_do_not_announce_the_end_again(store):
+    await published(store, scored(FIRST), scored(SECOND))
+    fact = scored(FIRST).data.model_copy(update={"profile": "other-v1"})
+    rescored = ResponseScored.of(fact, source="test", time=TIME)
+    (announced,) = await published(store, rescored)
+    assert isinstance(announced, AggregateUpdated)
+    assert (announced.data.done, announced.data.planned) == (2, 2)

@@ -56,8 +56,21 @@ class Aggregates(Protocol):
         """
         ...
 
-    async def done_runs(self, experiment_id: str, run_ids: Collection[str]) -> set[str]:
-        """Return those of these runs that are done, under the profile of their experiment.
+    async def scored_profiles(
+        self, experiment_ids: Collection[str]
+    ) -> Mapping[str, tuple[str, ...]]:
+        """Return the profiles of these experiments: each one's own first, then others by name.
+
+        The own profile is among them before its first score, another one from its first folded
+        fact on. The mapping leaves out unknown and deleted experiments. An index finds the
+        profiles; no score is read.
+        """
+        ...
+
+    async def done_runs(
+        self, experiment_id: str, run_ids: Collection[str], profile: str | None = None
+    ) -> set[str]:
+        """Return those of these runs that are done under a profile; None: their experiment's own.
 
         They ended, and each stored response of theirs was scored or found unscorable. A run can
         fail, or its last turn be scored, before the score of an earlier turn arrives: until it

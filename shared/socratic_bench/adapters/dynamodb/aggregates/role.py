@@ -44,6 +44,9 @@ class DynamoDBAggregates(DynamoDBRole):
         self._folded_into: set[str] = set()
         """The experiments that this process has marked as having cells."""
 
+        self._marked_profiles: set[tuple[str, str]] = set()
+        """The experiments and other profiles that this process has marked."""
+
     @ends_before_close
     async def fold(
         self, scores: Sequence[ScoredResponse], failures: Sequence[RunFailure]
@@ -68,6 +71,7 @@ class DynamoDBAggregates(DynamoDBRole):
                 if not account.is_deleted
             }
             await self._mark(profiles)
+            await self._mark_profiles(chain(scores, failures), profiles)
             for of_round in rounds(
                 [each for each in scores if each.run.experiment_id in profiles],
                 [each for each in failures if each.run.experiment_id in profiles],
@@ -94,6 +98,26 @@ class DynamoDBAggregates(DynamoDBRole):
         await self._table.write(at(keys.folded_into(id_), {}) for id_ in new)
         self._folded_into |= new
 
+    async def _mark_profiles(
+        self,
+        facts: Iterable[ScoredResponse | RunFailure],
+        profiles: Mapping[str, str | None],
+    ) -> None:
+        """Mark other profiles than their own of experiments that are not deleted.
+
+        The mark of a profile is there before its first fact.
+        """
+        found = {(fact.run.experiment_id, fact.profile) for fact in facts}
+        other = {
+            (id_, profile)
+            for id_, profile in found - self._marked_profiles
+            if id_ in profiles and profile != profiles[id_]
+        }
+        await self._table.write(
+            at(keys.scored_profile(*each), {"profile": each[1]}) for each in other
+        )
+        self._marked_profiles |= other
+
     async def cells(self, experiment_ids: Collection[str] | None = None) -> Sequence[Cell]:
         if experiment_ids is None:
             marks = await self._table.query(keys.FOLDED_INTO)
@@ -119,10 +143,28 @@ class DynamoDBAggregates(DynamoDBRole):
     def _failures(self, experiment_id: str) -> AsyncIterator[list[Item]]:
         return self._table.pages(keys.failures(experiment_id), keys.FOLDED, limit=PAGE)
 
-    async def done_runs(self, experiment_id: str, run_ids: Collection[str]) -> set[str]:
-        profile = (await account_of(self._table, experiment_id)).profile
-        if profile is None:
+    async def scored_profiles(
+        self, experiment_ids: Collection[str]
+    ) -> Mapping[str, tuple[str, ...]]:
+        own = {
+            id_: account.profile
+            for id_, account in (await self._accounts(set(experiment_ids))).items()
+            if account.profile is not None and not account.is_deleted
+        }
+        found = await together(self._table.query(*keys.scored_profiles(id_)) for id_ in own)
+        others = ({str(mark["profile"]) for mark in marks} for marks in found)
+        return {
+            id_: (first, *sorted(names - {first}))
+            for (id_, first), names in zip(own.items(), others, strict=True)
+        }
+
+    async def done_runs(
+        self, experiment_id: str, run_ids: Collection[str], profile: str | None = None
+    ) -> set[str]:
+        own = (await account_of(self._table, experiment_id)).profile
+        if own is None:
             return set()
+        profile = profile or own
         runs = list(dict.fromkeys(run_ids))
         failed = await self._table.get(
             keys.folded_failure(experiment_id, run, profile) for run in runs

@@ -68,4 +68,6 @@ async def _forget(table: Table, experiment_id: str) -> None:
     await table.update(
         keys.account(experiment_id), "SET #calls = :none, #turns = :none", {"none": 0}
     )
+    profiles = await table.query(*keys.scored_profiles(experiment_id))
+    await table.write([], map(key_of, profiles))
     await table.write([], [keys.deleted(experiment_id), keys.folded_into(experiment_id)])

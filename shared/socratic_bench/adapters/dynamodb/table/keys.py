@@ -34,6 +34,7 @@ SCORE: Final = "SCORE#"
 FOLDED: Final = "FOLDED#"
 TOLD: Final = "TOLD#"
 TURN: Final = "TURN#"
+PROFILE: Final = "PROFILE#"
 
 
 def revision_shard(number: int) -> Key:
@@ -65,6 +66,16 @@ def deleted(experiment_id: str) -> Key:
 def folded_into(experiment_id: str) -> Key:
     """The mark of an experiment with cells, registered or not."""
     return Key(FOLDED_INTO, experiment_id)
+
+
+def scored_profile(experiment_id: str, profile: str) -> Key:
+    """The mark of another profile than its own that an experiment has facts under."""
+    return Key(joined("EXPERIMENT", experiment_id), joined("PROFILE", profile))
+
+
+def scored_profiles(experiment_id: str) -> tuple[str, str]:
+    """The partition of the marks of an experiment's profiles, and the start of their sort keys."""
+    return joined("EXPERIMENT", experiment_id), PROFILE
 
 
 def conversation(conversation_key: str, created_at: int, experiment_id: str) -> Key:

@@ -10,12 +10,11 @@ from typing import Final
 
 from socratic_bench.adapters.memory.store.folding import Fold
 from socratic_bench.adapters.memory.store.role import MemoryRole
-from socratic_bench.adapters.memory.store.state import RunKey, StoreState
+from socratic_bench.adapters.memory.store.state import RunKey, ScoreKey, StoreState
 from socratic_bench.domain.aggregates.cell import Cell
 from socratic_bench.domain.run import RunFailure
 from socratic_bench.domain.score import ScoredResponse
 from socratic_bench.ports.stores.aggregates import FailureCount
-from socratic_bench.ports.stores.responses import TurnKey
 
 PAGE: Final = 500
 """The number of scores or failures in a page."""
@@ -64,9 +63,26 @@ class MemoryAggregates(MemoryRole):
                 copies = [stored.failure.model_copy(deep=True) for stored in page]
             yield copies
 
-    async def done_runs(self, experiment_id: str, run_ids: Collection[str]) -> set[str]:
+    async def scored_profiles(
+        self, experiment_ids: Collection[str]
+    ) -> Mapping[str, tuple[str, ...]]:
         async with self._state_alone() as state:
-            return {run_id for run_id in run_ids if _is_done(state, experiment_id, run_id)}
+            return {
+                id_: (stored.profile, *sorted(found - {stored.profile}))
+                for id_ in experiment_ids
+                if (stored := state.experiments.get(id_)) and not state.is_deleted(id_)
+                for found in [{key.profile for key in state.facts_of(id_).cells}]
+            }
+
+    async def done_runs(
+        self, experiment_id: str, run_ids: Collection[str], profile: str | None = None
+    ) -> set[str]:
+        async with self._state_alone() as state:
+            under = profile or state.profile_of(experiment_id)
+            if under is None or state.profile_of(experiment_id) is None:
+                return set()
+            runs = (RunKey(run_id, under) for run_id in run_ids)
+            return {run.run_id for run in runs if _is_done(state, experiment_id, run)}
 
     async def ended_runs(self, experiment_id: str) -> Mapping[str, int]:
         runs: Counter[str] = Counter()
@@ -107,12 +123,9 @@ def _is_answered(state: StoreState, run_id: str) -> bool:
     return any(response.last_turn for response in state.responses.get(run_id, {}).values())
 
 
-def _is_done(state: StoreState, experiment_id: str, run_id: str) -> bool:
-    profile = state.profile_of(experiment_id)
-    if profile is None:
-        return False
-    facts, run = state.facts_of(experiment_id), RunKey(run_id, profile)
+def _is_done(state: StoreState, experiment_id: str, run: RunKey) -> bool:
+    facts = state.facts_of(experiment_id)
     if run not in facts.ended and run not in facts.failures:
         return False
-    turns = (TurnKey(run_id, turn) for turn in state.responses.get(run_id, {}))
-    return all(state.is_scored(experiment_id, turn) for turn in turns)
+    turns = state.responses.get(run.run_id, {})
+    return all(ScoreKey(run.run_id, turn, run.profile) in facts.scores for turn in turns)

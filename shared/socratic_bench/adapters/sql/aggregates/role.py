@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 
 from sqlalchemy import Executable
@@ -66,11 +67,33 @@ class SqlAggregates(SqlRole):
             yield FAILURES.facts(page)
             place = {"run_id": page[-1].run_id, "profile": page[-1].profile}
 
-    async def done_runs(self, experiment_id: str, run_ids: Collection[str]) -> set[str]:
+    async def scored_profiles(
+        self, experiment_ids: Collection[str]
+    ) -> Mapping[str, tuple[str, ...]]:
+        own: dict[str, str] = {}
+        others: defaultdict[str, set[str]] = defaultdict(set)
+        async with self._database.read() as transaction:
+            for chunk in chunks(sorted(set(experiment_ids))):
+                parameters = {"experiment_ids": chunk}
+                rows = await transaction.execute(self._statements.experiments.profiles, parameters)
+                own |= dict(rows)
+                for experiment_id, profile in await transaction.execute(
+                    self._statements.aggregates.profiles_of_cells, parameters
+                ):
+                    others[experiment_id].add(profile)
+        return {id_: (first, *sorted(others[id_] - {first})) for id_, first in own.items()}
+
+    async def done_runs(
+        self, experiment_id: str, run_ids: Collection[str], profile: str | None = None
+    ) -> set[str]:
         done: set[str] = set()
         async with self._database.read() as transaction:
             for chunk in chunks(run_ids):
-                parameters = {"experiment_id": experiment_id, "run_ids": chunk}
+                parameters = {
+                    "experiment_id": experiment_id,
+                    "run_ids": chunk,
+                    "profile": profile,
+                }
                 for (run_id,) in await transaction.execute(
                     self._statements.aggregates.done_runs, parameters
                 ):

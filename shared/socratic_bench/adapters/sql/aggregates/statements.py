@@ -26,7 +26,7 @@ from sqlalchemy import (
 
 from socratic_bench.adapters.sql.batches import PAGE
 from socratic_bench.adapters.sql.dialect import Dialect
-from socratic_bench.adapters.sql.experiments.statements import EXPERIMENT, OWN_PROFILE
+from socratic_bench.adapters.sql.experiments.statements import EXPERIMENT, OWN_PROFILE, PROFILE
 from socratic_bench.adapters.sql.schema import (
     CELLS,
     CHANGES,
@@ -143,6 +143,12 @@ class AggregateStatements:
         ).where(of_experiments, dialect.among(FAILURES.c.run_id, "run_ids"))
         self.cells = LIST_CELLS.where(dialect.among(CELLS.c.experiment_id, "experiment_ids"))
 
+        self.profiles_of_cells = (
+            select(CELLS.c.experiment_id, CELLS.c.profile)
+            .distinct()
+            .where(dialect.among(CELLS.c.experiment_id, "experiment_ids"))
+        )
+
         cell_key = list(CELLS.primary_key.columns)
         self.keys_of_cells = partial(dialect.keys, cell_key)
         # D-108: an upsert that changes nothing locks too, but writes each row again.
@@ -156,12 +162,13 @@ class AggregateStatements:
 
 
 def _done_runs(dialect: Dialect) -> CompoundSelect[str]:
+    """Select runs that ended under a profile."""
     return union(
         *(
             select(table.c.run_id).where(
                 table.c.experiment_id == EXPERIMENT,
                 dialect.among(table.c.run_id, "run_ids"),
-                table.c.profile == OWN_PROFILE,
+                table.c.profile == PROFILE,
                 ended,
             )
             for table, ended in ((SCORES, SCORES.c.last_turn), (FAILURES, true()))
@@ -189,12 +196,12 @@ def _failure_kinds(dialect: Dialect) -> Select[str, str, int, str, str]:
 
 
 def _runs_to_score(dialect: Dialect) -> Select[str]:
-    """Select runs with an unscored response."""
+    """Select runs with a response that lacks its score under a profile."""
     score_of_response = and_(
         SCORES.c.experiment_id == EXPERIMENT,
         SCORES.c.run_id == RESPONSES.c.run_id,
         SCORES.c.turn == RESPONSES.c.turn,
-        SCORES.c.profile == OWN_PROFILE,
+        SCORES.c.profile == PROFILE,
     )
     return (
         select(RESPONSES.c.run_id)

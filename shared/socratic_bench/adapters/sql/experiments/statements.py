@@ -21,6 +21,7 @@ from socratic_bench.adapters.sql.schema import (
     EXPERIMENTS,
     FAILURES,
     IS_RUNNING,
+    KEY,
     SPENDING,
 )
 from socratic_bench.domain.experiment.state import MAY_CALL, ExperimentState
@@ -31,6 +32,9 @@ EXPERIMENT: BindParameter[str] = bindparam("experiment_id")
 OWN_PROFILE = (
     select(EXPERIMENTS.c.profile).where(EXPERIMENTS.c.experiment_id == EXPERIMENT).scalar_subquery()
 )
+
+PROFILE = func.coalesce(bindparam("profile", type_=KEY), OWN_PROFILE)
+"""The parameter `profile`; None: the experiment's own."""
 
 EXPERIMENT_COLUMNS = (
     EXPERIMENTS.c.experiment_id,
@@ -199,6 +203,9 @@ class ExperimentStatements:
             select(*EXPERIMENT_COLUMNS, EXPERIMENTS.c.revision)
             .where(of_these, _IS_KEPT)
             .order_by(*NEWEST_FIRST)
+        )
+        self.profiles = select(EXPERIMENTS.c.experiment_id, EXPERIMENTS.c.profile).where(
+            of_these, _IS_KEPT
         )
         self.states = select(EXPERIMENTS.c.experiment_id, EXPERIMENTS.c.state).where(of_these)
         held = (

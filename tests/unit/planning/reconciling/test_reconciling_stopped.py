@@ -11,7 +11,7 @@ from socratic_bench.planning.reconciling import expiry
 from socratic_bench.planning.reconciling.reconciler import Reconciler
 from socratic_bench.planning.reconciling.watched import QUIET_SECONDS
 from tests.contract.store.facts import MONDAY, a_score, an_experiment
-from tests.unit.planning.test_reconciler import after, taken
+from tests.unit.planning.reconciling.test_reconciler import after, taken
 
 EXPERIMENT, OTHER = an_experiment(), an_experiment(occasion="other")
 ID = EXPERIMENT.experiment_id
