@@ -36,7 +36,7 @@ Each message says what is wrong, where, and what to do.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 
@@ -57,6 +57,9 @@ class Mistake:
 
     problem: str
     """What is wrong there, and what would be right."""
+
+    line: int | None = field(default=None, compare=False)
+    """The line of the place, from 1; None where the place has none."""
 
     def __str__(self) -> str:
         return f"{self.place}: {self.problem}"

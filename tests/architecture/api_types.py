@@ -28,6 +28,12 @@ _WORDS = {
     "boolean": "boolean",
     "null": "null",
 }
+_METHODS = (
+    ("get", "GetAnswers"),
+    ("post", "PostAnswers"),
+    ("patch", "PatchAnswers"),
+    ("delete", "DeleteAnswers"),
+)
 _IDENTIFIER = re.compile(r"[A-Za-z_$][\w$]*")
 
 Schema = Mapping[str, Any]
@@ -61,7 +67,7 @@ def typescript(document: Schema) -> str:
         _declaration(name, schema)
         for name, schema in sorted(document["components"]["schemas"].items())
     ]
-    for method, name in (("get", "GetAnswers"), ("post", "PostAnswers")):
+    for method, name in _METHODS:
         fields = {
             path: answer
             for path, methods in sorted(document["paths"].items())
@@ -72,7 +78,8 @@ def typescript(document: Schema) -> str:
 
 
 def _answer_of(operation: Schema) -> str | None:
-    content = operation["responses"]["200"]["content"]
+    [good] = [each for status, each in operation["responses"].items() if status.startswith("2")]
+    content = good["content"]
     return type_of(content[JSON]["schema"]) if JSON in content else None
 
 

@@ -10,6 +10,10 @@ from starlette.middleware import Middleware
 
 from socratic_api.answers.quick_answers import QuickAnswers
 from socratic_api.answers.ready_bytes import ReadyBytes
+from socratic_api.answers.streams import Streams
+from socratic_api.control.capabilities import Capabilities
+from socratic_api.control.deletions import Deletions
+from socratic_api.control.submissions import Submissions
 from socratic_api.http.access import Access, CheckAccess
 from socratic_api.http.cross_origin import cross_origin
 from socratic_api.http.problems import HANDLERS
@@ -17,7 +21,6 @@ from socratic_api.http.security_headers import SecurityHeaders
 from socratic_api.routes import (
     cost_analysis,
     dashboard,
-    experiments,
     health,
     model_comparison,
     profiles,
@@ -25,6 +28,14 @@ from socratic_api.routes import (
     validity,
 )
 from socratic_api.routes.comparisons import compare, timeseries
+from socratic_api.routes.experiments import (
+    changes,
+    dead_letters,
+    events,
+    listing,
+    one_experiment,
+    submission,
+)
 from socratic_api.routes.openapi import with_openapi
 from socratic_api.routes.runs import detailed_results, export, one_run
 from socratic_api.scoring import ScoringTurns
@@ -47,11 +58,14 @@ def build_app(
     readiness: Readiness | None = None,
     metrics: Metrics | None = None,
     clock: Clock | None = None,
+    capabilities: Capabilities | None = None,
+    streams: Streams | None = None,
 ) -> Starlette:
     """Return the application.
 
-    The caller prepares and closes the store. Without a `readiness` the API is ready whenever the
-    store answers.
+    The caller prepares and closes the store, and a broker among the `capabilities`. It stops the
+    `streams` before it waits for requests to end. Without a `readiness` the API is ready whenever
+    the store answers.
     """
     if readiness is None:
         readiness = api_readiness(store, settings)
@@ -66,13 +80,22 @@ def build_app(
     async def revision_for_now() -> str:
         return f"{await store.revision()} {clock.now().timestamp() // SPENDING_SECONDS:.0f}"
 
-    ready_for_now = ReadyBytes(revision_for_now, freshness, timeout, {experiments.KEY})
+    ready_for_now = ReadyBytes(revision_for_now, freshness, timeout, {listing.KEY})
+    capabilities, streams = capabilities or Capabilities(), streams or Streams()
+    submissions = Submissions(store, store.prepare, capabilities, clock)
+    deletions = Deletions(store, store.prepare, capabilities)
+    detail = one_experiment.detail_reader(store, ready_for_now, clock)
     turns = ScoringTurns()
     endpoints = with_openapi(
         [
             *model_comparison.endpoints(store, ready),
             *cost_analysis.endpoints(store, ready),
-            *experiments.endpoints(store, ready_for_now, clock),
+            *listing.endpoints(store, ready_for_now, clock),
+            *submission.endpoints(submissions),
+            *one_experiment.endpoints(store, detail),
+            *changes.endpoints(store, store.prepare, capabilities, deletions),
+            *events.endpoints(detail, streams, capabilities),
+            *dead_letters.endpoints(capabilities),
             *timeseries.endpoints(store, ready),
             *compare.endpoints(store, ready),
             *detailed_results.endpoints(store),
@@ -89,6 +112,9 @@ def build_app(
     @asynccontextmanager
     async def lifespan(_app: Starlette) -> AsyncIterator[None]:
         yield
+        streams.stop()
+        await submissions.close()
+        await deletions.close()
         await ready.close()
         await ready_for_now.close()
         turns.close()

@@ -38,6 +38,9 @@ class Endpoint:
     """The media type of another form of the same answer, which a query selects."""
 
     method: str = "GET"
+    status: int = 200
+    """The status of a successful answer."""
+
     description: str = ""
     parameters: tuple[QueryParameter, ...] = ()
     accepts: type[BaseModel] | None = None

@@ -62,7 +62,10 @@ def _operation(endpoint: Endpoint, references: References) -> dict[str, Any]:
         "operationId": endpoint.handler.__name__,
         "summary": endpoint.summary,
         "responses": {
-            "200": {"description": endpoint.summary, "content": _content(endpoint, references)}
+            str(endpoint.status): {
+                "description": endpoint.summary,
+                "content": _content(endpoint, references),
+            }
         },
     }
     if endpoint.description:

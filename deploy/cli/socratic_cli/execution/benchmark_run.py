@@ -15,6 +15,7 @@ from socratic_bench.domain.experiment.manifest import TutorModel
 from socratic_bench.domain.experiment.state import ExperimentState, stopped_sentence
 from socratic_bench.errors import ExperimentStopped
 from socratic_bench.planning.config_file.config import BenchmarkConfig
+from socratic_bench.planning.prospect import Prospect, look_into
 from socratic_bench.ports.models import ModelClient
 from socratic_bench.ports.stores.aggregates import FailureCount
 from socratic_bench.providers.endpoints.endpoint import Endpoints
@@ -22,7 +23,6 @@ from socratic_bench.reporting.costs import SpendingFigures
 from socratic_bench.reporting.failures import why_unscored
 from socratic_bench.reporting.leaderboard.comparison import ModelComparison, model_comparison
 from socratic_cli.embedded import Benchmark, BenchmarkResult
-from socratic_cli.execution.prospect import Prospect, look_into
 from socratic_cli.execution.store_lock import store_lock
 from socratic_cli.options.store import database_file, prepared_store
 from socratic_runner.model_pool import OpenClient

@@ -9,11 +9,11 @@ from rich.text import Text
 
 from socratic_bench.domain.experiment.manifest import TutorModel
 from socratic_bench.planning.estimate import Estimate, ModelEstimate, Range
+from socratic_bench.planning.prospect import Prospect
 from socratic_bench.providers.registry import is_free, is_reference
 from socratic_bench.reporting.costs import usd
 from socratic_bench.reporting.formats import MISSING, dollars
 from socratic_cli.display.terminal import excerpt, name_of
-from socratic_cli.execution.prospect import Prospect
 from socratic_cli.tables.fitting import Column, FittingTable
 
 MODELS_NAMED = 5

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Callable
-from contextlib import AsyncExitStack
+from collections.abc import Callable, Iterator
+from contextlib import AsyncExitStack, contextmanager
 from typing import Final
 
 import structlog
 
+from socratic_api.answers.streams import Streams
 from socratic_api.bootstrap import api_readiness, build_app
+from socratic_api.control.capabilities import Capabilities
 from socratic_api.experiment_metrics import ExperimentMetrics
 from socratic_api.http.access import require_keys
 from socratic_api.settings import ApiSettings
@@ -23,6 +25,7 @@ from socratic_bench.hosting.process import run_process
 from socratic_bench.hosting.running_models import RunningModels
 from socratic_bench.hosting.signals import stop_signals
 from socratic_bench.hosting.starting import opened_broker, opened_store, reach_all
+from socratic_bench.ports.broker import Broker
 from socratic_bench.ports.stores.store import Store
 from socratic_bench.service_settings import load_settings
 
@@ -45,22 +48,34 @@ async def serve(
     port: int,
     on_ready: Callable[[str], None],
     settings: ApiSettings | None = None,
+    broker: Broker | None = None,
 ) -> None:
     """Serve the API and the dashboard until SIGINT or SIGTERM, or until cancelled.
 
     `on_ready` gets the address once the API accepts connections. The caller prepares and closes the
-    store. Raises InvalidSettings if `host` and `port` cannot be bound, or if other machines could
-    write without a key.
+    store and the broker; without a broker the API submits nothing. Raises InvalidSettings if `host`
+    and `port` cannot be bound, or if other machines could write without a key.
     """
     settings = settings or load_settings(ApiSettings)
     settings = settings.model_copy(update={"host": host, "port": port})
     require_keys(settings)
     sys.setswitchinterval(SWITCH_SECONDS)
-    app = build_app(store, settings)
+    streams = Streams()
+    app = build_app(store, settings, capabilities=Capabilities(broker), streams=streams)
     with stop_signals() as stop:
         async with serving(app, host, port, shutdown_timeout=settings.drain_deadline) as address:
-            on_ready(address)
-            await stop.wait()
+            with closing_streams(streams):
+                on_ready(address)
+                await stop.wait()
+
+
+@contextmanager
+def closing_streams(streams: Streams) -> Iterator[None]:
+    """Stop the streams when the context ends: the server waits for the end of every answer."""
+    try:
+        yield
+    finally:
+        streams.stop()
 
 
 async def _serve_process(settings: ApiSettings, stop: asyncio.Event) -> None:
@@ -72,11 +87,20 @@ async def _serve_process(settings: ApiSettings, stop: asyncio.Event) -> None:
         if settings.broker_url is not None:
             broker = await opened.enter_async_context(opened_broker(settings.broker_url))
         readiness, metrics = api_readiness(store, settings), Metrics()
-        app = build_app(store, settings, readiness=readiness, metrics=metrics)
+        streams = Streams()
+        app = build_app(
+            store,
+            settings,
+            readiness=readiness,
+            metrics=metrics,
+            capabilities=Capabilities(broker),
+            streams=streams,
+        )
         with naming("SOCRATIC_PORT"):
             address = await opened.enter_async_context(
                 serving(app, settings.host, settings.port, shutdown_timeout=settings.drain_deadline)
             )
+        opened.enter_context(closing_streams(streams))
         log.info("serving", address=address)
         if not await unless_stopped(reach_all(broker, store, settings.start_deadline), stop):
             return

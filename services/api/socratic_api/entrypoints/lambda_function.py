@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 from starlette.types import ASGIApp
 
 from socratic_api.bootstrap import build_app
+from socratic_api.control.capabilities import Capabilities
 from socratic_api.settings import ApiFunctionSettings, ApiSettings
 from socratic_bench.adapters.aws.documents import read_parameter
 from socratic_bench.errors import InvalidSettings
@@ -30,7 +31,9 @@ async def _opened() -> AsyncIterator[ASGIApp]:
     if not api_settings.api_keys:
         raise InvalidSettings(f"the parameter {settings.api_keys_parameter} holds no key")
     async with opened_store(settings.store_url) as store:
-        yield build_app(store, api_settings)
+        # Its role may read the table alone, and an HTTP API takes whole answers.
+        only_reads = Capabilities(may_write=False, may_stream=False)
+        yield build_app(store, api_settings, capabilities=only_reads)
 
 
 handler = HttpFunction(

@@ -62,6 +62,6 @@ async def read_body(request: Request, limit: int = BODY_LIMIT) -> bytes:
 
 
 def _too_large(limit: int) -> HTTPException:
-    detail = f"body: larger than {limit:,} bytes; send it in smaller batches"
+    detail = f"body: larger than {limit:,} bytes; send less at once"
     # The rest of the body stays unread, so the connection cannot carry another request.
     return HTTPException(413, detail, {"Connection": "close"})

@@ -8,7 +8,7 @@ from typing import Final
 from starlette.middleware import Middleware
 from starlette.middleware.cors import CORSMiddleware
 
-_METHODS: Final = ("GET", "HEAD", "POST", "DELETE")
+_METHODS: Final = ("GET", "HEAD", "POST", "PATCH", "DELETE")
 _REQUEST_HEADERS: Final = ("authorization", "content-type", "if-none-match", "last-event-id")
 _ANSWER_HEADERS: Final = ("etag", "content-disposition", "retry-after")
 _PREFLIGHT_SECONDS: Final = 600

@@ -37,3 +37,13 @@ def whole_number(request: Request, name: str, *, default: int, low: int, high: i
     if not low <= number <= high:
         raise InvalidInput(f"{name}: must be a whole number from {low} to {high:,}")
     return number
+
+
+def flag(request: Request, name: str) -> bool:
+    """Return a yes or no in the query; no without one. Raises InvalidInput for anything else."""
+    match request.query_params.get(name):
+        case None | "false":
+            return False
+        case "true":
+            return True
+    raise InvalidInput(f"{name}: must be true or false")

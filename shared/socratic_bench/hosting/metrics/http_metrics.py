@@ -29,7 +29,7 @@ class HttpMetrics:
         )
         self._seconds = Histogram(
             "socratic_http_request_seconds",
-            "Seconds from the arrival of a request to the end of its answer",
+            "Seconds from the arrival of a request to the end of its answer, or a stream's begin",
             ("route",),
             buckets=_SECONDS,
             registry=metrics.registry,
@@ -61,13 +61,15 @@ class CountRequests:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        status = 500
+        status, stream_seconds = 500, None
         began = perf_counter()
 
         async def send_and_note(message: Message) -> None:
-            nonlocal status
+            nonlocal status, stream_seconds
             if message["type"] == "http.response.start":
                 status = message["status"]
+                if _is_stream(message):
+                    stream_seconds = perf_counter() - began
             await send(message)
 
         try:
@@ -75,4 +77,12 @@ class CountRequests:
         finally:
             route = scope.get("route")
             path = route.path if isinstance(route, Route) else UNKNOWN
-            self._metrics.answered(path, status, perf_counter() - began)
+            seconds = perf_counter() - began if stream_seconds is None else stream_seconds
+            self._metrics.answered(path, status, seconds)
+
+
+def _is_stream(start: Message) -> bool:
+    return any(
+        name == b"content-type" and value.startswith(b"text/event-stream")
+        for name, value in start.get("headers", ())
+    )

@@ -156,13 +156,14 @@ class Mistakes:
         ordered = sorted(
             self._found, key=lambda entry: (files.index(entry[0].file), entry[0].line or 0)
         )
-        return tuple(Mistake(str(place), problem) for place, problem in ordered)
+        return tuple(Mistake(str(place), problem, place.line) for place, problem in ordered)
 
     def as_error(self) -> InvalidConfig:
         """Return the error with all mistakes; its last one says if there are more."""
         told = self.in_order()
         if self._are_more:
-            told += (Mistake(told[-1].place, "there are more mistakes: mend these first"),)
+            more = "there are more mistakes: mend these first"
+            told += (Mistake(told[-1].place, more, told[-1].line),)
         return InvalidConfig(told)
 
 

@@ -163,6 +163,21 @@ async def test_the_openapi_document_is_valid_and_names_every_route(
         ("GET", "/api/cost-analysis?experiment=exp-nowhere", None, "/api/cost-analysis"),
         ("GET", "/api/experiments", None, "/api/experiments"),
         ("GET", "/api/experiments?limit=0", None, "/api/experiments"),
+        ("POST", "/api/experiments", {"models": ["reference/socratic"]}, "/api/experiments"),
+        ("POST", "/api/experiments", {"models": ["nobody/a"]}, "/api/experiments"),
+        ("GET", "/api/experiments/2026-W10", None, "/api/experiments/{experiment_id}"),
+        ("GET", "/api/experiments/nowhere", None, "/api/experiments/{experiment_id}"),
+        (
+            "GET",
+            "/api/experiments/2026-W10/pending",
+            None,
+            "/api/experiments/{experiment_id}/pending",
+        ),
+        ("GET", "/api/experiments/no/events", None, "/api/experiments/{experiment_id}/events"),
+        ("PATCH", "/api/experiments/exp-1", {}, "/api/experiments/{experiment_id}"),
+        ("DELETE", "/api/experiments/exp-1", None, "/api/experiments/{experiment_id}"),
+        ("GET", "/api/dead-letters", None, "/api/dead-letters"),
+        ("POST", "/api/dead-letters/redrive", {}, "/api/dead-letters/redrive"),
         ("GET", "/api/profiles", None, "/api/profiles"),
         ("GET", "/api/validity", None, "/api/validity"),
         ("GET", "/api/compare?a=reference/socratic&b=reference/lecturer", None, "/api/compare"),
@@ -190,7 +205,7 @@ async def test_answers_are_as_the_openapi_document_describes_them(
     body: dict[str, Any] | None,
     described: str,
 ):
-    await seed(store, experiment(tutors(3)), failing=0.3)
+    await seed(store, experiment(tutors(3), occasion="2026-W10"), share=0.9, failing=0.3)
     document = (await client.get("/openapi.json")).json()
 
     answer = await client.request(method, path, json=body)

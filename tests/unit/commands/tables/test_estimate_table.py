@@ -9,7 +9,7 @@ from rich.console import Console
 from socratic_bench.domain.experiment.manifest import Experiment, Manifest, TutorModel
 from socratic_bench.domain.money import Price
 from socratic_bench.planning.estimate import estimate
-from socratic_cli.execution.prospect import Prospect
+from socratic_bench.planning.prospect import Prospect
 from socratic_cli.tables.estimate import (
     estimate_as_json,
     estimate_table,

@@ -16,6 +16,7 @@ from socratic_bench.domain.experiment.state import stopped_sentence
 from socratic_bench.domain.trouble import Trouble
 from socratic_bench.errors import StoreError
 from socratic_bench.planning.config_file.config import BenchmarkConfig, read_config
+from socratic_bench.planning.prospect import Prospect, look_into
 from socratic_bench.planning.registered_models import RegisteredModels
 from socratic_bench.ports.stores.aggregates import FailureCount
 from socratic_bench.providers.endpoints.endpoint import Endpoints
@@ -33,8 +34,8 @@ from socratic_cli.execution.benchmark_run import (
     outcome_of,
 )
 from socratic_cli.execution.interrupts import stopped_by_interrupt
-from socratic_cli.execution.prospect import Prospect, fresh_option, look_into
 from socratic_cli.key_approval import access_check, own_endpoints, with_approved_keys
+from socratic_cli.options.fresh import fresh_option
 from socratic_cli.options.store import (
     database_file,
     prepared_store,

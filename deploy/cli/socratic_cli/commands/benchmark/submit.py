@@ -20,15 +20,16 @@ from socratic_bench.events.codec import Event
 from socratic_bench.events.message import to_message
 from socratic_bench.events.run_requested import RunRequested
 from socratic_bench.planning.config_file.config import BenchmarkConfig, read_config
+from socratic_bench.planning.config_file.endpoints_to_list import endpoints_to_list
 from socratic_bench.planning.plan import PlanCounts, resume
+from socratic_bench.planning.prospect import look_into
 from socratic_bench.planning.registered_models import RegisteredModels
 from socratic_bench.ports.broker import Broker
 from socratic_bench.providers.registry import spec_of
 from socratic_bench.reporting.formats import moment
-from socratic_cli.commands.benchmark.endpoints_to_list import endpoints_to_list
 from socratic_cli.display.terminal import say, standard_error
-from socratic_cli.execution.prospect import fresh_option, look_into
 from socratic_cli.options.broker import broker_option, opened_broker
+from socratic_cli.options.fresh import fresh_option
 from socratic_cli.options.store import database_file, prepared_store, store_option
 from socratic_cli.tables.estimate import prospect_sentence
 

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Collection
 
 import click
 
-from socratic_bench.consuming.queues import BROADCASTS, RUNNER_RUN_REQUESTED, WORK_QUEUES
 from socratic_bench.domain.experiment.manifest import Experiment
 from socratic_bench.domain.experiment.state import ExperimentState
 from socratic_bench.errors import BrokerError, StoreUnavailable
+from socratic_bench.planning.deletion import remove_requests, remove_rows
 from socratic_bench.ports.stores.experiments import Experiments
 from socratic_bench.reporting.experiment_choice import find_experiment
 from socratic_cli.display.terminal import say
@@ -71,7 +70,7 @@ async def _remove(store: Experiments, experiment_id: str) -> int:
     """Remove all its rows; returns their number."""
     rows = 0
     try:
-        while some := await store.delete_rows(experiment_id):
+        async for some in remove_rows(store, experiment_id):
             rows += some
     except (StoreUnavailable, asyncio.CancelledError):
         say(
@@ -85,21 +84,11 @@ async def _remove(store: Experiments, experiment_id: str) -> int:
 async def _remove_queues(
     store: Experiments, experiment: Experiment, broker_url: str | None
 ) -> None:
-    models = await _unneeded(store, experiment)
     if not broker_url:
         say("No broker is named: runners drop the requests that still wait.")
         return
     try:
         async with opened_broker(broker_url) as broker:
-            await broker.declare(WORK_QUEUES, BROADCASTS)
-            for model in sorted(models):
-                await broker.remove_group(RUNNER_RUN_REQUESTED.name, model)
+            await remove_requests(broker, store, experiment)
     except BrokerError as error:
         say(f"The queues of its models stay until a month after their last use: {error}")
-
-
-async def _unneeded(store: Experiments, experiment: Experiment) -> Collection[str]:
-    """Return its models that no other open experiment names."""
-    running = [each for each in await store.running() if each.state.calls_may_begin]
-    needed = frozenset[str]().union(*(each.model_ids for each in running))
-    return experiment.manifest.models_by_id.keys() - needed

@@ -12,6 +12,11 @@ export interface BatchAnswer {
   scores: (ScoreAnswer | ItemProblem)[];
 }
 
+export interface ChangedState {
+  experiment_id: string;
+  state: ExperimentState;
+}
+
 export interface ColumnFigures {
   column: string;
   n: number;
@@ -23,6 +28,12 @@ export interface ColumnFigures {
   within_tutor: number | null;
   within_source: number | null;
   differences: Paired[];
+}
+
+export interface ConfigMistake {
+  place: string;
+  line: number | null;
+  problem: string;
 }
 
 export interface ConstantBaseline {
@@ -45,6 +56,22 @@ export interface DataSet {
   responses: number;
   unscored: number;
   problems: string[];
+}
+
+export interface DeadLetterQueue {
+  queue: string;
+  waiting: number;
+  letters: ShownDeadLetter[];
+}
+
+export interface DeadLetters {
+  queues: DeadLetterQueue[] | null;
+}
+
+export interface Deleted {
+  experiment_id: string;
+  rows: number;
+  rows_left: boolean;
 }
 
 export interface DescribedProfile {
@@ -80,11 +107,39 @@ export interface DimensionFigures {
   [name: string]: number | null | [number, number];
 }
 
+export interface ExperimentDetail {
+  experiment_id: string;
+  manifest_id: string;
+  conditions_id: string;
+  profile: string;
+  occasion: string | null;
+  name: string | null;
+  notes: string | null;
+  models: number;
+  created_at: string;
+  completed_at: string | null;
+  planned: number;
+  done: number;
+  failed: number;
+  left: number;
+  deadline_at: string;
+  state: State;
+  spending: SpendingFigures;
+  dimensions: Record<string, number>;
+  scenarios: number;
+  repeats: number;
+  submitted: boolean;
+  models_progress: ModelProgress[];
+  troubles: Trouble[];
+}
+
 export interface ExperimentPage {
   experiments: ExperimentStatus[];
   total: number;
   offset: number;
 }
+
+export type ExperimentState = "open" | "paused" | "resumed" | "cancelled" | "deleted";
 
 export interface ExperimentStatus {
   experiment_id: string;
@@ -264,6 +319,19 @@ export interface ModelFigures {
   conditions_id: string | null;
 }
 
+export interface ModelProgress {
+  model_id: string;
+  model_name: string;
+  kind: "reference" | "model";
+  planned: number;
+  done: number;
+  failed: number;
+  failures: Record<string, number>;
+  failure_examples: Record<string, string>;
+  total_cost_usd: number | null;
+  cost_known: number | null;
+}
+
 export interface ModelSeries {
   model_id: string;
   model_name: string;
@@ -275,12 +343,31 @@ export interface NamedRange {
   word: string;
 }
 
+export type NewState = "paused" | "resumed" | "cancelled";
+
 export type OpenApiDocument = Record<string, unknown>;
 
 export interface Paired {
   other: string;
   difference: number;
   interval: [number, number] | null;
+}
+
+export interface PendingRun {
+  run_id: string;
+  model_id: string;
+  scenario_id: string;
+  dimension: string;
+  repeat: number;
+  waits_for: WaitsFor;
+  turns_answered: number;
+  turns: number;
+}
+
+export interface PendingRuns {
+  experiment_id: string;
+  runs: PendingRun[];
+  has_more: boolean;
 }
 
 export interface Point {
@@ -301,45 +388,20 @@ export interface Problem {
   title: string;
   status: number;
   detail: string;
+  mistakes?: ConfigMistake[];
 }
 
 export interface ProfileList {
   profiles: DescribedProfile[];
 }
 
-export interface RunContext {
-  experiment_title: string | null;
-  model_name: string;
-  kind: "reference" | "model";
-  simulated_latency_ms: number;
-  profile: string;
-  system_prompt: string;
-  scenario: ScenarioText;
-  repeats: number;
-  previous: RunLink | null;
-  next: RunLink | null;
-  previous_model: RunLink | null;
-  next_model: RunLink | null;
+export interface Redrive {
+  queue?: "runner-run-requested" | "judge-response-recorded" | "curator-response-scored" | "curator-run-failed" | null;
+  limit?: number | null;
 }
 
-export interface RunDetails {
-  run_id: string;
-  experiment_id: string;
-  model_id: string;
-  scenario_id: string;
-  dimension: string;
-  repeat: number;
-  turns: number;
-  scored_turns: number;
-  statuses: Status[];
-  scores: Record<string, number | null>;
-  total_input_tokens: number | null;
-  total_visible_output_tokens: number | null;
-  total_cost_usd: number | null;
-  total_latency_ms: number | null;
-  attempts: number;
-  failure: RunFailed | null;
-  context: RunContext | null;
+export interface Redriven {
+  put_back: Record<string, number>;
 }
 
 export interface RunFailed {
@@ -347,14 +409,6 @@ export interface RunFailed {
   kind: string;
   message: string;
   attempts: number;
-}
-
-export interface RunLink {
-  run_id: string;
-  model_id: string;
-  model_name: string;
-  scenario_id: string;
-  repeat: number;
 }
 
 export interface RunSummary {
@@ -409,13 +463,6 @@ export interface ScenarioPair {
   difference: number;
 }
 
-export interface ScenarioText {
-  title: string;
-  persona: string;
-  aim: string;
-  turns: number;
-}
-
 export interface ScoreAnswer {
   overall: number | null;
   status: Status;
@@ -439,6 +486,14 @@ export interface ScoreRequest {
   student_message?: string;
   earlier_turns?: GivenTurn[];
   profile?: string;
+}
+
+export interface ShownDeadLetter {
+  id: string;
+  type: string;
+  group: string;
+  attempts: number;
+  reason: string;
 }
 
 export interface ShownEvidence {
@@ -478,12 +533,41 @@ export interface SpendingFigures {
 
 export type State = "complete" | "running" | "overdue" | "paused" | "cancelled" | "out_of_budget";
 
+export interface StateChange {
+  state: NewState;
+}
+
 export type Status = "ok" | "truncated" | "refused" | "empty" | "error";
+
+export interface Submission {
+  experiment_id: string;
+  manifest_id: string;
+  planned: number;
+  already_done: number | null;
+  answered: number | null;
+  requested: number | null;
+  reused: number | null;
+  likely_cost_usd: number | null;
+  most_cost_usd: number | null;
+  notes: string[];
+}
+
+export type SubmittedConfig = Record<string, unknown>;
 
 export interface Timeseries {
   models: ModelSeries[];
   experiments: number;
   left_out: number;
+}
+
+export interface Trouble {
+  experiment_id: string;
+  model_id: string;
+  kind: string;
+  reason: string;
+  attempt: number;
+  attempts: number;
+  next_in_seconds: number | null;
 }
 
 export interface ValidityReport {
@@ -504,6 +588,8 @@ export interface VectorFigure {
   not_applicable?: number;
 }
 
+export type WaitsFor = "response" | "score";
+
 export interface WorkedExample {
   text: string;
   output_tokens: number | null;
@@ -515,8 +601,11 @@ export interface WorkedExample {
 export interface GetAnswers {
   "/api/compare": ModelDifference;
   "/api/cost-analysis": CostAnalysis;
+  "/api/dead-letters": DeadLetters;
   "/api/detailed-results": DetailedResults;
   "/api/experiments": ExperimentPage;
+  "/api/experiments/{experiment_id}": ExperimentDetail;
+  "/api/experiments/{experiment_id}/pending": PendingRuns;
   "/api/model-comparison": ModelComparison;
   "/api/profiles": ProfileList;
   "/api/timeseries": Timeseries;
@@ -524,10 +613,20 @@ export interface GetAnswers {
   "/healthz": Health;
   "/openapi.json": OpenApiDocument;
   "/readyz": Health;
-  "/runs/{run_id}/summary": RunDetails;
+  "/runs/{run_id}/summary": RunSummary;
   "/runs/{run_id}/turns": RunTurns;
 }
 
 export interface PostAnswers {
+  "/api/dead-letters/redrive": Redriven;
+  "/api/experiments": Submission;
   "/api/score": ScoreOrBatchAnswer;
+}
+
+export interface PatchAnswers {
+  "/api/experiments/{experiment_id}": ChangedState;
+}
+
+export interface DeleteAnswers {
+  "/api/experiments/{experiment_id}": Deleted;
 }

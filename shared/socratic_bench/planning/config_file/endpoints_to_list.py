@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from socratic_bench.planning.config_file.config import BenchmarkConfig
 from socratic_bench.providers.endpoints.endpoint import SETTING
 from socratic_bench.providers.registry import destination
+
+if TYPE_CHECKING:
+    from socratic_bench.planning.config_file.config import BenchmarkConfig
 
 
 def endpoints_to_list(config: BenchmarkConfig) -> list[str]:

@@ -2,25 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, TypeVar
-
-import click
 
 from socratic_bench.domain.experiment.manifest import Experiment
 from socratic_bench.planning.estimate import Estimate, estimate
 from socratic_bench.planning.plan import PlanStore, refuse_stopped
 from socratic_bench.planning.reuse import Outlook, Reuse, look_ahead
-
-F = TypeVar("F", bound=Callable[..., Any])
-
-
-def fresh_option(command: F) -> F:
-    """Add `--fresh` to a command."""
-    return click.option("--fresh", is_flag=True, help="Reuse no answers of other experiments.")(
-        command
-    )
 
 
 @dataclass(frozen=True, slots=True)

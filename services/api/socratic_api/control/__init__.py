@@ -1,0 +1,1 @@
+"""Work that requests begin: planning and deletion, in tasks of the application."""

@@ -1,0 +1,200 @@
+"""Submissions: configurations become experiments, whose runs are requested from the services.
+
+A plan may take longer than a request, so it continues in a task of the application. The reconciler
+completes a plan that ends with this process.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+import structlog
+from starlette.exceptions import HTTPException
+
+from socratic_api.control.background import Background
+from socratic_api.control.capabilities import Capabilities, Prepare
+from socratic_api.http.problems import RETRY_SECONDS, Conflict
+from socratic_bench.consuming.queues import BROADCASTS, WORK_QUEUES
+from socratic_bench.domain.experiment.manifest import Experiment
+from socratic_bench.errors import InvalidInput
+from socratic_bench.events.codec import Event
+from socratic_bench.events.message import to_message
+from socratic_bench.planning.plan import PlanCounts, PlanStore, resume
+from socratic_bench.planning.prospect import Prospect, look_into
+from socratic_bench.ports.broker import Broker
+from socratic_bench.ports.clock import Clock
+
+if TYPE_CHECKING:
+    from socratic_bench.planning.config_file.config import BenchmarkConfig
+
+SOURCE: Final = "api"
+LARGEST_CONFIG: Final = 1_000_000
+"""Bytes of a configuration."""
+
+MOST_RUNS: Final = 1_000_000
+"""The most runs of an experiment that is submitted over HTTP."""
+
+PLANNED_AT_ONCE: Final = 4
+"""The most experiments planned at once; others are refused."""
+
+READING_WAITS: Final = 8
+"""The most configurations that wait to be read; others are refused."""
+
+REGISTERED_WITHIN: Final = 10.0
+"""Seconds that a request waits for its experiment to stand in the store."""
+
+PLANNED_WITHIN: Final = 2.0
+"""Seconds that it waits after that for the end of planning."""
+
+_NAME: Final = "configuration"
+
+log = structlog.get_logger(__name__)
+
+
+@dataclass(slots=True)
+class Plan:
+    """One submission on its way."""
+
+    experiment: Experiment
+    retry_failed: bool
+    fresh: bool
+    prospect: Prospect | None = None
+    """The remaining work; None until it is known."""
+
+    counts: PlanCounts | None = None
+    """The requested runs; None until planning has ended."""
+
+    registered: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def is_repeated_by(self, other: Plan) -> bool:
+        """Whether the other asks for the same work."""
+        return (self.experiment.manifest, self.retry_failed, self.fresh) == (
+            other.experiment.manifest,
+            other.retry_failed,
+            other.fresh,
+        )
+
+
+class Submissions:
+    """Plans experiments, each in a task of its own."""
+
+    def __init__(
+        self, store: PlanStore, prepare: Prepare, capabilities: Capabilities, clock: Clock
+    ) -> None:
+        self._store = store
+        self._prepare = prepare
+        self._capabilities = capabilities
+        self._clock = clock
+        self._reading = asyncio.Lock()
+        self._waiting = 0
+        self._plans: dict[str, tuple[Plan, asyncio.Task[None]]] = {}
+        self._background = Background()
+
+    async def read(self, body: bytes) -> BenchmarkConfig:
+        """Read a configuration: a JSON object that names no file.
+
+        Raises InvalidInput, or InvalidConfig with every mistake; HTTPException 503 while many
+        others are read.
+        """
+        if self._waiting >= READING_WAITS:
+            raise _busy("many configurations are being read")
+        self._waiting += 1
+        try:
+            # A large one takes seconds: one at a time, in a thread.
+            async with self._reading:
+                return await asyncio.to_thread(_read, body)
+        finally:
+            self._waiting -= 1
+
+    async def submit(self, config: BenchmarkConfig, *, retry_failed: bool, fresh: bool) -> Plan:
+        """Have the services carry out a benchmark, as `socratic-bench submit` does.
+
+        Returns once planning has ended, or goes on for long. Raises Conflict without a broker,
+        ExperimentStopped, StoreError, BrokerError; HTTPException 503 while many others are planned.
+        """
+        broker = self._capabilities.require_broker("submit CONFIG")
+        plan = Plan(config.experiment(self._clock.now()), retry_failed, fresh)
+        plan, task = self._begun(plan, broker)
+        registered = asyncio.ensure_future(plan.registered.wait())
+        begun: set[asyncio.Future[Any]] = {task, registered}
+        await asyncio.wait(begun, timeout=REGISTERED_WITHIN, return_when=asyncio.FIRST_COMPLETED)
+        registered.cancel()
+        await asyncio.wait({task}, timeout=PLANNED_WITHIN if plan.registered.is_set() else 0)
+        if task.done():
+            task.result()
+        return plan
+
+    async def close(self) -> None:
+        """End planning; the reconciler completes it."""
+        await self._background.close()
+
+    def _begun(self, plan: Plan, broker: Broker) -> tuple[Plan, asyncio.Task[None]]:
+        """Return the task that carries out this plan, and the plan as it goes on."""
+        experiment_id = plan.experiment.experiment_id
+        if experiment_id in self._plans:
+            running, task = self._plans[experiment_id]
+            if not running.is_repeated_by(plan):
+                raise Conflict(f"{experiment_id} is being planned: send it again in a moment")
+            return running, task
+        if len(self._plans) >= PLANNED_AT_ONCE:
+            raise _busy("many experiments are being planned")
+        task = self._background.start(self._carry_out(plan, broker), f"plan of {experiment_id}")
+        self._plans[experiment_id] = plan, task
+        task.add_done_callback(lambda _: self._plans.pop(experiment_id))
+        return plan, task
+
+    async def _carry_out(self, plan: Plan, broker: Broker) -> None:
+        await self._prepare()
+        await broker.declare(WORK_QUEUES, BROADCASTS)
+        experiment = plan.experiment
+        plan.prospect = await look_into(
+            self._store, experiment, fresh=plan.fresh, adopt=True, retry_failed=plan.retry_failed
+        )
+        experiment = plan.experiment = await self._store.register(experiment)
+        plan.registered.set()
+
+        async def publish(events: Sequence[Event]) -> None:
+            await broker.publish([to_message(event) for event in events])
+
+        plan.counts = await resume(
+            experiment,
+            experiment.runs(),
+            self._store,
+            publish,
+            clock=self._clock,
+            source=SOURCE,
+            retry_failed=plan.retry_failed,
+        )
+        log.info(
+            "submitted",
+            correlation_id=experiment.experiment_id,
+            planned=plan.counts.planned,
+            requested=plan.counts.requested,
+        )
+
+
+def _read(body: bytes) -> BenchmarkConfig:
+    # Only when asked for: the start of a function should not wait for YAML and every provider.
+    from socratic_bench.planning.config_file.config import parse_config  # noqa: PLC0415
+    from socratic_bench.planning.registered_models import RegisteredModels  # noqa: PLC0415
+
+    try:
+        text = body.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise InvalidInput(f"body: is not UTF-8 text: byte {error.start} is wrong") from None
+    if not text.lstrip().startswith("{"):
+        raise InvalidInput("body: must be a JSON object, a configuration with `models`")
+    config = parse_config(text, name=_NAME, base_folder=None, catalogue=RegisteredModels())
+    if config.manifest.planned_runs > MOST_RUNS:
+        raise InvalidInput(
+            f"body: plans {config.manifest.planned_runs:,} runs; at most {MOST_RUNS:,} may be "
+            "submitted over HTTP: lower `repeats`, or use `socratic-bench submit`"
+        )
+    return config
+
+
+def _busy(why: str) -> HTTPException:
+    return HTTPException(503, f"{why}: try again soon", {"Retry-After": RETRY_SECONDS})

@@ -1,0 +1,1 @@
+"""Routes about experiments: progress, control and dead letters."""
