@@ -34,6 +34,9 @@ _METHODS = (
     ("patch", "PatchAnswers"),
     ("delete", "DeleteAnswers"),
 )
+_WIDTH = 100
+"""Characters of a line, as the format of the sources allows."""
+
 _IDENTIFIER = re.compile(r"[A-Za-z_$][\w$]*")
 
 Schema = Mapping[str, Any]
@@ -110,8 +113,16 @@ def _alias(name: str, type_: str) -> str:
 
 
 def _interface(name: str, fields: Mapping[str, str]) -> str:
-    lines = "".join(f"  {_key(field)}: {type_};\n" for field, type_ in fields.items())
+    lines = "".join(_field(_key(field), type_) for field, type_ in fields.items())
     return f"export interface {name} {{\n{lines}}}\n"
+
+
+def _field(name: str, type_: str) -> str:
+    line = f"  {name}: {type_};\n"
+    if len(line) <= _WIDTH + 1:
+        return line
+    choices = "".join(f"\n    | {choice}" for choice in type_.split(" | "))
+    return f"  {name}:{choices};\n"
 
 
 def type_of(schema: Schema) -> str:

@@ -115,6 +115,7 @@ export interface ExperimentDetail {
   occasion: string | null;
   name: string | null;
   notes: string | null;
+  pinned_at?: string | null;
   models: number;
   created_at: string;
   completed_at: string | null;
@@ -396,7 +397,12 @@ export interface ProfileList {
 }
 
 export interface Redrive {
-  queue?: "runner-run-requested" | "judge-response-recorded" | "curator-response-scored" | "curator-run-failed" | null;
+  queue?:
+    | "runner-run-requested"
+    | "judge-response-recorded"
+    | "curator-response-scored"
+    | "curator-run-failed"
+    | null;
   limit?: number | null;
 }
 
