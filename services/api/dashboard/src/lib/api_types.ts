@@ -410,11 +410,54 @@ export interface Redriven {
   put_back: Record<string, number>;
 }
 
+export interface RunContext {
+  experiment_title: string | null;
+  model_name: string;
+  kind: "reference" | "model";
+  simulated_latency_ms: number;
+  profile: string;
+  system_prompt: string;
+  scenario: ScenarioText;
+  repeats: number;
+  previous: RunLink | null;
+  next: RunLink | null;
+  previous_model: RunLink | null;
+  next_model: RunLink | null;
+}
+
+export interface RunDetails {
+  run_id: string;
+  experiment_id: string;
+  model_id: string;
+  scenario_id: string;
+  dimension: string;
+  repeat: number;
+  turns: number;
+  scored_turns: number;
+  statuses: Status[];
+  scores: Record<string, number | null>;
+  total_input_tokens: number | null;
+  total_visible_output_tokens: number | null;
+  total_cost_usd: number | null;
+  total_latency_ms: number | null;
+  attempts: number;
+  failure: RunFailed | null;
+  context: RunContext | null;
+}
+
 export interface RunFailed {
   turn: number;
   kind: string;
   message: string;
   attempts: number;
+}
+
+export interface RunLink {
+  run_id: string;
+  model_id: string;
+  model_name: string;
+  scenario_id: string;
+  repeat: number;
 }
 
 export interface RunSummary {
@@ -467,6 +510,13 @@ export interface ScenarioPair {
   first: number;
   second: number;
   difference: number;
+}
+
+export interface ScenarioText {
+  title: string;
+  persona: string;
+  aim: string;
+  turns: number;
 }
 
 export interface ScoreAnswer {
@@ -619,7 +669,7 @@ export interface GetAnswers {
   "/healthz": Health;
   "/openapi.json": OpenApiDocument;
   "/readyz": Health;
-  "/runs/{run_id}/summary": RunSummary;
+  "/runs/{run_id}/summary": RunDetails;
   "/runs/{run_id}/turns": RunTurns;
 }
 
