@@ -34,6 +34,7 @@ COMMANDS = {
     "leaderboard": ("results", "Show the models, best first, with intervals and coverage."),
     "rescore": ("profiles", "Score the stored responses of an experiment by another profile."),
     "compare": ("results", "Compare two models on the scenarios of both."),
+    "gate": ("results", "Check an experiment's scores against thresholds."),
     "transcripts": ("results", "Show what was said in the runs of an experiment."),
     "show": ("results", "Show one run in full, with the evidence for its score."),
     "export": (

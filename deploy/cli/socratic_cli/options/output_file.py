@@ -11,10 +11,11 @@ from socratic_bench.errors import InvalidInput
 
 
 @contextmanager
-def whole_file(path: Path) -> Iterator[IO[str]]:
+def whole_file(path: Path, *, option: str = "--out") -> Iterator[IO[str]]:
     """Open a file for UTF-8 text that replaces `path` at the end of the context.
 
-    An error leaves `path` as it was. Raises InvalidInput if the file cannot be written.
+    An error leaves `path` as it was. Raises InvalidInput, which names `option`, if the file cannot
+    be written.
     """
     part = path.with_name(f"{path.name}.part")
     try:
@@ -22,6 +23,6 @@ def whole_file(path: Path) -> Iterator[IO[str]]:
             yield file
         part.replace(path)
     except OSError as error:
-        raise InvalidInput(f"--out: {path} cannot be written: {error.strerror}") from None
+        raise InvalidInput(f"{option}: {path} cannot be written: {error.strerror}") from None
     finally:
         part.unlink(missing_ok=True)

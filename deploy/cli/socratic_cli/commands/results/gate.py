@@ -1,0 +1,145 @@
+"""`socratic-bench gate`: checks an experiment against thresholds, for a pipeline."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from socratic_bench.adapters.system.clock import SystemClock
+from socratic_bench.errors import UnknownExperiment
+from socratic_bench.planning.config_file.config import read_config
+from socratic_bench.planning.registered_models import RegisteredModels
+from socratic_bench.reporting.gate.checks import GateReport, Thresholds, gate_report
+from socratic_bench.reporting.gate.junit_text import junit_text
+from socratic_cli.display.terminal import counted, say, standard_output
+from socratic_cli.options.output_file import whole_file
+from socratic_cli.options.store import readable_store, store_option
+from socratic_cli.tables.gate import gate_table
+
+SHARE = click.FloatRange(0, 1)
+
+
+class LeastOverall(click.ParamType[tuple[str | None, float]]):
+    """`0.6`, or `MODEL=0.6`."""
+
+    name = "score"
+
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[str | None, float]:
+        """Return the model's id, or None for all models, and its least score."""
+        model, equals, text = str(value).rpartition("=")
+        try:
+            score = float(text)
+        except ValueError:
+            score = math.nan
+        if not 0 <= score <= 1:
+            self.fail(f"{text!r} is no score from 0 to 1: write 0.6, or MODEL=0.6", param, ctx)
+        return (model if equals else None), score
+
+
+@click.command()
+@click.argument("experiment")
+@store_option
+@click.option(
+    "--fail-under",
+    "least_overall",
+    type=LeastOverall(),
+    metavar="[MODEL=]SCORE",
+    multiple=True,
+    help="The least overall score of every real model, or of MODEL.",
+)
+@click.option(
+    "--min-coverage", "least_coverage", type=SHARE, help="The least coverage of every real model."
+)
+@click.option("--baseline", metavar="ID", help="An experiment that no real model may fall below.")
+@click.option(
+    "--max-drop",
+    "most_drop",
+    type=SHARE,
+    help="With --baseline: how much the overall score of a model may fall; 0 without it.",
+)
+@click.option(
+    "--junit",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Write the checks as JUnit XML, too.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print the checks as JSON.")
+def gate(
+    experiment: str,
+    store_url: str,
+    least_overall: Sequence[tuple[str | None, float]],
+    least_coverage: float | None,
+    baseline: str | None,
+    most_drop: float | None,
+    junit: Path | None,
+    *,
+    as_json: bool,
+) -> None:
+    """Check an experiment's scores against thresholds.
+
+    EXPERIMENT is the configuration that was run, or an ID, its start, an occasion or a name. Exit
+    code 1 if a check fails. A model is compared with itself in the baseline, on the scenarios that
+    both experiments have. Reference tutors are checked only where --fail-under names them.
+    """
+    thresholds = _thresholds(least_overall, least_coverage, baseline, most_drop)
+    config = Path(experiment)
+    wanted = _experiment_of(config) if config.is_file() else experiment
+    try:
+        report = asyncio.run(_report(store_url, wanted, thresholds))
+    except UnknownExperiment as error:
+        if wanted == experiment or wanted not in str(error):
+            raise
+        raise UnknownExperiment(
+            f"the experiment of {config} ({wanted}) is not in this store: "
+            f"socratic-bench run {config}"
+        ) from None
+    if junit is not None:
+        with whole_file(junit, option="--junit") as file:
+            file.write(junit_text(report))
+    if as_json:
+        click.echo(report.model_dump_json())
+    else:
+        standard_output().print(gate_table(report))
+    failed = sum(not check.passed for check in report.checks)
+    say(f"{counted(len(report.checks), 'check')}, {failed or 'none'} failed.")
+    if not report.passed:
+        raise click.exceptions.Exit(1)
+
+
+def _thresholds(
+    least_overall: Sequence[tuple[str | None, float]],
+    least_coverage: float | None,
+    baseline: str | None,
+    most_drop: float | None,
+) -> Thresholds:
+    of_all = [score for model, score in least_overall if model is None]
+    if len(of_all) > 1:
+        raise click.UsageError("--fail-under: give one SCORE for all models, others as MODEL=SCORE")
+    if most_drop is not None and baseline is None:
+        raise click.UsageError("--max-drop needs --baseline, the experiment to fall from")
+    if not least_overall and least_coverage is None and baseline is None:
+        raise click.UsageError("nothing to check: give --fail-under, --min-coverage or --baseline")
+    return Thresholds(
+        least_overall=of_all[0] if of_all else None,
+        least_overall_of={model: score for model, score in least_overall if model is not None},
+        least_coverage=least_coverage,
+        baseline=baseline,
+        most_drop=most_drop or 0.0,
+    )
+
+
+async def _report(store_url: str, experiment: str, thresholds: Thresholds) -> GateReport:
+    async with readable_store(store_url) as store:
+        return await gate_report(store, experiment, thresholds)
+
+
+def _experiment_of(config: Path) -> str:
+    """Return the id of a configuration's experiment, which needs no key and no store."""
+    planned = read_config(config, RegisteredModels(None))
+    return planned.experiment(SystemClock().now()).experiment_id

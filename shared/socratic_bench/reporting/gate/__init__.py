@@ -1,0 +1,1 @@
+"""Whether the models of an experiment pass the thresholds of a pipeline."""

@@ -1,0 +1,188 @@
+"""Checks of an experiment against thresholds: scores, coverage, and no fall below a baseline."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from pydantic import BaseModel, ConfigDict
+
+from socratic_bench.errors import InvalidInput
+from socratic_bench.reporting.experiment_choice import find_experiment
+from socratic_bench.reporting.formats import figure, signed
+from socratic_bench.reporting.leaderboard.comparison import ModelComparison, model_comparison
+from socratic_bench.reporting.leaderboard.figures import ModelFigures
+from socratic_bench.reporting.model_difference import ModelDifference, model_difference
+from socratic_bench.reporting.result_store import ResultStore
+from socratic_bench.version import __version__
+
+ROUNDING: Final = 1e-9
+"""A mean this much below its threshold passes: it is the same number, computed otherwise."""
+
+
+@dataclass(frozen=True, slots=True)
+class Thresholds:
+    """What models have to reach. Scores and shares are 0.0 to 1.0."""
+
+    least_overall: float | None = None
+    """The least overall score of every real model."""
+
+    least_overall_of: Mapping[str, float] = field(default_factory=dict)
+    """The least overall score of single models, by id; reference tutors may be among them."""
+
+    least_coverage: float | None = None
+    """The least coverage of every real model."""
+
+    baseline: str | None = None
+    """An experiment that no real model may fall below, by `most_drop`."""
+
+    most_drop: float = 0.0
+    """How much the overall score of a model may fall on the scenarios of both experiments."""
+
+
+class Check(BaseModel):
+    """One check of one model."""
+
+    model_config = ConfigDict(frozen=True)
+
+    model_id: str
+    name: str
+    """The promise, such as `overall is at least 0.60`."""
+
+    passed: bool
+    detail: str
+    """The figures that decided."""
+
+
+class GateReport(BaseModel):
+    """Every check of an experiment; it passes if each of them does."""
+
+    model_config = ConfigDict(frozen=True)
+
+    experiment_id: str
+    experiment_name: str | None
+    passed: bool
+    checks: tuple[Check, ...]
+    version: str = __version__
+
+
+async def gate_report(store: ResultStore, experiment: str, thresholds: Thresholds) -> GateReport:
+    """Check an experiment.
+
+    Raises UnknownExperiment, AmbiguousExperiment, and InvalidInput if a threshold names a model
+    that the experiment does not have, or if no model is left to check.
+    """
+    comparison = await model_comparison(store, experiment)
+    summary = comparison.experiments[0]
+    named = _named(comparison, thresholds.least_overall_of)
+    models = [each for each in comparison.models if each.kind == "model"]
+    if not models and not named:
+        raise InvalidInput(
+            f"experiment {summary.experiment_id} has no real model to check; "
+            "reference tutors are checked by name, as in --fail-under reference/socratic=0.8"
+        )
+    checks = [*_overall(models, named, thresholds), *_coverage(models, thresholds)]
+    if thresholds.baseline is not None:
+        checks += await _drops(store, summary.experiment_id, models, thresholds)
+    return GateReport(
+        experiment_id=summary.experiment_id,
+        experiment_name=summary.name,
+        passed=all(check.passed for check in checks),
+        checks=tuple(checks),
+    )
+
+
+def _named(
+    comparison: ModelComparison, least_of: Mapping[str, float]
+) -> list[tuple[ModelFigures, float]]:
+    by_id = {model.model_id: model for model in comparison.models}
+    if unknown := next((model_id for model_id in least_of if model_id not in by_id), None):
+        raise InvalidInput(
+            f"--fail-under: the experiment has no model {unknown!r}; it has: "
+            f"{', '.join(sorted(by_id))}"
+        )
+    return [(by_id[model_id], least) for model_id, least in least_of.items()]
+
+
+def _overall(
+    models: Iterable[ModelFigures],
+    named: Sequence[tuple[ModelFigures, float]],
+    thresholds: Thresholds,
+) -> Iterable[Check]:
+    """Check overall scores; a threshold of a model's own replaces that of all."""
+    own = {model.model_id for model, _ in named}
+    wanted = list(named)
+    if thresholds.least_overall is not None:
+        least = thresholds.least_overall
+        wanted += ((model, least) for model in models if model.model_id not in own)
+    for model, least in wanted:
+        score = model.overall_score
+        yield Check(
+            model_id=model.model_id,
+            name=f"overall is at least {figure(least)}",
+            passed=score is not None and score >= least - ROUNDING,
+            detail="no response has a score" if score is None else _with_interval(model),
+        )
+
+
+def _with_interval(model: ModelFigures) -> str:
+    """Return the overall score, to more places than a threshold has: 0.597 is below 0.60."""
+    interval = model.confidence_interval
+    around = f" ({figure(interval[0])} to {figure(interval[1])})" if interval else ""
+    return f"overall is {model.overall_score:.4f}{around}"
+
+
+def _coverage(models: Iterable[ModelFigures], thresholds: Thresholds) -> Iterable[Check]:
+    if thresholds.least_coverage is None:
+        return
+    for model in models:
+        coverage = model.coverage or 0.0
+        yield Check(
+            model_id=model.model_id,
+            name=f"coverage is at least {_percent(thresholds.least_coverage)}",
+            passed=coverage >= thresholds.least_coverage - ROUNDING,
+            detail=f"coverage is {_percent(coverage)}",
+        )
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.1f} %"
+
+
+async def _drops(
+    store: ResultStore,
+    experiment_id: str,
+    models: Iterable[ModelFigures],
+    thresholds: Thresholds,
+) -> list[Check]:
+    """Compare each model with itself in the baseline, on the scenarios of both."""
+    baseline = await find_experiment(store, thresholds.baseline or "")
+    known = baseline.manifest.models_by_id
+    checks = []
+    for model in models:
+        name = f"overall falls by at most {figure(thresholds.most_drop)}"
+        before, now = (f"{model.model_id}@{id_}" for id_ in (baseline.experiment_id, experiment_id))
+        if baseline.experiment_id == experiment_id:
+            passed, detail = True, "the experiment is the baseline itself: nothing has changed"
+        elif model.model_id not in known:
+            passed, detail = True, f"the baseline {baseline.experiment_id} does not have the model"
+        else:
+            difference = await model_difference(store, before, now)
+            passed, detail = _judged(difference, thresholds.most_drop)
+        checks.append(Check(model_id=model.model_id, name=name, passed=passed, detail=detail))
+    return checks
+
+
+def _judged(difference: ModelDifference, most_drop: float) -> tuple[bool, str]:
+    overall = difference.figures[0]
+    if overall.difference is None:
+        return False, "no scenario has a score in both experiments"
+    interval = overall.interval
+    around = f" ({signed(-interval[1])} to {signed(-interval[0])})" if interval else ""
+    chance = "" if difference.is_real else "; chance may explain it"
+    detail = (
+        f"{figure(overall.first)} before, {figure(overall.second)} now on "
+        f"{difference.scenarios} scenarios: {signed(-overall.difference)}{around}{chance}"
+    )
+    return overall.difference <= most_drop + ROUNDING, detail
