@@ -29,6 +29,7 @@ PATHS = [
     "/api/validity",
     "/runs/run-nowhere/summary",
     "/api/detailed-results?experiment=exp-nowhere",
+    "/api/scenario-scores?experiment=exp-nowhere",
     "/api/timeseries",
     "/api/export?experiment=exp-nowhere",
     "/healthz",

@@ -1,20 +1,20 @@
 // The rows of the ranking, in the order of the view.
 
-import type { View } from "../lib/address";
+import { runsKey, type View } from "../lib/address";
 import type { ModelComparison, ModelFigures } from "../lib/api_types";
 import { element, toggle } from "../lib/dom";
 import { leaderOf, ordered } from "../lib/models";
-import { COLUMNS, Row } from "./row";
+import { COLUMNS, Row, type Toggles } from "./row";
 
 export class Ranking {
   readonly #body: HTMLElement;
-  readonly #onToggle: (model: string) => void;
+  readonly #toggles: Toggles;
   readonly #rows = new Map<string, Row>();
   #serial = 0;
 
-  constructor(body: HTMLElement, onToggle: (model: string) => void) {
+  constructor(body: HTMLElement, toggles: Toggles) {
     this.#body = body;
-    this.#onToggle = onToggle;
+    this.#toggles = toggles;
   }
 
   /** Shows the models that match; returns how many do. */
@@ -28,7 +28,8 @@ export class Ranking {
     for (const model of [...ordered(comparison.models, view.order), ...baseline]) {
       present.add(keyOf(model));
       const row = this.#rowOf(model);
-      row.show(model, comparison, leader, { open: view.open.has(model.model_id) });
+      const open = view.open.has(model.model_id);
+      row.show(model, comparison, leader, { open, scenarios: openScenarios(view, model) });
       const text = `${model.model_name} ${model.model_id} ${model.kind}`.toLowerCase();
       const matches = text.includes(wanted);
       toggle(row.node, matches);
@@ -56,10 +57,16 @@ export class Ranking {
   #rowOf(model: ModelFigures): Row {
     const known = this.#rows.get(keyOf(model));
     if (known) return known;
-    const row = new Row(model, `detail-${(this.#serial += 1)}`, this.#onToggle);
+    const row = new Row(model, `detail-${(this.#serial += 1)}`, this.#toggles);
     this.#rows.set(keyOf(model), row);
     return row;
   }
+}
+
+function openScenarios({ runs }: View, { model_id: id }: ModelFigures): Set<string> {
+  const start = runsKey(id, "");
+  const ours = [...runs].filter((key) => key.startsWith(start));
+  return new Set(ours.map((key) => key.slice(start.length)));
 }
 
 /** A table of several conditions has a row of a model under each. */

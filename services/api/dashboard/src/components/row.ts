@@ -6,6 +6,7 @@ import { cost, count, interval, percent, score, shortened, UNKNOWN } from "../li
 import { anyCost, ranks, ties } from "../lib/models";
 import { breakdown } from "./breakdown";
 import { Plot } from "./plot";
+import { ScenarioList } from "./scenario_list";
 
 export const COLUMNS = 7;
 const LOW_COVERAGE = 0.8;
@@ -18,6 +19,19 @@ function cell(kind: string, ...children: Node[]): HTMLTableCellElement {
 function experimentOf(model: ModelFigures, { experiments }: ModelComparison): string {
   const found = experiments.find((each) => each.experiment_id === model.experiment_ids[0]);
   return found ? ` · ${found.name ?? found.occasion ?? found.experiment_id}` : "";
+}
+
+/** What a reader opens and closes. */
+export interface Toggles {
+  model: (model: string) => void;
+  scenario: (model: string, scenario: string) => void;
+}
+
+/** What is open of a row. */
+export interface Shown {
+  open: boolean;
+  /** The scenarios whose runs are shown. */
+  scenarios: ReadonlySet<string>;
 }
 
 export class Row {
@@ -36,9 +50,13 @@ export class Row {
   readonly #simulated = element("small");
   readonly #cost = cell("figure cost", this.#paid, this.#simulated);
   readonly #inside = element("td", { role: "cell" });
+  readonly #scenarios: ScenarioList;
   #filled = "";
 
-  constructor(model: ModelFigures, detailId: string, onToggle: (model: string) => void) {
+  constructor(model: ModelFigures, detailId: string, toggles: Toggles) {
+    this.#scenarios = new ScenarioList((scenario) => {
+      toggles.scenario(model.model_id, scenario);
+    });
     const closed = { type: "button", "aria-expanded": "false", "aria-controls": detailId };
     this.#button = element("button", closed);
     this.#plot = new Plot(model.kind);
@@ -59,7 +77,7 @@ export class Row {
     this.detail = element("tr", hidden, this.#inside);
     this.node.addEventListener("click", ({ target }) => {
       const onButton = target instanceof Element && target.closest("button");
-      if (onButton || !String(getSelection())) onToggle(model.model_id);
+      if (onButton || !String(getSelection())) toggles.model(model.model_id);
     });
   }
 
@@ -67,7 +85,7 @@ export class Row {
     model: ModelFigures,
     comparison: ModelComparison,
     leader: ModelFigures | null,
-    { open }: { open: boolean },
+    { open, scenarios }: Shown,
   ): void {
     say(this.#rank, ranks(model));
     say(this.#button, model.model_name);
@@ -86,7 +104,9 @@ export class Row {
     this.node.classList.toggle("open", open);
     this.#button.setAttribute("aria-expanded", String(open));
     toggle(this.detail, open);
-    if (open) this.#fill(model, comparison);
+    if (!open) return;
+    this.#fill(model, comparison);
+    if (model.kind !== "baseline") void this.#scenarios.show(model, scenarios);
   }
 
   #showCost(model: ModelFigures, costs: boolean): void {
@@ -114,6 +134,9 @@ export class Row {
     const figures = JSON.stringify([model, comparison.vectors, comparison.dimensions]);
     if (this.#filled === figures) return;
     this.#filled = figures;
-    this.#inside.replaceChildren(breakdown(model, comparison));
+    const scenarios = model.kind === "baseline" ? [] : [this.#scenarios.node];
+    const figuresNode = breakdown(model, comparison);
+    if (this.#inside.firstChild) this.#inside.firstChild.replaceWith(figuresNode);
+    else this.#inside.append(figuresNode, ...scenarios);
   }
 }

@@ -10,6 +10,13 @@ export interface View {
   filter: string;
   order: Order;
   open: Set<string>;
+  /** The scenarios whose runs are shown, by `runsKey`. */
+  runs: Set<string>;
+}
+
+/** A scenario of a model: no id has a line break. */
+export function runsKey(model: string, scenario: string): string {
+  return `${model}\n${scenario}`;
 }
 
 export function orderNamed(name: string | null): Order {
@@ -23,6 +30,7 @@ export function readAddress(): View {
     filter: query.get("q") ?? "",
     order: orderNamed(query.get("order")),
     open: new Set(query.getAll("open")),
+    runs: new Set(query.getAll("runs")),
   };
 }
 
@@ -33,6 +41,7 @@ export function writeAddress(view: View, { step = false } = {}): void {
   if (view.filter) query.set("q", view.filter);
   if (view.order) query.set("order", view.order);
   for (const model of view.open) query.append("open", model);
+  for (const runs of view.runs) query.append("runs", runs);
   const text = query.toString();
   const address = `${location.pathname}${text ? `?${text}` : ""}${location.hash}`;
   if (step) history.pushState(null, "", address);

@@ -333,6 +333,13 @@ export interface ModelProgress {
   cost_known: number | null;
 }
 
+export interface ModelScores {
+  model_id: string;
+  model_name: string;
+  kind: "reference" | "model";
+  scores: ScenarioScore[];
+}
+
 export interface ModelSeries {
   model_id: string;
   model_name: string;
@@ -512,6 +519,22 @@ export interface ScenarioPair {
   difference: number;
 }
 
+export interface ScenarioScore {
+  overall: number | null;
+  vectors: Record<string, number | null>;
+  runs: number;
+  scored_responses: number;
+  responses: number;
+}
+
+export interface ScenarioScores {
+  experiment_id: string;
+  profile: string;
+  vectors: string[];
+  scenarios: ScoredScenario[];
+  models: ModelScores[];
+}
+
 export interface ScenarioText {
   title: string;
   persona: string;
@@ -542,6 +565,12 @@ export interface ScoreRequest {
   student_message?: string;
   earlier_turns?: GivenTurn[];
   profile?: string;
+}
+
+export interface ScoredScenario {
+  scenario_id: string;
+  dimension: string;
+  title: string;
 }
 
 export interface ShownDeadLetter {
@@ -664,6 +693,7 @@ export interface GetAnswers {
   "/api/experiments/{experiment_id}/pending": PendingRuns;
   "/api/model-comparison": ModelComparison;
   "/api/profiles": ProfileList;
+  "/api/scenario-scores": ScenarioScores;
   "/api/timeseries": Timeseries;
   "/api/validity": ValidityReport;
   "/healthz": Health;

@@ -4,7 +4,7 @@ import { pending, showProgress, standing, type State } from "../components/progr
 import { Ranking, skeleton } from "../components/ranking";
 import { showFinding, showProvenance, showSummary } from "../components/summary";
 import { connectExport, showExport } from "../components/table_export";
-import { orderNamed, readAddress, writeAddress, type View } from "../lib/address";
+import { orderNamed, readAddress, runsKey, writeAddress, type View } from "../lib/address";
 import { ApiProblem, read } from "../lib/api";
 import type { ExperimentPage, ModelComparison } from "../lib/api_types";
 import { byId, element, say, toggle } from "../lib/dom";
@@ -24,16 +24,25 @@ class ResearchPage {
   #answeredAt: Date | null = null;
   #timer: ReturnType<typeof setTimeout> | undefined;
   #round = 0;
-  readonly #ranking = new Ranking(byId("rows"), (model) => {
-    if (!this.#view.open.delete(model)) this.#view.open.add(model);
-    writeAddress(this.#view);
-    this.#showRanking();
+  readonly #ranking = new Ranking(byId("rows"), {
+    model: (model) => {
+      this.#toggle(this.#view.open, model);
+    },
+    scenario: (model, scenario) => {
+      this.#toggle(this.#view.runs, runsKey(model, scenario));
+    },
   });
 
   start(): void {
     skeleton(byId("rows"));
     this.#connect();
     this.#choose(this.#view);
+  }
+
+  #toggle(shown: Set<string>, key: string): void {
+    if (!shown.delete(key)) shown.add(key);
+    writeAddress(this.#view);
+    this.#showRanking();
   }
 
   #connect(): void {

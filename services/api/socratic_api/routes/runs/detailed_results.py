@@ -32,9 +32,13 @@ EXPERIMENT: Final = QueryParameter(
     {"type": "string", "maxLength": 200},
 )
 
+MODEL: Final = QueryParameter(
+    "model", "The id of one model.", {"type": "string", "maxLength": _ID_LIMIT}
+)
+
 _PARAMETERS: Final = (
     EXPERIMENT,
-    QueryParameter("model", "The id of one model.", {"type": "string", "maxLength": _ID_LIMIT}),
+    MODEL,
     QueryParameter(
         "scenario", "The id of one scenario.", {"type": "string", "maxLength": _ID_LIMIT}
     ),
@@ -68,8 +72,8 @@ def endpoints(store: RunStore) -> list[Endpoint]:
         page = await transcripts_page(
             store,
             experiment,
-            model=_filter(request, "model"),
-            scenario=_filter(request, "scenario"),
+            model=chosen_id(request, "model"),
+            scenario=chosen_id(request, "scenario"),
             offset=offset,
             limit=limit,
         )
@@ -110,7 +114,7 @@ async def experiment_of(store: RunStore, wanted: str | None) -> Experiment:
     raise UnknownExperiment("the store has no experiment yet: socratic-bench run CONFIG")
 
 
-def _filter(request: Request, name: str) -> str | None:
+def chosen_id(request: Request, name: str) -> str | None:
     wanted = request.query_params.get(name) or None
     if wanted is not None and (len(wanted) > _ID_LIMIT or not wanted.isprintable()):
         raise InvalidInput(f"{name}: longer than any id, or with characters that no id has")

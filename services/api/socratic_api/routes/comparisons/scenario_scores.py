@@ -1,0 +1,167 @@
+"""`/api/scenario-scores`: the mean score of each model on each scenario of an experiment."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Iterable
+from typing import Literal, Protocol
+
+from pydantic import BaseModel, ConfigDict
+from pydantic_core import to_json
+from starlette.requests import Request
+from starlette.responses import Response
+
+from socratic_api.answers.ready_bytes import ReadyBytes, ready_response
+from socratic_api.endpoints import Endpoint
+from socratic_api.routes.experiment_choice import PROBLEMS, chosen_experiment
+from socratic_api.routes.runs.detailed_results import EXPERIMENT, MODEL, chosen_id, experiment_of
+from socratic_api.routes.runs.run_context import RunStore
+from socratic_bench.domain.aggregates.cell import Cell, Tally
+from socratic_bench.domain.aggregates.statistics import mean
+from socratic_bench.domain.experiment.manifest import Experiment, TutorModel
+from socratic_bench.errors import InvalidInput
+from socratic_bench.ports.stores.aggregates import Aggregates
+from socratic_bench.providers.registry import is_reference
+from socratic_bench.scoring.profile import OVERALL
+from socratic_bench.scoring.profiles import known_vectors
+
+
+class ScoredScenario(BaseModel):
+    """A scenario of the experiment, in the plan's order."""
+
+    model_config = ConfigDict(frozen=True)
+
+    scenario_id: str
+    dimension: str
+    title: str
+
+
+class ScenarioScore(BaseModel):
+    """What a model scored on one scenario, over all turns and repeats."""
+
+    model_config = ConfigDict(frozen=True)
+
+    overall: float | None
+    """0.0 to 1.0, unrounded; null without a scored response."""
+
+    vectors: dict[str, float | None]
+    runs: int
+    """Runs that ended."""
+
+    scored_responses: int
+    responses: int
+    """Responses that ended with any status, failures included."""
+
+
+class ModelScores(BaseModel):
+    """The scores of one model, one for each scenario, in the order of the scenarios."""
+
+    model_config = ConfigDict(frozen=True)
+
+    model_id: str
+    model_name: str
+    kind: Literal["reference", "model"]
+    scores: tuple[ScenarioScore, ...]
+
+
+class ScenarioScores(BaseModel):
+    """A table of models and scenarios."""
+
+    model_config = ConfigDict(frozen=True)
+
+    experiment_id: str
+    profile: str
+    vectors: tuple[str, ...]
+    scenarios: tuple[ScoredScenario, ...]
+    models: tuple[ModelScores, ...]
+
+
+class ScoreStore(RunStore, Aggregates, Protocol):
+    """The roles of the store with plans and cells."""
+
+
+def endpoints(store: ScoreStore, ready: ReadyBytes) -> list[Endpoint]:
+    """Return the endpoint, encoded once for each experiment and revision of the store."""
+
+    async def score_scenarios(request: Request) -> Response:
+        chosen, model = chosen_experiment(request), chosen_id(request, "model")
+        experiment = await experiment_of(store, chosen)
+        manifest = experiment.manifest
+        if model is not None and model not in manifest.models_by_id:
+            raise InvalidInput(f"model: the experiment has no model {model!r}")
+        models = manifest.models if model is None else (manifest.models_by_id[model],)
+
+        async def encode() -> bytes:
+            cells = await store.cells({experiment.experiment_id})
+            return to_json(scenario_scores(experiment, models, cells))
+
+        key = json.dumps([experiment.experiment_id, model])
+        return ready_response(request, await ready.get(f"scenario-scores {key}", encode))
+
+    return [
+        Endpoint(
+            "/api/scenario-scores",
+            score_scenarios,
+            "The mean score of each model on each scenario of an experiment",
+            ScenarioScores,
+            parameters=(EXPERIMENT, MODEL),
+            problems={
+                **PROBLEMS,
+                404: "There is no such experiment, or none at all",
+                422: "A parameter is out of bounds, or names nothing of the experiment",
+            },
+        )
+    ]
+
+
+def scenario_scores(
+    experiment: Experiment, models: Iterable[TutorModel], cells: Iterable[Cell]
+) -> ScenarioScores:
+    """Return the table of these models over the scenarios of their experiment."""
+    manifest = experiment.manifest
+    by_place: defaultdict[tuple[str, str], list[Cell]] = defaultdict(list)
+    for cell in cells:
+        if cell.key.profile == manifest.profile:
+            by_place[cell.key.model_id, cell.key.scenario_id].append(cell)
+    vectors = known_vectors(manifest.profile) or tuple(
+        sorted({name for each in by_place.values() for cell in each for name in cell.vectors})
+    )
+    vectors = tuple(name for name in vectors if name != OVERALL)
+    return ScenarioScores(
+        experiment_id=experiment.experiment_id,
+        profile=manifest.profile,
+        vectors=vectors,
+        scenarios=tuple(
+            ScoredScenario(scenario_id=each.id, dimension=each.dimension, title=each.title)
+            for each in manifest.scenarios
+        ),
+        models=tuple(
+            ModelScores(
+                model_id=model.id,
+                model_name=model.display_name,
+                kind="reference" if is_reference(model) else "model",
+                scores=tuple(
+                    _score(by_place[model.id, each.id], vectors) for each in manifest.scenarios
+                ),
+            )
+            for model in models
+        ),
+    )
+
+
+def _score(turns: list[Cell], vectors: Iterable[str]) -> ScenarioScore:
+    return ScenarioScore(
+        overall=_mean(turns, OVERALL),
+        vectors={name: _mean(turns, name) for name in vectors},
+        runs=sum(cell.runs_ended for cell in turns),
+        scored_responses=sum(cell.scored for cell in turns),
+        responses=sum(cell.responses for cell in turns),
+    )
+
+
+def _mean(turns: list[Cell], vector: str) -> float | None:
+    tally = Tally()
+    for cell in turns:
+        tally.merge(cell.vectors.get(vector, Tally()))
+    return mean(tally)
