@@ -135,10 +135,11 @@ async def show_status(
     found = await experiment_status(store, experiment, now)
     models = await model_progress(store, experiment)
     troubles = await model_troubles(store, experiment)
+    in_hand = await store.models_in_hand(experiment.experiment_id)
     named = name_pending or found.state in {State.OVERDUE, State.OUT_OF_BUDGET}
     pending = pending_runs(experiment, store) if named else None
     if as_json:
-        counts = await _print_json(found, models, troubles, pending)
+        counts = await _print_json(found, models, troubles, in_hand, pending)
     else:
         lines = (*trouble_lines(troubles), *failure_lines(models))
         standard_output().print(Group(status_table(found), "", models_table(models), *lines))
@@ -150,6 +151,11 @@ async def show_status(
     out_of_budget = found.state == State.OUT_OF_BUDGET
     if counts:
         _explain(counts, late=late, out_of_budget=out_of_budget)
+    if found.left and found.state is State.RUNNING and not (in_hand or as_json):
+        say(
+            "No runner has a run of it in hand now: the same `socratic-bench run CONFIG` continues "
+            "it, or a runner of the services does."
+        )
     return 1 if late or out_of_budget else 0
 
 
@@ -176,6 +182,7 @@ async def _print_json(
     found: ExperimentStatus,
     models: Sequence[ModelProgress],
     troubles: Sequence[Trouble],
+    in_hand: Mapping[str, int],
     pending: AsyncIterator[PendingRun] | None,
 ) -> Mapping[WaitsFor, int]:
     """Print one object, run by run: all runs may not fit into memory."""
@@ -184,6 +191,7 @@ async def _print_json(
         **found.model_dump(mode="json"),
         "models_progress": [model.model_dump(mode="json") for model in models],
         "troubles": [trouble.model_dump(mode="json") for trouble in troubles],
+        "runners_by_model": dict(in_hand),
     }
     click.echo(f'{json.dumps(head)[:-1]}, "pending": ', nl=False)
     if pending is None:
