@@ -114,7 +114,7 @@ rollback: $(AWS)/.ready ## Take AWS back to a release: STAGE=prod VERSION=0.1.0-
 
 destroy: $(AWS)/.ready ## Remove a stage from AWS but for its results: STAGE=test CONFIRM=test
 	@$(if $(STAGE),,echo "make destroy STAGE=test CONFIRM=test" >&2; exit 2;) cd deploy/aws && \
-	  PYTHONPATH=../../shared ../../$(AWS)/bin/python -m socratic_aws.operations.destroy --stage $(STAGE) --confirm "$(CONFIRM)" $(CONTEXT:%=--context %)
+	  PYTHONPATH=../../shared ../../$(AWS)/bin/python -m socratic_aws.operations.destroy --stage $(STAGE) --confirm "$(CONFIRM)"
 
 lock: ## Resolve all dependencies and write the lock files
 	sh deploy/lock.sh

@@ -19,7 +19,7 @@ from socratic_bench.consuming.queues import WORK_QUEUES
 from socratic_bench.events.message import to_message
 from socratic_bench.events.run_requested import RunRequested
 from socratic_bench.ports.stores.store import Store
-from socratic_runner.entrypoints.endpoint_secrets import all_endpoints
+from socratic_runner.entrypoints.endpoint_secrets import SecretEndpoints
 from socratic_runner.settings import RunnerSettings
 from tests.servers import aws_emulator, dynamodb, sqs
 from tests.servers.http_process import free_port, start
@@ -100,7 +100,7 @@ async def test_the_runner_reads_keys_of_endpoints_from_secrets() -> None:
             environment.setenv(variable, value)
         async with get_session().create_client("secretsmanager", **where) as client:
             await client.create_secret(Name=name, SecretString=json.dumps(given))
-        settings = RunnerSettings(endpoint_secrets={"openai": name})
-        [endpoint] = await all_endpoints(settings)
+        endpoints = SecretEndpoints(RunnerSettings(endpoint_secrets={"openai": name}))
+        [endpoint] = (await endpoints.read(float("-inf"))).listed
     assert (endpoint.name, endpoint.origin) == ("openai", "https://api.openai.com")
     assert endpoint.key is not None

@@ -1,6 +1,8 @@
 """Removes the stacks of a stage; its table and its buckets stay.
 
-python -m socratic_aws.operations.destroy --stage test --confirm test
+    python -m socratic_aws.operations.destroy --stage test --confirm test
+
+CloudFormation removes what it knows by the stacks' names, so that nothing has to be built.
 """
 
 from __future__ import annotations
@@ -8,30 +10,36 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
-from pathlib import Path
+
+from botocore.exceptions import WaiterError  # type: ignore[import-untyped]
 
 from socratic_aws.operations.deploy import stacks_of
-from socratic_aws.operations.installation import ROOT, Installation, cdk, context_of, say
+from socratic_aws.operations.installation import CONTAINER, Installation, say
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Remove the stacks, and tell what stays."""
+    """Remove the stacks, those that need others first, and tell what stays."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--stage", required=True)
     parser.add_argument("--confirm", default="", help="the name of the stage once more")
-    parser.add_argument("--packages", type=Path, default=ROOT / "build" / "aws")
-    parser.add_argument("--context", action="append", default=[], metavar="NAME=VALUE")
     given = parser.parse_args(arguments)
     if given.confirm != given.stage:
         sys.exit(f"This removes the stage {given.stage}; say so: CONFIRM={given.stage}")
     installation = Installation(given.stage)
-    context = {
-        "stage": given.stage,
-        "packages": str(given.packages.resolve()),
-        "compute": installation.compute(),
-        **context_of(given.context),
-    }
-    cdk("destroy", *stacks_of(context["compute"]), "--force", context=context)
+    stacks = [name.lower() for name in reversed(stacks_of(CONTAINER))]
+    there = [name for name in stacks if installation.has(name)]
+    if not there:
+        sys.exit(f"There is no stage {given.stage} in this account and region: nothing to remove.")
+    for name in there:
+        say(f"Removing    {installation.named(name)}")
+        try:
+            installation.remove(name)
+        except WaiterError:
+            sys.exit(
+                f"CloudFormation could not remove {installation.named(name)}; `aws cloudformation "
+                f"describe-stack-events --stack-name {installation.named(name)}` says why. Repeat "
+                "this command once that is mended."
+            )
     installation.client("ssm").delete_parameters(Names=[f"/{installation.prefix}/api-keys"])
     say(
         f"Removed. The table {installation.prefix}-store and the buckets {installation.prefix}-… "

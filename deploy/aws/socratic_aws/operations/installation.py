@@ -28,6 +28,9 @@ FUNCTIONS: Final[Mapping[str, tuple[str, ...]]] = {
 FUNCTION: Final = "functions"
 CONTAINER: Final = "containers"
 
+REMOVAL: Final = {"Delay": 5, "MaxAttempts": 720}
+"""How often to look whether a stack is gone, in seconds, and how many times: an hour in all."""
+
 
 class Installation:
     """A stage in the account and region of the environment's credentials."""
@@ -73,10 +76,12 @@ class Installation:
         return self.outputs(stack).get("Compute", FUNCTION) if self.has(stack) else FUNCTION
 
     def remove(self, stack: str) -> None:
-        """Remove a stack that the application no longer has. Raises WaiterError."""
+        """Remove a stack, and wait for its end. Raises WaiterError."""
         client = self.client("cloudformation")
         client.delete_stack(StackName=self.named(stack))
-        client.get_waiter("stack_delete_complete").wait(StackName=self.named(stack))
+        client.get_waiter("stack_delete_complete").wait(
+            StackName=self.named(stack), WaiterConfig=REMOVAL
+        )
 
 
 def cdk(*arguments: str, context: Mapping[str, str]) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from functools import partial
 
 from socratic_bench.adapters.system.clock import SystemClock
 from socratic_bench.consuming.observing import Observer
@@ -21,10 +20,9 @@ from socratic_bench.hosting.process import run_process
 from socratic_bench.hosting.running_models import RunningModels
 from socratic_bench.hosting.starting import opened_broker, opened_store
 from socratic_bench.hosting.workers import host_workers
-from socratic_bench.providers.endpoints.endpoint import Endpoints
 from socratic_runner.bootstrap import runner_dispatcher, runner_worker
 from socratic_runner.conversations.leases import LeaseBook
-from socratic_runner.entrypoints.endpoint_secrets import all_endpoints
+from socratic_runner.entrypoints.endpoint_secrets import SecretEndpoints
 from socratic_runner.limits.limiters import ConcurrencyLimiters
 from socratic_runner.metrics.breakers import add_breaker_metrics
 from socratic_runner.metrics.calls import CallMetrics
@@ -32,7 +30,6 @@ from socratic_runner.metrics.leases import add_lease_metrics
 from socratic_runner.metrics.limits import add_limit_metrics
 from socratic_runner.metrics.model_names import ModelNames
 from socratic_runner.model_pool import ModelPool
-from socratic_runner.models.registry import open_client
 from socratic_runner.settings import RunnerProcessSettings
 from socratic_runner.troubles import Troubles, tell_the_log
 
@@ -43,7 +40,7 @@ def main() -> int:
 
 
 async def _serve(settings: RunnerProcessSettings, stop: asyncio.Event) -> None:
-    endpoints = Endpoints(await all_endpoints(settings))
+    endpoints = SecretEndpoints(settings, base_folder=settings.runner_folder)
     async with (
         opened_broker(settings.broker_url) as broker,
         opened_store(settings.store_url) as store,
@@ -63,7 +60,7 @@ async def _serve(settings: RunnerProcessSettings, stop: asyncio.Event) -> None:
                 broker.publish,
                 store,
                 SystemClock(),
-                partial(open_client, base_folder=settings.runner_folder, endpoints=endpoints),
+                endpoints.open_client,
                 settings,
                 owner=new_owner("runner"),
                 limits=store,

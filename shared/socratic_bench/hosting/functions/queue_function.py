@@ -85,10 +85,6 @@ class QueueFunction:
         """Return the seconds until the invocation ends; none between invocations."""
         return self._environment.time_left()
 
-    def reopen_after_this(self) -> None:
-        """Have everything opened anew at the next invocation."""
-        self._reopen = True
-
     async def _handle(
         self, records: Sequence[Mapping[str, Any]], queues: Mapping[str, QueueWork]
     ) -> dict[str, list[dict[str, str]]]:
