@@ -236,8 +236,28 @@ def test_each_function_has_an_alias_a_log_with_an_end_and_alarms(templates):
     alarms = {each["AlarmName"] for each in properties(templates, "AWS::CloudWatch::Alarm")}
     for function in functions:
         assert logs[f"/aws/lambda/{function}"] == 30
-        assert f"{function}-errors" in alarms
-    assert {"socratic-dev-throttles", "socratic-dev-store-throttled"} <= alarms
+    errors = {each for each in alarms if each.endswith("-errors")}
+    assert errors == {f"socratic-dev-{name}-errors" for name in ("api", "runner", "scheduler")}
+    # The messages of the others wait while they fail, and are watched.
+    oldest = {f"socratic-dev-{work.name}-oldest" for work in WORK_QUEUES}
+    assert oldest | {"socratic-dev-throttles"} <= alarms
+    assert "socratic-dev-call-cost" not in alarms
+
+
+def test_the_cost_of_a_day_s_calls_has_an_alarm_where_it_is_asked_for(packages, tmp_path):
+    templates = synthesize(tmp_path, packages=str(packages), daily_call_usd="25", **CONTEXT)
+    [alarm] = [
+        each
+        for each in properties(templates, "AWS::CloudWatch::Alarm")
+        if each["AlarmName"] == "socratic-dev-call-cost"
+    ]
+    assert (alarm["Namespace"], alarm["MetricName"]) == ("SocraticBench", "CallUSD")
+    assert {each["Name"]: each["Value"] for each in alarm["Dimensions"]} == {
+        "Stage": "dev",
+        "Service": "runner",
+    }
+    assert (alarm["Threshold"], alarm["Period"], alarm["Statistic"]) == (25, 86_400, "Sum")
+    assert "see the runbook" in alarm["AlarmDescription"]
 
 
 def test_every_alarm_tells_the_topic_and_names_what_to_do(templates):

@@ -103,6 +103,28 @@ async def test_a_call_that_cannot_end_in_time_is_not_begun_and_its_message_comes
     assert set(await place.store.responses(list(runs))) == runs
 
 
+async def test_while_a_slow_model_is_waited_for_other_messages_are_taken(
+    runner: Runtime, place: Place
+) -> None:
+    slow = Experiment(
+        manifest=Manifest(
+            models=(TutorModel(id="reference/socratic", options={"latency_ms": 5_000}),),
+            scenarios=EXPERIMENT.manifest.scenarios,
+            repeats=1,
+        ),
+        created_at=TIME,
+    )
+    await request(place, slow)
+    batch = await received(place.broker_url, RUNNER_RUN_REQUESTED.name)
+    await request(place)
+    assert await place.broker.depth(RUNNER_RUN_REQUESTED.name)
+    assert runner.invoke(batch, seconds=300) == {"batchItemFailures": []}
+    runs = [*RUNS, *(run.run_id for run in slow.runs())]
+    assert set(await place.store.responses(runs)) == set(runs)
+    assert await place.broker.depth(RUNNER_RUN_REQUESTED.name) == 0
+    assert await place.broker.depth(JUDGE_RESPONSE_RECORDED.name)
+
+
 async def test_it_goes_on_after_it_was_frozen(runner: Runtime, place: Place) -> None:
     with runner.frozen():
         await request(place)

@@ -38,6 +38,7 @@ from socratic_aws.stacks.stage import Stage
 from socratic_bench.adapters.dynamodb.table.keys import LARGE_RESPONSES
 from socratic_bench.adapters.sqs.server_limits import LAST_RESORT_RECEIVES, RETENTION_SECONDS
 from socratic_bench.consuming.queues import BROADCASTS, WORK_QUEUES
+from socratic_bench.hosting.functions.embedded_metrics import NAMESPACE
 from socratic_bench.ports.broker import WorkQueue
 
 KEPT: Final = Duration.seconds(RETENTION_SECONDS)
@@ -83,6 +84,19 @@ class Foundation(CdkStack):
         )
         if stage.monthly_budget:
             self._budget(stage.monthly_budget)
+        if stage.daily_call_usd:
+            self._alarm(
+                "call-cost",
+                f"A day's calls to models cost {stage.daily_call_usd} USD: see the runbook, Calls",
+                aws_cloudwatch.Metric(
+                    namespace=NAMESPACE,
+                    metric_name="CallUSD",
+                    dimensions_map={"Stage": stage.name, "Service": RUNNER.name},
+                    period=Duration.days(1),
+                    statistic="Sum",
+                ),
+                threshold=stage.daily_call_usd,
+            )
 
     def _topic(self) -> aws_sns.Topic:
         topic = aws_sns.Topic(self, "Topic", topic_name=self._stage.named(TOPIC), enforce_ssl=True)
@@ -147,7 +161,7 @@ class Foundation(CdkStack):
         )
 
     def _table(self) -> None:
-        table = aws_dynamodb.TableV2(
+        aws_dynamodb.TableV2(
             self,
             "Table",
             table_name=self._stage.named(TABLE),
@@ -161,12 +175,6 @@ class Foundation(CdkStack):
             time_to_live_attribute="expires",
             deletion_protection=True,
             removal_policy=RemovalPolicy.RETAIN,
-        )
-        self._alarm(
-            "store-throttled",
-            "The table refuses requests for being too many: see the runbook, Store throttled",
-            table.metric("ThrottledRequests", period=Duration.minutes(5), statistic="Sum"),
-            threshold=10,
         )
 
     def _artifacts(self) -> None:

@@ -14,10 +14,14 @@ from socratic_aws.stacks.environment import environment
 from socratic_aws.stacks.nag import accept
 from socratic_aws.stacks.names import Resources
 from socratic_aws.stacks.permissions import grant, reading_keys
-from socratic_aws.stacks.services import API, LIVE, Service
+from socratic_aws.stacks.services import API, CURATOR, JUDGE, LIVE, Service
 from socratic_aws.stacks.stage import Stage
 
 LOGS_KEPT: Final = aws_logs.RetentionDays.ONE_MONTH
+
+WATCHED_BY_THEIR_QUEUES: Final = (JUDGE, CURATOR)
+"""Services whose errors leave their messages waiting: the alarm of a queue's oldest message rises as
+soon as one of errors would, and each alarm costs (D-363)."""
 
 CODEDEPLOY_POLICY: Final = "service-role/AWSCodeDeployRoleForLambdaLimited"
 
@@ -84,8 +88,9 @@ class ServiceFunction(Construct):
             "The runtime is that of the Python that compiled the package; it is supported.",
         )
         self._consume()
-        # Once is noise, which a retry mends: AWS restarts functions as it likes.
-        self._errors_alarm("errors", "Errors", minutes=5, breaching=2, of=3)
+        if service not in WATCHED_BY_THEIR_QUEUES:
+            # Once is noise, which a retry mends: AWS restarts functions as it likes.
+            self._errors_alarm("errors", "Errors", minutes=5, breaching=2, of=3)
         if stage.canary:
             self._canary()
 

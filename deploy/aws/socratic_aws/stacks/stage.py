@@ -61,6 +61,9 @@ class Stage:
     monthly_budget: int
     """USD after which the topic hears of the cost; 0 for no such alarm."""
 
+    daily_call_usd: int
+    """USD of calls to models in a day at which the topic hears of it; 0 for no such alarm."""
+
     bedrock_models: tuple[str, ...]
     """The foundation models that the runner may call with its role."""
 
@@ -87,6 +90,7 @@ class Stage:
             packages=Packages.read(folder),
             alarm_email=_text(node, "alarm_email", "") or None,
             monthly_budget=_number(node, "monthly_budget", 10),
+            daily_call_usd=_number(node, "daily_call_usd", 0),
             bedrock_models=_listed(node, "bedrock_models"),
             secrets=_listed(node, "secrets"),
             canary=_text(node, "canary", "false") == "true",

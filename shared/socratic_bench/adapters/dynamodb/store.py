@@ -35,6 +35,11 @@ class DynamoDBStore(
         """
         return cls(Table(parse(url)), now)
 
+    @property
+    def refused_writes(self) -> int:
+        """How many writes DynamoDB has refused this process: each was paid for, and tried again."""
+        return self._table.refused
+
     async def prepare(self) -> None:
         await schema.prepare(self._table)
 

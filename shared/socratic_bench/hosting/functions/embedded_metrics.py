@@ -21,10 +21,20 @@ class EmbeddedMetrics:
     def __init__(self, service: str, stage: str) -> None:
         self._dimensions = {"Stage": stage, "Service": service}
 
-    def write(self, counts: Mapping[str, int], **others: str | float) -> None:
-        """Write these counts as metrics, and `others` beside them; nothing where all are 0."""
+    def write(
+        self,
+        counts: Mapping[str, int],
+        amounts: Mapping[str, float] | None = None,
+        **others: str | float | Mapping[str, int],
+    ) -> None:
+        """Write counts and amounts as metrics, and `others` beside them.
+
+        Writes nothing where all counts are 0. The name of an amount ends with its unit.
+        """
         if not any(counts.values()):
             return
+        amounts = amounts or {}
+        units = {**dict.fromkeys(counts, "Count"), **dict.fromkeys(amounts, "None")}
         line = {
             "_aws": {
                 "Timestamp": round(time.time() * 1000),
@@ -32,13 +42,14 @@ class EmbeddedMetrics:
                     {
                         "Namespace": NAMESPACE,
                         "Dimensions": [list(self._dimensions)],
-                        "Metrics": [{"Name": name, "Unit": "Count"} for name in counts],
+                        "Metrics": [{"Name": name, "Unit": unit} for name, unit in units.items()],
                     }
                 ],
             },
             **self._dimensions,
             **others,
             **counts,
+            **amounts,
         }
         sys.stdout.write(f"{json.dumps(line)}\n")
         sys.stdout.flush()

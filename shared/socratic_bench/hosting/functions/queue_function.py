@@ -19,10 +19,12 @@ import structlog
 
 from socratic_bench.consuming.batch_dispatcher import BatchDispatcher
 from socratic_bench.consuming.settlements import Settlement
+from socratic_bench.consuming.worker import Worker
 from socratic_bench.errors import SocraticBenchError
 from socratic_bench.hosting.failures import first_cause
 from socratic_bench.hosting.functions.embedded_metrics import EmbeddedMetrics
 from socratic_bench.hosting.functions.environment import Environment, LambdaContext, LambdaEvent
+from socratic_bench.hosting.functions.taking_more import taking_more
 from socratic_bench.ports.broker import Delivery
 
 log = structlog.get_logger(__name__)
@@ -55,6 +57,11 @@ class QueueWork(NamedTuple):
 
     records: Callable[[], Records]
     dispatcher: BatchDispatcher
+    on_end: Callable[[], None] = lambda: None
+    """Called at the end of each invocation."""
+
+    more: Callable[[], Worker] | None = None
+    """Makes the worker that takes more messages while an invocation waits; None for none."""
 
 
 OpenWork = Callable[[], AbstractAsyncContextManager[Mapping[str, QueueWork]]]
@@ -91,23 +98,26 @@ class QueueFunction:
         work = _work_on(records, queues)
         taken = work.records()
         if deliveries := await taken.take(records):
-            await self._dispatch(work.dispatcher, deliveries, taken)
+            await self._dispatch(work, deliveries, taken)
+            work.on_end()
         if self._reopen:
             self._reopen = False
             await self._environment.reopen()
         return taken.response()
 
     async def _dispatch(
-        self, dispatcher: BatchDispatcher, deliveries: Sequence[Delivery], taken: Records
+        self, work: QueueWork, deliveries: Sequence[Delivery], taken: Records
     ) -> None:
         left = self._environment.time_left()
-        dispatcher.resume()
-        draining = asyncio.get_running_loop().call_later(
-            max(0.0, left - DRAIN_SECONDS), dispatcher.drain
-        )
+        work.dispatcher.resume()
+        # A suspect may end the process, and would take others along.
+        more = None if any(each.suspect for each in deliveries) else work.more
         try:
-            async with asyncio.timeout(max(0.0, left - LAST_SECONDS)):
-                await dispatcher.dispatch(deliveries, taken.settle)
+            async with (
+                asyncio.timeout(max(0.0, left - LAST_SECONDS)),
+                taking_more(work.dispatcher, more, max(0.0, left - DRAIN_SECONDS)),
+            ):
+                await work.dispatcher.dispatch(deliveries, taken.settle)
         except TimeoutError:
             log.warning("function not done in time", messages=len(deliveries))
         except Exception as error:
@@ -118,8 +128,6 @@ class QueueFunction:
                 "function ended its work", reason=str(cause), exc_info=None if known else error
             )
             self._reopen = True
-        finally:
-            draining.cancel()
 
 
 def _work_on(records: Sequence[Mapping[str, Any]], queues: Mapping[str, QueueWork]) -> QueueWork:

@@ -39,11 +39,16 @@ class Expiry:
         self._monotonic = monotonic
         self._due_at = float("-inf")
 
+    @property
+    def is_due(self) -> bool:
+        """Whether it is time to look for expired experiments."""
+        return self._monotonic() >= self._due_at
+
     async def expire(self) -> None:
         """Remove some experiments, if a look is due. Raises StoreError."""
-        now = self._monotonic()
-        if now < self._due_at:
+        if not self.is_due:
             return
+        now = self._monotonic()
         before = None if self._after is None else self._clock.now() - self._after
         steps = MOST_BATCHES
         for experiment_id in await self._store.deletable(before):

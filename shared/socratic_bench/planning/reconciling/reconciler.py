@@ -98,10 +98,11 @@ class Reconciler:
 
         Raises StoreError and BrokerError.
         """
-        if not await self._is_mine():
+        running = [each for each in await self._store.running() if each.state.calls_may_begin]
+        # D-362: with nothing to do a pass takes no turn, which is a write.
+        if not (running or self._expiry.is_due) or not await self._is_mine():
             self._watched.clear()
             return False
-        running = [each for each in await self._store.running() if each.state.calls_may_begin]
         self._forget_all_but(running)
         more = False
         for each in running:

@@ -107,3 +107,25 @@ async def test_lost_responses_and_failures_are_restored_in_time(
     await reconcile_in_time(healer, store, clock, delays)
     assert await published(broker, JUDGE_RESPONSE_RECORDED) == {answered.run_id}
     assert await published(broker, CURATOR_RUN_FAILED) == {failed.run_id}
+
+
+async def test_a_pass_with_nothing_to_do_writes_nothing(broker, clock, monkeypatch):
+    store, claims = MemoryStore(), []
+    await store.prepare()
+    take_leases = store.take_leases
+
+    async def claimed(leases, owner):
+        claims.append(clock.seconds)
+        return await take_leases(leases, owner)
+
+    monkeypatch.setattr(store, "take_leases", claimed)
+    healer = Reconciler(store, broker, clock, "scheduler-1", monotonic=clock)
+    for minute in range(10):
+        clock.seconds = minute * PASS_SECONDS
+        assert not await healer.reconcile()
+    # The look for experiments to delete, once in ten minutes, needs the turn.
+    assert claims == [0.0]
+    await store.register(EXPERIMENT)
+    clock.seconds += PASS_SECONDS / 2
+    await healer.reconcile()
+    assert claims == [0.0, clock.seconds]

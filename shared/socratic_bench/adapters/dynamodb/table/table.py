@@ -81,6 +81,9 @@ class Table:
         self._address = address
         self._client = Client("dynamodb", address)
         self.bodies = Bodies(address)
+        self.refused = 0
+        """How many transactions and conditional writes DynamoDB has refused."""
+
         self._alone: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._in_use = 0
         self._idle = asyncio.Event()
@@ -254,6 +257,7 @@ class Table:
             try:
                 await self._send(transaction)
             except ClientError as error:
+                self.refused += 1
                 refused = _refused(error, transaction)
                 if refused is None and not _may_pass(error):
                     raise explain(error, self.name) from error
