@@ -20,8 +20,8 @@ from socratic_aws.stacks.stage import Stage
 LOGS_KEPT: Final = aws_logs.RetentionDays.ONE_MONTH
 
 WATCHED_BY_THEIR_QUEUES: Final = (JUDGE, CURATOR)
-"""Services whose errors leave their messages waiting: the alarm of a queue's oldest message rises as
-soon as one of errors would, and each alarm costs (D-363)."""
+"""Services whose errors leave their messages waiting: the alarm of a queue's oldest message rises
+as soon as one of errors would, and each alarm costs (D-363)."""
 
 CODEDEPLOY_POLICY: Final = "service-role/AWSCodeDeployRoleForLambdaLimited"
 

@@ -25,6 +25,7 @@ class EmbeddedMetrics:
         self,
         counts: Mapping[str, int],
         amounts: Mapping[str, float] | None = None,
+        /,
         **others: str | float | Mapping[str, int],
     ) -> None:
         """Write counts and amounts as metrics, and `others` beside them.
