@@ -18,6 +18,7 @@ import pytest_asyncio
 from socratic_api.entrypoints.container import serve
 from socratic_api.settings import ApiSettings
 from socratic_bench.adapters.sql.store import SqlStore
+from socratic_bench.ports.broker import Broker
 from tests.built_pages import require_pages
 from tests.servers.discovery import missing
 from tests.waiting import PATIENCE
@@ -70,12 +71,15 @@ async def store(tmp_path: Path) -> AsyncIterator[SqlStore]:
 
 @asynccontextmanager
 async def serving(
-    store: SqlStore, port: int = 0, settings: ApiSettings | None = None
+    store: SqlStore,
+    port: int = 0,
+    settings: ApiSettings | None = None,
+    broker: Broker | None = None,
 ) -> AsyncIterator[str]:
     """The address of the API and its pages while they are served."""
     ready: asyncio.Future[str] = asyncio.get_running_loop().create_future()
     settings = settings or ApiSettings(freshness_ms=0, drain_deadline=0)
-    task = asyncio.create_task(serve(store, "127.0.0.1", port, ready.set_result, settings))
+    task = asyncio.create_task(serve(store, "127.0.0.1", port, ready.set_result, settings, broker))
     try:
         begun: tuple[asyncio.Future[Any], ...] = (task, ready)
         await asyncio.wait(begun, return_when=asyncio.FIRST_COMPLETED, timeout=PATIENCE)

@@ -18,7 +18,11 @@ pytestmark = [
 ]
 SCHEMES = ["light", "dark"]
 VIEWPORTS = pytest.mark.parametrize("viewport", [DESKTOP, PHONE], ids=["desktop", "phone"])
-READY = {"research.html": "tr.detail:not([hidden])", "methodology.html": "#figures .sums"}
+READY = {
+    "research.html": "tr.detail:not([hidden])",
+    "methodology.html": "#figures .sums",
+    "experiments.html": "#experiments tbody tr",
+}
 
 
 async def findings(page: Any) -> list[str]:
@@ -45,6 +49,19 @@ async def test_axe_finds_nothing_on_a_page_with_results(
     query = "?open=reference%2Fsocratic&open=provider-1%2Ftutor-1"
     page = await visit(f"/{name}{query}", viewport=viewport, color_scheme=scheme)
     await page.locator(READY[name]).first.wait_for()
+
+    assert await findings(page) == []
+
+
+@VIEWPORTS
+async def test_axe_finds_nothing_on_an_experiment_in_detail(
+    store: SqlStore, visit: Visit, viewport: Any
+):
+    planned = experiment(tutors(6))
+    await seed(store, planned, share=0.5, failing=0.2)
+    path = f"/experiments.html?experiment={planned.experiment_id}"
+    page = await visit(path, viewport=viewport)
+    await page.locator("#pending-runs tbody tr").first.wait_for()
 
     assert await findings(page) == []
 

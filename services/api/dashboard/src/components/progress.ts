@@ -17,6 +17,12 @@ const WORDS: Record<Exclude<State, "complete">, { name: string; advice: string }
   },
 };
 
+/** What each state is called, and what a person may do about it. */
+export const STATES: Record<State, { name: string; advice: string }> = {
+  ...WORDS,
+  complete: { name: "Complete", advice: "" },
+};
+
 export function pending(experiments: readonly ExperimentSummary[]): ExperimentSummary[] {
   return experiments.filter((each) => each.done < each.planned);
 }

@@ -1,9 +1,17 @@
 // Reading the API: JSON within a deadline, problems as errors that say what is wrong.
 
 import { api } from "./config.js";
-import type { GetAnswers, PostAnswers, Problem } from "./api_types";
+import type {
+  ConfigMistake,
+  DeleteAnswers,
+  GetAnswers,
+  PatchAnswers,
+  PostAnswers,
+  Problem,
+} from "./api_types";
 
 const DEADLINE_MS = 10_000;
+const CHANGE_DEADLINE_MS = 30_000;
 
 /** The answer to a GET; `data` is null where it still is the one called `etag`. */
 export interface Answer<Data> {
@@ -15,6 +23,7 @@ export class ApiProblem extends Error {
   constructor(
     readonly status: number,
     detail: string,
+    readonly mistakes: readonly ConfigMistake[] = [],
   ) {
     super(detail);
   }
@@ -23,7 +32,8 @@ export class ApiProblem extends Error {
 async function requireGood(response: Response): Promise<Response> {
   if (response.ok) return response;
   const problem = (await response.json().catch(() => ({}))) as Partial<Problem>;
-  throw new ApiProblem(response.status, problem.detail ?? `The API answered ${response.status}.`);
+  const detail = problem.detail ?? `The API answered ${response.status}.`;
+  throw new ApiProblem(response.status, detail, problem.mistakes);
 }
 
 function get(address: string): Promise<Response> {
@@ -31,7 +41,7 @@ function get(address: string): Promise<Response> {
 }
 
 /** An address: the fields that `path` names in braces stand in it, the others, if not empty, in its query. */
-export function addressOf(path: keyof GetAnswers, fields: Record<string, string>): string {
+export function addressOf(path: string, fields: Record<string, string>): string {
   const given = Object.entries(fields).filter(([, value]) => value !== "");
   const isInPath = ([name]: [string, string]) => path.includes(`{${name}}`);
   const text = new URLSearchParams(given.filter((field) => !isInPath(field))).toString();
@@ -75,4 +85,37 @@ export async function send<Path extends keyof PostAnswers>(
     signal: AbortSignal.any([signal, AbortSignal.timeout(DEADLINE_MS)]),
   });
   return (await (await requireGood(response)).json()) as PostAnswers[Path];
+}
+
+interface ChangeAnswers {
+  POST: PostAnswers;
+  PATCH: PatchAnswers;
+  DELETE: DeleteAnswers;
+}
+
+/** Changes something: sends JSON, as text or as an object, with the key if there is one. Raises ApiProblem. */
+export async function change<
+  Method extends keyof ChangeAnswers,
+  Path extends keyof ChangeAnswers[Method] & string,
+>(
+  method: Method,
+  path: Path,
+  fields: Record<string, string>,
+  body: object | string | null,
+  key: string,
+): Promise<ChangeAnswers[Method][Path]> {
+  const headers = new Headers({ "content-type": "application/json" });
+  if (key) headers.set("authorization", `Bearer ${key}`);
+  const response = await fetch(addressOf(path, fields), {
+    method,
+    headers,
+    body: typeof body === "object" && body !== null ? JSON.stringify(body) : body,
+    signal: AbortSignal.timeout(CHANGE_DEADLINE_MS),
+  });
+  return (await (await requireGood(response)).json()) as ChangeAnswers[Method][Path];
+}
+
+/** What went wrong, for a person. */
+export function problemOf(error: unknown): string {
+  return error instanceof ApiProblem ? error.message : "The API does not answer: try again.";
 }

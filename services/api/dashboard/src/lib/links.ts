@@ -14,3 +14,12 @@ export function runPage(run: string, turn?: number): string {
 export function rankingPage(experiment: string, model: string): string {
   return page("research", { experiment, open: model });
 }
+
+/** The ranking of one experiment. */
+export function experimentRanking(experiment: string): string {
+  return page("research", { experiment });
+}
+
+export function experimentPage(experiment: string): string {
+  return page("experiments", { experiment });
+}
