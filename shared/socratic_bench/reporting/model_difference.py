@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Final
 
 from pydantic import BaseModel, ConfigDict
 
-from socratic_bench.domain.aggregates.cell import Cell, Tally
+from socratic_bench.domain.aggregates.cell import Cell
 from socratic_bench.domain.aggregates.ranking import paired_difference, scenarios_to_tell
-from socratic_bench.domain.aggregates.statistics import FEWEST_CLUSTERS, mean
+from socratic_bench.domain.aggregates.run_scores import RunScores, run_scores
+from socratic_bench.domain.aggregates.statistics import FEWEST_CLUSTERS
 from socratic_bench.domain.experiment.outline import ExperimentOutline
 from socratic_bench.errors import InvalidInput, UnknownModel
 from socratic_bench.reporting.experiment_choice import find_experiment
@@ -60,7 +60,7 @@ class FigurePair(BaseModel):
 
 
 class ScenarioPair(BaseModel):
-    """The overall scores of both models on one scenario, as means over its responses."""
+    """The overall scores of both models on one scenario, as means over its runs."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -174,67 +174,69 @@ def _unknown(model: str, where: str, known: Sequence[str]) -> str:
 
 def _difference(one: _Side, other: _Side, cells: Iterable[Cell], profile: str) -> ModelDifference:
     cells = [cell for cell in cells if cell.key.profile == profile]
-    first, second = _tallies(one, cells), _tallies(other, cells)
+    first, second = _scores(one, cells), _scores(other, cells)
     vectors = known_vectors(profile) or tuple(sorted({*first, *second} - {OVERALL}))
-    overall = paired_difference(first[OVERALL], second[OVERALL])
+    overall = paired_difference(first.get(OVERALL, {}), second.get(OVERALL, {}))
     return ModelDifference(
         first=_described(one),
         second=_described(other),
         profile=profile,
         scenarios=overall.scenarios,
-        figures=tuple(_pair(name, first[name], second[name]) for name in (OVERALL, *vectors)),
+        figures=tuple(
+            _pair(name, first.get(name, {}), second.get(name, {})) for name in (OVERALL, *vectors)
+        ),
         p_value=overall.p_value,
         is_real=overall.is_real,
         scenarios_to_tell=scenarios_to_tell(overall),
-        by_scenario=_by_scenario(one[1], first[OVERALL], second[OVERALL]),
+        by_scenario=_by_scenario(one[1], first.get(OVERALL, {}), second.get(OVERALL, {})),
         note=_note(one, other, overall.scenarios),
     )
 
 
-def _tallies(side: _Side, cells: Iterable[Cell]) -> defaultdict[str, dict[Question, Tally]]:
-    """Return the scores in millionths of each vector, by question."""
+def _scores(side: _Side, cells: Iterable[Cell]) -> Mapping[str, Mapping[Question, RunScores]]:
+    """Return the scores of each vector, by question."""
     model, outline = side
     said = {scenario.id: scenario.said for scenario in outline.scenarios}
-    tallies: defaultdict[str, dict[Question, Tally]] = defaultdict(dict)
-    for cell in cells:
-        key = cell.key
-        if (key.experiment_id, key.model_id) == (outline.experiment_id, model):
-            question = (key.scenario_id, said[key.scenario_id])
-            for vector, tally in cell.vectors.items():
-                tallies[vector].setdefault(question, Tally()).merge(tally)
-    return tallies
+    own = (outline.experiment_id, model)
+    return run_scores(
+        (cell for cell in cells if (cell.key.experiment_id, cell.key.model_id) == own),
+        lambda cell: (cell.key.scenario_id, said[cell.key.scenario_id]),
+    )
 
 
 def _pair(
-    name: str, first: Mapping[Question, Tally], second: Mapping[Question, Tally]
+    name: str, first: Mapping[Question, RunScores], second: Mapping[Question, RunScores]
 ) -> FigurePair:
     difference = paired_difference(first, second)
-    common = [each for each in first if mean(first[each]) is not None and each in second]
-    common = [each for each in common if mean(second[each]) is not None]
+    common = [
+        (one, other)
+        for question, scores in first.items()
+        if (one := scores.mean) is not None
+        and question in second
+        and (other := second[question].mean) is not None
+    ]
     return FigurePair(
         name=name,
-        first=_mean_of(first, common),
-        second=_mean_of(second, common),
+        first=_mean_of([one for one, _ in common]),
+        second=_mean_of([other for _, other in common]),
         difference=difference.mean,
         interval=difference.interval,
     )
 
 
-def _mean_of(tallies: Mapping[Question, Tally], questions: Sequence[Question]) -> float | None:
-    if not questions:
-        return None
-    return sum(mean(tallies[each]) or 0.0 for each in questions) / len(questions)
+def _mean_of(means: Sequence[float]) -> float | None:
+    return sum(means) / len(means) if means else None
 
 
 def _by_scenario(
     outline: ExperimentOutline,
-    first: Mapping[Question, Tally],
-    second: Mapping[Question, Tally],
+    first: Mapping[Question, RunScores],
+    second: Mapping[Question, RunScores],
 ) -> tuple[ScenarioPair, ...]:
     pairs = []
     for scenario in outline.scenarios:
         question = (scenario.id, scenario.said)
-        one, other = mean(first.get(question, Tally())), mean(second.get(question, Tally()))
+        one, other = first.get(question, RunScores()).mean, second.get(question, RunScores()).mean
         if one is not None and other is not None:
             pairs.append(
                 ScenarioPair(

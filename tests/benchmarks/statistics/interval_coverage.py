@@ -22,6 +22,7 @@ from statistics import fmean
 from typing import Final
 
 from socratic_bench.domain.aggregates.cell import Tally, millionths
+from socratic_bench.domain.aggregates.run_scores import RunScores
 from socratic_bench.domain.aggregates.statistics import clustered_estimate, student_t_quantile
 
 DRAWS: Final = 2_000
@@ -111,20 +112,20 @@ def conditions() -> Iterator[Condition]:
                         yield Condition(kind, scenarios, repeats, mean, likeness)
 
 
-def as_tallies(clusters: Clusters) -> list[Tally]:
-    """Return each scenario's scores as a tally in millionths."""
+def as_run_scores(clusters: Clusters) -> list[RunScores]:
+    """Return each scenario's scores, of runs of one turn."""
     tallies = []
     for cluster in clusters:
         tally = Tally()
         for score in cluster:
             tally.add(millionths(score))
-        tallies.append(tally)
+        tallies.append(RunScores({1: tally}))
     return tallies
 
 
 def ours(clusters: Clusters) -> Interval:
     """Return the interval that the leaderboard shows."""
-    interval = clustered_estimate(as_tallies(clusters)).interval
+    interval = clustered_estimate(as_run_scores(clusters)).interval
     assert interval is not None
     return interval
 

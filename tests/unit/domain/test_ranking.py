@@ -12,15 +12,16 @@ from socratic_bench.domain.aggregates.ranking import (
     rank_intervals,
     scenarios_to_tell,
 )
+from socratic_bench.domain.aggregates.run_scores import RunScores
 
 
-def tally(*scores: float) -> Tally:
-    return Tally(n=len(scores), total=sum(map(millionths, scores)))
+def runs(*scores: float) -> RunScores:
+    return RunScores({1: Tally(n=len(scores), total=sum(map(millionths, scores)))})
 
 
-def model(*scores: float) -> dict[str, Tally]:
+def model(*scores: float) -> dict[str, RunScores]:
     """One scenario for each score."""
-    return {f"scenario-{place}": tally(score) for place, score in enumerate(scores)}
+    return {f"scenario-{place}": runs(score) for place, score in enumerate(scores)}
 
 
 def test_a_difference_is_that_of_scenario_means() -> None:
@@ -105,11 +106,11 @@ def test_tables_of_equal_models_seldom_show_a_difference(
             return float(chance.random() < mean)
         return min(1.0, max(0.0, chance.gauss(mean, 0.2)))
 
-    def table() -> list[dict[str, Tally]]:
+    def table() -> list[dict[str, RunScores]]:
         eases = [min(0.98, max(0.02, chance.gauss(level, 0.15))) for _ in range(scenarios)]
         return [
             {
-                f"s{place}": tally(*(score(ease) for _ in range(3)))
+                f"s{place}": runs(*(score(ease) for _ in range(3)))
                 for place, ease in enumerate(eases)
             }
             for _ in range(5)

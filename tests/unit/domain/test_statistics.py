@@ -12,7 +12,7 @@ from tests.benchmarks.statistics.interval_coverage import (
     CONTINUOUS,
     Clusters,
     Condition,
-    as_tallies,
+    as_run_scores,
     measure,
     ours,
     plain,
@@ -51,7 +51,7 @@ def test_repeats_of_one_scenario_are_no_further_evidence() -> None:
 
 
 def test_fewer_than_five_scenarios_have_no_interval() -> None:
-    estimate = clustered_estimate(as_tallies(of_answers(1.0, 0.5, 0.0, 1.0)))
+    estimate = clustered_estimate(as_run_scores(of_answers(1.0, 0.5, 0.0, 1.0)))
 
     assert estimate.mean == 0.625
     assert estimate.interval is None
@@ -59,7 +59,7 @@ def test_fewer_than_five_scenarios_have_no_interval() -> None:
 
 @given(CLUSTERS)
 def test_the_interval_holds_the_mean_and_stays_on_the_scale(clusters: Clusters) -> None:
-    estimate = clustered_estimate(as_tallies(clusters))
+    estimate = clustered_estimate(as_run_scores(clusters))
 
     assert estimate.mean is not None
     assert estimate.interval is not None

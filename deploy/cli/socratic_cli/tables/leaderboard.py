@@ -14,9 +14,10 @@ from socratic_bench.reporting.leaderboard.columns import (
     Column,
     Drop,
     shown_columns,
+    turns_of,
 )
 from socratic_bench.reporting.leaderboard.comparison import ModelComparison
-from socratic_bench.reporting.leaderboard.figures import DimensionFigures, ModelFigures
+from socratic_bench.reporting.leaderboard.figures import DimensionFigures, ModelFigures, TurnFigures
 from socratic_bench.reporting.leaderboard.provenance import BASELINE, TIES, is_tied
 from socratic_bench.scoring.profile import OVERALL
 from socratic_cli.display.terminal import excerpt, name_of
@@ -111,13 +112,17 @@ def _cell(column: Column, model: ModelFigures, reason: str | None) -> Text:
 def _block(
     model: ModelFigures, comparison: ModelComparison, width: int
 ) -> Iterator[RenderableType]:
-    """Show every vector of one model, downwards, over all its responses and per dimension."""
+    """Show every vector of one model, downwards, over all its runs, per dimension and per turn."""
     yield Text()
     yield Text(name_of(model.model_name, width), style="bold")
     names = (OVERALL, _INTERVAL, *comparison.vectors, "coverage", "runs")
     label = min(max(map(cell_len, names)), width - GAP - BLOCK_CELL - 2 * GAP)
     beside = max(1, (width - 2 - label) // (GAP + BLOCK_CELL))
-    columns = [("all", _of_model(model)), *_of_dimensions(model, comparison)]
+    columns = [
+        ("all", _of_model(model)),
+        *_of_dimensions(model, comparison),
+        *((f"turn {each.turn}", _of_turn(each)) for each in model.turns),
+    ]
     for start in range(0, len(columns), beside):
         part = columns[start : start + beside]
         table = Table(box=None, pad_edge=False, padding=(0, GAP, 0, 0), header_style="dim")
@@ -160,6 +165,15 @@ def _of_dimension(figures: DimensionFigures) -> dict[str, str]:
     }
 
 
+def _of_turn(figures: TurnFigures) -> dict[str, str]:
+    return {
+        OVERALL: figure(figures.overall),
+        _INTERVAL: interval(figures.interval),
+        "coverage": share(figures.coverage),
+        **{name: figure(mean) for name, mean in figures.vectors.items()},
+    }
+
+
 def _without_interval(models: Sequence[ModelFigures]) -> list[str]:
     """Say once why models have no interval."""
     return list(dict.fromkeys(each.interval_note for each in models if each.interval_note))
@@ -179,6 +193,9 @@ def _legend(comparison: ModelComparison, table: FittedTable, *, detail: bool) ->
         )
     if comparison.baseline is not None:
         lines.append(BASELINE)
+    if turns_of(comparison):
+        aid = "" if detail else "; --detail shows each turn"
+        lines.append(f"A run counts once, however many turns it has{aid}.")
     if any(model.coverage is not None and model.coverage < 1 for model in models):
         lines.append(
             "coverage: the share of responses with a score; the others do not count as zero."

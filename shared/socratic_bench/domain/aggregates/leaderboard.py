@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from socratic_bench.domain.aggregates.cell import Cell, Tally
+from socratic_bench.domain.aggregates.run_scores import RunScores, run_scores
 from socratic_bench.domain.aggregates.statistics import Estimate, clustered_estimate
 from socratic_bench.domain.experiment.manifest import TutorModel
 from socratic_bench.domain.experiment.outline import ExperimentOutline, ModelOutline
@@ -76,8 +77,11 @@ class ModelRow:
     standing: Standing
     dimensions: Mapping[str, Standing]
     consumption: Consumption
-    scenarios: Mapping[str, Tally]
-    """The overall scores of each scenario, in millionths."""
+    scenarios: Mapping[str, RunScores]
+    """The overall scores of each scenario."""
+
+    turns: Mapping[int, Standing]
+    """By turn, where runs have several; a turn is a run's first, second or later exchange."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +170,8 @@ def _model_row(
             dimension: standing(by_dimension[dimension]) for dimension in _dimensions(experiments)
         },
         consumption=_consumption(cells),
-        scenarios=_overall_by_scenario(cells),
+        scenarios=run_scores(cells, _scenario_of).get(OVERALL, {}),
+        turns=_by_turn(cells),
     )
 
 
@@ -199,36 +204,37 @@ def _outline_of(model_id: str, experiment: ExperimentOutline) -> ModelOutline:
 
 def standing(cells: Sequence[Cell]) -> Standing:
     """Return the statistics of the responses in `cells`, with intervals clustered by scenario."""
-    clusters: defaultdict[str, defaultdict[str, Tally]] = defaultdict(lambda: defaultdict(Tally))
     statuses: defaultdict[str, int] = defaultdict(int)
     not_applicable: defaultdict[str, int] = defaultdict(int)
     for cell in cells:
         for vector, count in cell.not_applicable.items():
             not_applicable[vector] += count
-        for vector, tally in cell.vectors.items():
-            clusters[vector][cell.key.scenario_id].merge(tally)
         for status, count in cell.statuses.items():
             statuses[status] += count
-    clusters[OVERALL]  # an unscored group also needs an (empty) overall
+    unscored: Mapping[str, Mapping[str, RunScores]] = {OVERALL: {}}
     return Standing(
         runs=sum(cell.runs_ended for cell in cells),
         scored=sum(cell.scored for cell in cells),
         responses=sum(cell.responses for cell in cells),
         estimates={
-            vector: clustered_estimate(list(tallies.values()))
-            for vector, tallies in clusters.items()
+            vector: clustered_estimate(list(by_scenario.values()))
+            for vector, by_scenario in {**unscored, **run_scores(cells, _scenario_of)}.items()
         },
         statuses=dict(sorted(statuses.items())),
         not_applicable=dict(sorted(not_applicable.items())),
     )
 
 
-def _overall_by_scenario(cells: Iterable[Cell]) -> dict[str, Tally]:
-    tallies: defaultdict[str, Tally] = defaultdict(Tally)
-    for cell in cells:
-        if OVERALL in cell.vectors:
-            tallies[cell.key.scenario_id].merge(cell.vectors[OVERALL])
-    return dict(tallies)
+def _by_turn(cells: Sequence[Cell]) -> dict[int, Standing]:
+    """Return the statistics of each turn; none where every run has one turn."""
+    turns = sorted({cell.key.turn for cell in cells})
+    if turns in ([], [1]):
+        return {}
+    return {turn: standing([each for each in cells if each.key.turn == turn]) for turn in turns}
+
+
+def _scenario_of(cell: Cell) -> str:
+    return cell.key.scenario_id
 
 
 def _consumption(cells: Iterable[Cell]) -> Consumption:

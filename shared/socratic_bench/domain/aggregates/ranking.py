@@ -16,11 +16,10 @@ from itertools import combinations
 from statistics import NormalDist
 from typing import Final, TypeVar
 
-from socratic_bench.domain.aggregates.cell import Tally
+from socratic_bench.domain.aggregates.run_scores import RunScores
 from socratic_bench.domain.aggregates.statistics import (
     CONFIDENCE,
     FEWEST_CLUSTERS,
-    mean,
     student_t_distribution,
     student_t_quantile,
 )
@@ -60,7 +59,9 @@ class Difference:
         return self.p_value <= FAMILY_ERROR and bool(self.mean)
 
 
-def paired_difference(one: Mapping[Scenario, Tally], other: Mapping[Scenario, Tally]) -> Difference:
+def paired_difference(
+    one: Mapping[Scenario, RunScores], other: Mapping[Scenario, RunScores]
+) -> Difference:
     """Return how much more `one` scores than `other`, whose scores come by scenario."""
     return _difference(_means(one), _means(other))
 
@@ -78,7 +79,7 @@ def scenarios_to_tell(difference: Difference) -> int | None:
     return max(FEWEST_CLUSTERS, math.ceil(needed))
 
 
-def rank_intervals(models: Sequence[Mapping[Scenario, Tally]]) -> list[tuple[int, int]]:
+def rank_intervals(models: Sequence[Mapping[Scenario, RunScores]]) -> list[tuple[int, int]]:
     """Return the best and the worst rank that each model may have; `models` come best first.
 
     A model ranks behind those that score really more and before those that score really less.
@@ -111,8 +112,8 @@ def holm(p_values: Sequence[float]) -> list[float]:
     return adjusted
 
 
-def _means(tallies: Mapping[Scenario, Tally]) -> dict[Scenario, float]:
-    found = ((scenario, mean(tally)) for scenario, tally in tallies.items())
+def _means(scores: Mapping[Scenario, RunScores]) -> dict[Scenario, float]:
+    found = ((scenario, each.mean) for scenario, each in scores.items())
     return {scenario: score for scenario, score in found if score is not None}
 
 

@@ -1,8 +1,9 @@
 """Means and their uncertainty, as folds of cells.
 
-Runs of one scenario resemble each other: they are one cluster, and the standard error of a mean
-over runs is the cluster-robust one. With clusters c of n_c runs and sum S_c, N runs in all, mean m
-and G clusters:
+A run counts once, however many turns it has: `run_scores` gives the mean of each. Runs of one
+scenario resemble each other: they are one cluster, and the standard error of a mean over runs is
+the cluster-robust one. With clusters c of n_c runs and sum S_c, N runs in all, mean m and G
+clusters:
 
     variance = G / (G - 1) * sum_c (S_c - n_c * m)^2 / N^2
 
@@ -35,7 +36,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
-from socratic_bench.domain.aggregates.cell import MILLIONTHS, Tally
+from socratic_bench.domain.aggregates.cell import MILLIONTHS
+from socratic_bench.domain.aggregates.run_scores import RunScores
 
 CONFIDENCE: Final = 0.95
 
@@ -48,36 +50,46 @@ class Estimate:
     """A mean over runs with its uncertainty; None where the runs are too few."""
 
     n: int
+    """Scored responses."""
+
     mean: float | None
+    """Over runs, 0.0 to 1.0."""
+
     interval: tuple[float, float] | None
     """95 %, clustered by scenario; None with fewer than FEWEST_CLUSTERS scenarios."""
 
     clusters: int
 
 
-def mean(tally: Tally) -> float | None:
-    """Return the mean score, 0.0 to 1.0, of a tally in millionths; None for an empty tally."""
-    return None if tally.n == 0 else tally.total / tally.n / MILLIONTHS
+def clustered_estimate(clusters: Sequence[RunScores]) -> Estimate:
+    """Return the mean over all runs, with an interval in which each element is one cluster.
 
-
-def clustered_estimate(clusters: Sequence[Tally]) -> Estimate:
-    """Return the mean over all runs, with an interval in which each tally is one cluster.
-
-    Each tally holds one scenario's scores in millionths; empty tallies do not count.
+    Each holds one scenario's scores; empty ones do not count.
     """
-    filled = [tally for tally in clusters if tally.n > 0]
-    runs = sum(tally.n for tally in filled)
+    filled = [scores for scores in clusters if scores.runs > 0]
+    runs = sum(scores.runs for scores in filled)
     if runs == 0:
         return Estimate(0, None, None, 0)
-    total = sum(tally.total for tally in filled)
-    centre = total / runs / MILLIONTHS
+    totals, scale = _common_totals(filled)
+    total = sum(totals)
+    centre = total / (runs * scale) / MILLIONTHS
     groups = len(filled)
+    scored = sum(scores.scores for scores in filled)
     if groups < FEWEST_CLUSTERS:
-        return Estimate(runs, centre, None, groups)
+        return Estimate(scored, centre, None, groups)
     # (S_c - n_c * total / runs) * runs is a whole number: the residuals are summed exactly.
-    squares = sum((tally.total * runs - tally.n * total) ** 2 for tally in filled)
-    variance = groups / (groups - 1) * (squares / runs**4) / MILLIONTHS**2
-    return Estimate(runs, centre, _bounded_interval(centre, variance, groups), groups)
+    squares = sum(
+        (own * runs - scores.runs * total) ** 2 for own, scores in zip(totals, filled, strict=True)
+    )
+    variance = groups / (groups - 1) * (squares / (runs**4 * scale**2)) / MILLIONTHS**2
+    return Estimate(scored, centre, _bounded_interval(centre, variance, groups), groups)
+
+
+def _common_totals(clusters: Sequence[RunScores]) -> tuple[list[int], int]:
+    """Return the sum over each cluster's runs in millionths, and the divisor of them all."""
+    each = [scores.total() for scores in clusters]
+    common = math.lcm(*(scale for _, scale in each))
+    return [total * (common // scale) for total, scale in each], common
 
 
 def _bounded_interval(centre: float, variance: float, groups: int) -> tuple[float, float]:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from socratic_bench.domain.experiment.manifest import Manifest
+from socratic_bench.domain.scenario import Scenario
 from socratic_bench.ports.stores.experiments import Experiments
 from socratic_bench.reporting.leaderboard.selection import Selection
 from socratic_bench.reporting.validity.gaming import CONSTANT
@@ -24,7 +24,7 @@ class Baseline(NamedTuple):
     """The means of a constant reply; a figure is None where it applies to no response."""
 
     all: dict[str, float | None]
-    """Over all responses: each vector, and `overall`."""
+    """Over all runs: each vector, and `overall`."""
 
     dimensions: dict[str, dict[str, float | None]]
     responses: int
@@ -63,37 +63,44 @@ def baseline_of(manifest: Manifest) -> Baseline:
 
     Raises UnknownProfile, BrokenPlugin.
     """
-    by_dimension: defaultdict[str, list[Score]] = defaultdict(list)
-    for dimension, scored in _scores(manifest):
-        by_dimension[dimension].append(scored)
-    every = [each for scores in by_dimension.values() for each in scores]
+    runs = [
+        (scenario.dimension, _run(scenario, manifest.profile)) for scenario in manifest.scenarios
+    ]
+    by_dimension: defaultdict[str, list[Run]] = defaultdict(list)
+    for dimension, run in runs:
+        by_dimension[dimension].append(run)
     return Baseline(
-        _means(every),
-        {dimension: _means(scores) for dimension, scores in by_dimension.items()},
-        len(every),
+        _means([run for _, run in runs]),
+        {dimension: _means(its_runs) for dimension, its_runs in by_dimension.items()},
+        sum(len(scenario.student_messages) for scenario in manifest.scenarios),
     )
 
 
-def _scores(manifest: Manifest) -> Iterator[tuple[str, Score]]:
-    for scenario in manifest.scenarios:
-        earlier: tuple[EarlierTurn, ...] = ()
-        for message in scenario.student_messages:
-            yield (
-                scenario.dimension,
-                score(
-                    CONSTANT,
-                    dimension=scenario.dimension,
-                    student_message=message,
-                    earlier_turns=earlier,
-                    profile=manifest.profile,
-                ),
+Run = dict[str, float | None]
+"""The mean of a run for each vector, and for `overall`; None where it applies to no turn."""
+
+
+def _run(scenario: Scenario, profile: str) -> Run:
+    scores: list[Score] = []
+    earlier: tuple[EarlierTurn, ...] = ()
+    for message in scenario.student_messages:
+        scores.append(
+            score(
+                CONSTANT,
+                dimension=scenario.dimension,
+                student_message=message,
+                earlier_turns=earlier,
+                profile=profile,
             )
-            earlier = (*earlier, EarlierTurn(message, CONSTANT))
-
-
-def _means(scores: list[Score]) -> dict[str, float | None]:
-    names = [OVERALL, *(scores[0].vectors if scores and scores[0].vectors else ())]
+        )
+        earlier = (*earlier, EarlierTurn(message, CONSTANT))
+    names = [OVERALL, *(scores[0].vectors or ())]
     return {name: _mean([each[name] for each in scores]) for name in names}
+
+
+def _means(runs: list[Run]) -> Run:
+    names = runs[0] if runs else (OVERALL,)
+    return {name: _mean([run[name] for run in runs]) for name in names}
 
 
 def _mean(values: list[float | None]) -> float | None:

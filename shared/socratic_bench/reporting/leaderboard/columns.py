@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
+from functools import partial
 from typing import Any, Literal
 
 from socratic_bench.reporting.formats import MISSING, cost, figure, interval, share
 from socratic_bench.reporting.leaderboard.comparison import ExperimentSummary, ModelComparison
-from socratic_bench.reporting.leaderboard.figures import ModelFigures
+from socratic_bench.reporting.leaderboard.figures import ModelFigures, TurnFigures
 from socratic_bench.scoring.profile import OVERALL
 from socratic_bench.version import __version__
 
@@ -66,6 +67,7 @@ def leaderboard_columns(comparison: ModelComparison) -> tuple[Column, ...]:
         *_totals(),
         *(_vector(name) for name in comparison.vectors),
         *(_dimension(name, comparison.vectors) for name in comparison.dimensions),
+        *(_turn(turn, comparison.vectors) for turn in turns_of(comparison)),
         *_consumption(),
         *_provenance(comparison),
     )
@@ -216,6 +218,34 @@ def _dimension(name: str, vectors: Sequence[str]) -> Column:
         lambda model: figure(overall(model)),
         drop=Drop.DIMENSIONS,
     )
+
+
+def turns_of(comparison: ModelComparison) -> Sequence[int]:
+    """Return the turns of the table's runs; none where every run has one."""
+    return sorted({each.turn for model in comparison.models for each in model.turns})
+
+
+def _turn(turn: int, vectors: Sequence[str]) -> Column:
+    """A turn's figures, which only a CSV has: a block of `--detail` shows them to people."""
+
+    def of_turn(read: Callable[[TurnFigures], Any]) -> Read:
+        return lambda model: next((read(each) for each in model.turns if each.turn == turn), None)
+
+    return Column(
+        {
+            f"turn_{turn}_{OVERALL}": of_turn(lambda each: each.overall),
+            f"turn_{turn}_coverage": of_turn(lambda each: each.coverage),
+            f"turn_{turn}_scored_responses": of_turn(lambda each: each.scored_responses),
+            **{
+                f"turn_{turn}_{vector}": of_turn(partial(_vector_of_turn, vector))
+                for vector in vectors
+            },
+        }
+    )
+
+
+def _vector_of_turn(vector: str, turn: TurnFigures) -> float | None:
+    return turn.vectors.get(vector)
 
 
 def _consumption() -> Sequence[Column]:

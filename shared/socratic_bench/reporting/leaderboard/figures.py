@@ -55,6 +55,21 @@ class DimensionFigures(BaseModel):
     interval: Interval | None
 
 
+class TurnFigures(BaseModel):
+    """One turn of a model's runs: the first, second or later exchange of each."""
+
+    model_config = ConfigDict(frozen=True)
+
+    turn: int
+    scored_responses: int
+    overall: float | None
+    interval: Interval | None
+    """95 %, clustered by scenario; null with fewer than five scenarios that have this turn."""
+
+    coverage: float | None
+    vectors: dict[str, float | None]
+
+
 class ModelFigures(BaseModel):
     """One model's row. Every score is 0.0 to 1.0, unrounded; null is unknown, never zero."""
 
@@ -93,6 +108,10 @@ class ModelFigures(BaseModel):
     statuses: dict[str, int]
     vectors: dict[str, VectorFigure]
     dimensions: dict[str, DimensionFigures]
+    turns: tuple[TurnFigures, ...] = Field(default=(), exclude_if=lambda turns: not turns)
+    """The figures of each turn; left out where every run has one. A run counts once in the figures
+    above, however many turns it has."""
+
     mean_visible_output_tokens: float | None
     mean_reasoning_tokens: float | None
     mean_input_tokens: float | None
@@ -145,6 +164,9 @@ def model_figures(row: ModelRow, place: Place | None, board: Leaderboard) -> Mod
             dimension: _dimension_figures(of_dimension, board.vectors)
             for dimension, of_dimension in row.dimensions.items()
         },
+        turns=tuple(
+            _turn_figures(turn, of_turn, board.vectors) for turn, of_turn in row.turns.items()
+        ),
         experiment_ids=row.experiment_ids,
         conditions_id=row.conditions_id,
         **_consumption_figures(row.consumption, standing.responses),
@@ -210,6 +232,17 @@ def _dimension_figures(standing: Standing, vectors: Iterable[str]) -> DimensionF
         "interval": standing.overall.interval,
     }
     return DimensionFigures.model_validate(figures)
+
+
+def _turn_figures(turn: int, standing: Standing, vectors: Iterable[str]) -> TurnFigures:
+    return TurnFigures(
+        turn=turn,
+        scored_responses=standing.scored,
+        overall=standing.overall.mean,
+        interval=standing.overall.interval,
+        coverage=standing.coverage,
+        vectors={vector: _vector_figure(standing, vector).mean for vector in vectors},
+    )
 
 
 def _consumption_figures(took: Consumption, responses: int) -> dict[str, Any]:

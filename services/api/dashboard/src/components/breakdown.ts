@@ -128,6 +128,9 @@ function facts(model: ModelFigures): HTMLElement {
     "dl",
     { class: "facts" },
     fact("Responses", statuses.length ? `${listed(statuses)}${reasons}` : "none yet"),
+    ...(model.turns ?? []).map(({ turn, overall, coverage }) =>
+      fact(`Turn ${turn}`, `${score(overall)}, coverage ${percent(coverage)}`),
+    ),
     ...consumption(model),
     fact("Model", element("bdi", { class: "identifier" }, model.model_id)),
     fact("Experiments", ...ids),

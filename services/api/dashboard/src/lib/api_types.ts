@@ -306,6 +306,7 @@ export interface ModelFigures {
   statuses: Record<string, number>;
   vectors: Record<string, VectorFigure>;
   dimensions: Record<string, DimensionFigures>;
+  turns?: TurnFigures[];
   mean_visible_output_tokens: number | null;
   mean_reasoning_tokens: number | null;
   mean_input_tokens: number | null;
@@ -653,6 +654,15 @@ export interface Trouble {
   attempt: number;
   attempts: number;
   next_in_seconds: number | null;
+}
+
+export interface TurnFigures {
+  turn: number;
+  scored_responses: number;
+  overall: number | null;
+  interval: [number, number] | null;
+  coverage: number | null;
+  vectors: Record<string, number | null>;
 }
 
 export interface ValidityReport {
