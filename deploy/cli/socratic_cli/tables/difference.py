@@ -7,8 +7,8 @@ from typing import Final
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from socratic_bench.reporting.formats import MISSING, figure, moment, signed
-from socratic_bench.reporting.model_difference import ModelDifference, Side
+from socratic_bench.reporting.difference.model_difference import ModelDifference, Side
+from socratic_bench.reporting.formats import MISSING, figure, moment, share, signed
 from socratic_cli.display.terminal import counted, name_of
 from socratic_cli.tables.fitting import Column, FittingTable
 
@@ -16,7 +16,7 @@ MOST_SCENARIOS: Final = 5
 """The most scenarios in the table; `--json` has all of them."""
 
 MOST_TO_TELL: Final = 1_000
-"""A difference that takes more scenarios than this to be seen is told as such."""
+"""The table says of more scenarios than these, or repeats, that they are more."""
 
 _FIGURES = (
     Column("", "left", is_name=True),
@@ -63,7 +63,10 @@ def difference_table(difference: ModelDifference) -> RenderableType:
         FittingTable(_FIGURES, figures, "see --json"),
         Text(),
         Text(_finding(difference)),
+        *map(Text, _advice(difference)),
     ]
+    if variance := _variance(difference):
+        parts.append(Text(variance, style="dim"))
     if difference.note:
         parts.append(Text(difference.note, style="dim"))
     if scenarios:
@@ -86,6 +89,10 @@ def _finding(difference: ModelDifference) -> str:
     overall = difference.figures[0].difference
     if overall is None:
         return "No scenario has a score of both: there is nothing to compare."
+    return " ".join(filter(None, [_verdict(difference, overall), _size(difference)]))
+
+
+def _verdict(difference: ModelDifference, overall: float) -> str:
     if not overall:
         return f"Both score the same over {counted(difference.scenarios, 'scenario')}."
     more, less = ("A", "B") if overall > 0 else ("B", "A")
@@ -93,13 +100,66 @@ def _finding(difference: ModelDifference) -> str:
     tested = f"{_p_value(difference.p_value)}, {counted(difference.scenarios, 'scenario')}"
     if difference.is_real:
         return f"{more} scores {amount} more than {less}, more than chance explains ({tested})."
-    finding = f"{more} scores {amount} more than {less}, which may be chance ({tested})."
-    needed = difference.scenarios_to_tell
-    if needed is None or needed <= difference.scenarios:
-        return finding
+    return f"{more} scores {amount} more than {less}, which may be chance ({tested})."
+
+
+def _size(difference: ModelDifference) -> str:
+    """Say whether the difference is too small to matter."""
+    found = difference.equivalence
+    if not found.is_shown:
+        return ""
+    tested = _p_value(found.p_value)
+    return (
+        f"The difference is too small to matter: less than {found.margin:g} either way ({tested})."
+    )
+
+
+def _advice(difference: ModelDifference) -> list[str]:
+    """Say what would tell, where the present scenarios do not."""
+    found, split = difference.equivalence, difference.variance
+    if split is None or difference.is_real or found.is_shown:
+        return []
+    lines = []
+    if (needed := difference.scenarios_to_tell) and needed > difference.scenarios:
+        told = _many(needed, "scenarios like these would tell a difference of this size")
+        repeats = difference.repeats_to_tell
+        if repeats is not None and repeats > split.repeats:
+            told += f"; or {_many(repeats, 'repeats of these', lower=True)}"
+        elif split.repeat is not None:
+            told += "; no number of repeats would"
+        more = "" if split.buy is None else f" More {split.buy} would lessen the uncertainty most."
+        lines.append(f"{told}.{more}")
+    if (wanted := found.scenarios_to_show) and wanted > difference.scenarios:
+        shown = f"would show that equal models differ by less than {found.margin:g}"
+        lines.append(f"{_many(wanted, 'scenarios')} {shown}.")
+    return lines
+
+
+def _many(needed: int, of_what: str, *, lower: bool = False) -> str:
+    text = f"About {needed} {of_what}"
     if needed > MOST_TO_TELL:
-        return f"{finding} More than {MOST_TO_TELL:,} scenarios like these would be needed to tell."
-    return f"{finding} About {needed} scenarios like these would tell a difference of this size."
+        text = f"More than {MOST_TO_TELL:,} {of_what}"
+    return text[0].lower() + text[1:] if lower else text
+
+
+def _variance(difference: ModelDifference) -> str | None:
+    """Say where the variance of a score lies."""
+    split = difference.variance
+    if split is None:
+        return None
+    total = split.scenario + split.rest + (split.repeat or 0.0)
+    if not total:
+        return None
+    repeat = (
+        "; one run of each scenario does not tell repeats apart"
+        if split.repeat is None
+        else f", {share(split.repeat / total)} between repeats"
+    )
+    return (
+        f"Variance of a score: {share(split.scenario / total)} between scenarios (alike for both, "
+        f"so that pairing takes it out), {share(split.rest / total)} in how A and B differ from "
+        f"scenario to scenario{repeat}."
+    )
 
 
 def _p_value(value: float) -> str:

@@ -32,7 +32,7 @@ FAMILY_ERROR: Final = 0.05
 POWER: Final = 0.8
 """The probability with which a test of enough scenarios shows a real difference."""
 
-_NO_SPREAD: Final = 1e-9
+NO_SPREAD: Final = 1e-9
 """Differences that vary less than this vary by rounding alone."""
 
 
@@ -132,9 +132,9 @@ def _difference(one: Mapping[Scenario, float], other: Mapping[Scenario, float]) 
 
 
 def _p_value(centre: float, error: float, count: int) -> float:
-    if abs(centre) < _NO_SPREAD:
+    if abs(centre) < NO_SPREAD:
         return 1.0
-    if error < _NO_SPREAD:
+    if error < NO_SPREAD:
         # t has no spread to go by: what remains is the sign test of equal signs.
         return float(2.0 ** (1 - count))
     return 2.0 * (1.0 - student_t_distribution(abs(centre) / error, count - 1))

@@ -97,16 +97,16 @@ def _bounded_interval(centre: float, variance: float, groups: int) -> tuple[floa
     spread = centre * (1 - centre)
     if spread == 0:
         # Scenarios that all score 0, or all 1, say no more than one answer each.
-        return _wilson(centre, groups, _quantile(groups - 1))
+        return wilson_interval(centre, groups, _quantile(groups - 1))
     if variance == 0:
         return centre, centre
     likeness = min(1.0, groups * variance / spread)
     kurtosis = max(0.0, 1 / spread - 6) * likeness
     degrees = 2 / (2 / (groups - 1) + kurtosis / groups)
-    return _wilson(centre, spread / variance, _quantile(degrees))
+    return wilson_interval(centre, spread / variance, _quantile(degrees))
 
 
-def _wilson(centre: float, answers: float, quantile: float) -> tuple[float, float]:
+def wilson_interval(centre: float, answers: float, quantile: float) -> tuple[float, float]:
     """Return Wilson's interval of a share `centre` of `answers` independent answers."""
     weight = quantile**2 / answers
     middle = (centre + weight / 2) / (1 + weight)

@@ -69,6 +69,19 @@ def test_one_model_is_compared_on_two_occasions(finished: Terminal) -> None:
     assert not difference["is_real"]
 
 
+def test_a_difference_that_is_too_small_to_matter_is_called_so(finished: Terminal) -> None:
+    sides = ("reference/lecturer@spring", "reference/lecturer@autumn")
+
+    small = " ".join(finished.run("compare", *sides, "--margin", "0.2").stdout.split())
+    parts = json.loads(finished.run("compare", *sides, "--json").stdout)
+
+    assert "The difference is too small to matter: less than 0.2 either way" in small
+    assert "Variance of a score:" in small
+    assert parts["equivalence"]["margin"] == 0.05
+    assert parts["variance"]["repeats"] == 2
+    assert finished.run("compare", *sides, "--margin", "2").returncode == 2
+
+
 @pytest.mark.parametrize(
     ("sides", "told"),
     [

@@ -5,7 +5,7 @@ from __future__ import annotations
 import httpx
 
 from socratic_bench.adapters.sql.store import SqlStore
-from socratic_bench.reporting.model_difference import model_difference
+from socratic_bench.reporting.difference.model_difference import model_difference
 from socratic_bench.reporting.transcripts.records import as_csv, as_json_lines, records
 from tests.contract.store.facts import a_response
 from tests.dashboard.seeding import experiment, seed, tutors
@@ -43,7 +43,16 @@ async def test_a_comparison_that_makes_no_sense_is_a_problem(
     client: httpx.AsyncClient, store: SqlStore
 ):
     await seed(store, experiment(tutors(2)))
-    for query in ("", "a=reference/socratic", "a=reference/socratic&b=nobody", "a=x&b=%00"):
+    sides = "a=reference/socratic&b=reference/lecturer"
+    assert (await client.get(f"/api/compare?{sides}&margin=0.1")).status_code == 200
+    wrong_margins = [f"{sides}&margin={margin}" for margin in ("0", "1", "nan", "-1", "small")]
+    for query in (
+        "",
+        "a=reference/socratic",
+        "a=reference/socratic&b=nobody",
+        "a=x&b=%00",
+        *wrong_margins,
+    ):
         answer = await client.get(f"/api/compare?{query}")
         assert answer.status_code == 422
         assert answer.headers["content-type"] == "application/problem+json"

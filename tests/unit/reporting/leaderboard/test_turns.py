@@ -13,9 +13,9 @@ from socratic_bench.adapters.sql.store import SqlStore
 from socratic_bench.domain.experiment.manifest import Experiment, Manifest, TutorModel
 from socratic_bench.domain.scenario import Scenario
 from socratic_bench.domain.score import ScoredResponse
+from socratic_bench.reporting.difference.model_difference import model_difference
 from socratic_bench.reporting.leaderboard.comparison import model_comparison
 from socratic_bench.reporting.leaderboard.csv_text import comparison_csv
-from socratic_bench.reporting.model_difference import model_difference
 from socratic_bench.scoring.statuses import Status
 from socratic_cli.tables.leaderboard import comparison_table
 from tests.dashboard.seeding import MONDAY, experiment, seed, tutors

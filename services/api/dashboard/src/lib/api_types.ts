@@ -107,6 +107,14 @@ export interface DimensionFigures {
   [name: string]: number | null | [number, number];
 }
 
+export interface EquivalenceFigures {
+  margin: number;
+  interval: [number, number] | null;
+  p_value: number;
+  is_shown: boolean;
+  scenarios_to_show: number | null;
+}
+
 export interface ExperimentDetail {
   experiment_id: string;
   manifest_id: string;
@@ -284,6 +292,9 @@ export interface ModelDifference {
   p_value: number;
   is_real: boolean;
   scenarios_to_tell: number | null;
+  repeats_to_tell: number | null;
+  equivalence: EquivalenceFigures;
+  variance: VarianceFigures | null;
   by_scenario: ScenarioPair[];
   note: string | null;
   version?: string;
@@ -674,6 +685,14 @@ export interface ValidityReport {
   labels: LabelFigures[];
   constant: ConstantBaseline[];
   gaming: Gaming[];
+}
+
+export interface VarianceFigures {
+  scenario: number;
+  rest: number;
+  repeat: number | null;
+  repeats: number;
+  buy: "scenarios" | "repeats" | null;
 }
 
 export interface VectorFigure {

@@ -11,9 +11,10 @@ from starlette.responses import Response
 from socratic_api.answers.ready_bytes import ReadyBytes, ready_response
 from socratic_api.endpoints import Endpoint, QueryParameter
 from socratic_api.routes.experiment_choice import EXPERIMENT, chosen_experiment
+from socratic_bench.domain.aggregates.equivalence import MARGIN
 from socratic_bench.errors import InvalidInput
+from socratic_bench.reporting.difference.model_difference import ModelDifference, model_difference
 from socratic_bench.reporting.leaderboard.selection import ALL
-from socratic_bench.reporting.model_difference import ModelDifference, model_difference
 from socratic_bench.reporting.result_store import ResultStore
 
 _ID_LIMIT = 600
@@ -29,6 +30,13 @@ _SIDES = tuple(
 )
 
 
+_MARGIN = QueryParameter(
+    "margin",
+    "The difference that is too small to matter.",
+    {"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1, "default": MARGIN},
+)
+
+
 def endpoints(store: ResultStore, ready: ReadyBytes) -> list[Endpoint]:
     """Return the endpoint, encoded once for each pair and revision of the store."""
 
@@ -38,10 +46,12 @@ def endpoints(store: ResultStore, ready: ReadyBytes) -> list[Endpoint]:
         if experiment == ALL:
             raise InvalidInput("experiment: one, and not `all`: each has scenarios of its own")
 
-        async def encode() -> bytes:
-            return to_json(await model_difference(store, first, second, experiment))
+        margin = _margin(request)
 
-        key = json.dumps([first, second, experiment])
+        async def encode() -> bytes:
+            return to_json(await model_difference(store, first, second, experiment, margin))
+
+        key = json.dumps([first, second, experiment, margin])
         return ready_response(request, await ready.get(f"compare {key}", encode))
 
     return [
@@ -50,11 +60,11 @@ def endpoints(store: ResultStore, ready: ReadyBytes) -> list[Endpoint]:
             compare_two,
             "Two models on the scenarios of both: differences, and whether chance explains them",
             ModelDifference,
-            parameters=(*_SIDES, EXPERIMENT),
+            parameters=(*_SIDES, EXPERIMENT, _MARGIN),
             problems={
                 400: "Several experiments could be meant; the detail names them",
                 404: "There is no such experiment",
-                422: "A model is missing or unknown, or the two do not compare",
+                422: "A model is missing or unknown, the two do not compare, or a wrong margin",
                 503: "The store does not answer",
             },
         )
@@ -68,3 +78,13 @@ def _side(request: Request, name: str) -> str:
     if len(side) > _ID_LIMIT or not side.isprintable():
         raise InvalidInput(f"{name}: longer than any id, or with characters that no id has")
     return side
+
+
+def _margin(request: Request) -> float:
+    text: str | None = request.query_params.get("margin")
+    if not text:
+        return MARGIN
+    try:
+        return float(text)
+    except ValueError:
+        raise InvalidInput("margin: must be a number such as 0.05") from None

@@ -18,7 +18,7 @@ from socratic_api.routes.experiment_choice import PROBLEMS, chosen_experiment
 from socratic_api.routes.runs.detailed_results import EXPERIMENT, MODEL, chosen_id, experiment_of
 from socratic_api.routes.runs.run_context import RunStore
 from socratic_bench.domain.aggregates.cell import Cell, Tally
-from socratic_bench.domain.aggregates.statistics import mean
+from socratic_bench.domain.aggregates.run_scores import RunScores
 from socratic_bench.domain.experiment.manifest import Experiment, TutorModel
 from socratic_bench.errors import InvalidInput
 from socratic_bench.ports.stores.aggregates import Aggregates
@@ -38,7 +38,7 @@ class ScoredScenario(BaseModel):
 
 
 class ScenarioScore(BaseModel):
-    """What a model scored on one scenario, over all turns and repeats."""
+    """What a model scored on one scenario, over all its runs; a run counts once."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -161,7 +161,7 @@ def _score(turns: list[Cell], vectors: Iterable[str]) -> ScenarioScore:
 
 
 def _mean(turns: list[Cell], vector: str) -> float | None:
-    tally = Tally()
+    scores = RunScores()
     for cell in turns:
-        tally.merge(cell.vectors.get(vector, Tally()))
-    return mean(tally)
+        scores.merge(cell.key.turn, cell.vectors.get(vector, Tally()))
+    return scores.mean

@@ -4,24 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import Final
 
 from pydantic import BaseModel, ConfigDict
 
 from socratic_bench.domain.aggregates.cell import Cell
+from socratic_bench.domain.aggregates.equivalence import MARGIN
 from socratic_bench.domain.aggregates.ranking import paired_difference, scenarios_to_tell
 from socratic_bench.domain.aggregates.run_scores import RunScores, run_scores
 from socratic_bench.domain.aggregates.statistics import FEWEST_CLUSTERS
+from socratic_bench.domain.aggregates.variance import repeats_to_tell, split_variance
 from socratic_bench.domain.experiment.outline import ExperimentOutline
-from socratic_bench.errors import InvalidInput, UnknownModel
-from socratic_bench.reporting.experiment_choice import find_experiment
+from socratic_bench.errors import InvalidInput
+from socratic_bench.reporting.difference.reliability import EquivalenceFigures, VarianceFigures
+from socratic_bench.reporting.difference.sides import ComparedSide, find_sides
 from socratic_bench.reporting.result_store import ResultStore
 from socratic_bench.scoring.profile import OVERALL
 from socratic_bench.scoring.profiles import known_vectors
 from socratic_bench.version import __version__
-
-MOST_NAMED: Final = 5
-"""The most models that an error names."""
 
 Question = tuple[str, str]
 """A scenario's id and the name of what its student says: both must agree in two experiments."""
@@ -96,6 +95,14 @@ class ModelDifference(BaseModel):
     null if unknown.
     """
 
+    repeats_to_tell: int | None
+    """About how many repeats of the same scenarios would, with 80 % power; null if unknown, and
+    where no number suffices."""
+
+    equivalence: EquivalenceFigures
+    variance: VarianceFigures | None
+    """The parts of the variance of a score; null with fewer than five scenarios."""
+
     by_scenario: tuple[ScenarioPair, ...]
     """The scenarios that separate the two most come first."""
 
@@ -106,17 +113,24 @@ class ModelDifference(BaseModel):
 
 
 async def model_difference(
-    store: ResultStore, first: str, second: str, experiment: str | None = None
+    store: ResultStore,
+    first: str,
+    second: str,
+    experiment: str | None = None,
+    margin: float = MARGIN,
 ) -> ModelDifference:
     """Compare two models, each `MODEL` or `MODEL@EXPERIMENT`, by what both were asked.
 
     `experiment` holds for a side that names none; without it two models are looked for in the
-    newest experiment that has both, or else each in its newest one. Raises UnknownModel,
-    UnknownExperiment, AmbiguousExperiment, and InvalidInput for experiments scored by different
-    profiles or for a model compared with itself.
+    newest experiment that has both, or else each in its newest one. A difference less than `margin`
+    is too small to matter. Raises UnknownModel, UnknownExperiment, AmbiguousExperiment, and
+    InvalidInput for experiments scored by different profiles, for a model compared with itself and
+    for a margin outside 0 to 1.
     """
+    if not 0 < margin < 1:
+        raise InvalidInput(f"margin: must be more than 0 and less than 1, not {margin:g}")
     outlines = await store.outlines()
-    one, other = await _sides(store, outlines, (first, second), experiment)
+    one, other = await find_sides(store, outlines, (first, second), experiment)
     if one == other:
         raise InvalidInput(
             f"{first} and {second} are the same model of the same experiment: "
@@ -129,54 +143,19 @@ async def model_difference(
             "their figures do not compare"
         )
     cells = await store.cells({one[1].experiment_id, other[1].experiment_id})
-    return _difference(one, other, cells, profile)
+    return _difference(one, other, cells, margin)
 
 
-_Side = tuple[str, ExperimentOutline]
-
-
-async def _sides(
-    store: ResultStore,
-    outlines: Sequence[ExperimentOutline],
-    texts: tuple[str, str],
-    experiment: str | None,
-) -> tuple[_Side, _Side]:
-    if experiment is not None:
-        chosen = ExperimentOutline.of(await find_experiment(store, experiment))
-        outlines = [chosen]
-    both = [each for each in outlines if set(texts) <= set(each.model_ids)]
-    found = [await _side(store, both or outlines, outlines, text) for text in texts]
-    return found[0], found[1]
-
-
-async def _side(
-    store: ResultStore,
-    preferred: Sequence[ExperimentOutline],
-    outlines: Sequence[ExperimentOutline],
-    text: str,
-) -> _Side:
-    if outline := next((each for each in preferred if text in each.model_ids), None):
-        return text, outline
-    model, at, named = text.rpartition("@")
-    if at:
-        outline = ExperimentOutline.of(await find_experiment(store, named))
-        if model in outline.model_ids:
-            return model, outline
-        raise UnknownModel(_unknown(model, f"experiment {named}", outline.model_ids))
-    known = dict.fromkeys(id_ for outline in outlines for id_ in outline.model_ids)
-    raise UnknownModel(_unknown(text, "this store" if len(outlines) != 1 else "it", list(known)))
-
-
-def _unknown(model: str, where: str, known: Sequence[str]) -> str:
-    named = ", ".join(known[:MOST_NAMED]) + (", \u2026" if len(known) > MOST_NAMED else "")
-    return f"there is no model {model!r} in {where}; there are: {named or 'none'}"
-
-
-def _difference(one: _Side, other: _Side, cells: Iterable[Cell], profile: str) -> ModelDifference:
+def _difference(
+    one: ComparedSide, other: ComparedSide, cells: Iterable[Cell], margin: float
+) -> ModelDifference:
+    profile = one[1].profile
     cells = [cell for cell in cells if cell.key.profile == profile]
     first, second = _scores(one, cells), _scores(other, cells)
     vectors = known_vectors(profile) or tuple(sorted({*first, *second} - {OVERALL}))
-    overall = paired_difference(first.get(OVERALL, {}), second.get(OVERALL, {}))
+    scores = first.get(OVERALL, {}), second.get(OVERALL, {})
+    overall = paired_difference(*scores)
+    split = split_variance(*scores)
     return ModelDifference(
         first=_described(one),
         second=_described(other),
@@ -188,12 +167,17 @@ def _difference(one: _Side, other: _Side, cells: Iterable[Cell], profile: str) -
         p_value=overall.p_value,
         is_real=overall.is_real,
         scenarios_to_tell=scenarios_to_tell(overall),
-        by_scenario=_by_scenario(one[1], first.get(OVERALL, {}), second.get(OVERALL, {})),
+        repeats_to_tell=None if split is None else repeats_to_tell(overall, split),
+        equivalence=EquivalenceFigures.of(overall, margin),
+        variance=None if split is None else VarianceFigures.of(split),
+        by_scenario=_by_scenario(one[1], *scores),
         note=_note(one, other, overall.scenarios),
     )
 
 
-def _scores(side: _Side, cells: Iterable[Cell]) -> Mapping[str, Mapping[Question, RunScores]]:
+def _scores(
+    side: ComparedSide, cells: Iterable[Cell]
+) -> Mapping[str, Mapping[Question, RunScores]]:
     """Return the scores of each vector, by question."""
     model, outline = side
     said = {scenario.id: scenario.said for scenario in outline.scenarios}
@@ -250,7 +234,7 @@ def _by_scenario(
     return tuple(sorted(pairs, key=lambda pair: (-abs(pair.difference), pair.scenario_id)))
 
 
-def _described(side: _Side) -> Side:
+def _described(side: ComparedSide) -> Side:
     model_id, outline = side
     named = next(each for each in outline.models if each.id == model_id).model()
     return Side(
@@ -263,7 +247,7 @@ def _described(side: _Side) -> Side:
     )
 
 
-def _note(one: _Side, other: _Side, scenarios: int) -> str | None:
+def _note(one: ComparedSide, other: ComparedSide, scenarios: int) -> str | None:
     sentences = []
     if scenarios < FEWEST_CLUSTERS:
         counted = (

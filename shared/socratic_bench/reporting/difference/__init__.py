@@ -1,0 +1,1 @@
+"""The difference of two models, and what it is worth."""

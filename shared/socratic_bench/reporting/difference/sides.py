@@ -1,0 +1,58 @@
+"""The two sides of a comparison: a model, in its experiment."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from socratic_bench.domain.experiment.outline import ExperimentOutline
+from socratic_bench.errors import UnknownModel
+from socratic_bench.reporting.experiment_choice import find_experiment
+from socratic_bench.reporting.result_store import ResultStore
+
+MOST_NAMED: Final = 5
+"""The most models that an error names."""
+
+ComparedSide = tuple[str, ExperimentOutline]
+"""A model's id and its experiment."""
+
+
+async def find_sides(
+    store: ResultStore,
+    outlines: Sequence[ExperimentOutline],
+    texts: tuple[str, str],
+    experiment: str | None,
+) -> tuple[ComparedSide, ComparedSide]:
+    """Find the two models, each `MODEL` or `MODEL@EXPERIMENT`.
+
+    `outlines` are newest first. Raises UnknownModel, UnknownExperiment, AmbiguousExperiment.
+    """
+    if experiment is not None:
+        chosen = ExperimentOutline.of(await find_experiment(store, experiment))
+        outlines = [chosen]
+    both = [each for each in outlines if set(texts) <= set(each.model_ids)]
+    found = [await _find_side(store, both or outlines, outlines, text) for text in texts]
+    return found[0], found[1]
+
+
+async def _find_side(
+    store: ResultStore,
+    preferred: Sequence[ExperimentOutline],
+    outlines: Sequence[ExperimentOutline],
+    text: str,
+) -> ComparedSide:
+    if outline := next((each for each in preferred if text in each.model_ids), None):
+        return text, outline
+    model, at, named = text.rpartition("@")
+    if at:
+        outline = ExperimentOutline.of(await find_experiment(store, named))
+        if model in outline.model_ids:
+            return model, outline
+        raise UnknownModel(_unknown(model, f"experiment {named}", outline.model_ids))
+    known = dict.fromkeys(id_ for outline in outlines for id_ in outline.model_ids)
+    raise UnknownModel(_unknown(text, "this store" if len(outlines) != 1 else "it", list(known)))
+
+
+def _unknown(model: str, where: str, known: Sequence[str]) -> str:
+    named = ", ".join(known[:MOST_NAMED]) + (", \u2026" if len(known) > MOST_NAMED else "")
+    return f"there is no model {model!r} in {where}; there are: {named or 'none'}"

@@ -1,0 +1,60 @@
+"""The table of a difference says what would tell two models apart."""
+
+from __future__ import annotations
+
+import io
+from itertools import combinations
+
+import pytest
+from rich.console import Console
+
+from socratic_bench.adapters.memory.store.store import MemoryStore
+from socratic_bench.reporting.difference.model_difference import ModelDifference, model_difference
+from socratic_cli.tables.difference import difference_table
+from tests.dashboard.seeding import experiment, seed, tutors
+
+MODELS = tutors(9)[2:]
+
+
+@pytest.fixture
+def store() -> MemoryStore:
+    return MemoryStore()
+
+
+def text_of(difference: ModelDifference) -> str:
+    console = Console(width=300, record=True, file=io.StringIO())
+    console.print(difference_table(difference))
+    return console.export_text()
+
+
+async def _differences(store: MemoryStore) -> list[ModelDifference]:
+    await seed(store, experiment(MODELS))
+    return [
+        await model_difference(store, one.id, other.id, margin=0.01)
+        for one, other in combinations(MODELS, 2)
+    ]
+
+
+async def test_an_open_comparison_says_what_would_tell(store: MemoryStore) -> None:
+    found = [each for each in await _differences(store) if not each.is_real]
+    assert found
+
+    for each in found:
+        text = text_of(each)
+        assert "which may be chance" in text
+        assert "scenarios like these would tell a difference of this size" in text
+        assert "repeats of these" in text or "no number of repeats would" in text
+        assert "would show that equal models differ by less than 0.01" in text
+        assert each.variance is not None
+        assert f"More {each.variance.buy} would lessen the uncertainty most." in text
+
+
+async def test_a_real_difference_needs_no_advice(store: MemoryStore) -> None:
+    found = [each for each in await _differences(store) if each.is_real]
+    assert found
+
+    for each in found:
+        text = text_of(each)
+        assert "more than chance explains" in text
+        assert "would tell" not in text
+        assert "between scenarios (alike for both, so that pairing takes it out)" in text
