@@ -34,11 +34,14 @@ from socratic_bench.planning.scenario_selection import ScenarioSelection
 from socratic_bench.scoring.profiles import profile_named
 
 _SELECTIONS = ("models", "scenarios")
-_FIELDS = (*Manifest.model_fields, "occasion")
+_PLAN_FIELDS = {name: field for name, field in Manifest.model_fields.items() if name != "pinned_at"}
+"""The fields of a plan but the pin, which the store writes (D-370)."""
+
+_FIELDS = (*_PLAN_FIELDS, "occasion")
 
 _OTHERS: dict[str, Any] = {
     name: (field.annotation, field)
-    for name, field in Manifest.model_fields.items()
+    for name, field in _PLAN_FIELDS.items()
     if name not in _SELECTIONS
 }
 _Settings = create_model("_Settings", occasion=(Name | None, None), **_OTHERS)
