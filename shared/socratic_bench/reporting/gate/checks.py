@@ -9,11 +9,11 @@ from typing import Final
 from pydantic import BaseModel, ConfigDict
 
 from socratic_bench.errors import InvalidInput
+from socratic_bench.reporting.difference.model_difference import ModelDifference, model_difference
 from socratic_bench.reporting.experiment_choice import find_experiment
 from socratic_bench.reporting.formats import figure, signed
 from socratic_bench.reporting.leaderboard.comparison import ModelComparison, model_comparison
 from socratic_bench.reporting.leaderboard.figures import ModelFigures
-from socratic_bench.reporting.model_difference import ModelDifference, model_difference
 from socratic_bench.reporting.result_store import ResultStore
 from socratic_bench.version import __version__
 
