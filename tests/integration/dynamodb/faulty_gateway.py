@@ -7,6 +7,7 @@ import random
 from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import TypeVar
 
 import aiohttp
 from aiohttp import web
@@ -32,7 +33,8 @@ class FaultyGateway:
     async def handle(self, request: web.Request) -> web.StreamResponse:
         operation = request.headers.get("X-Amz-Target", "").partition(".")[2]
         body = await request.read()
-        if self._chance.random() < self._part:
+        # Only the services that speak JSON name the operation, and have errors of this form.
+        if operation and self._chance.random() < self._part:
             fault = self._chance.choice(["throttled", "conflict", "lost before", "lost after"])
             self.faults[fault] += 1
             if refusal := self._refusal(fault, operation, body):
@@ -63,18 +65,22 @@ class FaultyGateway:
         return None
 
     async def _forward(self, request: web.Request, body: bytes) -> web.Response:
-        async with self._session.post(self._server, data=body, headers=request.headers) as answer:
+        url = f"{self._server}{request.path_qs}"
+        sent = {name: text for name, text in request.headers.items() if name != "Content-Length"}
+        async with self._session.request(request.method, url, data=body, headers=sent) as answer:
             content = await answer.read()
-            headers = {"Content-Type": answer.headers["Content-Type"]}
+            headers = {"Content-Type": answer.headers.get("Content-Type", "text/plain")}
             return web.Response(body=content, status=answer.status, headers=headers)
 
 
+Gateway = TypeVar("Gateway", bound=FaultyGateway)
+
+
 @asynccontextmanager
-async def faulty_gateway(server: str, part: float, seed: int) -> AsyncIterator[FaultyGateway]:
+async def serving(gateway: Gateway) -> AsyncIterator[Gateway]:
     """A gateway that listens; its address is in `url`."""
-    gateway = FaultyGateway(server, part, seed)
     application = web.Application(client_max_size=32 * 1024**2)
-    application.router.add_route("*", "/", gateway.handle)
+    application.router.add_route("*", "/{path:.*}", gateway.handle)
     runner = web.AppRunner(application)
     await runner.setup()
     await web.TCPSite(runner, "127.0.0.1", 0).start()
@@ -84,3 +90,10 @@ async def faulty_gateway(server: str, part: float, seed: int) -> AsyncIterator[F
     finally:
         await runner.cleanup()
         await gateway.close()
+
+
+@asynccontextmanager
+async def faulty_gateway(server: str, part: float, seed: int) -> AsyncIterator[FaultyGateway]:
+    """A gateway for these faults, which listens."""
+    async with serving(FaultyGateway(server, part, seed)) as gateway:
+        yield gateway
