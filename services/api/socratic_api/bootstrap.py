@@ -27,7 +27,7 @@ from socratic_api.routes import (
     score,
     validity,
 )
-from socratic_api.routes.comparisons import compare, scenario_scores, timeseries
+from socratic_api.routes.comparisons import compare, rankings, scenario_scores, timeseries
 from socratic_api.routes.experiments import (
     changes,
     dead_letters,
@@ -98,6 +98,7 @@ def build_app(
             *dead_letters.endpoints(capabilities),
             *timeseries.endpoints(store, ready),
             *compare.endpoints(store, ready),
+            *rankings.endpoints(store, ready),
             *scenario_scores.endpoints(store, ready),
             *detailed_results.endpoints(store),
             *export.endpoints(store),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, RootModel, SkipValidation
 
@@ -11,6 +11,7 @@ from socratic_bench.scoring.profile import CANONICAL
 from socratic_bench.scoring.score import MOST_TOKENS
 from socratic_bench.scoring.statuses import Status
 
+CONVERTED: Final = "converted"
 ITEM_LIMIT = 1000
 TURN_LIMIT = 1000
 TEXT_LIMIT = 1_000_000
@@ -60,8 +61,12 @@ class ScoreBatch(BaseModel):
     """Unvalidated: each is validated at its turn, so that a bad one loses no other."""
 
 
-class ScoreOrBatch(RootModel[ScoreRequest | ScoreBatch]):
-    """One response, or a batch of them."""
+class OldRecord(RootModel[dict[str, Any]]):
+    """A record of the predecessor, with scores from 0 to 100 in `scores` or beside other keys."""
+
+
+class ScoreOrBatch(RootModel[ScoreRequest | ScoreBatch | OldRecord]):
+    """One response, a batch of them, or a record of the predecessor."""
 
 
 class ShownSpan(BaseModel):
@@ -109,6 +114,13 @@ class ScoreAnswer(BaseModel):
     evidence: ShownEvidence
 
 
+class ConvertedAnswer(BaseModel):
+    """The scores of a predecessor's record on the scale of 0.0 to 1.0; no text was scored."""
+
+    scores: dict[str, float]
+    status: Literal["converted"] = CONVERTED
+
+
 class ItemProblem(BaseModel):
     """An item of a batch that could not be scored."""
 
@@ -118,8 +130,8 @@ class ItemProblem(BaseModel):
 class BatchAnswer(BaseModel):
     """One score or error for each item, in order."""
 
-    scores: list[ScoreAnswer | ItemProblem]
+    scores: list[ScoreAnswer | ConvertedAnswer | ItemProblem]
 
 
-class ScoreOrBatchAnswer(RootModel[ScoreAnswer | BatchAnswer]):
-    """A score for a response, a list of them for a batch."""
+class ScoreOrBatchAnswer(RootModel[ScoreAnswer | ConvertedAnswer | BatchAnswer]):
+    """A score for a response, converted scores for a record, a list of them for a batch."""

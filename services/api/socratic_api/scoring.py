@@ -22,11 +22,12 @@ from pydantic_core import from_json, to_json
 from starlette.exceptions import HTTPException
 
 from socratic_api.http.problems import RETRY_SECONDS, Problem
-from socratic_api.score_shapes import ScoreBatch, ScoreRequest
+from socratic_api.score_shapes import ConvertedAnswer, ScoreBatch, ScoreRequest
 from socratic_bench.errors import BrokenPlugin, BrokenProfile, InvalidInput, UnknownProfile
 from socratic_bench.invalid_values import mistakes_in, quoted, shown
 from socratic_bench.scoring.evidence import Evidence, Span
 from socratic_bench.scoring.exchange import EarlierTurn
+from socratic_bench.scoring.legacy import is_legacy, legacy_scores
 from socratic_bench.scoring.score import Score, score
 
 SMALL_BODY: Final = 16 * 1024
@@ -51,8 +52,8 @@ SPANS_SHOWN: Final = 1000
 """The most listed spans of one kind; all of them count."""
 
 Result = TypeVar("Result")
-Item = ScoreRequest | InvalidInput
-"""The text to score, or the reason why it cannot be scored."""
+Item = ScoreRequest | ConvertedAnswer | InvalidInput
+"""The text to score, the scores of an old record, or the reason why nothing can be scored."""
 
 
 @dataclass(slots=True)
@@ -114,6 +115,8 @@ def items_in(body: bytes) -> Item | list[Item]:
         data = from_json(body, allow_inf_nan=False)
     except ValueError as error:
         raise InvalidInput(f"body: not JSON: {error}") from None
+    if isinstance(data, dict) and _is_old(data):
+        return _item(data, "")
     if not isinstance(data, dict) or not data.keys() & {"text", "items"}:
         expected = '{"text": "…"} or {"items": […]}'
         raise InvalidInput(f"body: must be {expected}, not {_outline(data)}")
@@ -139,6 +142,8 @@ def one_answer(item: Item) -> bytes:
     """Return the answer to a request for one score. Raises InvalidInput."""
     if isinstance(item, InvalidInput):
         raise item
+    if isinstance(item, ConvertedAnswer):
+        return to_json(item)
     return to_json(_scored(item, ""))
 
 
@@ -165,7 +170,7 @@ def _end_of_piece(items: Sequence[Item], first: int) -> int:
     characters = 0
     for at in range(first, len(items)):
         item = items[at]
-        characters += 100 if isinstance(item, InvalidInput) else _size(item)
+        characters += _size(item) if isinstance(item, ScoreRequest) else 100
         if characters >= PIECE:
             return at + 1
     return len(items)
@@ -182,8 +187,21 @@ def _answers(items: Sequence[Item], first: int) -> bytes:
     return b",".join(to_json(_score_or_problem(each, at)) for at, each in enumerate(items, first))
 
 
+def _is_old(data: dict[str, Any]) -> bool:
+    return not data.keys() & {"text", "items"} and is_legacy(data)
+
+
+def _converted(data: dict[str, Any], place: str) -> Item:
+    try:
+        return ConvertedAnswer(scores=legacy_scores(data))
+    except ValueError as error:
+        return InvalidInput(f"{place}.{error}" if place else str(error))
+
+
 def _item(data: object, place: str) -> Item:
     try:
+        if isinstance(data, dict) and _is_old(data):
+            return _converted(data, place)
         return ScoreRequest.model_validate(data)
     except ValidationError as error:
         return InvalidInput(mistakes_in(error, ScoreRequest, within=place, shows_values=True))
@@ -193,6 +211,8 @@ def _score_or_problem(item: Item, at: int) -> dict[str, Any]:
     try:
         if isinstance(item, InvalidInput):
             raise item
+        if isinstance(item, ConvertedAnswer):
+            return item.model_dump()
         return _scored(item, f"items.{at}")
     except InvalidInput as error:
         problem = Problem.of(422, str(error))

@@ -13,6 +13,7 @@ LEGACY_DIMENSIONS = frozenset(
     {"open_ended", "probing_depth", "non_directive", "age_appropriate", "content_relevant"}
 )
 _LEGACY_FIGURES = LEGACY_DIMENSIONS | {"overall", "overall_score"}
+_LEGACY_MAXIMUM = 100
 _NESTED = ("scores", "dimensions", "judge_scores")
 
 
@@ -37,13 +38,31 @@ def on_unit_scale(record: Mapping[str, Any]) -> dict[str, Any]:
     return _divided(record)
 
 
+def legacy_scores(record: Mapping[str, Any]) -> dict[str, float]:
+    """Return the predecessor's figures in an old record, by name, on 0.0 to 1.0.
+
+    Raises ValueError for a figure outside of 0 to 100.
+    """
+    found: dict[str, float] = {}
+    nested = [record[key] for key in _NESTED if isinstance(record.get(key), Mapping)]
+    for figures in (record, *nested):
+        for name in sorted(_LEGACY_FIGURES & figures.keys()):
+            figure = figures[name]
+            if not _is_number(figure):
+                continue
+            if not 0 <= figure <= _LEGACY_MAXIMUM:
+                raise ValueError(f"{name}: an old score runs from 0 to {_LEGACY_MAXIMUM}")
+            found[name] = figure / _LEGACY_MAXIMUM
+    return found
+
+
 def _divided(record: Mapping[str, Any]) -> dict[str, Any]:
     converted: dict[str, Any] = {}
     for key, value in record.items():
         if key in _NESTED and isinstance(value, Mapping):
             converted[key] = _divided(value)
         elif key in _LEGACY_FIGURES and _is_number(value):
-            converted[key] = value / 100
+            converted[key] = value / _LEGACY_MAXIMUM
         else:
             converted[key] = value
     return converted

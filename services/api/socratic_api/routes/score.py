@@ -77,6 +77,8 @@ def endpoints(turns: ScoringTurns) -> list[Endpoint]:
             method="POST",
             description='`{"text": …}` gives one score; `{"items": [{"text": …}, …]}` gives '
             '`{"scores": […]}` in the same order. A bad item has an `error` in its place. '
+            "A record of the predecessor without a text gives its scores on 0.0 to 1.0. "
+            ""
             "Nothing is stored, and no model is called. Where the service has keys, it takes one: "
             "`Authorization: Bearer KEY`.",
             accepts=ScoreOrBatch,

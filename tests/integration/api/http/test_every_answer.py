@@ -196,6 +196,10 @@ async def test_the_openapi_document_is_valid_and_names_every_route(
         ("POST", "/api/score", {"text": " "}, "/api/score"),
         ("POST", "/api/score", {"items": [{"text": "a"}, {}]}, "/api/score"),
         ("POST", "/api/score", {"text": 3}, "/api/score"),
+        ("POST", "/api/score", {"scores": {"open_ended": 75, "overall": 84.0}}, "/api/score"),
+        ("GET", "/api/latest-rankings", None, "/api/latest-rankings"),
+        ("GET", "/weekly", None, "/weekly"),
+        ("GET", "/weekly?week=2026-W01", None, "/weekly"),
     ],
 )
 async def test_answers_are_as_the_openapi_document_describes_them(

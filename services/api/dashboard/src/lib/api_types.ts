@@ -9,7 +9,7 @@ export interface Ablation {
 }
 
 export interface BatchAnswer {
-  scores: (ScoreAnswer | ItemProblem)[];
+  scores: (ScoreAnswer | ConvertedAnswer | ItemProblem)[];
 }
 
 export interface ChangedState {
@@ -42,6 +42,11 @@ export interface ConstantBaseline {
   constant: number;
   responses: number;
   beaten: number;
+}
+
+export interface ConvertedAnswer {
+  scores: Record<string, number>;
+  status?: "converted";
 }
 
 export interface CostAnalysis {
@@ -228,6 +233,14 @@ export interface LabelFigures {
   ablation: Ablation[];
 }
 
+export interface LatestRankings {
+  rankings: RankedModel[];
+  winner: string | null;
+  profile: string;
+  latest_at: string | null;
+  note: string | null;
+}
+
 export interface LeftOut {
   reason: LeftOutReason;
   count: number;
@@ -365,6 +378,8 @@ export interface NamedRange {
 
 export type NewState = "paused" | "resumed" | "cancelled";
 
+export type OldRecord = Record<string, unknown>;
+
 export type OpenApiDocument = Record<string, unknown>;
 
 export interface Paired {
@@ -413,6 +428,18 @@ export interface Problem {
 
 export interface ProfileList {
   profiles: DescribedProfile[];
+}
+
+export interface RankedModel {
+  rank: number | null;
+  rank_interval: [number, number] | null;
+  model_id: string;
+  model_name: string;
+  kind: "reference" | "model" | "baseline";
+  overall_score: number | null;
+  confidence_interval: [number, number] | null;
+  coverage: number | null;
+  total_runs: number;
 }
 
 export interface Redrive {
@@ -565,9 +592,9 @@ export interface ScoreBatch {
   items: Record<string, unknown>[];
 }
 
-export type ScoreOrBatch = ScoreRequest | ScoreBatch;
+export type ScoreOrBatch = ScoreRequest | ScoreBatch | OldRecord;
 
-export type ScoreOrBatchAnswer = ScoreAnswer | BatchAnswer;
+export type ScoreOrBatchAnswer = ScoreAnswer | ConvertedAnswer | BatchAnswer;
 
 export interface ScoreRequest {
   text: string;
@@ -704,6 +731,12 @@ export interface VectorFigure {
 
 export type WaitsFor = "response" | "score";
 
+export interface WeeklyComparison {
+  week: string;
+  weeks: string[];
+  comparison: ModelComparison;
+}
+
 export interface WorkedExample {
   text: string;
   output_tokens: number | null;
@@ -720,6 +753,7 @@ export interface GetAnswers {
   "/api/experiments": ExperimentPage;
   "/api/experiments/{experiment_id}": ExperimentDetail;
   "/api/experiments/{experiment_id}/pending": PendingRuns;
+  "/api/latest-rankings": LatestRankings;
   "/api/model-comparison": ModelComparison;
   "/api/profiles": ProfileList;
   "/api/scenario-scores": ScenarioScores;
@@ -730,6 +764,7 @@ export interface GetAnswers {
   "/readyz": Health;
   "/runs/{run_id}/summary": RunDetails;
   "/runs/{run_id}/turns": RunTurns;
+  "/weekly": WeeklyComparison;
 }
 
 export interface PostAnswers {

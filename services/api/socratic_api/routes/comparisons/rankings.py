@@ -1,0 +1,165 @@
+"""`/api/latest-rankings` and `/weekly`: the ranking in short, and that of a week's experiment."""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime
+from typing import Final, Literal
+
+from pydantic import BaseModel, ConfigDict
+from pydantic_core import to_json
+from starlette.requests import Request
+from starlette.responses import Response
+
+from socratic_api.answers.ready_bytes import ReadyBytes, ready_response
+from socratic_api.endpoints import Endpoint, QueryParameter
+from socratic_api.routes.experiment_choice import EXPERIMENT, PROBLEMS, chosen_experiment
+from socratic_bench.errors import InvalidInput, UnknownExperiment
+from socratic_bench.ports.stores.experiments import Experiments
+from socratic_bench.reporting.leaderboard.comparison import ModelComparison, model_comparison
+from socratic_bench.reporting.leaderboard.figures import ModelFigures
+from socratic_bench.reporting.result_store import ResultStore
+
+_WEEK: Final = re.compile(r"[0-9]{4}-W(0[1-9]|[1-4][0-9]|5[0-3])")
+_WEEKS_LISTED: Final = 520
+"""The most weeks that an answer lists: ten years."""
+
+
+class RankedModel(BaseModel):
+    """One model of a ranking."""
+
+    model_config = ConfigDict(frozen=True)
+
+    rank: int | None
+    """The place by the score; null without a score."""
+
+    rank_interval: tuple[int, int] | None
+    """The ranks that the model may have; models that share ranks differ by no more than chance."""
+
+    model_id: str
+    model_name: str
+    kind: Literal["reference", "model", "baseline"]
+    overall_score: float | None
+    """From 0.0 to 1.0; null without a scored run."""
+
+    confidence_interval: tuple[float, float] | None
+    coverage: float | None
+    """The share of ended responses with a score."""
+
+    total_runs: int
+
+    @classmethod
+    def of(cls, model: ModelFigures) -> RankedModel:
+        """Take over the figures that a ranking has."""
+        return cls(**{name: getattr(model, name) for name in cls.model_fields})
+
+
+class LatestRankings(BaseModel):
+    """The default ranking in short, best first; `/api/model-comparison` has the figures behind."""
+
+    model_config = ConfigDict(frozen=True)
+
+    rankings: tuple[RankedModel, ...]
+    winner: str | None
+    """The first model's id, if it has a score and all models have the same conditions."""
+
+    profile: str
+    latest_at: datetime | None
+    """The creation of the newest experiment in the ranking; null without one."""
+
+    note: str | None
+    """A caution for comparisons; null without one."""
+
+    @classmethod
+    def of(cls, comparison: ModelComparison) -> LatestRankings:
+        """Shorten a comparison."""
+        newest = max((each.created_at for each in comparison.experiments), default=None)
+        return cls(
+            rankings=tuple(map(RankedModel.of, comparison.models)),
+            winner=comparison.winner,
+            profile=comparison.profile,
+            latest_at=newest,
+            note=comparison.note,
+        )
+
+
+class WeeklyComparison(BaseModel):
+    """The models of the experiment of one ISO week."""
+
+    model_config = ConfigDict(frozen=True)
+
+    week: str
+    weeks: tuple[str, ...]
+    """The weeks with an experiment, newest first."""
+
+    comparison: ModelComparison
+
+
+def endpoints(store: ResultStore, ready: ReadyBytes) -> list[Endpoint]:
+    """Return both endpoints, encoded once for each revision of the store."""
+
+    async def rank_latest(request: Request) -> Response:
+        experiment = chosen_experiment(request)
+
+        async def encode() -> bytes:
+            return to_json(LatestRankings.of(await model_comparison(store, experiment)))
+
+        return ready_response(request, await ready.get(f"rankings {experiment or ''}", encode))
+
+    async def compare_week(request: Request) -> Response:
+        week = request.query_params.get("week") or None
+        if week is not None and not _WEEK.fullmatch(week):
+            raise InvalidInput("week: must be an ISO week such as 2026-W48")
+
+        async def encode() -> bytes:
+            return to_json(await _weekly(store, week))
+
+        return ready_response(request, await ready.get(f"weekly {week or ''}", encode))
+
+    return [
+        Endpoint(
+            "/api/latest-rankings",
+            rank_latest,
+            "The ranking in short: ranks, scores, intervals and coverage, best first",
+            LatestRankings,
+            parameters=(EXPERIMENT,),
+            problems=PROBLEMS,
+        ),
+        Endpoint(
+            "/weekly",
+            compare_week,
+            "The models of a week's experiment, best first; without a week, of the newest one",
+            WeeklyComparison,
+            description="The experiment of a week is the one with the ISO week as its occasion, as "
+            "the weekly schedule plans it.",
+            parameters=(
+                QueryParameter(
+                    "week",
+                    "The ISO week, such as 2026-W48.",
+                    {"type": "string", "pattern": f"^{_WEEK.pattern}$"},
+                ),
+            ),
+            problems={
+                400: "Several experiments have this week as their occasion; the detail names them",
+                404: "There is no experiment of this week, or of any",
+                422: "`week` is no ISO week",
+                503: "The store does not answer",
+            },
+        ),
+    ]
+
+
+async def _weekly(store: ResultStore, week: str | None) -> WeeklyComparison:
+    weeks = await _weeks(store)
+    wanted = week or next(iter(weeks), None)
+    if wanted not in weeks:
+        which = "any week" if wanted is None else wanted
+        known = f"; there are {', '.join(weeks[:5])}" if weeks else ""
+        raise UnknownExperiment(f"week: there is no experiment of {which}{known}")
+    comparison = await model_comparison(store, wanted)
+    return WeeklyComparison(week=wanted, weeks=weeks[:_WEEKS_LISTED], comparison=comparison)
+
+
+async def _weeks(store: Experiments) -> tuple[str, ...]:
+    occasions = {each.occasion for each in await store.outlines() if each.occasion}
+    return tuple(sorted(filter(_WEEK.fullmatch, occasions), reverse=True))
