@@ -34,6 +34,7 @@ from socratic_api.routes.experiments import (
     events,
     listing,
     one_experiment,
+    rescoring,
     submission,
 )
 from socratic_api.routes.openapi import with_openapi
@@ -94,6 +95,7 @@ def build_app(
             *submission.endpoints(submissions),
             *one_experiment.endpoints(store, detail),
             *changes.endpoints(store, store.prepare, capabilities, deletions),
+            *rescoring.endpoints(store, capabilities, clock),
             *events.endpoints(detail, streams, capabilities),
             *dead_letters.endpoints(capabilities),
             *timeseries.endpoints(store, ready),

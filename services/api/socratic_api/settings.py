@@ -30,7 +30,8 @@ class ApiSettings(ProcessSettings):
     """The address of the store; a secret, since it may hold a password."""
 
     broker_url: SecretStr | None = Field(default=None, min_length=1)
-    """The address of the broker whose queue depths `/metrics` shows; optional."""
+    """The address of the broker whose queue depths `/metrics` shows, and that takes responses to
+    rescore; optional."""
 
     host: str = Field(default="127.0.0.1", min_length=1)
     """The address to listen on; 0.0.0.0 for every address of the machine."""

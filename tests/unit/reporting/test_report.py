@@ -123,7 +123,7 @@ async def test_braces_of_a_bibtex_entry_pair_up(store: SqlStore) -> None:
     await store.register(planned)
     [summary] = (await model_comparison(store, planned.experiment_id)).experiments
 
-    entry = bibtex(summary)
+    entry = bibtex(summary, summary.profile)
 
     bare = re.sub(r"\\[{}]", "", entry)
     assert bare.count("{") == bare.count("}")

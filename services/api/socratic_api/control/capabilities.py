@@ -27,6 +27,9 @@ class Capabilities:
     broker: Broker | None = None
     """The broker of the services; None without one."""
 
+    scoring_broker: Broker | None = None
+    """A broker in this process that has responses scored here; None: the services do it."""
+
     may_write: bool = True
     """False where the API has no right to write into the store."""
 
@@ -43,3 +46,7 @@ class Capabilities:
         if self.broker is None:
             raise Conflict(_NO_BROKER.format(command=command))
         return self.broker
+
+    def require_scoring(self, command: str) -> Broker:
+        """Return the broker whose responses are scored. Raises Conflict as `require_broker`."""
+        return self.scoring_broker or self.require_broker(command)

@@ -49,19 +49,22 @@ async def serve(
     on_ready: Callable[[str], None],
     settings: ApiSettings | None = None,
     broker: Broker | None = None,
+    scoring_broker: Broker | None = None,
 ) -> None:
     """Serve the API and the dashboard until SIGINT or SIGTERM, or until cancelled.
 
     `on_ready` gets the address once the API accepts connections. The caller prepares and closes the
-    store and the broker; without a broker the API submits nothing. Raises InvalidSettings if `host`
-    and `port` cannot be bound, or if other machines could write without a key.
+    store and the brokers; without `broker` the API submits nothing, and `scoring_broker` takes
+    responses to rescore in this process. Raises InvalidSettings if `host` and `port` cannot be
+    bound, or if other machines could write without a key.
     """
     settings = settings or load_settings(ApiSettings)
     settings = settings.model_copy(update={"host": host, "port": port})
     require_keys(settings)
     sys.setswitchinterval(SWITCH_SECONDS)
     streams = Streams()
-    app = build_app(store, settings, capabilities=Capabilities(broker), streams=streams)
+    capabilities = Capabilities(broker, scoring_broker)
+    app = build_app(store, settings, capabilities=capabilities, streams=streams)
     with stop_signals() as stop:
         async with serving(app, host, port, shutdown_timeout=settings.drain_deadline) as address:
             with closing_streams(streams):

@@ -11,14 +11,21 @@ from starlette.responses import Response
 
 from socratic_api.answers.ready_bytes import ReadyBytes, ready_response
 from socratic_api.endpoints import Endpoint, QueryParameter
-from socratic_api.routes.experiment_choice import EXPERIMENT, PROBLEMS, chosen_experiment
+from socratic_api.routes.experiment_choice import (
+    EXPERIMENT,
+    PROBLEMS,
+    PROFILE,
+    asked_key,
+    chosen_experiment,
+    chosen_profile,
+)
 from socratic_bench.errors import InvalidInput
 from socratic_bench.reporting.leaderboard.comparison import ModelComparison, model_comparison
 from socratic_bench.reporting.leaderboard.csv_text import comparison_csv
 from socratic_bench.reporting.result_store import ResultStore
 
 KEY = "model-comparison "
-"""The cache key of the leaderboard; the experiment's id follows, if any."""
+"""The cache key of the leaderboard; the experiment's id and the profile follow, if any."""
 
 CSV_KEY = "model-comparison.csv "
 CSV: Final = "text/csv; charset=utf-8"
@@ -35,21 +42,21 @@ def endpoints(store: ResultStore, ready: ReadyBytes) -> list[Endpoint]:
     """Return the endpoint of the leaderboard, encoded once for each revision of the store."""
 
     async def compare_models(request: Request) -> Response:
-        experiment = chosen_experiment(request)
+        experiment, profile = chosen_experiment(request), chosen_profile(request)
         if _wants_csv(request):
-            return await as_csv(request, experiment)
+            return await as_csv(request, experiment, profile)
 
         async def encode() -> bytes:
-            return to_json(await model_comparison(store, experiment))
+            return to_json(await model_comparison(store, experiment, profile))
 
-        body = await ready.get(KEY + (experiment or ""), encode)
+        body = await ready.get(KEY + asked_key(experiment, profile), encode)
         return ready_response(request, body)
 
-    async def as_csv(request: Request, experiment: str | None) -> Response:
+    async def as_csv(request: Request, experiment: str | None, profile: str | None) -> Response:
         async def encode() -> bytes:
-            return comparison_csv(await model_comparison(store, experiment)).encode()
+            return comparison_csv(await model_comparison(store, experiment, profile)).encode()
 
-        body = await ready.get(CSV_KEY + (experiment or ""), encode, CSV)
+        body = await ready.get(CSV_KEY + asked_key(experiment, profile), encode, CSV)
         response = ready_response(request, body)
         response.raw_headers.append(_FILE)
         return response
@@ -61,7 +68,7 @@ def endpoints(store: ResultStore, ready: ReadyBytes) -> list[Endpoint]:
             "All models, best first, with intervals, coverage, dimensions, vectors and costs",
             ModelComparison,
             also=CSV,
-            parameters=(EXPERIMENT, FORMAT),
+            parameters=(EXPERIMENT, PROFILE, FORMAT),
             problems=PROBLEMS,
             ready=partial(ready.fresh, KEY),
         )

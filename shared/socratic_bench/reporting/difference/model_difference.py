@@ -17,6 +17,7 @@ from socratic_bench.domain.experiment.outline import ExperimentOutline
 from socratic_bench.errors import InvalidInput
 from socratic_bench.reporting.difference.reliability import EquivalenceFigures, VarianceFigures
 from socratic_bench.reporting.difference.sides import ComparedSide, find_sides
+from socratic_bench.reporting.profiles.choice import scored_by
 from socratic_bench.reporting.result_store import ResultStore
 from socratic_bench.scoring.profile import OVERALL
 from socratic_bench.scoring.profiles import known_vectors
@@ -118,14 +119,15 @@ async def model_difference(
     second: str,
     experiment: str | None = None,
     margin: float = MARGIN,
+    profile: str | None = None,
 ) -> ModelDifference:
     """Compare two models, each `MODEL` or `MODEL@EXPERIMENT`, by what both were asked.
 
     `experiment` holds for a side that names none; without it two models are looked for in the
     newest experiment that has both, or else each in its newest one. A difference less than `margin`
-    is too small to matter. Raises UnknownModel, UnknownExperiment, AmbiguousExperiment, and
-    InvalidInput for experiments scored by different profiles, for a model compared with itself and
-    for a margin outside 0 to 1.
+    is too small to matter. `profile` replaces the own one of both experiments. Raises UnknownModel,
+    UnknownExperiment, AmbiguousExperiment, NoScores, and InvalidInput for experiments scored by
+    different profiles, for a model compared with itself and for a margin outside 0 to 1.
     """
     if not 0 < margin < 1:
         raise InvalidInput(f"margin: must be more than 0 and less than 1, not {margin:g}")
@@ -136,20 +138,23 @@ async def model_difference(
             f"{first} and {second} are the same model of the same experiment: "
             "write MODEL@EXPERIMENT to compare two experiments of one model"
         )
-    profile = one[1].profile
-    if profile != other[1].profile:
+    if profile is not None:
+        for _, outline in (one, other):
+            await scored_by(store, [outline.experiment_id], profile)
+    elif one[1].profile != other[1].profile:
         raise InvalidInput(
-            f"{first} is scored by {profile}, {second} by {other[1].profile}: "
-            "their figures do not compare"
+            f"{first} is scored by {one[1].profile}, {second} by {other[1].profile}: "
+            "their figures do not compare; --profile names one that both have"
         )
+    else:
+        profile = one[1].profile
     cells = await store.cells({one[1].experiment_id, other[1].experiment_id})
-    return _difference(one, other, cells, margin)
+    return _difference(one, other, cells, margin, profile)
 
 
 def _difference(
-    one: ComparedSide, other: ComparedSide, cells: Iterable[Cell], margin: float
+    one: ComparedSide, other: ComparedSide, cells: Iterable[Cell], margin: float, profile: str
 ) -> ModelDifference:
-    profile = one[1].profile
     cells = [cell for cell in cells if cell.key.profile == profile]
     first, second = _scores(one, cells), _scores(other, cells)
     vectors = known_vectors(profile) or tuple(sorted({*first, *second} - {OVERALL}))

@@ -33,8 +33,8 @@ class Baseline(NamedTuple):
 MOST_KEPT: Final = 64
 """The most baselines in memory."""
 
-_kept: dict[str, Baseline] = {}
-"""By the name of the conditions, which decide the scenarios and the profile."""
+_kept: dict[tuple[str, str], Baseline] = {}
+"""By the name of the conditions, which decide the scenarios, and by the profile."""
 
 
 async def table_baseline(store: Experiments, selected: Selection) -> Baseline | None:
@@ -48,24 +48,23 @@ async def table_baseline(store: Experiments, selected: Selection) -> Baseline | 
     if len(counted) != 1 or known_vectors(selected.profile) is None:
         return None
     [(conditions, outline)] = counted.items()
-    if conditions not in _kept:
+    place = conditions, selected.profile
+    if place not in _kept:
         experiment = await store.experiment(outline.experiment_id)
         if experiment is None:
             return None
         while len(_kept) >= MOST_KEPT:
             del _kept[next(iter(_kept))]
-        _kept[conditions] = await asyncio.to_thread(baseline_of, experiment.manifest)
-    return _kept[conditions]
+        _kept[place] = await asyncio.to_thread(baseline_of, experiment.manifest, selected.profile)
+    return _kept[place]
 
 
-def baseline_of(manifest: Manifest) -> Baseline:
+def baseline_of(manifest: Manifest, profile: str) -> Baseline:
     """Score `CONSTANT` as the reply to every message of a manifest's scenarios.
 
     Raises UnknownProfile, BrokenPlugin.
     """
-    runs = [
-        (scenario.dimension, _run(scenario, manifest.profile)) for scenario in manifest.scenarios
-    ]
+    runs = [(scenario.dimension, _run(scenario, profile)) for scenario in manifest.scenarios]
     by_dimension: defaultdict[str, list[Run]] = defaultdict(list)
     for dimension, run in runs:
         by_dimension[dimension].append(run)

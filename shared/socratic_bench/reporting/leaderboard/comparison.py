@@ -9,6 +9,7 @@ from typing import Final
 from pydantic import BaseModel, ConfigDict, Field
 
 from socratic_bench.domain.experiment.outline import ExperimentOutline
+from socratic_bench.ports.stores.aggregates import Aggregates
 from socratic_bench.reporting.leaderboard.baseline import Baseline, table_baseline
 from socratic_bench.reporting.leaderboard.choice import LeftOutReason
 from socratic_bench.reporting.leaderboard.figures import (
@@ -37,6 +38,8 @@ class ExperimentSummary(BaseModel):
     """The name of the conditions: figures of experiments with the same one compare."""
 
     profile: str
+    """The experiment's own profile; the table may have another one."""
+
     occasion: str | None
     name: str | None
     """The experiment's name for people; null without one."""
@@ -94,6 +97,10 @@ class ModelComparison(BaseModel):
     """The first model's id, if it has a score and the table has one set of conditions."""
 
     profile: str
+    profiles: tuple[str, ...]
+    """The profiles that the experiments have scores by, their own one first; of at most 20
+    experiments."""
+
     vectors: tuple[str, ...]
     """The names of the profile's vectors, in its order."""
 
@@ -124,18 +131,33 @@ class ModelComparison(BaseModel):
         return self.models if self.baseline is None else (*self.models, self.baseline)
 
 
-async def model_comparison(store: ResultStore, experiment: str | None = None) -> ModelComparison:
+async def model_comparison(
+    store: ResultStore, experiment: str | None = None, profile: str | None = None
+) -> ModelComparison:
     """Return the leaderboard of what belongs together, of one experiment, or of `all`.
 
-    A table has one profile. `left_out` and `note` name the experiments that it leaves out. Raises
-    UnknownExperiment, AmbiguousExperiment.
+    A table has one profile: the experiments' own one, or `profile`. `left_out` and `note` name the
+    experiments that it leaves out. Raises UnknownExperiment, AmbiguousExperiment, and NoScores
+    where no experiment has a score by `profile`.
     """
-    selected = await select(store, experiment)
+    selected = await select(store, experiment, profile)
     baseline = await table_baseline(store, selected)
-    return await asyncio.to_thread(_compare, selected, baseline)
+    profiles = await _profiles(store, selected)
+    return await asyncio.to_thread(_compare, selected, baseline, profiles)
 
 
-def _compare(selected: Selection, baseline: Baseline | None) -> ModelComparison:
+async def _profiles(store: Aggregates, selected: Selection) -> tuple[str, ...]:
+    newest = dict.fromkeys(
+        each.experiment_id for row in selected.choice.rows.values() for each in row
+    )
+    found = await store.scored_profiles(list(newest)[:MOST_LISTED])
+    names = dict.fromkeys(name for id_ in newest for name in found.get(id_, ()))
+    return tuple(names) or (selected.profile,)
+
+
+def _compare(
+    selected: Selection, baseline: Baseline | None, profiles: tuple[str, ...]
+) -> ModelComparison:
     board = selected.leaderboard()
     winner = board.winner
     mixed = len(board.conditions) > 1
@@ -146,6 +168,7 @@ def _compare(selected: Selection, baseline: Baseline | None) -> ModelComparison:
         ),
         winner=None if winner is None else winner.model.id,
         profile=board.profile,
+        profiles=profiles,
         vectors=board.vectors,
         dimensions=board.dimensions,
         experiments=tuple(

@@ -31,6 +31,11 @@ def note(board: Leaderboard, selected: Selection) -> str | None:
     if selected.is_default and pinned:
         verb = "is" if len(pinned) == 1 else "are"
         sentences.append(f"{_first(', ', map(title, pinned))} {verb} pinned.")
+    if others := sorted({each.profile for each in board.experiments} - {board.profile}):
+        sentences.append(
+            f"The scores are by {board.profile}, not by the profile of the plan, "
+            f"{', '.join(others)}."
+        )
     if len(board.conditions) > 1:
         sentences.append(
             f"This table has {len(board.conditions)} sets of test conditions (scenarios, prompts "

@@ -15,11 +15,13 @@ from socratic_bench.ports.stores.experiments import Experiments
 from socratic_bench.reporting.experiment_choice import find_experiment
 from socratic_bench.reporting.leaderboard.choice import (
     Choice,
+    LeftOutReason,
     Rows,
     default_choice,
     every_choice,
     within,
 )
+from socratic_bench.reporting.profiles.choice import scored_by
 from socratic_bench.reporting.result_store import ResultStore
 from socratic_bench.scoring.profile import CANONICAL
 from socratic_bench.scoring.profiles import known_vectors
@@ -61,22 +63,43 @@ class Selection:
         return build_leaderboard(self.choice.rows, self.cells, self.profile, vectors)
 
 
-async def select(store: ResultStore, experiment: str | None) -> Selection:
+async def select(
+    store: ResultStore, experiment: str | None, profile: str | None = None
+) -> Selection:
     """Select what belongs together, one experiment by `find_experiment`, or `all`.
 
-    A table has one profile and a limited size. Raises UnknownExperiment, AmbiguousExperiment.
+    A table has one profile and a limited size. `profile` replaces the experiments' own one, and
+    leaves out those without scores by it. Raises UnknownExperiment, AmbiguousExperiment, NoScores.
     """
     candidates = await _candidates(store, experiment)
     choice = await _choice(store, candidates, experiment)
     chosen = list({e.experiment_id: e for row in choice.rows.values() for e in row}.values())
     places = {each.experiment_id: place for place, each in enumerate(candidates)}
     chosen.sort(key=lambda each: places[each.experiment_id])
-    profile = chosen[0].profile if chosen else CANONICAL
     experiments = chosen[:MOST_EXPERIMENTS]
+    if profile is None:
+        profile = chosen[0].profile if chosen else CANONICAL
+    else:
+        choice, experiments = await _scored(store, choice, experiments, profile)
     cells, done = await _cells_and_done(store, choice.rows, experiments, profile)
     return Selection(
         within(choice, done), cells, done, profile, candidates, is_default=experiment is None
     )
+
+
+async def _scored(
+    store: Aggregates, choice: Choice, experiments: Sequence[ExperimentOutline], profile: str
+) -> tuple[Choice, list[ExperimentOutline]]:
+    """Leave out the experiments without scores by a profile."""
+    scored = set(await scored_by(store, [each.experiment_id for each in experiments], profile))
+    rows = {
+        key: kept
+        for key, several in choice.rows.items()
+        if (kept := tuple(each for each in several if each.experiment_id in scored))
+    }
+    unscored = (each.experiment_id for each in experiments if each.experiment_id not in scored)
+    left_out = {**choice.left_out, **dict.fromkeys(unscored, LeftOutReason.OTHER_PROFILE)}
+    return Choice(rows, left_out), [each for each in experiments if each.experiment_id in scored]
 
 
 async def _choice(

@@ -10,12 +10,12 @@ from socratic_bench.reporting.leaderboard.latex_text import as_latex
 from socratic_bench.version import __version__
 
 
-def bibtex(summary: ExperimentSummary) -> str:
-    """Return a BibTeX entry of an experiment, under a key that its id makes unique."""
+def bibtex(summary: ExperimentSummary, profile: str) -> str:
+    """Return a BibTeX entry of an experiment's figures, under a key that its id makes unique."""
     title = summary.name or summary.occasion or summary.experiment_id
     note = (
         f"Experiment {summary.experiment_id}, manifest {summary.manifest_id}, "
-        f"conditions {summary.conditions_id}, profile {summary.profile}, "
+        f"conditions {summary.conditions_id}, profile {profile}, "
         f"Socratic Bench {__version__}"
     )
     fields = {

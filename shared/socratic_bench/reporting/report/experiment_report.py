@@ -32,14 +32,14 @@ from socratic_bench.version import __version__
 STATUSES: Final = tuple(Status)
 
 
-async def report_page(store: ResultStore, wanted: str) -> str:
+async def report_page(store: ResultStore, wanted: str, profile: str | None = None) -> str:
     """Return one self-contained HTML page about an experiment; `wanted` as in `find_experiment`.
 
-    Its figures are those of the leaderboard. The page loads nothing and runs no script. Raises
-    UnknownExperiment, AmbiguousExperiment.
+    Its figures are those of the leaderboard, by the experiment's own profile or by `profile`. The
+    page loads nothing and runs no script. Raises UnknownExperiment, AmbiguousExperiment, NoScores.
     """
     experiment = await find_experiment(store, wanted)
-    comparison = await model_comparison(store, experiment.experiment_id)
+    comparison = await model_comparison(store, experiment.experiment_id, profile)
     failures = await model_failures(store, experiment.experiment_id)
     return html(_page(experiment, comparison, failures))
 
@@ -67,7 +67,7 @@ def _page(
         element(
             "body",
             element("main", *_introduction(title, summary), *_results(comparison, failures)),
-            element("footer", *_origin(experiment, summary)),
+            element("footer", *_origin(experiment, comparison)),
         ),
         lang="en",
     )
@@ -219,7 +219,9 @@ _KINDS: Final = {
 }
 
 
-def _origin(experiment: Experiment, summary: ExperimentSummary) -> Iterator[Element]:
+def _origin(experiment: Experiment, comparison: ModelComparison) -> Iterator[Element]:
+    [summary] = comparison.experiments
+    own = "" if comparison.profile == summary.profile else f" (planned with {summary.profile})"
     yield element("h2", "Conditions")
     manifest = experiment.manifest
     parameters = manifest.parameters.model_dump(exclude_none=True)
@@ -230,7 +232,7 @@ def _origin(experiment: Experiment, summary: ExperimentSummary) -> Iterator[Elem
         "occasion": summary.occasion or MISSING,
         "started": moment(summary.created_at),
         "completed": moment(summary.completed_at),
-        "profile": summary.profile,
+        "profile": f"{comparison.profile}{own}",
         "scenarios": f"{len(manifest.scenarios)}, {manifest.repeats} repeats each",
         "parameters": ", ".join(f"{name} {value}" for name, value in parameters.items()),
         "version": f"Socratic Bench {__version__}",
@@ -238,7 +240,7 @@ def _origin(experiment: Experiment, summary: ExperimentSummary) -> Iterator[Elem
     terms = [part for each in facts.items() for part in _term(*each)]
     yield element("dl", *terms)
     yield element("h2", "Cite")
-    yield element("pre", bibtex(summary))
+    yield element("pre", bibtex(summary, comparison.profile))
     yield element("h2", "Reproduce")
     yield element(
         "p",

@@ -11,10 +11,10 @@ from typing import Any, Final
 from socratic_bench.domain.experiment.manifest import Experiment
 from socratic_bench.domain.money import NANODOLLARS_PER_DOLLAR
 from socratic_bench.domain.run import Run
-from socratic_bench.ports.stores.responses import Responses
 from socratic_bench.reporting.leaderboard.csv_text import spreadsheet_text
 from socratic_bench.reporting.transcripts.run_transcripts import (
     Transcript,
+    TranscriptStore,
     Turn,
     transcripts,
 )
@@ -28,14 +28,18 @@ BYTE_ORDER_MARK: Final = "\ufeff"
 """The first character of a CSV, by which Excel knows UTF-8."""
 
 
-async def records(store: Responses, experiment: Experiment) -> AsyncIterator[Record]:
+async def records(
+    store: TranscriptStore, experiment: Experiment, profile: str | None = None
+) -> AsyncIterator[Record]:
     """Yield one record for each response and each failed run, all with the same keys, in order.
 
-    Scores are unrounded and computed again from the stored responses; None is unknown, never zero.
+    Scores are by the experiment's own profile or by `profile`, unrounded, and computed again from
+    the stored responses; None is unknown, never zero. Raises NoScores.
     """
-    vectors = profile_named(experiment.manifest.profile).vectors
-    async for transcript in transcripts(store, experiment):
-        for record in _of_transcript(transcript, vectors, experiment):
+    shown = profile or experiment.manifest.profile
+    vectors = profile_named(shown).vectors
+    async for transcript in transcripts(store, experiment, profile=profile):
+        for record in _of_transcript(transcript, vectors, experiment, shown):
             yield record
 
 
@@ -70,9 +74,9 @@ def _row(values: Sequence[object]) -> str:
 
 
 def _of_transcript(
-    transcript: Transcript, vectors: Sequence[str], experiment: Experiment
+    transcript: Transcript, vectors: Sequence[str], experiment: Experiment, profile: str
 ) -> Iterator[Record]:
-    origin = _origin(experiment)
+    origin = _origin(experiment, profile)
     for turn in transcript.turns:
         figures = {name: turn.score[name] for name in (*vectors, OVERALL)}
         yield {
@@ -134,12 +138,12 @@ def _said(turn: Turn) -> dict[str, Any]:
     return dict(zip(_SAID, values, strict=True))
 
 
-def _origin(experiment: Experiment) -> dict[str, Any]:
+def _origin(experiment: Experiment, profile: str) -> dict[str, Any]:
     return {
         "experiment_id": experiment.experiment_id,
         "occasion": experiment.occasion,
         "created_at": experiment.created_at.isoformat(),
         "conditions": experiment.conditions_id,
-        "profile": experiment.manifest.profile,
+        "profile": profile,
         "version": __version__,
     }

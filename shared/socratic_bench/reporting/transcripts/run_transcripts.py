@@ -6,17 +6,23 @@ import asyncio
 import heapq
 from collections.abc import AsyncIterator, Collection, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Protocol
 
 from socratic_bench.domain.experiment.manifest import Experiment
 from socratic_bench.domain.response import Response
 from socratic_bench.domain.run import Run, RunFailure, batches
 from socratic_bench.errors import InvalidInput, UnknownRun
+from socratic_bench.ports.stores.aggregates import Aggregates
 from socratic_bench.ports.stores.responses import Responses
+from socratic_bench.reporting.profiles.choice import scored_by
 from socratic_bench.scoring.score import Score, score
 
 RUNS_PER_QUERY: Final = 50
 """Runs whose responses are in memory at a time."""
+
+
+class TranscriptStore(Responses, Aggregates, Protocol):
+    """The roles of the store with responses, and with the profiles that scored them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,17 +58,19 @@ class TranscriptPage:
 
 
 async def transcripts(
-    store: Responses,
+    store: TranscriptStore,
     experiment: Experiment,
     *,
     model: str | None = None,
     scenario: str | None = None,
+    profile: str | None = None,
 ) -> AsyncIterator[Transcript]:
     """Yield the runs of an experiment that have a response or a failure, in the plan's order.
 
-    `model` and `scenario` choose among them. Raises InvalidInput for one that the experiment does
-    not have.
+    `model` and `scenario` choose among them. `profile` scores them in place of the own one. Raises
+    InvalidInput for what the experiment does not have, NoScores for a profile without scores.
     """
+    await _check_profile(store, experiment.experiment_id, profile)
     manifest = experiment.manifest
     _check("model", model, [each.id for each in manifest.models])
     _check("scenario", scenario, [each.id for each in manifest.scenarios])
@@ -72,24 +80,26 @@ async def transcripts(
         if model in {None, run.model_id} and scenario in {None, run.scenario_id}
     )
     for batch in batches(wanted, RUNS_PER_QUERY):
-        for transcript in await _read(store, batch):
+        for transcript in await _read(store, batch, profile):
             yield transcript
 
 
 async def transcripts_page(
-    store: Responses,
+    store: TranscriptStore,
     experiment: Experiment,
     *,
     model: str | None = None,
     scenario: str | None = None,
+    profile: str | None = None,
     offset: int,
     limit: int,
 ) -> TranscriptPage:
     """Return some planned runs, in the plan's order; a run that has not ended has no turn.
 
-    `model` and `scenario` choose among the runs, as in `transcripts`. A page takes as long at the
-    end of a plan as at its beginning. Raises InvalidInput.
+    `model` and `scenario` choose among the runs, and `profile` scores them, as in `transcripts`. A
+    page takes as long at the end of a plan as at its beginning. Raises InvalidInput.
     """
+    await _check_profile(store, experiment.experiment_id, profile)
     manifest = experiment.manifest
     _check("model", model, [each.id for each in manifest.models])
     _check("scenario", scenario, [each.id for each in manifest.scenarios])
@@ -102,7 +112,7 @@ async def transcripts_page(
         before, at_model = divmod(place, len(models))
         repeat, at_scenario = divmod(before, len(scenarios))
         runs.append(experiment.run(models[at_model], scenarios[at_scenario], repeat + 1))
-    found = {each.run.run_id: each for each in await _read(store, runs)}
+    found = {each.run.run_id: each for each in await _read(store, runs, profile)}
     page = tuple(found.get(run.run_id, Transcript(run, (), None)) for run in runs)
     return TranscriptPage(page, total)
 
@@ -120,10 +130,12 @@ async def worst_first(found: AsyncIterator[Transcript], count: int) -> Sequence[
     return [transcript for *_, transcript in sorted(kept, key=lambda each: each[:2], reverse=True)]
 
 
-async def transcript_of(store: Responses, run_id: str) -> Transcript:
+async def transcript_of(
+    store: TranscriptStore, run_id: str, profile: str | None = None
+) -> Transcript:
     """Return the transcript of one run. The scores are computed in a thread.
 
-    Raises UnknownRun.
+    `profile` scores it in place of the own one. Raises UnknownRun, NoScores.
     """
     responses = await store.responses([run_id])
     failures = await store.recorded_failures([run_id])
@@ -136,17 +148,18 @@ async def transcript_of(store: Responses, run_id: str) -> Transcript:
             f"this store has no response and no failure of a run {run_id!r}: "
             "socratic-bench transcripts EXPERIMENT lists runs with their ids"
         )
+    await _check_profile(store, run.experiment_id, profile)
     failure = failures[run_id].failure if run_id in failures else None
-    turns = await asyncio.to_thread(_scored, responses.get(run_id, ()))
+    turns = await asyncio.to_thread(_scored, responses.get(run_id, ()), profile)
     return Transcript(run, turns, failure)
 
 
-async def _read(store: Responses, runs: Sequence[Run]) -> list[Transcript]:
+async def _read(store: Responses, runs: Sequence[Run], profile: str | None) -> list[Transcript]:
     ids = [run.run_id for run in runs]
     responses = await store.responses(ids)
     failures = await store.recorded_failures(ids)
     scored = await asyncio.to_thread(
-        lambda: {run_id: _scored(each) for run_id, each in responses.items()}
+        lambda: {run_id: _scored(each, profile) for run_id, each in responses.items()}
     )
     return [
         Transcript(
@@ -159,7 +172,7 @@ async def _read(store: Responses, runs: Sequence[Run]) -> list[Transcript]:
     ]
 
 
-def _scored(responses: Iterable[Response]) -> tuple[Turn, ...]:
+def _scored(responses: Iterable[Response], profile: str | None) -> tuple[Turn, ...]:
     return tuple(
         Turn(
             each,
@@ -170,11 +183,16 @@ def _scored(responses: Iterable[Response]) -> tuple[Turn, ...]:
                 dimension=each.run.dimension,
                 student_message=each.student_message,
                 earlier_turns=each.earlier_turns,
-                profile=each.profile,
+                profile=profile or each.profile,
             ),
         )
         for each in responses
     )
+
+
+async def _check_profile(store: Aggregates, experiment_id: str, profile: str | None) -> None:
+    if profile is not None:
+        await scored_by(store, [experiment_id], profile)
 
 
 def _check(what: str, wanted: str | None, known: Collection[str]) -> None:

@@ -50,6 +50,7 @@ def test_a_rescored_experiment_has_both_profiles_and_called_no_model(run):
     done = run.run("rescore", "first", "--profile", "socratic-v2")
     assert done.returncode == 0, done.stderr
     assert "no model was called" in done.stderr
+    assert "--profile socratic-v1 --profile socratic-v2" in done.stderr
     assert cells(run, "socratic-v1") == own
     assert counted(run, "socratic-v2") == counted(run, "socratic-v1")
     assert calls(run) == called
@@ -94,3 +95,37 @@ def test_a_missing_store_is_one_sentence(terminal):
     assert done.returncode == 2
     assert "run a benchmark first" in done.stderr
     assert not terminal.database.exists()
+
+
+def test_two_profiles_stand_side_by_side_in_a_table_and_in_json(run):
+    run.run("rescore", "first", "--profile", "socratic-v2")
+    both = ("--profile", "socratic-v1", "--profile", "socratic-v2")
+    table = run.run("leaderboard", *both).stdout
+    first, second = json.loads(run.run("leaderboard", *both, "--format", "json").stdout)
+    alone = json.loads(
+        run.run("leaderboard", "--profile", "socratic-v2", "--format", "json").stdout
+    )
+    assert table.splitlines()[0].split()[:3] == ["model", "rank", "socratic-v1"]
+    assert "compare ranks, not figures" in table
+    assert (first["profile"], second) == ("socratic-v1", alone)
+    refused = run.run("leaderboard", *both, "--format", "csv")
+    assert (refused.returncode, "side by side" in refused.stderr) == (2, True)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("leaderboard",),
+        ("compare", "reference/socratic", "reference/lecturer"),
+        ("transcripts", "first"),
+        ("export", "first"),
+        ("report", "first"),
+    ],
+)
+def test_figures_by_a_profile_without_scores_name_the_command_that_makes_them(run, words):
+    early = run.run(*words, "--profile", "socratic-v2")
+    assert early.returncode == 2
+    assert "has no score by 'socratic-v2'; it has: socratic-v1." in early.stderr
+    [command] = [each for each in early.stderr.split(": socratic-bench ")[1:] if each]
+    assert run.run(*command.split()).returncode == 0
+    assert run.run(*words, "--profile", "socratic-v2").returncode == 0

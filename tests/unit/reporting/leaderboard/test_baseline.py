@@ -28,7 +28,7 @@ def test_it_is_the_mean_of_the_scores_of_one_text() -> None:
         for number, message in enumerate(messages)
     ]
 
-    found = baseline_of(manifest_of(*scenarios, profile="socratic-v2"))
+    found = baseline_of(manifest_of(*scenarios), "socratic-v2")
 
     overall = [
         score(CONSTANT, dimension="student", student_message=message, profile="socratic-v2").overall
@@ -46,7 +46,7 @@ def test_every_message_of_a_conversation_is_answered() -> None:
         id="two", dimension="student", prompt="I am lost.", follow_ups=("I am still lost.",)
     )
 
-    assert baseline_of(manifest_of(scenario)).responses == 2
+    assert baseline_of(manifest_of(scenario), "socratic-v1").responses == 2
 
 
 async def test_a_table_has_it_beside_its_models(store: SqlStore) -> None:

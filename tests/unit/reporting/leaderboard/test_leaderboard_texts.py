@@ -24,6 +24,7 @@ def comparison_of(*names: str) -> ModelComparison:
         models=tuple(figures_of(name, rank) for rank, name in enumerate(names, 1)),
         winner=None,
         profile="socratic-v1",
+        profiles=("socratic-v1",),
         vectors=("verbosity",),
         dimensions=(),
         experiments=(

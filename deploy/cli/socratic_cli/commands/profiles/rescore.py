@@ -90,9 +90,10 @@ async def _rescore(
             counts = await rescoring.request()
             problem = await _scored(rescoring, wait)
         progress = await store.progress(experiment.experiment_id)
+        found = await store.scored_profiles([experiment.experiment_id])
     if as_json:
         click.echo(json.dumps(_as_json(experiment, profile, counts)))
-    _report(experiment, profile, counts, progress)
+    _report(experiment, profile, counts, progress, found.get(experiment.experiment_id, ()))
     if problem is not None:
         say(problem)
         raise click.exceptions.Exit(1)
@@ -159,8 +160,9 @@ def _report(
     profile: str,
     counts: RescoreCounts,
     progress: ExperimentProgress,
+    profiles: Sequence[str],
 ) -> None:
-    """Report what was scored."""
+    """Report what was scored, and the command that shows it."""
     id_ = experiment.experiment_id
     if counts.runs:
         failed = f" and {counted(counts.failures, 'failed run')}" if counts.failures else ""
@@ -175,3 +177,6 @@ def _report(
     if progress.done < progress.planned:
         left = progress.planned - progress.done
         say(f"{counted(left, 'run')} of it are still to come: rescore again after the last one.")
+    if len(profiles) > 1:
+        shown = " ".join(f"--profile {name}" for name in profiles)
+        say(f"See the figures: socratic-bench leaderboard --experiment {id_} {shown}")

@@ -9,6 +9,7 @@ import click
 from socratic_bench.domain.aggregates.equivalence import MARGIN
 from socratic_bench.reporting.difference.model_difference import ModelDifference, model_difference
 from socratic_cli.display.terminal import standard_output
+from socratic_cli.options.profile import profile_option
 from socratic_cli.options.store import readable_store, store_option
 from socratic_cli.tables.difference import difference_table
 
@@ -29,6 +30,7 @@ from socratic_cli.tables.difference import difference_table
     show_default=True,
     help="The difference that is too small to matter.",
 )
+@profile_option
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, with every scenario.")
 def compare(
     first: str,
@@ -36,6 +38,7 @@ def compare(
     store_url: str,
     experiment: str | None,
     margin: float,
+    profile: str | None,
     *,
     as_json: bool,
 ) -> None:
@@ -44,7 +47,7 @@ def compare(
     A and B are MODEL or MODEL@EXPERIMENT: `compare m@exp-1 m@exp-2` compares two prompts, or two
     occasions, of one model.
     """
-    difference = asyncio.run(_load(store_url, first, second, experiment, margin))
+    difference = asyncio.run(_load(store_url, first, second, experiment, margin, profile))
     if as_json:
         click.echo(difference.model_dump_json())
     else:
@@ -52,7 +55,12 @@ def compare(
 
 
 async def _load(
-    store_url: str, first: str, second: str, experiment: str | None, margin: float
+    store_url: str,
+    first: str,
+    second: str,
+    experiment: str | None,
+    margin: float,
+    profile: str | None,
 ) -> ModelDifference:
     async with readable_store(store_url) as store:
-        return await model_difference(store, first, second, experiment, margin)
+        return await model_difference(store, first, second, experiment, margin, profile)

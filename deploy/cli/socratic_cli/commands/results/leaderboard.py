@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+import json
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 import click
@@ -16,6 +17,7 @@ from socratic_bench.reporting.leaderboard.markdown_text import comparison_markdo
 from socratic_cli.display.terminal import say, standard_output
 from socratic_cli.options.store import readable_store, store_option
 from socratic_cli.tables.leaderboard import comparison_table
+from socratic_cli.tables.profiles import profiles_table
 
 EXPORTS: Final[Mapping[str, Callable[[ModelComparison], str]]] = {
     "csv": comparison_csv,
@@ -41,18 +43,37 @@ EXPORTS: Final[Mapping[str, Callable[[ModelComparison], str]]] = {
     "model and set of conditions. Without it: the pinned experiments, or else the newest complete "
     "one that is no pilot, with others under its conditions.",
 )
-def leaderboard(store_url: str, output: str, detail: bool, experiment: str | None) -> None:
+@click.option(
+    "--profile",
+    "profiles",
+    metavar="NAME",
+    multiple=True,
+    help="The profile to read the scores by. Without it: the experiment's own. Given twice, both "
+    "stand side by side.",
+)
+def leaderboard(
+    store_url: str, output: str, detail: bool, experiment: str | None, profiles: tuple[str, ...]
+) -> None:
     """Show the models, best first, with intervals and coverage."""
-    comparison, reasons = asyncio.run(_load(store_url, experiment))
-    show_comparison(comparison, reasons, output=output, detail=detail)
+    if len(profiles) > 1 and (output not in {"table", "json"} or detail):
+        raise click.UsageError("several --profile stand side by side in a table or in JSON alone")
+    found = asyncio.run(_load(store_url, experiment, profiles or (None,)))
+    if len(found) == 1:
+        [(comparison, reasons)] = found
+        show_comparison(comparison, reasons, output=output, detail=detail)
+    elif output == "json":
+        click.echo(json.dumps([each.model_dump(mode="json") for each, _ in found]))
+    else:
+        console = standard_output()
+        console.print(profiles_table([each for each, _ in found], width=console.width))
 
 
 async def _load(
-    store_url: str, experiment: str | None
-) -> tuple[ModelComparison, Mapping[str, str]]:
+    store_url: str, experiment: str | None, profiles: Sequence[str | None]
+) -> list[tuple[ModelComparison, Mapping[str, str]]]:
     async with readable_store(store_url) as store:
-        comparison = await model_comparison(store, experiment)
-        return comparison, await why_unscored(store, comparison)
+        found = [await model_comparison(store, experiment, each) for each in profiles]
+        return [(each, await why_unscored(store, each)) for each in found]
 
 
 def show_comparison(

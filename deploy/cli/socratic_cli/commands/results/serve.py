@@ -8,6 +8,7 @@ from contextlib import AsyncExitStack
 import click
 
 from socratic_api.entrypoints.container import serve as serve_api
+from socratic_bench.adapters.system.clock import SystemClock
 from socratic_cli.options.broker import broker_option, opened_broker
 from socratic_cli.options.store import (
     database_file,
@@ -15,6 +16,7 @@ from socratic_cli.options.store import (
     readable_store,
     store_option,
 )
+from socratic_cli.scoring_workers import scoring_broker
 
 
 @click.command()
@@ -44,7 +46,11 @@ async def _serve(store_url: str, broker_url: str | None, host: str, port: int) -
     async with AsyncExitStack() as opened:
         opening = prepared_store(store_url) if is_new else readable_store(store_url)
         store = await opened.enter_async_context(opening)
-        broker = None
+        services = own = None
         if broker_url:
-            broker = await opened.enter_async_context(opened_broker(broker_url))
-        await serve_api(store, host=host, port=port, on_ready=ready, broker=broker)
+            services = await opened.enter_async_context(opened_broker(broker_url))
+        else:
+            own = await opened.enter_async_context(scoring_broker(store, SystemClock()))
+        await serve_api(
+            store, host=host, port=port, on_ready=ready, broker=services, scoring_broker=own
+        )

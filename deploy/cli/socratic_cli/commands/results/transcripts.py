@@ -13,6 +13,7 @@ from socratic_bench.reporting.transcripts.run_transcripts import Transcript, wor
 from socratic_bench.reporting.transcripts.run_transcripts import transcripts as transcripts_of
 from socratic_cli.display.terminal import say, standard_output
 from socratic_cli.display.transcript import transcript_text
+from socratic_cli.options.profile import profile_option
 from socratic_cli.options.store import readable_store, store_option
 
 MOST_CHARACTERS: Final = 4_000
@@ -22,6 +23,7 @@ MOST_CHARACTERS: Final = 4_000
 @click.command()
 @click.argument("experiment")
 @store_option
+@profile_option
 @click.option("--model", metavar="ID", help="Only this model.")
 @click.option("--scenario", metavar="ID", help="Only this scenario.")
 @click.option(
@@ -33,6 +35,7 @@ MOST_CHARACTERS: Final = 4_000
 def transcripts(
     experiment: str,
     store_url: str,
+    profile: str | None,
     model: str | None,
     scenario: str | None,
     worst: int | None,
@@ -43,12 +46,13 @@ def transcripts(
     The evidence for each score is marked in place. EXPERIMENT is an ID, its start, an occasion or
     a name.
     """
-    asyncio.run(_show(store_url, experiment, model, scenario, worst, limit))
+    asyncio.run(_show(store_url, experiment, profile, model, scenario, worst, limit))
 
 
 async def _show(
     store_url: str,
     wanted: str,
+    profile: str | None,
     model: str | None,
     scenario: str | None,
     worst: int | None,
@@ -58,7 +62,7 @@ async def _show(
     shown = 0
     async with readable_store(store_url) as store:
         experiment = await find_experiment(store, wanted)
-        found = transcripts_of(store, experiment, model=model, scenario=scenario)
+        found = transcripts_of(store, experiment, model=model, scenario=scenario, profile=profile)
         if worst is not None:
             found, limit = _each(await worst_first(found, worst)), worst
         async for transcript in found:

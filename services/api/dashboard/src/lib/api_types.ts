@@ -269,6 +269,7 @@ export interface ModelComparison {
   models: ModelFigures[];
   winner: string | null;
   profile: string;
+  profiles: string[];
   vectors: string[];
   dimensions: string[];
   experiments: ExperimentSummary[];
@@ -454,6 +455,21 @@ export interface Redrive {
 
 export interface Redriven {
   put_back: Record<string, number>;
+}
+
+export interface RescoreAnswer {
+  experiment_id: string;
+  profile: string;
+  runs: number;
+  responses: number;
+  failures: number;
+  already_scored: number;
+  next_offset: number | null;
+}
+
+export interface RescoreRequest {
+  profile: string;
+  offset?: number;
 }
 
 export interface RunContext {
@@ -770,6 +786,7 @@ export interface GetAnswers {
 export interface PostAnswers {
   "/api/dead-letters/redrive": Redriven;
   "/api/experiments": Submission;
+  "/api/experiments/{experiment_id}/rescore": RescoreAnswer;
   "/api/score": ScoreOrBatchAnswer;
 }
 

@@ -10,7 +10,12 @@ from starlette.responses import Response
 
 from socratic_api.answers.ready_bytes import ReadyBytes, ready_response
 from socratic_api.endpoints import Endpoint, QueryParameter
-from socratic_api.routes.experiment_choice import EXPERIMENT, chosen_experiment
+from socratic_api.routes.experiment_choice import (
+    EXPERIMENT,
+    PROFILE,
+    chosen_experiment,
+    chosen_profile,
+)
 from socratic_bench.domain.aggregates.equivalence import MARGIN
 from socratic_bench.errors import InvalidInput
 from socratic_bench.reporting.difference.model_difference import ModelDifference, model_difference
@@ -46,12 +51,14 @@ def endpoints(store: ResultStore, ready: ReadyBytes) -> list[Endpoint]:
         if experiment == ALL:
             raise InvalidInput("experiment: one, and not `all`: each has scenarios of its own")
 
-        margin = _margin(request)
+        margin, profile = _margin(request), chosen_profile(request)
 
         async def encode() -> bytes:
-            return to_json(await model_difference(store, first, second, experiment, margin))
+            return to_json(
+                await model_difference(store, first, second, experiment, margin, profile)
+            )
 
-        key = json.dumps([first, second, experiment, margin])
+        key = json.dumps([first, second, experiment, margin, profile])
         return ready_response(request, await ready.get(f"compare {key}", encode))
 
     return [
@@ -60,7 +67,7 @@ def endpoints(store: ResultStore, ready: ReadyBytes) -> list[Endpoint]:
             compare_two,
             "Two models on the scenarios of both: differences, and whether chance explains them",
             ModelDifference,
-            parameters=(*_SIDES, EXPERIMENT, _MARGIN),
+            parameters=(*_SIDES, EXPERIMENT, PROFILE, _MARGIN),
             problems={
                 400: "Several experiments could be meant; the detail names them",
                 404: "There is no such experiment",

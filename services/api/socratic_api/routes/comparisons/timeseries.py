@@ -10,6 +10,7 @@ from starlette.responses import Response
 
 from socratic_api.answers.ready_bytes import ReadyBytes, ready_response
 from socratic_api.endpoints import Endpoint, QueryParameter
+from socratic_api.routes.experiment_choice import PROFILE, asked_key, chosen_profile
 from socratic_bench.errors import InvalidInput
 from socratic_bench.reporting.result_store import ResultStore
 from socratic_bench.reporting.timeseries import Timeseries, timeseries
@@ -29,10 +30,12 @@ def endpoints(store: ResultStore, ready: ReadyBytes) -> list[Endpoint]:
         if model is not None and (len(model) > _ID_LIMIT or not model.isprintable()):
             raise InvalidInput("model: longer than any id, or with characters that no id has")
 
-        async def encode() -> bytes:
-            return to_json(await timeseries(store, model))
+        profile = chosen_profile(request)
 
-        return ready_response(request, await ready.get(KEY + (model or ""), encode))
+        async def encode() -> bytes:
+            return to_json(await timeseries(store, model, profile))
+
+        return ready_response(request, await ready.get(KEY + asked_key(model, profile), encode))
 
     return [
         Endpoint(
@@ -40,9 +43,9 @@ def endpoints(store: ResultStore, ready: ReadyBytes) -> list[Endpoint]:
             show_timeseries,
             "Each model's score over time, one point per experiment",
             Timeseries,
-            parameters=(_MODEL,),
+            parameters=(_MODEL, PROFILE),
             problems={
-                422: "The model's id is none, or no experiment has it",
+                422: "No experiment has the model, or a score by the profile",
                 503: "The store does not answer",
             },
             ready=partial(ready.fresh, KEY),

@@ -11,7 +11,12 @@ from starlette.responses import Response
 
 from socratic_api.answers.ready_bytes import JSON, make_ready, ready_response
 from socratic_api.endpoints import Endpoint, QueryParameter
-from socratic_api.routes.experiment_choice import PROBLEMS, chosen_experiment
+from socratic_api.routes.experiment_choice import (
+    PROBLEMS,
+    PROFILE,
+    chosen_experiment,
+    chosen_profile,
+)
 from socratic_api.routes.paging import OFFSET_LIMIT, page_of, whole_number
 from socratic_api.routes.runs.one_run import RunSummary, run_summary
 from socratic_api.routes.runs.run_context import RunStore
@@ -38,6 +43,7 @@ MODEL: Final = QueryParameter(
 
 _PARAMETERS: Final = (
     EXPERIMENT,
+    PROFILE,
     MODEL,
     QueryParameter(
         "scenario", "The id of one scenario.", {"type": "string", "maxLength": _ID_LIMIT}
@@ -69,17 +75,19 @@ def endpoints(store: RunStore) -> list[Endpoint]:
         offset = whole_number(request, "offset", default=0, low=0, high=OFFSET_LIMIT)
         limit = whole_number(request, "limit", default=_PAGE, low=1, high=_PAGE_LIMIT)
         experiment = await experiment_of(store, chosen_experiment(request))
+        profile = chosen_profile(request)
         page = await transcripts_page(
             store,
             experiment,
             model=chosen_id(request, "model"),
             scenario=chosen_id(request, "scenario"),
+            profile=profile,
             offset=offset,
             limit=limit,
         )
         results = DetailedResults(
             experiment_id=experiment.experiment_id,
-            profile=experiment.manifest.profile,
+            profile=profile or experiment.manifest.profile,
             runs=tuple(map(run_summary, page.transcripts)),
             total=page.total,
             offset=offset,

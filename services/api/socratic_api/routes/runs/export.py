@@ -8,10 +8,16 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
 from socratic_api.endpoints import Endpoint, QueryParameter
-from socratic_api.routes.experiment_choice import PROBLEMS, chosen_experiment
+from socratic_api.routes.experiment_choice import (
+    PROBLEMS,
+    PROFILE,
+    chosen_experiment,
+    chosen_profile,
+)
 from socratic_api.routes.runs.detailed_results import EXPERIMENT, experiment_of
 from socratic_api.routes.runs.run_context import RunStore
 from socratic_bench.errors import InvalidInput
+from socratic_bench.reporting.profiles.choice import scored_by
 from socratic_bench.reporting.transcripts.records import FORMATS, records
 
 JSON_LINES: Final = "application/x-ndjson"
@@ -32,9 +38,13 @@ def endpoints(store: RunStore) -> list[Endpoint]:
         if wanted not in FORMATS:
             raise InvalidInput(f"format: must be one of {', '.join(FORMATS)}, not {wanted!r}")
         experiment = await experiment_of(store, chosen_experiment(request))
+        profile = chosen_profile(request)
+        if profile is not None:
+            # Before the answer begins: a stream cannot refuse.
+            await scored_by(store, [experiment.experiment_id], profile)
         name = f"{experiment.experiment_id}.{wanted}"
         return StreamingResponse(
-            FORMATS[wanted](records(store, experiment)),
+            FORMATS[wanted](records(store, experiment, profile)),
             media_type=_MEDIA_TYPES[wanted],
             headers={"Content-Disposition": f'attachment; filename="{name}"'},
         )
@@ -45,11 +55,11 @@ def endpoints(store: RunStore) -> list[Endpoint]:
             export_responses,
             "The scored responses of an experiment, a record each, as JSON lines or CSV",
             JSON_LINES,
-            parameters=(EXPERIMENT, _FORMAT),
+            parameters=(EXPERIMENT, PROFILE, _FORMAT),
             problems={
                 **PROBLEMS,
                 404: "There is no such experiment, or none at all",
-                422: "A parameter has no such value",
+                422: "A parameter has no such value, or the experiment has no score by the profile",
             },
         )
     ]

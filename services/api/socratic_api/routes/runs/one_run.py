@@ -11,6 +11,7 @@ from starlette.responses import Response
 
 from socratic_api.answers.ready_bytes import JSON, make_ready, ready_response
 from socratic_api.endpoints import Endpoint
+from socratic_api.routes.experiment_choice import PROFILE, chosen_profile
 from socratic_api.routes.paging import OFFSET_LIMIT, page_of, whole_number
 from socratic_api.routes.runs.run_context import RunContext, RunStore, run_context
 from socratic_api.score_shapes import ScoreAnswer
@@ -94,7 +95,7 @@ class RunTurn(BaseModel):
     """What the tutor said."""
 
     score: ScoreAnswer
-    """Computed from the stored response, by the profile of its experiment."""
+    """Computed from the stored response, by the profile of its experiment or the requested one."""
 
     error_kind: str | None
     input_tokens: int | None
@@ -126,7 +127,7 @@ def endpoints(store: RunStore) -> list[Endpoint]:
     """Return the endpoints of one run. A run may still grow, so each request reads the store."""
 
     async def summarise_run(request: Request) -> Response:
-        found = await transcript_of(store, _run_id(request))
+        found = await transcript_of(store, _run_id(request), chosen_profile(request))
         context = await run_context(store, found.run)
         details = RunDetails(**dict(run_summary(found)), context=context)
         return ready_response(request, make_ready(to_json(details), JSON))
@@ -134,7 +135,7 @@ def endpoints(store: RunStore) -> list[Endpoint]:
     async def list_turns(request: Request) -> Response:
         offset = whole_number(request, "offset", default=0, low=0, high=OFFSET_LIMIT)
         limit = whole_number(request, "limit", default=_PAGE, low=1, high=_PAGE_LIMIT)
-        found = await transcript_of(store, _run_id(request))
+        found = await transcript_of(store, _run_id(request), chosen_profile(request))
         page = RunTurns(
             run_id=found.run.run_id,
             turns=tuple(map(_turn, found.turns[offset : offset + limit])),
@@ -145,7 +146,7 @@ def endpoints(store: RunStore) -> list[Endpoint]:
 
     problems = {
         404: "The store has no response and no failure of this run",
-        422: "A parameter is out of bounds, or the id is none",
+        422: "A parameter is out of bounds, the id is none, or no score is by the profile",
         503: "The store does not answer",
     }
     return [
@@ -154,6 +155,7 @@ def endpoints(store: RunStore) -> list[Endpoint]:
             summarise_run,
             "One run: its scores, what it took and cost, its failure, and the plan around it",
             RunDetails,
+            parameters=(PROFILE,),
             problems=problems,
         ),
         Endpoint(
@@ -161,7 +163,7 @@ def endpoints(store: RunStore) -> list[Endpoint]:
             list_turns,
             "What was said in a run, with the evidence for each score",
             RunTurns,
-            parameters=page_of(_PAGE, _PAGE_LIMIT),
+            parameters=(PROFILE, *page_of(_PAGE, _PAGE_LIMIT)),
             problems=problems,
         ),
     ]

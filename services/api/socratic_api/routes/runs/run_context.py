@@ -9,13 +9,14 @@ from pydantic import BaseModel, ConfigDict
 from socratic_bench.domain.experiment.manifest import Experiment
 from socratic_bench.domain.run import Run
 from socratic_bench.domain.scenario import Scenario
+from socratic_bench.ports.stores.aggregates import Aggregates
 from socratic_bench.ports.stores.experiments import Experiments
 from socratic_bench.ports.stores.responses import Responses
 from socratic_bench.providers.registry import is_reference, simulated_latency_ms
 
 
-class RunStore(Experiments, Responses, Protocol):
-    """The roles of the store with the plans and the responses of experiments."""
+class RunStore(Experiments, Responses, Aggregates, Protocol):
+    """The roles of the store with the plans, the responses and the profiles of experiments."""
 
 
 class RunLink(BaseModel):

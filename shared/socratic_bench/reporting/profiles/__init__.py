@@ -1,0 +1,1 @@
+"""Several profiles of one experiment: which it has, and how far two of them agree."""
