@@ -125,6 +125,10 @@ class BrokenProfile(InvalidInput):
     """A profile raised, or made no score or no evidence; the message names the profile."""
 
 
+class UngradedResponse(InvalidInput):
+    """A response came to be scored without the grading that its profile needs."""
+
+
 class FailureKind(StrEnum):
     """Why a provider gave no response: the `kind` of ModelCallFailed, whoever the provider is."""
 

@@ -73,7 +73,7 @@ def with_approved_keys(endpoints: Endpoints, config: BenchmarkConfig) -> Endpoin
     Raises UnlistedEndpoint without a terminal, or after a refusal.
     """
     known = KnownKeys(Path(click.get_app_dir("socratic-bench")) / "known-endpoints")
-    for model in config.manifest.models:
+    for model in config.manifest.called_models:
         where = destination(model)
         key_name = key_of(model, config.key_variables.get(model.id))
         if where is None or key_name is None or endpoints.binds(key_name, where):

@@ -7,11 +7,13 @@ from collections.abc import AsyncGenerator, Sequence
 from socratic_bench.consuming.outcomes import Handled, Outcome, Rejected, Work
 from socratic_bench.domain.response import Response
 from socratic_bench.domain.score import ScoredResponse
-from socratic_bench.errors import BrokenPlugin, BrokenProfile, UnknownProfile
+from socratic_bench.errors import BrokenPlugin, BrokenProfile, UngradedResponse, UnknownProfile
 from socratic_bench.events.response_recorded import ResponseRecorded
 from socratic_bench.events.response_scored import ResponseScored
 from socratic_bench.ports.clock import Clock
-from socratic_bench.scoring.score import score
+from socratic_bench.scoring.profiles import needs_grade
+from socratic_bench.scoring.score import Score, score
+from socratic_bench.scoring.statuses import UNGRADED
 
 SOURCE = "socratic-judge"
 
@@ -25,14 +27,17 @@ class ResponseRecordedHandler:
     async def __call__(
         self, batch: Sequence[Work[ResponseRecorded]]
     ) -> AsyncGenerator[Sequence[Outcome], None]:
-        """Score a batch. An unknown or broken profile rejects its response."""
+        """Score a batch.
+
+        An unknown or broken profile rejects its response, and so does a missing grading.
+        """
         yield [self._outcome(work) for work in batch]
 
     def _outcome(self, work: Work[ResponseRecorded]) -> Outcome:
         recorded = work.event
         try:
             scored = judge(recorded.data)
-        except (UnknownProfile, BrokenPlugin, BrokenProfile) as error:
+        except (UnknownProfile, BrokenPlugin, BrokenProfile, UngradedResponse) as error:
             return Rejected(work, str(error))
         event = ResponseScored.of(scored, source=SOURCE, time=self._clock.now(), cause=recorded.id)
         return Handled(work, (event,))
@@ -41,8 +46,10 @@ class ResponseRecordedHandler:
 def judge(response: Response) -> ScoredResponse:
     """Return the score of a response under its profile; None if its status has no score.
 
-    Raises UnknownProfile, BrokenPlugin or BrokenProfile.
+    Raises UnknownProfile, BrokenPlugin or BrokenProfile, and UngradedResponse for a response that
+    nobody tried to grade under a profile that needs a grade.
     """
+    grading = response.grading
     figures = score(
         response.text,
         output_tokens=response.usage.visible_output_tokens,
@@ -50,15 +57,22 @@ def judge(response: Response) -> ScoredResponse:
         dimension=response.run.dimension,
         student_message=response.student_message,
         earlier_turns=response.earlier_turns,
+        grade=None if grading is None else grading.score,
         profile=response.profile,
     )
+    if grading is None and _is_ungraded(figures):
+        # The first score stays: this one would leave the response without its grade for good.
+        raise UngradedResponse(
+            f"turn {response.turn} of run {response.run.run_id} has no grading, and profile "
+            f"{response.profile} needs one: the runner adds it"
+        )
     return ScoredResponse(
         run=response.run,
         turn=response.turn,
         last_turn=response.last_turn,
         profile=response.profile,
         status=figures.status,
-        error_kind=response.error_kind,
+        error_kind=UNGRADED if _is_ungraded(figures) else response.error_kind,
         vectors=figures.vectors,
         overall=figures.overall,
         counts=figures.counts,
@@ -66,3 +80,8 @@ def judge(response: Response) -> ScoredResponse:
         latency_ms=response.latency_ms,
         cost_nanodollars=response.cost_nanodollars,
     )
+
+
+def _is_ungraded(figures: Score) -> bool:
+    """Whether a score has vectors and no overall for want of a grade."""
+    return figures.vectors is not None and not figures.scored and needs_grade(figures.profile)

@@ -28,6 +28,8 @@ from socratic_runner.conversations.conversation_runner import ConversationRunner
 from socratic_runner.conversations.leases import LeaseBook
 from socratic_runner.conversations.recorder import Recorder
 from socratic_runner.experiment_cache import ExperimentCache
+from socratic_runner.grading.earlier_graders import EarlierGraders
+from socratic_runner.grading.response_grader import ResponseGrader
 from socratic_runner.handler import RunRequestedHandler
 from socratic_runner.limits.account import AccountShares
 from socratic_runner.limits.limiters import ConcurrencyLimiters
@@ -95,6 +97,7 @@ async def runner_dispatcher(
         ExperimentCache(store),
         pool,
         runner,
+        ResponseGrader(store, EarlierGraders(store, store), pool, runner),
         clock,
         busy_delay=settings.runner_busy_delay,
     )

@@ -10,12 +10,13 @@ from socratic_bench.consuming.outcomes import Emit, Failed, Handled, Outcome, Po
 from socratic_bench.events.response_recorded import ResponseRecorded
 from socratic_bench.events.run_requested import RunRequested
 from socratic_bench.ports.clock import Clock
-from socratic_bench.ports.stores.responses import Responses
+from socratic_bench.ports.stores.responses import RecordedFailure, Responses
 from socratic_runner.call_window import STORING_SECONDS
 from socratic_runner.conversations.conversation import Conversation, Stopped, TurnFailed
 from socratic_runner.conversations.conversation_runner import ConversationRunner
 from socratic_runner.conversations.instant_runner import InstantRunner
 from socratic_runner.experiment_cache import ExperimentCache
+from socratic_runner.grading.response_grader import ResponseGrader
 from socratic_runner.handling.request_sorting import RequestSorter, SortedRequests
 from socratic_runner.handling.run_outcomes import RunOutcomes, recorded, retry_of
 from socratic_runner.handling.runs_in_hand import RunInHand, RunsInHand
@@ -36,6 +37,7 @@ class RunRequestedHandler:
         experiments: ExperimentCache,
         pool: ModelPool,
         runner: ConversationRunner,
+        grader: ResponseGrader,
         clock: Clock,
         *,
         busy_delay: float,
@@ -45,7 +47,8 @@ class RunRequestedHandler:
         self._runner = runner
         self._instant = InstantRunner(runner)
         self._in_hand = RunsInHand()
-        self._outcomes = RunOutcomes(runner.recorder, clock, busy_delay)
+        self._grader = grader
+        self._outcomes = RunOutcomes(runner.recorder, clock, busy_delay, grader)
         self._sorter = RequestSorter(
             stored, experiments, pool, self._in_hand, self._outcomes, runner.troubles
         )
@@ -54,7 +57,7 @@ class RunRequestedHandler:
         self, batch: Sequence[Work[RunRequested]]
     ) -> AsyncGenerator[Sequence[Outcome], None]:
         """Carry out a batch of runs; yields outcomes as soon as they are known."""
-        self._pool.close_idle(lambda: {run.model_in_hand for run in self._in_hand})
+        self._pool.close_idle(self._in_hand.models)
         requests = await self._sorter.sort(batch)
         with self._runner.leases.heartbeat.in_hand(requests.models):
             outcomes: asyncio.Queue[Sequence[Outcome]] = asyncio.Queue()
@@ -79,7 +82,7 @@ class RunRequestedHandler:
     def longest(self) -> float:
         """Seconds that the calls in hand, and storing their replies, may take."""
         deadlines = (run.model.deadline for run in self._in_hand)
-        return max(deadlines, default=0.0) + STORING_SECONDS
+        return max(deadlines, default=self._grader.longest()) + STORING_SECONDS
 
     def _begin(self, requests: SortedRequests, put: Put) -> list[asyncio.Task[None]]:
         """Carry out the runs of an instant model together, and those of others one by one."""
@@ -103,12 +106,14 @@ class RunRequestedHandler:
         """Carry out one run; put exactly one final outcome."""
 
         def on_turn() -> None:
-            if run.conversation.open:
+            if run.conversation.open and not run.conversation.is_graded:
                 put([Emit(_fresh(run))])
 
         try:
             await self._runner.run(run.model, run.conversation, on_turn)
-            put([await self._outcomes.of_ended(run.work, run.conversation, run.published)])
+            put(
+                [await self._outcomes.of_ended(run.work, run.conversation, published=run.published)]
+            )
         except Exception as error:  # noqa: BLE001 - the others of the batch go on
             put([Failed(run.work, error)])
         finally:
@@ -127,8 +132,11 @@ class RunRequestedHandler:
                 left += (each for each in going_on if each.conversation not in answered)
                 turned = [each for each in going_on if each.conversation in answered]
                 going_on = [each for each in turned if each.conversation.open]
-                put([Emit(_fresh(each)) for each in going_on])
-                put([self._done(each) for each in turned if not each.conversation.open])
+                done = [each for each in turned if not each.conversation.open]
+                # Each run is graded by itself.
+                left += (each for each in done if each.conversation.is_graded)
+                put([Emit(_fresh(each)) for each in going_on if not each.conversation.is_graded])
+                put([self._done(each) for each in done if not each.conversation.is_graded])
         except Exception as error:  # noqa: BLE001 - the others of the batch go on
             put([Failed(each.work, error) for each in going_on])
         await asyncio.gather(*(self._carry_out(each, put) for each in left))
@@ -147,12 +155,18 @@ class RunRequestedHandler:
         if failed and retry_of(in_hand.work) < retry_of(work):
             put([Postponed(work, 0.0, "an earlier request of this run failed")])
         else:
-            await self._end(work, in_hand.conversation, put)
+            await self._end(work, in_hand.conversation, None, put)
 
-    async def _end(self, work: Work[RunRequested], conversation: Conversation, put: Put) -> None:
+    async def _end(
+        self,
+        work: Work[RunRequested],
+        conversation: Conversation,
+        failure: RecordedFailure | None,
+        put: Put,
+    ) -> None:
         """Settle a request of a run that has ended."""
         try:
-            put([await self._outcomes.of_ended(work, conversation)])
+            put([await self._outcomes.of_ended(work, conversation, failure)])
         except Exception as error:  # noqa: BLE001 - the others of the batch go on
             put([Failed(work, error)])
 

@@ -10,11 +10,12 @@ from typing import Final
 import structlog
 
 from socratic_bench.concurrency.cancellation import finish_despite_cancel
-from socratic_bench.domain.experiment.manifest import Experiment, TutorModel
+from socratic_bench.domain.experiment.manifest import Experiment, Grader, TutorModel
 from socratic_bench.domain.response import Usage
 from socratic_bench.errors import ModelCallFailed
 from socratic_bench.ports.models import ModelClient
 from socratic_bench.ports.stores.leases import ModelInHand
+from socratic_runner.grading.grading_client import GradingClient
 from socratic_runner.last_uses import LastUses
 from socratic_runner.limits.concurrency_limiter import ConcurrencyLimiter
 from socratic_runner.limits.limiters import ConcurrencyLimiters
@@ -24,6 +25,9 @@ log = structlog.get_logger(__name__)
 
 CLOSE_SECONDS: Final = 5.0
 """Seconds that closing the clients may take after the runner was cancelled."""
+
+_GRADER: Final = "grader"
+"""No id of a model: each has a slash."""
 
 OpenClient = Callable[[TutorModel], ModelClient]
 
@@ -84,12 +88,24 @@ class ModelPool:
         Raises InvalidInput with the reason if the model cannot be called.
         """
         key = ModelInHand(experiment.experiment_id, model_id)
+        return self._opened(key, experiment.manifest.models_by_id[model_id], self._open_client)
+
+    def grader(self, experiment: Experiment, grader: Grader) -> CalledModel:
+        """Return the grader of an experiment, as `model` returns a model.
+
+        Its client is its own, even where the same model is under test.
+        """
+        return self._opened(grader_in_hand(experiment), grader.model, self._open_grader)
+
+    def _open_grader(self, entry: TutorModel) -> ModelClient:
+        return GradingClient(self._open_client(entry))
+
+    def _opened(self, key: ModelInHand, entry: TutorModel, open_client: OpenClient) -> CalledModel:
         self._uses.note(key)
-        entry = experiment.manifest.models_by_id[model_id]
         model = self._models.get(key)
         if model is None or model.entry is not entry:
             # Everything that decides about responses stays the same within an experiment.
-            client = model.client if model else self._open_client(entry)
+            client = model.client if model else open_client(entry)
             breaker = model.breaker if model else Breaker(entry.id, busy_silence=self._busy_silence)
             limiter = self._limiters.limiter_for(entry, client.concurrency)
             model = self._models[key] = CalledModel(entry, client, limiter, breaker)
@@ -119,6 +135,11 @@ class ModelPool:
         await finish_despite_cancel(
             asyncio.gather(*map(_close, clients), *self._closing), patience=CLOSE_SECONDS
         )
+
+
+def grader_in_hand(experiment: Experiment) -> ModelInHand:
+    """Return the key of the grader's client, which no model under test has."""
+    return ModelInHand(experiment.experiment_id, _GRADER)
 
 
 async def _close(client: ModelClient) -> None:

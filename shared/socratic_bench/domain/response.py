@@ -8,6 +8,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, FailFast, Field, PlainSerializer
 
+from socratic_bench.domain.grading import Grading
 from socratic_bench.domain.run import MOST_TURNS, Run
 from socratic_bench.scoring.exchange import EarlierTurn
 from socratic_bench.scoring.score import MOST_TOKENS
@@ -116,6 +117,10 @@ class Response(BaseModel):
 
     recorded_at: datetime
     """When the runner recorded the response."""
+
+    grading: Annotated[Grading | None, Field(exclude_if=lambda grading: grading is None)] = None
+    """The model's grade of the response, in events alone: the store keeps gradings as responses of
+    their own. None: not graded, as in experiments without a grader."""
 
     adopted_from: str | None = None
     """The run of another experiment that this response was copied from; None: its own run asked."""

@@ -38,7 +38,8 @@ class ScoredResponse(BaseModel):
     """Whether the response is complete, cut off, refused or empty, or the call failed."""
 
     error_kind: str | None = Field(default=None, max_length=40)
-    """The kind of `error`, where a response came all the same."""
+    """The kind of `error`, where a response came all the same; `ungraded` for a response without
+    the grade that its profile needs."""
 
     vectors: Annotated[dict[str, UnitScore | None], Field(max_length=MOST_VECTORS)] | None = None
     """0.0 to 1.0 each, unrounded; None for a vector that does not apply to this response. None

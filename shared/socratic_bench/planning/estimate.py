@@ -11,7 +11,8 @@ from socratic_bench.domain.call_cost import (
     at_most_nanodollars,
     input_tokens_at_most,
 )
-from socratic_bench.domain.experiment.manifest import Manifest, TutorModel
+from socratic_bench.domain.experiment.manifest import Grader, Manifest, TutorModel
+from socratic_bench.domain.grading import INSTRUCTION, message_of
 from socratic_bench.domain.money import nanodollars
 from socratic_bench.domain.scenario import Scenario
 from socratic_bench.providers.registry import is_reference
@@ -19,6 +20,9 @@ from socratic_bench.providers.registry import is_reference
 LIKELY_OUTPUT_TOKENS: Final = 165
 """Tokens of a likely answer: the mean, at four characters a token, of 215 answers by 24 models as
 Socratic tutors. The models' own means ranged from 24 to 631, without reasoning."""
+
+LIKELY_GRADING_TOKENS: Final = 3
+"""Tokens of a likely grading: a number."""
 
 LIKELY_CHARACTERS_PER_TOKEN: Final = 4
 
@@ -51,6 +55,10 @@ class Estimate:
     """The estimate of an experiment, model by model in the order of the manifest."""
 
     models: tuple[ModelEstimate, ...]
+    grader: ModelEstimate | None
+    """The gradings of all responses; a text that was graded before costs nothing. None: no
+    grader."""
+
     budget: int | None
     """Nanodollars left of the budget; None: no cap."""
 
@@ -59,16 +67,21 @@ class Estimate:
         return sum(each.runs for each in self.models)
 
     @property
+    def called(self) -> tuple[ModelEstimate, ...]:
+        """The models under test, and the grader."""
+        return self.models if self.grader is None else (*self.models, self.grader)
+
+    @property
     def calls(self) -> int:
-        return sum(each.calls for each in self.models)
+        return sum(each.calls for each in self.called)
 
     @property
     def input_tokens(self) -> Range:
-        return _sum(each.input_tokens for each in self.models)
+        return _sum(each.input_tokens for each in self.called)
 
     @property
     def output_tokens(self) -> Range:
-        return _sum(each.output_tokens for each in self.models)
+        return _sum(each.output_tokens for each in self.called)
 
     @property
     def cost(self) -> Range | None:
@@ -76,14 +89,14 @@ class Estimate:
 
         `unpriced` models add an unknown cost.
         """
-        known = [each.cost for each in self.models if each.cost is not None]
+        known = [each.cost for each in self.called if each.cost is not None]
         return _sum(known) if known else None
 
     @property
     def unpriced(self) -> tuple[TutorModel, ...]:
         """The real models without a price, whose cost is unknown."""
         return tuple(
-            each.model for each in self.models if each.cost is None and not is_reference(each.model)
+            each.model for each in self.called if each.cost is None and not is_reference(each.model)
         )
 
     @property
@@ -101,16 +114,20 @@ class Estimate:
 
 
 def estimate(
-    manifest: Manifest, left: Mapping[tuple[str, str], int] | None = None, spent: int = 0
+    manifest: Manifest,
+    left: Mapping[tuple[str, str], int] | None = None,
+    spent: int = 0,
+    answered: int = 0,
 ) -> Estimate:
     """Estimate the runs of `manifest`, without I/O.
 
     `left` holds the number of runs to ask, by model id and scenario id; None: all. `spent`
-    nanodollars of the budget are gone.
+    nanodollars of the budget are gone. `answered` responses are stored, and not scored.
     """
     max_tokens = manifest.parameters.max_tokens
+    answer = Range(min(LIKELY_OUTPUT_TOKENS, max_tokens), max_tokens)
     calls = {
-        prompt: {each.id: _calls(prompt, each, max_tokens) for each in manifest.scenarios}
+        prompt: {each.id: _calls(prompt, each, answer) for each in manifest.scenarios}
         for prompt in {manifest.system_prompt_of(model) for model in manifest.models}
     }
     models = []
@@ -120,22 +137,41 @@ def estimate(
             for scenario in manifest.scenarios
         }
         asked = calls[manifest.system_prompt_of(model)]
-        models.append(_model_estimate(model, max_tokens, asked, runs))
+        models.append(_model_estimate(model, answer, asked, runs))
     budget = None if manifest.budget is None else max(0, nanodollars(manifest.budget) - spent)
-    return Estimate(models=tuple(models), budget=budget)
+    grader = None
+    if manifest.use_llm_exploratory is not None:
+        responses = answered + sum(each.calls for each in models)
+        grader = _grader_estimate(manifest.use_llm_exploratory, max_tokens, responses)
+    return Estimate(models=tuple(models), grader=grader, budget=budget)
 
 
-def _calls(system_prompt: str, scenario: Scenario, max_tokens: int) -> list[Range]:
+def _grader_estimate(grader: Grader, max_tokens: int, responses: int) -> ModelEstimate:
+    """Estimate one grading of each response of at most `max_tokens` tokens.
+
+    A JSON string escapes characters, so at most twice the tokens of the response are expected.
+    """
+    texts = (INSTRUCTION, message_of(""))
+    asked = Range(
+        _likely_tokens(texts) + min(LIKELY_OUTPUT_TOKENS, max_tokens),
+        input_tokens_at_most(texts) + 2 * max_tokens,
+    )
+    grade = Range(min(LIKELY_GRADING_TOKENS, grader.max_tokens), grader.max_tokens)
+    return _model_estimate(grader.model, grade, {"": [asked]}, {"": responses})
+
+
+def _likely_tokens(texts: Sequence[str]) -> int:
+    return -(-sum(len(text) for text in texts) // LIKELY_CHARACTERS_PER_TOKEN)
+
+
+def _calls(system_prompt: str, scenario: Scenario, answer: Range) -> list[Range]:
     """Return the input tokens of each turn of a run, earlier answers included."""
-    answer = Range(min(LIKELY_OUTPUT_TOKENS, max_tokens), max_tokens)
     calls = []
     for earlier_turns in range(scenario.turns):
         texts = (system_prompt, *scenario.student_messages[: earlier_turns + 1])
-        characters = sum(len(text) for text in texts)
-        likely = -(-characters // LIKELY_CHARACTERS_PER_TOKEN)
         calls.append(
             Range(
-                likely + earlier_turns * answer.likely,
+                _likely_tokens(texts) + earlier_turns * answer.likely,
                 input_tokens_at_most(texts) + earlier_turns * (answer.at_most + TOKENS_PER_MESSAGE),
             )
         )
@@ -144,20 +180,20 @@ def _calls(system_prompt: str, scenario: Scenario, max_tokens: int) -> list[Rang
 
 def _model_estimate(
     model: TutorModel,
-    max_tokens: int,
+    answer: Range,
     calls: Mapping[str, Sequence[Range]],
     runs: Mapping[str, int],
 ) -> ModelEstimate:
-    """Sum up `calls` of a run times `runs`, both by scenario."""
+    """Sum up `calls` of a run times `runs`, both by scenario; `answer` is in output tokens."""
     count = sum(len(calls[scenario]) * runs[scenario] for scenario in runs)
     input_tokens = _sum(_times(_sum(calls[scenario]), runs[scenario]) for scenario in runs)
-    output_tokens = _times(Range(min(LIKELY_OUTPUT_TOKENS, max_tokens), max_tokens), count)
+    output_tokens = _times(answer, count)
     cost = None
     if model.price is not None:
         likely = model.price.cost_nanodollars(input_tokens.likely, output_tokens.likely)
         # Rounded up call by call, like reservations.
         at_most = sum(
-            at_most_nanodollars(model.price, call.at_most, max_tokens) * runs[scenario]
+            at_most_nanodollars(model.price, call.at_most, answer.at_most) * runs[scenario]
             for scenario in runs
             for call in calls[scenario]
         )

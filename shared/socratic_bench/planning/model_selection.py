@@ -48,7 +48,7 @@ class ModelSelection:
             self.mistakes.add(node.place, "must name at least one model")
         models: dict[str, TutorModel] = {}
         for entry in map(self._mapping, node.value):
-            model = entry and self._model(entry)
+            model = entry and self.model(entry)
             if not entry or not model:
                 continue
             if model.id in models:
@@ -66,7 +66,8 @@ class ModelSelection:
             return None
         return self.predecessor.model(entry) if self.predecessor else entry
 
-    def _model(self, entry: Node) -> TutorModel | None:
+    def model(self, entry: Node) -> TutorModel | None:
+        """Return one model, checked; None after a mistake."""
         model = validate(TutorModel, self.prompts.written_out(entry), self.mistakes)
         if model is None:
             return None

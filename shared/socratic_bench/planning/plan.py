@@ -46,7 +46,8 @@ class PlanCounts:
     planned: int
     already_done: int
     answered: int
-    """Runs with stored answers, which were published again for scoring."""
+    """Runs with stored answers, which were published again for scoring. Of an experiment with a
+    grader they are among the requested ones."""
 
     requested: int
 
@@ -74,7 +75,8 @@ async def resume(
     begin while planning goes on.
 
     `retry_failed` requests one more try of each failed run. A run with all its responses stored is
-    not asked again: unscored responses are published again for scoring.
+    not asked again: unscored responses are published again for scoring. Of an experiment with a
+    grader such runs are requested, since the runner publishes responses with their gradings.
 
     While the store is unavailable or silent, `patience` asks it again; then it raises
     StoreUnavailable. Raises ExperimentStopped where no call may begin. Errors of `publish` pass
@@ -95,7 +97,8 @@ async def resume(
             failed = await patience.ask(partial(_failed, store, experiment, batch))
         due = [run for run in batch if run.run_id not in done or run.run_id in failed]
         planned += len(batch)
-        if begun:
+        # Of an experiment with a grader, only the runner publishes: it adds the gradings.
+        if begun and experiment.manifest.use_llm_exploratory is None:
             answers = await _publish_answers(due, store, patience, publish, source)
             answered += len(answers)
             due = [run for run in due if run.run_id not in answers]

@@ -49,4 +49,5 @@ async def look_into(
     spent = 0
     if await store.experiment(experiment.experiment_id) is not None:
         spent = (await store.spending(experiment.experiment_id)).committed
-    return Prospect(outlook, estimate(experiment.manifest, outlook.left, spent))
+    answered = outlook.unscored_responses
+    return Prospect(outlook, estimate(experiment.manifest, outlook.left, spent, answered))

@@ -15,6 +15,7 @@ from typing import Final, Protocol
 
 from socratic_bench.domain.experiment.manifest import Experiment
 from socratic_bench.domain.run import Run, batches
+from socratic_bench.errors import InvalidInput
 from socratic_bench.events.codec import Event
 from socratic_bench.events.response_recorded import ResponseRecorded
 from socratic_bench.events.run_failed import RunFailed
@@ -25,6 +26,7 @@ from socratic_bench.ports.clock import Clock
 from socratic_bench.ports.stores.aggregates import Aggregates
 from socratic_bench.ports.stores.experiments import Experiments
 from socratic_bench.ports.stores.responses import Responses
+from socratic_bench.scoring.profiles import needs_grade
 
 BATCH: Final = 500
 """Runs that are looked up at once."""
@@ -72,6 +74,17 @@ class Rescoring:
     clock: Clock
     source: str
     patience: StorePatience = field(default_factory=StorePatience)
+
+    def __post_init__(self) -> None:
+        """Raise InvalidInput for a profile that needs grades, which no rescoring makes.
+
+        Raises UnknownProfile and BrokenPlugin too.
+        """
+        if needs_grade(self.profile):
+            raise InvalidInput(
+                f"profile {self.profile} needs a model's grades, and rescoring calls no model: run "
+                "a configuration with use_llm_exploratory, which reuses the stored responses"
+            )
 
     async def request(self, start: int = 0, runs: int | None = None) -> RescoreCounts:
         """Publish what lacks a score of `runs` runs of the plan from its run `start` on, or of all.

@@ -51,6 +51,9 @@ class Outlook:
     reused_nanodollars: int = 0
     """The known cost of those answers."""
 
+    unscored_responses: int = 0
+    """Responses of the answered and the reused runs."""
+
     left: Counter[tuple[str, str]] = field(default_factory=Counter)
     """The number of runs to ask, by model and scenario."""
 
@@ -90,9 +93,11 @@ async def look_ahead(
         outlook.done += len(done)
         outlook.reused += len(copies)
         outlook.reused_nanodollars += sum(map(_cost, copies.values()))
+        outlook.unscored_responses += sum(map(len, copies.values()))
         for run in due:
-            if is_whole(stored.get(run.run_id, ())):
+            if is_whole(responses := stored.get(run.run_id, ())):
                 outlook.answered += 1
+                outlook.unscored_responses += len(responses)
             elif run.run_id not in copies:
                 outlook.left[run.model_id, run.scenario_id] += 1
     return outlook

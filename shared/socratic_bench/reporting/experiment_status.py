@@ -171,7 +171,7 @@ def _model_progress(
 
 
 async def model_troubles(store: Leases, experiment: Experiment) -> tuple[Trouble, ...]:
-    """Return the troubles that live runners report, in the order of the manifest.
+    """Return the troubles that live runners report, in the order of the manifest, the grader last.
 
     Of several troubles of one model, the one with the most attempts counts.
     """
@@ -182,4 +182,5 @@ async def model_troubles(store: Leases, experiment: Experiment) -> tuple[Trouble
         told = troubles.get(trouble.model_id)
         if told is None or told.attempt < trouble.attempt:
             troubles[trouble.model_id] = trouble
-    return tuple(troubles[model.id] for model in experiment.manifest.models if model.id in troubles)
+    ids = dict.fromkeys(model.id for model in experiment.manifest.called_models)
+    return tuple(troubles[id_] for id_ in ids if id_ in troubles)

@@ -39,3 +39,6 @@ class Exchange(NamedTuple):
 
     earlier_turns: tuple[EarlierTurn, ...] = ()
     """The turns before this one, oldest first."""
+
+    grade: float | None = None
+    """A model's grade of the response, 0.0 to 1.0, for profiles that need one; None: no grade."""

@@ -11,6 +11,7 @@ from typing import Final
 
 from socratic_bench.errors import BrokenPlugin, UnknownProfile
 from socratic_bench.plugins import Plugin, found
+from socratic_bench.scoring.graded_profile import GRADED, SUFFIX, GradedProfile
 from socratic_bench.scoring.profile import (
     MOST_VECTORS,
     OVERALL,
@@ -41,7 +42,10 @@ def profile_named(name: str) -> Profile:
 
 
 def profile_names() -> tuple[str, ...]:
-    """Return the names of all profiles, the built-in ones first, without loading the others."""
+    """Return the names of all profiles, the built-in ones first, without loading the others.
+
+    Each profile that measures `exploratory` has a graded one besides, whose name ends with `-llm`.
+    """
     return (*_BUILT_IN, *(name for name in found(GROUP) if name not in _BUILT_IN))
 
 
@@ -51,6 +55,14 @@ def known_vectors(name: str) -> tuple[str, ...] | None:
         return profile_named(name).vectors
     except (UnknownProfile, BrokenPlugin):
         return None
+
+
+def needs_grade(name: str) -> bool:
+    """Whether the profile called `name` needs a model's grade of the response.
+
+    Raises UnknownProfile or BrokenPlugin.
+    """
+    return isinstance(profile_named(name), GradedProfile)
 
 
 def is_registered(profile: Profile) -> bool:
@@ -64,10 +76,27 @@ def is_registered(profile: Profile) -> bool:
 @cache
 def _installed(name: str) -> Profile:
     plugin = found(GROUP).get(name)
-    if plugin is None:
-        known = ", ".join(profile_names())
-        raise UnknownProfile(f"unknown scorer profile {name!r}; known: {known}")
-    return _made(plugin)
+    if plugin is not None:
+        return _made(plugin)
+    if name.endswith(SUFFIX) and (graded := _graded(name.removesuffix(SUFFIX))) is not None:
+        return graded
+    known = ", ".join(profile_names())
+    raise UnknownProfile(f"unknown scorer profile {name!r}; known: {known}")
+
+
+def _graded(base: str) -> GradedProfile | None:
+    """Return the graded profile of a base profile; None if there is no such base profile.
+
+    Raises UnknownProfile for a base profile that leaves nothing to grade.
+    """
+    if base not in profile_names():
+        return None
+    profile = profile_named(base)
+    if GRADED not in profile.vectors:
+        raise UnknownProfile(f"profile {base} has no vector {GRADED}, which a model could grade")
+    if counting(profile):
+        raise UnknownProfile(f"profile {base} counts besides: a model cannot grade for it")
+    return GradedProfile(profile)
 
 
 def _made(plugin: Plugin) -> Profile:

@@ -150,6 +150,7 @@ def score(
     dimension: str | None = None,
     student_message: str = "",
     earlier_turns: Sequence[EarlierTurn] = (),
+    grade: float | None = None,
     profile: str | Profile = CANONICAL,
 ) -> Score:
     """Score a tutor's response.
@@ -158,11 +159,12 @@ def score(
     None, words x 1.3 stand for it. `status` says how the response ended: only `ok` is scored, and
     `truncated` from 500 tokens on. A blank text is `empty` and unscored. `dimension` matters to
     profiles that weigh vectors by dimension; `student_message` and `earlier_turns` (oldest first)
-    matter to profiles that compare the response with them.
+    matter to profiles that compare the response with them. `grade` is a model's grade of the
+    response from 0.0 to 1.0, for a profile such as `socratic-v1-llm`.
 
     Raises TypeError if `text` is no string, UnknownProfile for a profile that is not installed,
-    BrokenPlugin or BrokenProfile for a defective one, and ValueError for an unknown status or a
-    number of tokens outside 0 to MOST_TOKENS.
+    BrokenPlugin or BrokenProfile for a defective one, and ValueError for an unknown status, a
+    number of tokens outside 0 to MOST_TOKENS, or a grade outside 0 to 1.
     """
     if not isinstance(text, str):
         raise TypeError(
@@ -171,9 +173,11 @@ def score(
         )
     if output_tokens is not None and not 0 <= output_tokens <= MOST_TOKENS:
         raise ValueError(f"output_tokens must be from 0 to {MOST_TOKENS:,}")
+    if grade is not None and not 0 <= grade <= 1:
+        raise ValueError("grade must be from 0 to 1")
     return Score(
         profile_named(profile) if isinstance(profile, str) else profile,
-        Exchange(text, output_tokens, student_message, tuple(earlier_turns)),
+        Exchange(text, output_tokens, student_message, tuple(earlier_turns), grade),
         effective_status(status if type(status) is Status else Status(status), text),
         dimension,
     )

@@ -20,6 +20,9 @@ class Status(StrEnum):
     """No response came, or an unfinished one; `error_kind` says which."""
 
 
+UNGRADED = "ungraded"
+"""The `error_kind` of a response that its profile needs a grade for, and whose grading failed."""
+
 UNFINISHED = "unfinished"
 """The kind of ERROR of an answer whose stop reason is not known to end a finished one. The store
 keeps the answer: it is paid for, and a later version may know the reason."""

@@ -8,7 +8,8 @@ from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 
 from socratic_bench.domain.aggregates.cell import Cell, CellKey, fold
-from socratic_bench.domain.experiment.manifest import Experiment, Manifest, TutorModel
+from socratic_bench.domain.experiment.manifest import Experiment, Grader, Manifest, TutorModel
+from socratic_bench.domain.grading import grading_run_id
 from socratic_bench.domain.identifiers import run_id
 from socratic_bench.domain.response import Response, Usage
 from socratic_bench.domain.run import Run, RunFailure
@@ -54,6 +55,33 @@ def an_experiment(
         occasion=occasion,
         created_at=created_at,
     )
+
+
+GRADER = Grader(model=TutorModel(id="vllm/grader", base_url="http://127.0.0.1:8000/v1"))
+GRADED = "socratic-v1-llm"
+
+
+def with_grader(
+    experiment: Experiment, grader: Grader = GRADER, created_at: datetime = MONDAY
+) -> Experiment:
+    """The same experiment with a grader, which makes it another one."""
+    fields = experiment.manifest.model_dump() | {"profile": GRADED, "use_llm_exploratory": grader}
+    return Experiment(manifest=Manifest.model_validate(fields), created_at=created_at)
+
+
+def a_grading(
+    experiment: Experiment, text: str, reply: str = "7", cost: int | None = 500
+) -> Response:
+    """The grading of a text for an experiment, as the runner stores it."""
+    run = Run(
+        run_id=grading_run_id(experiment.experiment_id, text),
+        experiment_id=experiment.experiment_id,
+        model_id=GRADER.model.id,
+        scenario_id=GRADER.rubric,
+        dimension="grading",
+        repeat=1,
+    )
+    return a_response(run, reply, cost=cost).model_copy(update={"profile": GRADER.rubric})
 
 
 def a_run(

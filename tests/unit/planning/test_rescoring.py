@@ -7,12 +7,19 @@ import pytest
 from socratic_bench.adapters.memory.store.store import MemoryStore
 from socratic_bench.domain.experiment.manifest import Experiment, Manifest, TutorModel
 from socratic_bench.domain.scenario import Scenario
+from socratic_bench.errors import InvalidInput
 from socratic_bench.events.response_recorded import ResponseRecorded
 from socratic_bench.events.run_failed import RunFailed
 from socratic_bench.planning.rescoring import RescoreCounts, Rescoring
 from socratic_bench.ports.stores.responses import RecordedFailure
 from socratic_judge.handlers import judge
-from tests.contract.store.facts import a_failure, a_response, record_unleased
+from tests.contract.store.facts import (
+    GRADED,
+    a_failure,
+    a_response,
+    an_experiment,
+    record_unleased,
+)
 
 MONDAY = datetime(2026, 3, 2, 9, tzinfo=UTC)
 PROFILE = "socratic-v2"
@@ -144,3 +151,9 @@ async def test_a_run_lacks_its_score_once_it_has_one_by_its_own_profile(
     await rescoring.request()
     await services.work()
     assert await rescoring.unscored(runs) == []
+
+
+def test_no_rescoring_makes_grades(store):
+    experiment = an_experiment()
+    with pytest.raises(InvalidInput, match="needs a model's grades, and rescoring calls no model"):
+        Rescoring(experiment, GRADED, store, Services(store).publish, MondayClock(), "test")

@@ -7,6 +7,8 @@ import pytest
 from socratic_bench import score
 from socratic_bench.adapters.system.clock import SystemClock
 from socratic_bench.consuming.outcomes import Handled, Rejected, Work
+from socratic_bench.domain.aggregates.cell import Cell, key_of_score
+from socratic_bench.domain.grading import Grading
 from socratic_bench.domain.response import Response, Usage
 from socratic_bench.events.response_recorded import ResponseRecorded
 from socratic_judge.handlers import ResponseRecordedHandler, judge
@@ -52,6 +54,38 @@ def test_what_cannot_be_scored_has_a_status_and_no_figures(text, status, judged)
 def test_a_reply_that_is_not_known_to_be_finished_keeps_its_kind_of_error():
     scored = judge(response("Perhaps?", status="error", error_kind="unfinished"))
     assert (scored.status, scored.error_kind, scored.overall) == ("error", "unfinished", None)
+
+
+def graded(**changes) -> Response:
+    return response(profile="socratic-v1-llm", **changes)
+
+
+def test_a_grade_and_the_heuristic_stand_in_one_score():
+    scored = judge(graded(grading=Grading(score=0.3)))
+    assert (scored.vectors["exploratory"], scored.vectors["exploratory_heuristic"]) == (0.3, 1.0)
+    assert (scored.overall is not None, scored.error_kind) == (True, None)
+
+
+def test_a_failed_grading_is_no_score_and_counts_as_ungraded():
+    scored = judge(graded(grading=Grading(score=None, failure="timeout")))
+    assert (scored.overall, scored.vectors["exploratory"], scored.error_kind) == (
+        None,
+        None,
+        "ungraded",
+    )
+    assert scored.vectors["exploratory_heuristic"] == 1.0
+    cell = Cell(key_of_score(scored), scored.run.dimension)
+    cell.add_score(scored)
+    assert (cell.statuses, cell.scored, cell.responses) == ({"ungraded": 1}, 0, 1)
+
+
+async def test_a_response_that_nobody_graded_is_rejected_and_one_without_a_score_is_not():
+    ungraded, refused = graded(), graded(status="refused")
+    events = [ResponseRecorded.of(each, source="test") for each in (ungraded, refused)]
+    rejected, handled = await outcomes_of(*events)
+    assert isinstance(rejected, Rejected)
+    assert "has no grading, and profile socratic-v1-llm needs one" in rejected.reason
+    assert isinstance(handled, Handled)
 
 
 async def outcomes_of(*events):

@@ -27,7 +27,7 @@ _WHAT_FIGURES_MEAN = (
 
 def estimate_table(estimate: Estimate) -> RenderableType:
     """Make the table: a row per model, the total, and its relation to the budget."""
-    kinds = any(is_reference(each.model) for each in estimate.models)
+    kinds = any(is_reference(each.model) for each in estimate.called)
     columns = (
         Column("model", "left", is_name=True),
         *([Column("kind", "left", drop=4)] if kinds else []),
@@ -41,7 +41,10 @@ def estimate_table(estimate: Estimate) -> RenderableType:
     rows: list[list[str | Text]] = [
         [*_names(each.model, kinds=kinds), *_figures(each)] for each in estimate.models
     ]
-    if len(estimate.models) > 1:
+    if estimate.grader is not None:
+        name, *others = _names(estimate.grader.model, kinds=kinds)
+        rows.append([f"{name} (grader)", *others, MISSING, *_figures(estimate.grader)[1:]])
+    if len(estimate.called) > 1:
         total = ("total", *([""] if kinds else []), *_total_figures(estimate))
         rows.append([Text(each, style="bold") for each in total])
     table = FittingTable(columns, rows, "see --json")
@@ -144,7 +147,7 @@ def _paid_then(nanodollars: int) -> str:
 
 def _price_of_new(estimate: Estimate) -> str:
     calls = "1 call" if estimate.calls == 1 else f"{estimate.calls:,} calls"
-    to_ask = [each for each in estimate.models if each.calls]
+    to_ask = [each for each in estimate.called if each.calls]
     if all(is_reference(each.model) for each in to_ask):
         return f" ({calls}, of built-in tutors: they cost nothing)"
     if all(is_free(each.model) for each in to_ask):
@@ -176,6 +179,7 @@ def estimate_as_json(prospect: Prospect) -> dict[str, Any]:
             }
             for each in estimate.models
         ],
+        "grader": None if estimate.grader is None else _json_grader(estimate.grader),
         "total": {
             "runs": estimate.runs,
             "calls": estimate.calls,
@@ -185,6 +189,15 @@ def estimate_as_json(prospect: Prospect) -> dict[str, Any]:
         "budget_usd": None if estimate.budget is None else usd(estimate.budget),
         "may_exceed_budget": estimate.may_exceed_budget,
         "likely_exceeds_budget": estimate.likely_exceeds_budget,
+    }
+
+
+def _json_grader(grader: ModelEstimate) -> dict[str, Any]:
+    return {
+        "model_id": grader.model.id,
+        "model_name": grader.model.display_name,
+        "calls": grader.calls,
+        **_json_figures(grader.input_tokens, grader.output_tokens, grader.cost),
     }
 
 

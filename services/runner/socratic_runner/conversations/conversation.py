@@ -89,10 +89,19 @@ class Conversation:
         return self.experiment.manifest
 
     @property
+    def is_graded(self) -> bool:
+        """Whether its responses need gradings before they are published."""
+        return self.manifest.use_llm_exploratory is not None
+
+    @property
     def open(self) -> bool:
         """True while it has another turn to take."""
-        over = bool(self.responses) and self.responses[-1].last_turn
-        return not over and self.ended_by is None
+        return not self.is_answered and self.ended_by is None
+
+    @property
+    def is_answered(self) -> bool:
+        """Whether the response of its last turn is stored."""
+        return bool(self.responses) and self.responses[-1].last_turn
 
     def time_left(self, model: CalledModel, now: float) -> float | None:
         """Seconds of its deadline that are left at `now`; None before its first call."""

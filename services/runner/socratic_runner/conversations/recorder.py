@@ -10,20 +10,22 @@ from dataclasses import dataclass
 from socratic_bench.consuming.waits import Waits
 from socratic_bench.domain.response import Response
 from socratic_bench.ports.stores.leases import Lease
-from socratic_bench.ports.stores.responses import RecordedFailure, Responses
+from socratic_bench.ports.stores.responses import NO_LEASE, RecordedFailure, Responses
 from socratic_runner.conversations.write_patience import WritePatience
 
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """A response to store, and the lease of its call."""
+    """A response to store, and the lease of its call; None for an adopted one."""
 
     response: Response
-    lease: Lease
+    lease: Lease | None
 
     @property
     def lease_to_settle(self) -> str | None:
         """The id of the lease; None for one that reserved nothing and needs no settlement."""
+        if self.lease is None:
+            return NO_LEASE
         return self.lease.key.lease_id if self.lease.reserve else None
 
 

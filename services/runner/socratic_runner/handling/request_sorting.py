@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, TypeGuard
 
 from socratic_bench.consuming.outcomes import Handled, Outcome, Postponed, Rejected, Work
 from socratic_bench.domain.experiment.manifest import Experiment
@@ -12,7 +12,7 @@ from socratic_bench.domain.response import Response
 from socratic_bench.errors import InvalidInput
 from socratic_bench.events.run_requested import RunRequested
 from socratic_bench.ports.stores.leases import ModelInHand
-from socratic_bench.ports.stores.responses import Responses
+from socratic_bench.ports.stores.responses import RecordedFailure, Responses
 from socratic_runner.conversations.conversation import Conversation, TurnFailed
 from socratic_runner.conversations.failure_classes import not_callable
 from socratic_runner.experiment_cache import ExperimentCache, NotUnderstood
@@ -34,16 +34,33 @@ class SortedRequests:
     joins: list[tuple[Work[RunRequested], RunInHand]] = field(default_factory=list)
     """Requests of runs that this runner carries out already."""
 
-    ended: list[tuple[Work[RunRequested], Conversation]] = field(default_factory=list)
-    """Runs whose model cannot be called."""
+    ended: list[tuple[Work[RunRequested], Conversation, RecordedFailure | None]] = field(
+        default_factory=list
+    )
+    """Runs whose model cannot be called, and answered and failed runs whose responses may need
+    gradings, with the stored failures."""
 
     @property
     def models(self) -> set[ModelInHand]:
         """The models of the runs in hand."""
         return {
             *(each.model_in_hand for each in self.due),
-            *(model_of(conversation.run) for _, conversation in self.ended),
+            *(model_of(conversation.run) for _, conversation, _ in self.ended),
+            *(
+                ModelInHand(experiment.experiment_id, grader.model.id)
+                for experiment in self.graded
+                if (grader := experiment.manifest.use_llm_exploratory)
+            ),
         }
+
+    @property
+    def graded(self) -> list[Experiment]:
+        """The experiments with a grader, one for each run to carry out or to grade."""
+        conversations = (
+            *(run.conversation for run in self.due),
+            *(conversation for _, conversation, _ in self.ended),
+        )
+        return [each.experiment for each in conversations if each.is_graded]
 
     @property
     def open(self) -> int:
@@ -85,9 +102,14 @@ class RequestSorter:
             run, retry = work.event.data.run, retry_of(work)
             responses, failure = stored.get(run.run_id, ()), failures.get(run.run_id)
             experiment = experiments.get(run.experiment_id)
-            if responses and responses[-1].last_turn:
+            is_answered = bool(responses) and responses[-1].last_turn
+            has_failed = failure is not None and failure.retry >= retry
+            if (is_answered or has_failed) and _is_graded(experiment):
+                conversation = Conversation(run, experiment, list(responses))
+                sorted_.ended.append((work, conversation, None if is_answered else failure))
+            elif is_answered:
                 sorted_.settled.append(self.outcomes.of_answered(work, responses))
-            elif failure is not None and failure.retry >= retry:
+            elif failure is not None and has_failed:
                 sorted_.settled.append(self.outcomes.of_failed(work, responses, failure))
             elif experiment is None:
                 reason = f"experiment {run.experiment_id} is not in the store"
@@ -114,12 +136,18 @@ class RequestSorter:
         except InvalidInput as error:
             failure = not_callable(error)
             conversation.ended_by = TurnFailed(1, failure, 0)
-            sorted_.ended.append((work, conversation))
+            sorted_.ended.append((work, conversation, None))
             self.troubles.failed(conversation.run, failure, 0, 0, None)
         else:
             run = RunInHand(work, model, conversation)
             self.in_hand.take(run)
             sorted_.due.append(run)
+
+
+def _is_graded(experiment: Experiment | NotUnderstood | None) -> TypeGuard[Experiment]:
+    if not isinstance(experiment, Experiment):
+        return False
+    return experiment.manifest.use_llm_exploratory is not None
 
 
 def _in_a_row(responses: Sequence[Response]) -> list[Response]:

@@ -16,6 +16,7 @@ from socratic_bench.ports.clock import Clock
 from socratic_bench.ports.stores.responses import RecordedFailure
 from socratic_runner.conversations.conversation import (
     Conversation,
+    Ending,
     OutOfBudget,
     Stopped,
     TurnFailed,
@@ -23,6 +24,7 @@ from socratic_runner.conversations.conversation import (
     TurnPutOff,
 )
 from socratic_runner.conversations.recorder import Recorder
+from socratic_runner.grading.response_grader import ResponseGrader
 
 SOURCE: Final = "socratic-runner"
 
@@ -39,28 +41,47 @@ class RunOutcomes:
     busy_delay: float
     """Seconds before the broker redelivers a run that another runner holds."""
 
-    async def of_ended(
-        self, work: Work[RunRequested], conversation: Conversation, published: int = 0
-    ) -> Outcome:
-        """Return the outcome of a run that ended; its failure is stored first.
+    grader: ResponseGrader
 
-        The runner has published the first so many of its responses.
+    async def of_ended(
+        self,
+        work: Work[RunRequested],
+        conversation: Conversation,
+        failure: RecordedFailure | None = None,
+        published: int = 0,
+    ) -> Outcome:
+        """Return the outcome of a run that ended, of `failure` if that is stored.
+
+        A new failure is stored first, and then the responses are graded. The runner has published
+        the first so many of the responses.
         """
-        responses = conversation.responses[published:]
-        match conversation.ended_by:
-            case TurnFailed() as ending:
-                failure = _failure(conversation, ending, retry_of(work))
-                await self.recorder.record_failures([failure])
+        ending = conversation.ended_by
+        if failure is None and isinstance(ending, TurnFailed):
+            failure = _failure(conversation, ending, retry_of(work))
+            await self.recorder.record_failures([failure])
+        if failure is not None or conversation.is_answered:
+            if stopped := await self.grader.grade(conversation):
+                return self._of_unfinished(work, stopped)
+            responses = conversation.responses[published:]
+            if failure is not None:
                 return self.of_failed(work, responses, failure)
+            return self.of_answered(work, responses)
+        if isinstance(ending, OutOfBudget | Stopped) and not conversation.is_graded:
+            return self.of_answered(work, conversation.responses[published:])
+        return self._of_unfinished(work, ending)
+
+    def _of_unfinished(self, work: Work[RunRequested], ending: Ending | None) -> Outcome:
+        """Return the outcome of a run that something stopped for now."""
+        match ending:
             case TurnHeldElsewhere() as held:
                 return Postponed(work, self.busy_delay, held.reason)
             case TurnPutOff() as put_off:
                 return Postponed(work, put_off.seconds, put_off.reason)
-            case OutOfBudget() | Stopped() | None if not conversation.open:
+            case OutOfBudget() | Stopped():
                 # D-073: a failure would blame the model, a postponement would go round and round.
                 # Out of budget or stopped it is neither done nor failed: the run is requested again
                 # once the budget is raised, or the experiment resumed.
-                return self.of_answered(work, responses)
+                return Handled(work)
             case _:
                 return Postponed(work, 0.0, "the first delivery of this run was given up")
 

@@ -11,7 +11,7 @@ from socratic_bench.domain.response import Response
 from socratic_bench.events.run_requested import RunRequested
 from socratic_bench.ports.stores.leases import ModelInHand
 from socratic_runner.conversations.conversation import Conversation
-from socratic_runner.model_pool import CalledModel
+from socratic_runner.model_pool import CalledModel, grader_in_hand
 from socratic_runner.troubles import model_of
 
 
@@ -50,6 +50,12 @@ class RunsInHand:
 
     def __iter__(self) -> Iterator[RunInHand]:
         return iter(self._runs.values())
+
+    def models(self) -> set[ModelInHand]:
+        """The models whose clients these runs use, graders included."""
+        graded = (run.conversation for run in self if run.conversation.is_graded)
+        graders = {grader_in_hand(each.experiment) for each in graded}
+        return {run.model_in_hand for run in self} | graders
 
     def get(self, run_id: str) -> RunInHand | None:
         """Return the run if it is in hand."""

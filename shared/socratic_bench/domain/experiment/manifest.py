@@ -11,10 +11,12 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, model_validator
 
 from socratic_bench.domain.experiment.state import ExperimentState
+from socratic_bench.domain.grading import RUBRIC, Rubric
 from socratic_bench.domain.identifiers import content_name, experiment_id, run_id
 from socratic_bench.domain.money import Dollars, Price
 from socratic_bench.domain.run import Run
 from socratic_bench.domain.scenario import Name, Scenario
+from socratic_bench.scoring.graded_profile import SUFFIX
 from socratic_bench.scoring.profile import CANONICAL
 
 DEFAULT_SYSTEM_PROMPT = (
@@ -116,6 +118,40 @@ class TutorModel(BaseModel):
         return {"id": self.id, "options": self.options, "base_url": self.base_url, **named}
 
 
+class Grader(BaseModel):
+    """The model that grades the exploratory vector of each scored response."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    model: TutorModel
+
+    max_tokens: Annotated[int, Field(ge=1, le=100_000)] = 64
+    """The most output tokens of a grading; a model that reasons first needs more than a number."""
+
+    rubric: Rubric = RUBRIC
+
+    @model_validator(mode="after")
+    def _rubric_is_the_prompt(self) -> Grader:
+        if self.model.system_prompt is not None:
+            raise ValueError("the rubric is the system prompt of a grader: leave out system_prompt")
+        return self
+
+    @cached_property
+    def key(self) -> str:
+        """The content name of all that decides a grade besides the text."""
+        return content_name("grader", self.identity(), 32)
+
+    def identity(self) -> dict[str, Any]:
+        """The fields that decide about grades: without price, limits and display name."""
+        decide = self.parameters.model_dump(mode="json")
+        return {"model": self.model.identity(), "parameters": decide, "rubric": self.rubric}
+
+    @property
+    def parameters(self) -> Parameters:
+        """The sampling parameters of a grading."""
+        return Parameters(max_tokens=self.max_tokens, temperature=0)
+
+
 class Manifest(BaseModel):
     """The frozen plan: models, scenarios, prompts, repeats and the profile that scores them."""
 
@@ -127,6 +163,13 @@ class Manifest(BaseModel):
     parameters: Parameters = Parameters()
     repeats: Annotated[int, Field(ge=1, le=100_000)] = 3
     profile: str = CANONICAL
+    use_llm_exploratory: Annotated[
+        Grader | None,
+        # An older version reads only plans without this field.
+        Field(exclude_if=lambda grader: grader is None),
+    ] = None
+    """The model that grades the exploratory vector; None: the profile measures it alone."""
+
     deadline_hours: Annotated[float, Field(gt=0, le=24 * 31)] = 24.0
     """Hours from an experiment's creation until its deadline. Does not enter the measurement."""
 
@@ -156,6 +199,12 @@ class Manifest(BaseModel):
                 raise ValueError(f"{kind} {', '.join(twice)} is listed more than once")
         return self
 
+    @model_validator(mode="after")
+    def _profile_takes_grades(self) -> Manifest:
+        if self.use_llm_exploratory is not None and not self.profile.endswith(SUFFIX):
+            raise ValueError(f"use_llm_exploratory needs a profile that ends with {SUFFIX}")
+        return self
+
     @cached_property
     def conditions_id(self) -> str:
         """The content name of the conditions; figures under equal conditions compare.
@@ -173,9 +222,11 @@ class Manifest(BaseModel):
         return content_name("man", plan)
 
     def _conditions(self) -> dict[str, Any]:
-        return self.model_dump(
+        conditions = self.model_dump(
             mode="json", include={"scenarios", "system_prompt", "parameters", "profile"}
         )
+        grader = self.use_llm_exploratory
+        return conditions if grader is None else {**conditions, "grader": grader.identity()}
 
     def system_prompt_of(self, model: TutorModel) -> str:
         """Return the model's own system prompt, or else the plan's."""
@@ -186,9 +237,15 @@ class Manifest(BaseModel):
         return len(self.models) * len(self.scenarios) * self.repeats
 
     @property
+    def called_models(self) -> tuple[TutorModel, ...]:
+        """All models that the plan calls: those under test, and the grader."""
+        grader = self.use_llm_exploratory
+        return self.models if grader is None else (*self.models, grader.model)
+
+    @property
     def has_prices(self) -> bool:
         """Whether a model of the plan has a price."""
-        return any(model.price is not None for model in self.models)
+        return any(model.price is not None for model in self.called_models)
 
     @cached_property
     def models_by_id(self) -> dict[str, TutorModel]:
@@ -248,6 +305,13 @@ class Experiment(BaseModel):
             for scenario, messages in said.items()
             for model in asked
         }
+
+    @property
+    def reuse_keys(self) -> frozenset[str]:
+        """The names under which later experiments find this one: its conversations and grader."""
+        grader = self.manifest.use_llm_exploratory
+        conversations = frozenset(self.conversation_keys.values())
+        return conversations if grader is None else conversations | {grader.key}
 
     @cached_property
     def asked_of_models(self) -> Mapping[str, tuple[str, str]]:

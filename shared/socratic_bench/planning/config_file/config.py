@@ -16,9 +16,15 @@ from pydantic import BaseModel, create_model
 
 from socratic_bench.domain.experiment.manifest import Experiment, Manifest, TutorModel
 from socratic_bench.domain.scenario import Name
-from socratic_bench.errors import BrokenPlugin, InvalidConfig, InvalidInput, Mistake, UnknownProfile
+from socratic_bench.errors import InvalidConfig, InvalidInput, Mistake
 from socratic_bench.invalid_values import shown
 from socratic_bench.planning.config_file.documents import parse_document, read_text
+from socratic_bench.planning.config_file.grader_selection import (
+    GRADER,
+    GraderSelection,
+    check_profile,
+    graded_name,
+)
 from socratic_bench.planning.config_file.predecessor import Predecessor, is_predecessor
 from socratic_bench.planning.config_file.prompt_files import PromptFiles
 from socratic_bench.planning.config_file.source import (
@@ -31,9 +37,9 @@ from socratic_bench.planning.config_file.validation import unknown_field, valida
 from socratic_bench.planning.model_catalogue import ModelCatalogue
 from socratic_bench.planning.model_selection import ModelSelection
 from socratic_bench.planning.scenario_selection import ScenarioSelection
-from socratic_bench.scoring.profiles import profile_named
+from socratic_bench.scoring.profile import CANONICAL
 
-_SELECTIONS = ("models", "scenarios")
+_SELECTIONS = ("models", "scenarios", GRADER)
 _PLAN_FIELDS = {name: field for name, field in Manifest.model_fields.items() if name != "pinned_at"}
 """The fields of a plan but the pin, which the store writes (D-370)."""
 
@@ -139,13 +145,17 @@ def _config(
     settings = _settings(root, mistakes)
     selection = ModelSelection(base_folder, catalogue, mistakes, predecessor, prompts)
     models = selection.read(root)
+    grader = GraderSelection(selection, mistakes).read(root, models)
     scenarios = ScenarioSelection(base_folder, mistakes, predecessor).read(fields.get("scenarios"))
     if settings is not None:
-        _check_together(root, settings, models, mistakes)
+        called = models if grader is None else (*models, grader.model)
+        _check_together(root, settings, called, mistakes)
     if settings is None or mistakes:
         raise mistakes.as_error()
     written = settings.model_dump(exclude_unset=True)
     occasion = written.pop("occasion", None)
+    if grader is not None:
+        written |= {GRADER: grader, "profile": graded_name(written.get("profile", CANONICAL))}
     manifest = Manifest(models=models, scenarios=scenarios, **written)
     return BenchmarkConfig(
         manifest, occasion, base_folder, selection.key_variables, unused.in_order()
@@ -183,11 +193,6 @@ def _check_together(
 
 def _settings(root: Node, mistakes: Mistakes) -> BaseModel | None:
     fields = root.fields or {}
-    profile = fields.get("profile")
-    if profile and isinstance(profile.value, str):
-        try:
-            profile_named(profile.value)
-        except (UnknownProfile, BrokenPlugin) as error:
-            mistakes.add(profile.place, str(error))
+    check_profile(root, mistakes)
     known = {name: node for name, node in fields.items() if name in _Settings.model_fields}
     return validate(_Settings, root.with_fields(known), mistakes)

@@ -18,7 +18,7 @@ def endpoints_to_list(config: BenchmarkConfig) -> list[str]:
     A server on the runner's machine counts too, since a plan comes from elsewhere.
     """
     entries: dict[str, dict[str, Any]] = {}
-    for model in config.manifest.models:
+    for model in config.manifest.called_models:
         where = destination(model)
         if where is None or (where.own and (where.signed or where.usual_key)):
             continue

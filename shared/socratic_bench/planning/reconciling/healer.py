@@ -25,6 +25,7 @@ from socratic_bench.events.experiment_completed import ExperimentCompleted, Expe
 from socratic_bench.events.message import to_message
 from socratic_bench.events.response_recorded import ResponseRecorded
 from socratic_bench.events.run_failed import RunFailed
+from socratic_bench.events.run_requested import RunRequested
 from socratic_bench.planning.plan import PlanCounts, PlanStore, resume
 from socratic_bench.planning.reconciling.watched import (
     Watched,
@@ -68,7 +69,10 @@ class Healer:
         ended = dict(await self.store.ended_runs(running.experiment_id))
         watched.looked(ended, self.monotonic())
         if watched.progress.is_stuck(ended, self.monotonic()):
-            await self._resend_responses(watched)
+            if watched.experiment.manifest.use_llm_exploratory is None:
+                await self._resend_responses(watched)
+            elif not running.exhausted:
+                await self._request_unscored(watched)
             await self._resend_failures(watched)
             watched.progress.sent_again(self.monotonic())
         missing = watched.missing(ended)
@@ -158,6 +162,20 @@ class Healer:
         if await self._is_stuck(watched.responses, ids, _SCORING):
             await self._publish([ResponseRecorded.of(each, source=SOURCE) for each in unscored])
             self._tell("responses", len(unscored), experiment_id)
+
+    async def _request_unscored(self, watched: WatchedExperiment) -> None:
+        """Request the runs of unscored responses: the runner publishes them with their gradings."""
+        experiment_id, now = watched.experiment.experiment_id, self.clock.now()
+        if await self.store.models_in_hand(experiment_id):
+            return  # a grader may be slow
+        unscored = await self.store.unscored_responses(experiment_id, FACTS_AT_ONCE)
+        ids = frozenset((each.run.run_id, each.turn) for each in unscored)
+        if await self._is_stuck(watched.responses, ids, (RUNNER_RUN_REQUESTED.name, *_SCORING)):
+            runs = {each.run.run_id: each.run for each in unscored}
+            await self._publish(
+                [RunRequested.of(run, source=SOURCE, time=now) for run in runs.values()]
+            )
+            self._tell("runs", len(runs), experiment_id)
 
     async def _resend_failures(self, watched: WatchedExperiment) -> None:
         """Publish failures again that the runner stored and no curator folded."""

@@ -148,9 +148,10 @@ class Experiments(Protocol):
     async def asked_in(
         self, conversation_keys: Collection[str], most: int
     ) -> Mapping[str, Sequence[str]]:
-        """Return the `most` newest experiments with each of these conversations, newest first.
+        """Return the `most` newest experiments with each of these reuse keys, newest first.
 
-        The mapping leaves out conversations of no experiment. An index finds them.
+        A key names a conversation, or a grader. The mapping leaves out keys of no experiment. An
+        index finds them.
         """
         ...
 
@@ -165,8 +166,8 @@ class Experiments(Protocol):
     async def complete(self, experiment_id: str, at: datetime) -> datetime | None:
         """Mark an experiment as complete if it is; returns the time of completion, or None.
 
-        It is complete when every planned run is done and no stored response lacks its score. The
-        first caller's time stays, and every later caller gets it.
+        It is complete when every planned run is done and no stored response lacks its score;
+        gradings need none. The first caller's time stays, and every later caller gets it.
 
         Only the mark is atomic. A store that reads in several steps looks for missing runs first,
         and for missing scores afterwards.

@@ -58,7 +58,10 @@ class Responses(Protocol):
         ...
 
     async def unscored_responses(self, experiment_id: str, limit: int) -> Sequence[Response]:
-        """Return at most `limit` responses without a score under their experiment's profile."""
+        """Return at most `limit` responses without a score under their experiment's profile.
+
+        Gradings need no score (`domain.grading.is_grading`).
+        """
         ...
 
     async def record_failures(self, failures: Sequence[RecordedFailure]) -> None:

@@ -13,7 +13,7 @@ from socratic_bench.reporting.leaderboard.selection import Selection
 from socratic_bench.reporting.validity.gaming import CONSTANT
 from socratic_bench.scoring.exchange import EarlierTurn
 from socratic_bench.scoring.profile import OVERALL
-from socratic_bench.scoring.profiles import known_vectors
+from socratic_bench.scoring.profiles import known_vectors, needs_grade
 from socratic_bench.scoring.score import Score, score
 
 BASELINE_ID: Final = "baseline/constant-reply"
@@ -39,13 +39,15 @@ _kept: dict[tuple[str, str], Baseline] = {}
 
 async def table_baseline(store: Experiments, selected: Selection) -> Baseline | None:
     """Return the baseline of a table; None for one of different conditions, or of none, and for a
-    profile that this installation does not have.
+    profile that this installation does not have, or that needs a model's grade.
 
     It reads a plan once for each conditions, and keeps the result.
     """
     chosen = selected.choice.rows.values()
     counted = {each.conditions_id: each for row in chosen for each in row}
     if len(counted) != 1 or known_vectors(selected.profile) is None:
+        return None
+    if needs_grade(selected.profile):
         return None
     [(conditions, outline)] = counted.items()
     place = conditions, selected.profile

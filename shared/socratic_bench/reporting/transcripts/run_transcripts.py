@@ -6,6 +6,7 @@ import asyncio
 import heapq
 from collections.abc import AsyncIterator, Collection, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import chain, groupby
 from typing import Final, Protocol
 
 from socratic_bench.domain.experiment.manifest import Experiment
@@ -15,6 +16,7 @@ from socratic_bench.errors import InvalidInput, UnknownRun
 from socratic_bench.ports.stores.aggregates import Aggregates
 from socratic_bench.ports.stores.responses import Responses
 from socratic_bench.reporting.profiles.choice import scored_by
+from socratic_bench.reporting.transcripts.gradings import with_gradings
 from socratic_bench.scoring.score import Score, score
 
 RUNS_PER_QUERY: Final = 50
@@ -150,7 +152,8 @@ async def transcript_of(
         )
     await _check_profile(store, run.experiment_id, profile)
     failure = failures[run_id].failure if run_id in failures else None
-    turns = await asyncio.to_thread(_scored, responses.get(run_id, ()), profile)
+    graded = await with_gradings(store, responses.get(run_id, ()))
+    turns = await asyncio.to_thread(_scored, graded, profile)
     return Transcript(run, turns, failure)
 
 
@@ -158,8 +161,12 @@ async def _read(store: Responses, runs: Sequence[Run], profile: str | None) -> l
     ids = [run.run_id for run in runs]
     responses = await store.responses(ids)
     failures = await store.recorded_failures(ids)
+    graded = await with_gradings(store, chain.from_iterable(responses.values()))
     scored = await asyncio.to_thread(
-        lambda: {run_id: _scored(each, profile) for run_id, each in responses.items()}
+        lambda: {
+            run_id: _scored(of_run, profile)
+            for run_id, of_run in groupby(graded, key=lambda each: each.run.run_id)
+        }
     )
     return [
         Transcript(
@@ -183,6 +190,7 @@ def _scored(responses: Iterable[Response], profile: str | None) -> tuple[Turn, .
                 dimension=each.run.dimension,
                 student_message=each.student_message,
                 earlier_turns=each.earlier_turns,
+                grade=None if each.grading is None else each.grading.score,
                 profile=profile or each.profile,
             ),
         )

@@ -105,7 +105,8 @@ BESIDE_MODELS = [
         "colour: red",
         (
             "line 2, colour: unknown field; there are `models`, `scenarios`, "
-            "`system_prompt`, `parameters`, `repeats`, `profile`, `deadline_hours`, `budget`, "
+            "`system_prompt`, `parameters`, `repeats`, `profile`, "
+            "`use_llm_exploratory`, `deadline_hours`, `budget`, "
             "`name`, `notes`, `occasion`"
         ),
     ),
@@ -113,7 +114,8 @@ BESIDE_MODELS = [
         "judge: 1",
         (
             "line 2, judge: unknown field; there are `models`, `scenarios`, "
-            "`system_prompt`, `parameters`, `repeats`, `profile`, `deadline_hours`, `budget`, "
+            "`system_prompt`, `parameters`, `repeats`, `profile`, "
+            "`use_llm_exploratory`, `deadline_hours`, `budget`, "
             "`name`, `notes`, `occasion`"
         ),
     ),
@@ -160,7 +162,8 @@ BESIDE_MODELS = [
         '"a\\nb": 1',
         (
             'line 2, ["a\\nb"]: unknown field; there are `models`, `scenarios`, '
-            "`system_prompt`, `parameters`, `repeats`, `profile`, `deadline_hours`, `budget`, "
+            "`system_prompt`, `parameters`, `repeats`, `profile`, "
+            "`use_llm_exploratory`, `deadline_hours`, `budget`, "
             "`name`, `notes`, `occasion`"
         ),
     ),

@@ -33,6 +33,8 @@ from socratic_runner.conversations.conversation_runner import ConversationRunner
 from socratic_runner.conversations.leases import LeaseBook
 from socratic_runner.conversations.recorder import Recorder
 from socratic_runner.experiment_cache import ExperimentCache
+from socratic_runner.grading.earlier_graders import EarlierGraders
+from socratic_runner.grading.response_grader import ResponseGrader
 from socratic_runner.handler import RunRequestedHandler
 from socratic_runner.limits.limiters import ConcurrencyLimiters
 from socratic_runner.limits.retries import Retries
@@ -119,8 +121,9 @@ async def parts_of_a_runner(store, client, *, owner="runner-1", most=10, margin=
         UNOBSERVED,
         troubles,
     )
+    grader = ResponseGrader(store, EarlierGraders(store, store), pool, runner)
     handler = RunRequestedHandler(
-        store, ExperimentCache(store), pool, runner, clock, busy_delay=1.0
+        store, ExperimentCache(store), pool, runner, grader, clock, busy_delay=1.0
     )
     async with leases.open(), recorder.open():
         yield Parts(leases, runner, handler, pool, limiters, draining)

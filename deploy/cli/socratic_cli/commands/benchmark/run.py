@@ -22,6 +22,7 @@ from socratic_bench.ports.stores.aggregates import FailureCount
 from socratic_bench.providers.endpoints.endpoint import Endpoints
 from socratic_bench.reporting.formats import dollars
 from socratic_bench.reporting.leaderboard.comparison import ModelComparison
+from socratic_bench.scoring.statuses import UNGRADED
 from socratic_cli.commands.benchmark.check import show_check
 from socratic_cli.commands.results.leaderboard import show_comparison
 from socratic_cli.display.progress import ProgressDisplay
@@ -214,6 +215,13 @@ def _report(done: Outcome, store_url: str) -> int:
         (letter.queue, letter.reason) for letter in result.dead_letters
     ).most_common(REASONS_SHOWN):
         say(f"{queue} could not handle {count} messages: {excerpt(reason, 200)}")
+    grader = result.experiment.manifest.use_llm_exploratory
+    ungraded = sum(model.statuses.get(UNGRADED, 0) for model in comparison.models)
+    if grader is not None and ungraded:
+        say(
+            f"{grader.model.id} gave no grade for {counted(ungraded, 'response')}: without a grade "
+            "there is no score, and this experiment grades no response twice."
+        )
     unfinished = progress.planned - progress.done
     say(
         f"{how_far(progress)}, {counted(result.calls, 'call')} made. "

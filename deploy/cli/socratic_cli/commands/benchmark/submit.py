@@ -82,7 +82,7 @@ def _notes(config: BenchmarkConfig, store_url: str) -> list[str]:
             f"{store_url} is a file: this works only if all services run on this machine "
             "and use the same file"
         )
-    if any(spec_of(model).reads_files for model in config.manifest.models):
+    if any(spec_of(model).reads_files for model in config.manifest.called_models):
         notes.append(
             "recordings stay on this machine: the runner reads them from its own folder, which "
             "SOCRATIC_RUNNER_FOLDER names"

@@ -55,8 +55,7 @@ async def _delete_conversations(table: Table, experiment_id: str) -> int:
     listed = listed_of_item(found[place])
     experiment = PLANS.fact((experiment_id, manifest_of(found[plan]), listed))
     conversations = [
-        keys.conversation(key, listed.created_at, experiment_id)
-        for key in set(experiment.conversation_keys.values())
+        keys.conversation(key, listed.created_at, experiment_id) for key in experiment.reuse_keys
     ]
     await table.write([], conversations)
     await table.write([], [plan])

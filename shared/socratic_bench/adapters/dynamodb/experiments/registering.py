@@ -153,7 +153,7 @@ async def _store_conversations(table: Table, stored: Stored) -> None:
         return
     await table.write(
         at(keys.conversation(key, listed.created_at, listed.experiment_id), {})
-        for key in sorted(set(stored.experiment().conversation_keys.values()))
+        for key in sorted(stored.experiment().reuse_keys)
     )
     noting = table.transaction()
     noting.put_version(replace(listed, are_conversations_stored=True).item(), listed.version)

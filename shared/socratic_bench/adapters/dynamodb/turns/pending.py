@@ -9,6 +9,7 @@ from socratic_bench.adapters.dynamodb.table.batches import together
 from socratic_bench.adapters.dynamodb.table.items import Item
 from socratic_bench.adapters.dynamodb.table.table import Table
 from socratic_bench.adapters.dynamodb.turns.turn import Turn, turn_of_item
+from socratic_bench.domain.grading import is_grading
 from socratic_bench.ports.stores.responses import TurnKey
 
 
@@ -26,10 +27,14 @@ async def pending_pages(table: Table, experiment_id: str) -> AsyncIterator[list[
 
 
 async def unscored_turns(table: Table, experiment_id: str, most: int) -> list[Turn]:
-    """Read at most so many turns with a response and without its score."""
+    """Read at most so many turns with a response and without its score.
+
+    A grading needs no score. Its mark stays, for the removal of the experiment.
+    """
     unscored: list[Turn] = []
     async for turns in pending_pages(table, experiment_id):
-        unscored += await _without_score(table, [turn for turn in turns if turn.is_answered])
+        answered = [turn for turn in turns if turn.is_answered and not is_grading(turn.key.run_id)]
+        unscored += await _without_score(table, answered)
         if len(unscored) >= most:
             break
     return unscored[:most]

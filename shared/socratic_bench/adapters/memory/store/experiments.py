@@ -26,7 +26,7 @@ class MemoryExperiments(MemoryExperimentStates):
             stored = _update(state, known, experiment) if known else _add(state, experiment)
             _set_budget(state, experiment)
             conversations = state.facts_to_change(stored.experiment_id).conversations
-            for key in experiment.conversation_keys.values():
+            for key in experiment.reuse_keys:
                 conversations.setdefault(key, stored.created_at)
             return stored.experiment() or experiment
 

@@ -15,6 +15,7 @@ from typing import NamedTuple
 from socratic_bench.domain.aggregates.cell import Cell, CellKey
 from socratic_bench.domain.experiment.manifest import Experiment, Manifest
 from socratic_bench.domain.experiment.state import ExperimentState
+from socratic_bench.domain.grading import is_grading
 from socratic_bench.domain.pause import Pause
 from socratic_bench.domain.response import Response
 from socratic_bench.domain.run import RunFailure
@@ -221,6 +222,6 @@ class StoreState:
     def unscored(self, experiment_id: str) -> Iterator[Response]:
         """Yield the responses of an experiment without a score under its profile."""
         for turn in self.facts_of(experiment_id).calls:
-            response = self.response(turn)
+            response = None if is_grading(turn.run_id) else self.response(turn)
             if response is not None and not self.is_scored(experiment_id, turn):
                 yield response

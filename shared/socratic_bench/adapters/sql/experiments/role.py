@@ -174,7 +174,7 @@ class SqlExperiments(SqlExperimentStates):
         created_at = microseconds(experiment.created_at)
         rows = [
             {"conversation_key": key, **of_experiment, "created_at": created_at}
-            for key in sorted(experiment.conversation_keys.values())
+            for key in sorted(experiment.reuse_keys)
         ]
         for chunk in chunks(rows):
             parameters = self._statements.experiments.rows(chunk)

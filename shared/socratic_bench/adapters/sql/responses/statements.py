@@ -7,6 +7,7 @@ from sqlalchemy import and_, bindparam, delete, exists, or_, select
 from socratic_bench.adapters.sql.dialect import Dialect
 from socratic_bench.adapters.sql.experiments.statements import EXPERIMENT, OWN_PROFILE
 from socratic_bench.adapters.sql.schema import CALLS, FAILED_RUNS, FAILURES, RESPONSES, SCORES
+from socratic_bench.domain.grading import GRADINGS_LIKE
 
 _IS_SCORED = exists().where(
     SCORES.c.experiment_id == CALLS.c.experiment_id,
@@ -22,7 +23,7 @@ UNSCORED_RESPONSES = (
         RESPONSES,
         and_(RESPONSES.c.run_id == CALLS.c.run_id, RESPONSES.c.turn == CALLS.c.turn),
     )
-    .where(CALLS.c.experiment_id == EXPERIMENT, ~_IS_SCORED)
+    .where(CALLS.c.experiment_id == EXPERIMENT, ~CALLS.c.run_id.like(GRADINGS_LIKE), ~_IS_SCORED)
     .limit(bindparam("limit"))
 )
 

@@ -1,0 +1,153 @@
+"""Gives the responses of runs their gradings: stored ones, adopted ones, and new ones by calls."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import NamedTuple
+
+from socratic_bench.domain.experiment.manifest import Experiment, Grader
+from socratic_bench.domain.grading import Grading, grade_of, grading_run_id
+from socratic_bench.domain.response import Response
+from socratic_bench.errors import InvalidInput
+from socratic_bench.ports.stores.responses import Responses
+from socratic_bench.scoring.profiles import profile_named
+from socratic_bench.scoring.statuses import Status
+from socratic_runner.conversations.conversation import Conversation, Ending, TurnFailed
+from socratic_runner.conversations.conversation_runner import ConversationRunner
+from socratic_runner.conversations.failure_classes import not_callable
+from socratic_runner.conversations.recorder import Recorded
+from socratic_runner.grading.earlier_graders import EarlierGraders
+from socratic_runner.grading.grading_conversation import GradingConversation
+from socratic_runner.model_pool import ModelPool
+
+
+class _Outcome(NamedTuple):
+    """The end of one grading, for those who waited for it."""
+
+    experiment_id: str
+    result: Response | Ending
+
+
+class ResponseGrader:
+    """Grades responses that have a score, for experiments with a grader."""
+
+    def __init__(
+        self,
+        stored: Responses,
+        earlier: EarlierGraders,
+        pool: ModelPool,
+        runner: ConversationRunner,
+    ) -> None:
+        self._stored = stored
+        self._earlier = earlier
+        self._pool = pool
+        self._runner = runner
+        self._in_hand: dict[tuple[str, str], asyncio.Future[_Outcome | None]] = {}
+        """The gradings under way, by grader and text."""
+
+        self._deadlines = Counter[float]()
+        """How many calls with each deadline may be in flight."""
+
+    def longest(self) -> float:
+        """Seconds that the calls in flight may take."""
+        return max(+self._deadlines, default=0.0)
+
+    async def grade(self, conversation: Conversation) -> Ending | None:
+        """Add the gradings to the responses of a run, or return what stopped it.
+
+        The responses of an experiment without a grader stay as they are, and so do those that
+        have no score. A response whose grading failed gets the class of the failure.
+        """
+        experiment, grader = conversation.experiment, conversation.manifest.use_llm_exploratory
+        if grader is None:
+            return None
+        responses = conversation.responses
+        due = [number for number, each in enumerate(responses) if _needs_grading(each)]
+        if not due:
+            return None
+        known = await self._known(experiment, grader, [responses[number].text for number in due])
+        for number in due:
+            response = responses[number]
+            result = known.get(response.text) or await self._graded(
+                experiment, grader, response.text
+            )
+            if not isinstance(result, Response | TurnFailed):
+                return result
+            responses[number] = response.model_copy(update={"grading": _grading_of(result)})
+        return None
+
+    async def _known(
+        self, experiment: Experiment, grader: Grader, texts: Sequence[str]
+    ) -> Mapping[str, Response]:
+        """Return the stored gradings of texts; adopts those of earlier experiments."""
+        names = {grading_run_id(experiment.experiment_id, text): text for text in texts}
+        stored = await self._stored.responses(names)
+        known = {names[run_id]: found[0] for run_id, found in stored.items()}
+        missing = [text for text in names.values() if text not in known]
+        copies = await self._earlier.copies(experiment, grader, missing)
+        if copies:
+            adopted = await self._runner.recorder.record(
+                [Recorded(copy, None) for copy in copies.values()]
+            )
+            known |= dict(zip(copies, adopted, strict=True))
+        return known
+
+    async def _graded(self, experiment: Experiment, grader: Grader, text: str) -> Response | Ending:
+        """Grade a text, once at a time in this process: others wait for the outcome."""
+        key = grader.key, text
+        while (running := self._in_hand.get(key)) is not None:
+            outcome = await asyncio.shield(running)
+            if outcome is not None and outcome.experiment_id == experiment.experiment_id:
+                return outcome.result
+            if known := await self._known(experiment, grader, [text]):
+                return known[text]
+        future = self._in_hand[key] = asyncio.get_running_loop().create_future()
+        outcome = None
+        try:
+            result = await self._call(experiment, grader, text)
+            outcome = _Outcome(experiment.experiment_id, result)
+            return result
+        finally:
+            del self._in_hand[key]
+            future.set_result(outcome)
+
+    async def _call(self, experiment: Experiment, grader: Grader, text: str) -> Response | Ending:
+        conversation = GradingConversation.of(experiment, grader, text)
+        try:
+            model = self._pool.grader(experiment, grader)
+        except InvalidInput as error:
+            failure = not_callable(error)
+            self._runner.troubles.failed(conversation.run, failure, 0, 0, None)
+            return TurnFailed(1, failure, 0)
+        with self._calling(model.deadline):
+            await self._runner.run(model, conversation, _nothing)
+        return conversation.ended_by or conversation.responses[0]
+
+    @contextmanager
+    def _calling(self, deadline: float) -> Iterator[None]:
+        self._deadlines[deadline] += 1
+        try:
+            yield
+        finally:
+            self._deadlines[deadline] -= 1
+
+
+def _needs_grading(response: Response) -> bool:
+    """Whether a response has a score, and no grading yet."""
+    if response.grading is not None or response.status is Status.EMPTY:
+        return False
+    profile = profile_named(response.profile)
+    return profile.may_score(response.status, response.usage.visible_output_tokens)
+
+
+def _grading_of(result: Response | TurnFailed) -> Grading:
+    if isinstance(result, TurnFailed):
+        return Grading(score=None, failure=result.failure.kind)
+    return Grading(score=grade_of(result.text))
+
+
+def _nothing() -> None:
+    """A grading has nothing to publish."""
