@@ -8,9 +8,9 @@ import pytest
 
 from socratic_bench.adapters.sql.store import SqlStore
 from socratic_bench.errors import UnknownModel
-from socratic_bench.reporting import timeseries as module
 from socratic_bench.reporting.leaderboard.comparison import model_comparison
-from socratic_bench.reporting.timeseries import timeseries
+from socratic_bench.reporting.timeline import timeseries as module
+from socratic_bench.reporting.timeline.timeseries import timeseries
 from tests.dashboard.seeding import MONDAY, experiment, seed, tutors
 
 WEEK = timedelta(weeks=1)

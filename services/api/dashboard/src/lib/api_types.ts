@@ -12,6 +12,13 @@ export interface BatchAnswer {
   scores: (ScoreAnswer | ConvertedAnswer | ItemProblem)[];
 }
 
+export interface Change {
+  difference: number | null;
+  interval: [number, number] | null;
+  p_value: number;
+  is_real: boolean;
+}
+
 export interface ChangedState {
   experiment_id: string;
   state: ExperimentState;
@@ -370,6 +377,8 @@ export interface ModelSeries {
   model_id: string;
   model_name: string;
   points: Point[];
+  trends: SeriesTrend[];
+  version_changes?: VersionChange[];
 }
 
 export interface NamedRange {
@@ -417,6 +426,9 @@ export interface Point {
   confidence_interval: [number, number] | null;
   coverage: number | null;
   total_runs: number;
+  benchmark_changed?: ("profile" | "scenarios" | "prompt or parameters")[];
+  change: Change | null;
+  model_versions?: string[];
 }
 
 export interface Problem {
@@ -628,6 +640,15 @@ export interface ScoredScenario {
   title: string;
 }
 
+export interface SeriesTrend {
+  since: string;
+  until: string;
+  points: number;
+  slope_per_week: number;
+  p_value: number;
+  is_real: boolean;
+}
+
 export interface ShownDeadLetter {
   id: string;
   type: string;
@@ -743,6 +764,18 @@ export interface VectorFigure {
   interval: [number, number] | null;
   n: number;
   not_applicable?: number;
+}
+
+export interface VersionChange {
+  experiment_id: string;
+  before: string[];
+  after: string[];
+  points_before: number;
+  points_after: number;
+  difference: number | null;
+  interval: [number, number] | null;
+  p_value: number;
+  is_real: boolean;
 }
 
 export type WaitsFor = "response" | "score";

@@ -12,8 +12,7 @@ from socratic_api.answers.ready_bytes import ReadyBytes, ready_response
 from socratic_api.endpoints import Endpoint, QueryParameter
 from socratic_api.routes.experiment_choice import PROFILE, asked_key, chosen_profile
 from socratic_bench.errors import InvalidInput
-from socratic_bench.reporting.result_store import ResultStore
-from socratic_bench.reporting.timeseries import Timeseries, timeseries
+from socratic_bench.reporting.timeline.timeseries import TimelineStore, Timeseries, timeseries
 
 KEY = "timeseries "
 """The cache key of all models; a model's id follows, if any."""
@@ -22,7 +21,7 @@ _ID_LIMIT = 300
 _MODEL = QueryParameter("model", "The id of one model.", {"type": "string", "maxLength": _ID_LIMIT})
 
 
-def endpoints(store: ResultStore, ready: ReadyBytes) -> list[Endpoint]:
+def endpoints(store: TimelineStore, ready: ReadyBytes) -> list[Endpoint]:
     """Return the endpoint, encoded once for each revision of the store."""
 
     async def show_timeseries(request: Request) -> Response:
@@ -41,7 +40,7 @@ def endpoints(store: ResultStore, ready: ReadyBytes) -> list[Endpoint]:
         Endpoint(
             "/api/timeseries",
             show_timeseries,
-            "Each model's score over time, one point per experiment",
+            "Each model's score over time, with changes and trends: one point per experiment",
             Timeseries,
             parameters=(_MODEL, PROFILE),
             problems={

@@ -1,0 +1,1 @@
+"""Scores over time: points, what changed between them, and trends."""

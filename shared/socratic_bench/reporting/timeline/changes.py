@@ -1,0 +1,207 @@
+"""Changes between the points of a series, and the trend of points that join."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime, timedelta
+from itertools import pairwise
+from typing import Final, Literal, NamedTuple
+
+from pydantic import BaseModel, ConfigDict
+
+from socratic_bench.domain.aggregates.leaderboard import ModelRow
+from socratic_bench.domain.aggregates.ranking import (
+    FAMILY_ERROR,
+    Difference,
+    holm,
+    paired_difference,
+)
+from socratic_bench.domain.aggregates.run_scores import RunScores
+from socratic_bench.domain.aggregates.trend import trend
+from socratic_bench.domain.experiment.outline import ExperimentOutline
+
+_WEEK: Final = timedelta(weeks=1)
+
+BenchmarkPart = Literal["profile", "scenarios", "prompt or parameters"]
+
+
+class Change(BaseModel):
+    """What changed since the point before, where the two join: paired by scenario."""
+
+    model_config = ConfigDict(frozen=True)
+
+    difference: float | None
+    interval: tuple[float, float] | None
+    """95 %, for this change alone; null with fewer than five common scenarios."""
+
+    p_value: float
+    """Two-sided, corrected by Holm's method for the changes of the series."""
+
+    is_real: bool
+    """Whether the p value is at most 5 %."""
+
+
+class VersionChange(BaseModel):
+    """The points before and after the provider reported another version of the model."""
+
+    model_config = ConfigDict(frozen=True)
+
+    experiment_id: str
+    """The first experiment with the version after."""
+
+    before: tuple[str, ...]
+    after: tuple[str, ...]
+    points_before: int
+    points_after: int
+    difference: float | None
+    """After less before, paired by scenario, each point's runs together."""
+
+    interval: tuple[float, float] | None
+    """95 %."""
+
+    p_value: float
+    """Two-sided, corrected by Holm's method for the changes of version in the series."""
+
+    is_real: bool
+    """Whether the p value is at most 5 %."""
+
+
+class SeriesTrend(BaseModel):
+    """The trend of five or more points that join: Mann and Kendall's test, and Sen's slope."""
+
+    model_config = ConfigDict(frozen=True)
+
+    since: datetime
+    until: datetime
+    points: int
+    slope_per_week: float
+    p_value: float
+    """Two-sided."""
+
+    is_real: bool
+    """Whether the p value is at most 5 %."""
+
+
+class Measured(NamedTuple):
+    """A model in an experiment by a profile, with the versions that the provider reported."""
+
+    experiment: ExperimentOutline
+    profile: str
+    row: ModelRow
+    versions: tuple[str, ...]
+
+
+def joined(one: Measured, other: Measured) -> bool:
+    """Whether the figures of two points compare."""
+    return (one.profile, one.experiment.conditions_id) == (
+        other.profile,
+        other.experiment.conditions_id,
+    )
+
+
+def benchmark_changes(one: Measured, other: Measured) -> tuple[BenchmarkPart, ...]:
+    """Return the parts of the benchmark that differ between two points."""
+    if joined(one, other):
+        return ()
+    parts: list[BenchmarkPart] = []
+    # The conditions of an experiment name its own profile, whichever the point is by.
+    if (one.profile, one.experiment.profile) != (other.profile, other.experiment.profile):
+        parts.append("profile")
+    if {each.said for each in one.experiment.scenarios} != {
+        each.said for each in other.experiment.scenarios
+    }:
+        parts.append("scenarios")
+    return tuple(parts) or ("prompt or parameters",)
+
+
+def changes(series: Sequence[Measured]) -> list[Change | None]:
+    """Return the change at each point; None where it does not join the one before."""
+    found = [
+        paired_difference(own.row.scenarios, before.row.scenarios) if joined(own, before) else None
+        for before, own in pairwise(series)
+    ]
+    p_values = iter(holm([each.p_value for each in found if each is not None]))
+    told = [None if each is None else _change(each, next(p_values)) for each in found]
+    return [None, *told] if series else []
+
+
+def _change(difference: Difference, p_value: float) -> Change:
+    return Change(
+        difference=difference.mean,
+        interval=difference.interval,
+        p_value=p_value,
+        is_real=p_value <= FAMILY_ERROR and bool(difference.mean),
+    )
+
+
+def trends(series: Sequence[Measured]) -> Iterator[SeriesTrend]:
+    """Yield the trend of each stretch of points that join, if it has enough of them."""
+    for stretch in _stretches(series):
+        scored = [
+            (each.experiment.created_at, mean)
+            for each in stretch
+            if (mean := each.row.standing.overall.mean) is not None
+        ]
+        weeks = [(at - scored[0][0]) / _WEEK for at, _ in scored]
+        if found := trend(weeks, [mean for _, mean in scored]):
+            yield SeriesTrend(
+                since=scored[0][0],
+                until=scored[-1][0],
+                points=len(scored),
+                slope_per_week=found.slope,
+                p_value=found.p_value,
+                is_real=found.is_real,
+            )
+
+
+def version_changes(series: Sequence[Measured]) -> tuple[VersionChange, ...]:
+    """Compare the points on both sides of each change of version, within joined stretches."""
+    found: list[tuple[list[Measured], list[Measured], Difference]] = []
+    for stretch in _stretches(series):
+        blocks: list[list[Measured]] = []
+        for each in stretch:
+            if each.versions:
+                if blocks and blocks[-1][0].versions == each.versions:
+                    blocks[-1].append(each)
+                else:
+                    blocks.append([each])
+        found += [
+            (before, after, paired_difference(_together(after), _together(before)))
+            for before, after in pairwise(blocks)
+        ]
+    p_values = holm([difference.p_value for _, _, difference in found])
+    return tuple(
+        VersionChange(
+            experiment_id=after[0].experiment.experiment_id,
+            before=before[0].versions,
+            after=after[0].versions,
+            points_before=len(before),
+            points_after=len(after),
+            difference=difference.mean,
+            interval=difference.interval,
+            p_value=p_value,
+            is_real=p_value <= FAMILY_ERROR and bool(difference.mean),
+        )
+        for (before, after, difference), p_value in zip(found, p_values, strict=True)
+    )
+
+
+def _stretches(series: Sequence[Measured]) -> Iterator[list[Measured]]:
+    stretch: list[Measured] = []
+    for each in series:
+        if stretch and not joined(each, stretch[-1]):
+            yield stretch
+            stretch = []
+        stretch.append(each)
+    if stretch:
+        yield stretch
+
+
+def _together(points: Sequence[Measured]) -> Mapping[str, RunScores]:
+    """Return the scores of several points, by scenario."""
+    scores: dict[str, RunScores] = {}
+    for point in points:
+        for scenario, own in point.row.scenarios.items():
+            for turn, tally in own.turns.items():
+                scores.setdefault(scenario, RunScores()).merge(turn, tally)
+    return scores

@@ -1,0 +1,229 @@
+"""Each model's score over time, in the shape of `/api/timeseries`: one point per experiment."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import Final, Protocol
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from socratic_bench.domain.aggregates.cell import Cell
+from socratic_bench.domain.aggregates.leaderboard import RowKey, build_leaderboard
+from socratic_bench.domain.experiment.outline import ExperimentOutline
+from socratic_bench.domain.identifiers import run_id
+from socratic_bench.errors import UnknownModel
+from socratic_bench.ports.stores.responses import Responses
+from socratic_bench.reporting.leaderboard.selection import MOST_CELLS
+from socratic_bench.reporting.profiles.choice import scored_by
+from socratic_bench.reporting.result_store import ResultStore
+from socratic_bench.reporting.timeline.changes import (
+    BenchmarkPart,
+    Change,
+    Measured,
+    SeriesTrend,
+    VersionChange,
+    benchmark_changes,
+    changes,
+    joined,
+    trends,
+    version_changes,
+)
+from socratic_bench.scoring.profiles import known_vectors
+
+MOST_POINTS: Final = 104
+"""The most experiments, newest first: two years of one a week."""
+
+_EXPERIMENTS_PER_QUERY: Final = 10
+
+
+class Point(BaseModel):
+    """One model in one experiment."""
+
+    model_config = ConfigDict(frozen=True)
+
+    experiment_id: str
+    title: str | None
+    """The experiment's name, or else its occasion; null without both."""
+
+    created_at: datetime
+    profile: str
+    conditions_id: str
+    joins: bool
+    """Whether profile and conditions are those of the point before. A line between two points that
+    do not join would show a change of the benchmark as one of the model."""
+
+    overall_score: float | None
+    confidence_interval: tuple[float, float] | None
+    """95 %, clustered by scenario; null with fewer than five scenarios."""
+
+    coverage: float | None
+    total_runs: int
+    benchmark_changed: tuple[BenchmarkPart, ...] = Field(
+        default=(), exclude_if=lambda parts: not parts
+    )
+    """The parts of the benchmark that differ from those of the point before; left out if none."""
+
+    change: Change | None
+    """The change since the point before; null where it does not join."""
+
+    model_versions: tuple[str, ...] = Field(default=(), exclude_if=lambda names: not names)
+    """The versions of the model that the provider reported with the first and the last run; left
+    out where it reported none, and in a series of all models."""
+
+
+class ModelSeries(BaseModel):
+    """The points of one model, oldest first."""
+
+    model_config = ConfigDict(frozen=True)
+
+    model_id: str
+    model_name: str
+    points: tuple[Point, ...]
+    trends: tuple[SeriesTrend, ...]
+    """A trend for each stretch of five or more points that join."""
+
+    version_changes: tuple[VersionChange, ...] = Field(default=(), exclude_if=lambda each: not each)
+    """Left out where the provider reported no change, and in a series of all models."""
+
+
+class Timeseries(BaseModel):
+    """The points of all models, by model id."""
+
+    model_config = ConfigDict(frozen=True)
+
+    models: tuple[ModelSeries, ...]
+    experiments: int
+    """Experiments with a point."""
+
+    left_out: int
+    """Older experiments, beyond what one answer holds."""
+
+
+class TimelineStore(ResultStore, Responses, Protocol):
+    """Experiments, cells and responses: the latter name the versions of a model."""
+
+
+async def timeseries(
+    store: TimelineStore, model: str | None = None, profile: str | None = None
+) -> Timeseries:
+    """Return the points of all models, or of one. Raises UnknownModel, NoScores.
+
+    A point is by its experiment's own profile, or by `profile`: then experiments without scores by
+    it have none. The newest MOST_POINTS experiments have points, and fewer where their cells are
+    many.
+    """
+    every = await store.outlines()
+    asking = [each for each in every if model is None or model in each.model_ids]
+    if model is not None and not asking:
+        raise UnknownModel(f"no experiment of this store has a model {model!r}")
+    if profile is not None:
+        ids = [each.experiment_id for each in asking[:MOST_POINTS]]
+        scored = set(await scored_by(store, ids, profile))
+        asking = [each for each in asking if each.experiment_id in scored]
+    cells: dict[str, list[Cell]] = {}
+    count = 0
+    for start in range(0, min(len(asking), MOST_POINTS), _EXPERIMENTS_PER_QUERY):
+        if count >= MOST_CELLS:
+            break
+        ids = [
+            each.experiment_id
+            for each in asking[:MOST_POINTS][start : start + _EXPERIMENTS_PER_QUERY]
+        ]
+        cells |= {experiment_id: [] for experiment_id in ids}
+        for cell in await store.cells(ids):
+            if model in {None, cell.key.model_id}:
+                cells[cell.key.experiment_id].append(cell)
+                count += 1
+    shown = [each for each in reversed(asking) if each.experiment_id in cells]
+    versions = {} if model is None else await _versions(store, model, shown)
+    series = await asyncio.to_thread(_series, shown, cells, (model, profile), versions)
+    return Timeseries(models=series, experiments=len(shown), left_out=len(asking) - len(shown))
+
+
+async def _versions(
+    store: Responses, model: str, experiments: Sequence[ExperimentOutline]
+) -> dict[str, tuple[str, ...]]:
+    """Return the versions that the provider reported in each experiment, by its id.
+
+    It reads the first and the last planned run of each.
+    """
+    runs = {
+        each.experiment_id: [
+            run_id(each.experiment_id, model, each.scenarios[0].id, 1),
+            run_id(each.experiment_id, model, each.scenarios[-1].id, each.repeats),
+        ]
+        for each in experiments
+    }
+    found = await store.responses({id_ for ids in runs.values() for id_ in ids})
+    return {
+        experiment_id: tuple(
+            dict.fromkeys(
+                response.model_version
+                for id_ in ids
+                for response in found.get(id_, ())
+                if response.model_version
+            )
+        )
+        for experiment_id, ids in runs.items()
+    }
+
+
+def _series(
+    experiments: Iterable[ExperimentOutline],
+    cells: Mapping[str, Sequence[Cell]],
+    chosen: tuple[str | None, str | None],
+    versions: Mapping[str, tuple[str, ...]],
+) -> tuple[ModelSeries, ...]:
+    """Return the series of each model; `experiments` come oldest first.
+
+    `chosen` is the one model, if any, and the profile, if it is not each experiment's own.
+    """
+    model, profile = chosen
+    series: defaultdict[str, list[Measured]] = defaultdict(list)
+    for experiment in experiments:
+        ids = [each for each in experiment.model_ids if model in {None, each}]
+        shown = profile or experiment.profile
+        board = build_leaderboard(
+            {RowKey(each, experiment.conditions_id): (experiment,) for each in ids},
+            cells[experiment.experiment_id],
+            shown,
+            known_vectors(shown),
+        )
+        for row in board.rows:
+            reported = versions.get(experiment.experiment_id, ())
+            series[row.model.id].append(Measured(experiment, shown, row, reported))
+    return tuple(
+        ModelSeries(
+            model_id=each,
+            model_name=series[each][-1].row.model.display_name,
+            points=tuple(_points(series[each])),
+            trends=tuple(trends(series[each])),
+            version_changes=version_changes(series[each]),
+        )
+        for each in sorted(series)
+    )
+
+
+def _points(series: Sequence[Measured]) -> Iterator[Point]:
+    before: Measured | None = None
+    for own, change in zip(series, changes(series), strict=True):
+        experiment, overall = own.experiment, own.row.standing.overall
+        yield Point(
+            experiment_id=experiment.experiment_id,
+            title=experiment.name or experiment.occasion,
+            created_at=experiment.created_at,
+            profile=own.profile,
+            conditions_id=experiment.conditions_id,
+            joins=before is not None and joined(own, before),
+            overall_score=overall.mean,
+            confidence_interval=overall.interval,
+            coverage=own.row.standing.coverage,
+            total_runs=own.row.standing.runs,
+            benchmark_changed=() if before is None else benchmark_changes(before, own),
+            change=change,
+            model_versions=own.versions,
+        )
+        before = own
