@@ -11,6 +11,7 @@ from socratic_bench.adapters.sqs.publishing.copies import Copies
 from socratic_bench.adapters.sqs.publishing.wire import State
 from socratic_bench.ports.broker import WorkQueue
 from tests.contract.broker.traffic import LONG_DELAY, Traffic, ids, message, messages, new_queue
+from tests.waiting import until
 
 pytestmark = pytest.mark.long
 
@@ -38,6 +39,28 @@ async def test_what_is_in_hand_for_long_is_delivered_to_nobody_else(
             for each in waiting:
                 each.cancel()
         await traffic.until_depth(broker, queue, 0)
+    finally:
+        await broker.close()
+
+
+async def test_a_consumer_with_short_polls_leaves_none_behind(
+    url: str, queue: WorkQueue, traffic: Traffic
+) -> None:
+    """A function is frozen once it has answered: a poll would hold what it brings."""
+    broker = SqsBroker(url, poll_seconds=1)
+    try:
+        await broker.declare([queue])
+
+        async def polls() -> int:
+            return broker.requests.get("receive_message", 0)
+
+        async with broker.consume(queue.name, prefetch=1):
+            await until(polls, bool, "a poll")
+        assert not [task for task in asyncio.all_tasks() if "poll" in task.get_name()]
+        await broker.publish([message(queue, 1)])
+        async with broker.consume(queue.name, prefetch=1) as consumer:
+            [delivery] = await traffic.take(consumer, 1)
+            await consumer.ack([delivery])
     finally:
         await broker.close()
 

@@ -13,6 +13,7 @@ from typing import Final
 from socratic_bench.adapters.sqs import topology
 from socratic_bench.adapters.sqs.connecting.address import address_of
 from socratic_bench.adapters.sqs.connecting.connection import AwsConnection
+from socratic_bench.adapters.sqs.connecting.server_queue import LONGEST_POLL
 from socratic_bench.adapters.sqs.consuming.consumer import SqsConsumer
 from socratic_bench.adapters.sqs.consuming.heartbeat import INVISIBLE_SECONDS
 from socratic_bench.adapters.sqs.consuming.polls import OrphanedPolls
@@ -53,11 +54,13 @@ class SqsBroker:
         *,
         delivery_limit: int = DELIVERY_LIMIT,
         invisible: float = INVISIBLE_SECONDS,
+        poll_seconds: int = LONGEST_POLL,
     ) -> None:
         """Describe the broker at `sqs://region/namespace?endpoint=url&bucket=name`.
 
         The namespace prefixes every name, so that several stages can share an account. Messages of
-        a consumer that died are delivered again after `invisible` seconds.
+        a consumer that died are delivered again after `invisible` seconds. A poll of an empty queue
+        takes `poll_seconds`; where they are fewer than usual, a consumer's end waits for its poll.
 
         Raises InvalidSettings if `url` is not such an address.
         """
@@ -66,6 +69,7 @@ class SqsBroker:
         self._claims = Claims(self._connection)
         self._delivery_limit = delivery_limit
         self._invisible = invisible
+        self._poll_seconds = poll_seconds
         self._declared: dict[str, Declared] = {}
         self._takers: defaultdict[str, list[Declared]] = defaultdict(list)
         self._topics: dict[str, str] = {}
@@ -127,6 +131,7 @@ class SqsBroker:
             prefetch_per_group=prefetch_per_group,
             delivery_limit=self._delivery_limit,
             invisible=self._invisible,
+            poll_seconds=self._poll_seconds,
         )
         self._consumers[consumer] = queue
         try:
@@ -136,6 +141,8 @@ class SqsBroker:
             await consumer.end(
                 BrokerError(f"queue {queue!r}: this consumer has ended; open another one")
             )
+            if self._poll_seconds < LONGEST_POLL:
+                await self._orphans.ended()
 
     def records(self, queue: str) -> RecordBatch:
         """Return what takes and settles the records of one Lambda event of a declared queue."""

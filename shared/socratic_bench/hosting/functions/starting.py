@@ -22,6 +22,10 @@ from socratic_bench.service_settings import FunctionSettings, load_settings
 REACH_SECONDS: Final = 10.0
 """Seconds that broker and store may take to answer for the first time: the batch comes back."""
 
+POLL_SECONDS: Final = 1
+"""Seconds of a poll: a function is frozen once it has answered, with what a poll brings by then, so
+it waits for its last one (D-365)."""
+
 S = TypeVar("S", bound=FunctionSettings)
 
 
@@ -45,7 +49,7 @@ async def function_broker(
 
     Raises InvalidSettings and CannotStart.
     """
-    broker = SqsBroker(address.get_secret_value())
+    broker = SqsBroker(address.get_secret_value(), poll_seconds=POLL_SECONDS)
     try:
         await reach("broker", partial(broker.declare, queues, broadcasts), REACH_SECONDS)
         yield broker

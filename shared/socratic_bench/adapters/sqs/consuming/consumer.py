@@ -35,6 +35,7 @@ class SqsConsumer:
         prefetch_per_group: int | None,
         delivery_limit: int,
         invisible: float,
+        poll_seconds: int,
     ) -> None:
         if prefetch < 1 or (prefetch_per_group is not None and prefetch_per_group < 1):
             raise InvalidInput(
@@ -64,6 +65,7 @@ class SqsConsumer:
             prefetch=prefetch,
             prefetch_per_group=prefetch_per_group,
             invisible=invisible,
+            poll_seconds=poll_seconds,
         )
         self._beating = asyncio.create_task(
             Heartbeat(queue, self._unacked, invisible=invisible).run(),

@@ -59,6 +59,7 @@ class Intake:
         prefetch: int,
         prefetch_per_group: int | None,
         invisible: float,
+        poll_seconds: int,
     ) -> None:
         self._work = work
         self._queue = queue
@@ -70,6 +71,7 @@ class Intake:
         self._prefetch = prefetch
         self._per_group = prefetch_per_group if work.separate_groups else None
         self._invisible = invisible
+        self._poll_seconds = poll_seconds
         self.broken: BrokerError | None = None
         """The error that ended the intake for good, if any."""
         self.trouble: str | None = None
@@ -143,7 +145,7 @@ class Intake:
             await wait_at_most(self._pause(), self._changed)
             return
         poll = asyncio.create_task(
-            self._queue.receive(wanted, invisible=self._invisible),
+            self._queue.receive(wanted, invisible=self._invisible, wait=self._poll_seconds),
             name=f"poll of {self._queue.name}",
         )
         brought = await self._end_of(poll)

@@ -32,6 +32,11 @@ class OrphanedPolls:
         self._waiting.add(task)
         task.add_done_callback(self._waiting.discard)
 
+    async def ended(self) -> None:
+        """Wait until all have put back what they brought."""
+        if self._waiting:
+            await asyncio.wait(set(self._waiting))
+
     async def close(self) -> None:
         """Cut the polls that are still waiting."""
         for task in list(self._waiting):
