@@ -100,9 +100,15 @@ class Worker:
         return self._dispatcher.longest()
 
     def drain(self) -> None:
-        """Take no more deliveries; `run` returns once those in hand are settled."""
-        self._draining = True
+        """Take no more deliveries, and begin nothing new with those in hand; `run` returns once
+        they are settled.
+        """
         self._dispatcher.drain()
+        self.take_no_more()
+
+    def take_no_more(self) -> None:
+        """Take no more deliveries; `run` returns once those in hand are handled and settled."""
+        self._draining = True
         if self._consumer is not None:
             self._consumer.drain()
 

@@ -42,7 +42,8 @@ async def taking_more(
         yield
         ended.set()
         if worker is not None and taking is not None:
-            worker.drain()
+            # Not drained: each of its runs would go back as a message of its own.
+            worker.take_no_more()
             await taking
     finally:
         draining.cancel()
