@@ -22,6 +22,7 @@ READY = {
     "research.html": "tr.detail:not([hidden])",
     "methodology.html": "#figures .sums",
     "experiments.html": "#experiments tbody tr",
+    "scenarios.html": "#overview tbody tr",
 }
 
 

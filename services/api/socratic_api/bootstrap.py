@@ -27,7 +27,13 @@ from socratic_api.routes import (
     score,
     validity,
 )
-from socratic_api.routes.comparisons import compare, rankings, scenario_scores, timeseries
+from socratic_api.routes.comparisons import (
+    compare,
+    rankings,
+    scenario_scores,
+    scenarios,
+    timeseries,
+)
 from socratic_api.routes.experiments import (
     changes,
     dead_letters,
@@ -101,6 +107,7 @@ def build_app(
             *timeseries.endpoints(store, ready),
             *compare.endpoints(store, ready),
             *rankings.endpoints(store, ready),
+            *scenarios.endpoints(store, ready),
             *scenario_scores.endpoints(store, ready),
             *detailed_results.endpoints(store),
             *export.endpoints(store),

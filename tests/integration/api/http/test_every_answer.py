@@ -199,6 +199,8 @@ async def test_the_openapi_document_is_valid_and_names_every_route(
         ("POST", "/api/score", {"scores": {"open_ended": 75, "overall": 84.0}}, "/api/score"),
         ("GET", "/api/latest-rankings", None, "/api/latest-rankings"),
         ("GET", "/weekly", None, "/weekly"),
+        ("GET", "/api/scenarios", None, "/api/scenarios"),
+        ("GET", "/api/scenarios?experiment=nowhere", None, "/api/scenarios"),
         ("GET", "/weekly?week=2026-W01", None, "/weekly"),
     ],
 )

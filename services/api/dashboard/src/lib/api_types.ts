@@ -8,6 +8,22 @@ export interface Ablation {
   interval: [number, number] | null;
 }
 
+export interface AnalysedScenario {
+  scenario_id: string;
+  dimension: string;
+  title: string;
+  persona: string;
+  aim: string;
+  student_messages: string[];
+  mean: number | null;
+  interval: [number, number] | null;
+  discrimination: number | null;
+  models: number;
+  runs: number;
+  scored_responses: number;
+  responses: number;
+}
+
 export interface BatchAnswer {
   scores: (ScoreAnswer | ConvertedAnswer | ItemProblem)[];
 }
@@ -578,6 +594,15 @@ export interface RunTurns {
   offset: number;
 }
 
+export interface ScenarioAnalysis {
+  experiment_id: string;
+  name: string | null;
+  occasion: string | null;
+  profile: string;
+  tutors: "models" | "all";
+  scenarios: AnalysedScenario[];
+}
+
 export interface ScenarioPair {
   scenario_id: string;
   dimension: string;
@@ -806,6 +831,7 @@ export interface GetAnswers {
   "/api/model-comparison": ModelComparison;
   "/api/profiles": ProfileList;
   "/api/scenario-scores": ScenarioScores;
+  "/api/scenarios": ScenarioAnalysis;
   "/api/timeseries": Timeseries;
   "/api/validity": ValidityReport;
   "/healthz": Health;

@@ -1,0 +1,71 @@
+// The table of the scenarios: how hard each is, and how well it tells tutors apart.
+
+import type { AnalysedScenario } from "../../lib/api_types";
+import { drawing, element } from "../../lib/dom";
+import { UNKNOWN, count, interval, score } from "../../lib/format";
+
+const TICKS = [0, 20, 40, 60, 80, 100];
+/** Ebel's limits for the discrimination of a test's items. */
+const WORDS: readonly [number, string][] = [
+  [0.4, "very well"],
+  [0.3, "well"],
+  [0.2, "a little"],
+  [0, "hardly"],
+];
+
+export function nameOf({ title, scenario_id: id }: AnalysedScenario): string {
+  return title || id;
+}
+
+export function anchorOf({ scenario_id: id }: AnalysedScenario): string {
+  return `scenario-${encodeURIComponent(id)}`;
+}
+
+/** How well a scenario tells tutors apart, in a word. */
+export function tells(discrimination: number | null): string {
+  if (discrimination === null) return "";
+  return WORDS.find(([least]) => discrimination >= least)?.[1] ?? "the other way round";
+}
+
+export function overviewRow(scenario: AnalysedScenario): HTMLTableRowElement {
+  const { discrimination, responses, scored_responses: scored } = scenario;
+  const link = element("a", { href: `#${anchorOf(scenario)}` }, nameOf(scenario));
+  return element(
+    "tr",
+    {},
+    element("th", { scope: "row", class: "name", dir: "auto" }, link),
+    element("td", { class: "dimension" }, element("bdi", {}, scenario.dimension)),
+    element("td", { class: "drawn" }, drawn(scenario)),
+    element("td", { class: "figure" }, score(scenario.mean)),
+    element("td", { class: "figure interval" }, interval(scenario.interval)),
+    element(
+      "td",
+      { class: "figure" },
+      discrimination === null ? UNKNOWN : signed(discrimination),
+      element("small", {}, tells(discrimination)),
+    ),
+    element("td", { class: "figure" }, `${count(scored)} of ${count(responses)}`),
+  );
+}
+
+/** A correlation with its sign, in hundredths. */
+export function signed(value: number): string {
+  const text = Math.abs(value).toFixed(2);
+  return value < 0 && text !== "0.00" ? `−${text}` : text;
+}
+
+function drawn({ mean, interval: between }: AnalysedScenario): SVGSVGElement {
+  const grid = TICKS.map((tick) =>
+    drawing("line", { class: "grid", x1: `${tick}%`, x2: `${tick}%`, y1: 0, y2: "100%" }),
+  );
+  const marks = [];
+  if (between) {
+    const [low, high] = between;
+    const ends = { x1: `${low * 100}%`, x2: `${high * 100}%`, y1: "50%", y2: "50%" };
+    marks.push(drawing("line", { class: "whisker", ...ends }));
+  }
+  if (mean !== null) {
+    marks.push(drawing("circle", { class: "dot", cx: `${mean * 100}%`, cy: "50%", r: 5 }));
+  }
+  return drawing("svg", { "aria-hidden": "true", focusable: "false" }, ...grid, ...marks);
+}

@@ -1,0 +1,111 @@
+// The page of scenarios: what each asks, how hard it is, how well it tells tutors apart.
+
+import { nameOf, overviewRow } from "../components/scenarios/overview";
+import { scenarioSection } from "../components/scenarios/scenario";
+import { ApiProblem, problemOf, read } from "../lib/api";
+import type { AnalysedScenario, ScenarioAnalysis } from "../lib/api_types";
+import { byId, element, say, toggle } from "../lib/dom";
+import { count, counted, day, shortened } from "../lib/format";
+
+const ORDERS: Record<string, (scenario: AnalysedScenario) => number> = {
+  hardest: ({ mean }) => mean ?? Infinity,
+  telling: ({ discrimination }) => (discrimination === null ? Infinity : -discrimination),
+};
+
+class ScenariosPage {
+  #analysis: ScenarioAnalysis | null = null;
+
+  start(): void {
+    for (const id of ["experiment", "order"]) {
+      byId(id, HTMLSelectElement).addEventListener("change", () => {
+        this.#writeAddress();
+        if (id === "experiment") void this.#refresh();
+        else this.#show();
+      });
+    }
+    addEventListener("popstate", () => void this.#refresh());
+    void this.#refresh();
+  }
+
+  #writeAddress(): void {
+    const query = new URLSearchParams();
+    for (const id of ["experiment", "order"]) {
+      const { value } = byId(id, HTMLSelectElement);
+      if (value) query.set(id, value);
+    }
+    const text = query.toString();
+    history.pushState(null, "", `${location.pathname}${text ? `?${text}` : ""}`);
+  }
+
+  async #refresh(): Promise<void> {
+    const query = new URLSearchParams(location.search);
+    const experiment = query.get("experiment") ?? "";
+    byId("order", HTMLSelectElement).value = query.get("order") ?? "";
+    try {
+      if (!(await this.#showChoices(experiment))) return;
+      const { data } = await read("/api/scenarios", { experiment });
+      toggle(byId("away"), false);
+      this.#analysis = data;
+      this.#show();
+      document.getElementById(location.hash.slice(1))?.scrollIntoView();
+    } catch (error) {
+      toggle(byId("away"), true);
+      say(byId("away"), problemOf(error));
+      const isKnown = error instanceof ApiProblem && error.status < 500;
+      say(
+        byId("summary"),
+        isKnown ? "There is nothing to show at this address." : "No figures yet.",
+      );
+    }
+  }
+
+  /** Returns whether there is any experiment. */
+  async #showChoices(experiment: string): Promise<boolean> {
+    const { data } = await read("/api/experiments", { limit: "500" });
+    const experiments = data?.experiments ?? [];
+    const options = experiments.map(({ experiment_id: id, name, occasion, created_at: begun }) => {
+      const parts = [name, occasion, day(begun), shortened(id, 14)];
+      return element("option", { value: id, title: id }, parts.filter(Boolean).join(" · "));
+    });
+    const select = byId("experiment", HTMLSelectElement);
+    select.replaceChildren(element("option", { value: "" }, "newest"), ...options);
+    select.value = experiment;
+    toggle(byId("empty"), !experiments.length);
+    if (!experiments.length) say(byId("summary"), "There are no scenarios without an experiment.");
+    return experiments.length > 0;
+  }
+
+  #show(): void {
+    const analysis = this.#analysis;
+    if (!analysis) return;
+    const { scenarios, tutors, experiment_id: id, profile } = analysis;
+    const key = ORDERS[byId("order", HTMLSelectElement).value];
+    const ordered = key ? scenarios.toSorted((a, b) => compare(key(a), key(b))) : scenarios;
+    for (const part of ["toolbar", "table", "reading"]) toggle(byId(part), true);
+    const dimensions = new Set(scenarios.map(({ dimension }) => dimension)).size;
+    const hardest = scenarios
+      .filter(({ mean }) => mean !== null)
+      .toSorted((a, b) => (a.mean ?? 0) - (b.mean ?? 0))[0];
+    const told = `${counted(scenarios.length, "scenario")} in ${counted(dimensions, "dimension")}.`;
+    say(byId("summary"), hardest ? `${told} The hardest: ${nameOf(hardest)}.` : told);
+    const most = Math.max(0, ...scenarios.map(({ models }) => models));
+    say(
+      byId("about-tutors"),
+      tutors === "models"
+        ? `Figures are over ${counted(most, "model")}; reference tutors are left out.`
+        : `Figures are over all ${count(most)} tutors, reference tutors too: there are fewer than three models.`,
+    );
+    byId("overview")
+      .querySelector("tbody")
+      ?.replaceChildren(...ordered.map(overviewRow));
+    byId("scenarios").replaceChildren(...ordered.map((each) => scenarioSection(id, each)));
+    const title = [analysis.name, analysis.occasion, id].filter(Boolean).join(" · ");
+    say(byId("provenance"), `Scored by ${profile} · experiment ${title}`);
+  }
+}
+
+function compare(one: number, other: number): number {
+  return one === other ? 0 : one - other;
+}
+
+new ScenariosPage().start();
