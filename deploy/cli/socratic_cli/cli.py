@@ -18,7 +18,7 @@ from socratic_bench.errors import InvalidInput, SocraticBenchError
 from socratic_bench.version import __version__
 
 COMMANDS = {
-    "init": ("benchmark", "Write a commented configuration to FILE, by default mine.yaml."),
+    "init": ("benchmark", "Write a commented configuration to FILE (mine.yaml)."),
     "run": ("benchmark", "Run the benchmark in CONFIG and show the leaderboard."),
     "submit": ("benchmark", "Have running services carry out the benchmark in CONFIG."),
     "status": ("control", "Show the progress of experiments, and their pending runs."),
@@ -27,12 +27,13 @@ COMMANDS = {
     "resume": ("control", "Resume a paused or cancelled experiment."),
     "cancel": ("control", "Cancel an experiment; its results stay."),
     "delete": ("control", "Delete an experiment with all its results, for good."),
-    "pin": ("control", "Pin an experiment: the leaderboard then shows it by default."),
+    "pin": ("control", "Pin an experiment: the leaderboard shows it by default."),
     "unpin": ("control", "Unpin an experiment."),
     "dlq": ("queues", "List dead letters, redrive them, or purge them."),
     "score": ("results", "Score texts or transcripts, without a model."),
     "leaderboard": ("results", "Show the models, best first, with intervals and coverage."),
-    "rescore": ("profiles", "Score the stored responses of an experiment by another profile."),
+    "rescore": ("profiles", "Score stored responses by another profile."),
+    "compare-profiles": ("profiles", "Say how far two profiles agree on the same responses."),
     "compare": ("results", "Compare two models on the scenarios of both."),
     "gate": ("results", "Check an experiment's scores against thresholds."),
     "transcripts": ("results", "Show what was said in the runs of an experiment."),
@@ -54,8 +55,9 @@ command, so the summary stands here too."""
 def load_command(name: str) -> click.Command:
     """Import a command: the function of its name in the module of its name."""
     folder, _ = COMMANDS[name]
-    module = import_module(f"socratic_cli.commands.{folder}.{name}")
-    return cast("click.Command", getattr(module, name))
+    function = name.replace("-", "_")
+    module = import_module(f"socratic_cli.commands.{folder}.{function}")
+    return cast("click.Command", getattr(module, function))
 
 
 class _Commands(click.Group):

@@ -1,12 +1,14 @@
 """Statistics of agreement: published examples, direct definitions, and their limits."""
 
 from itertools import product
+from statistics import correlation, pvariance
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from socratic_bench.domain.agreement.kappa import best_cut, kappa, kappa_at
+from socratic_bench.domain.agreement.paired_measures import concordance, limits_of_agreement
 from socratic_bench.domain.agreement.rank_correlation import ranks, spearman
 from socratic_bench.domain.agreement.separation import Separation, auc_within
 from socratic_bench.reporting.validity.group_bootstrap import group_draws, percentile_interval
@@ -83,3 +85,51 @@ def test_draws_of_groups_are_the_same_for_a_seed_and_as_many_as_the_groups():
 def test_an_interval_leaves_a_fortieth_out_on_each_side():
     assert percentile_interval(range(1_001)) == pytest.approx((25.0, 975.0))
     assert percentile_interval([1.0, None] * 10) is None
+
+
+LARGE_METER = [494, 395, 516, 434, 476, 557, 413, 442, 650, 433, 417, 656, 267, 478, 178, 423, 427]
+MINI_METER = [512, 430, 520, 428, 500, 600, 364, 380, 658, 445, 432, 626, 260, 477, 259, 350, 451]
+"""Peak flow by two meters, the example of Bland and Altman (1986), table 1."""
+
+
+def test_the_limits_are_those_of_the_example_of_bland_and_altman():
+    limits = limits_of_agreement(LARGE_METER, MINI_METER)
+    assert limits is not None
+    assert limits.mean == pytest.approx(-2.1, abs=0.05)
+    assert limits.deviation == pytest.approx(38.8, abs=0.05)
+    assert (limits.low, limits.high) == pytest.approx((-78.1, 73.9), abs=0.1)
+
+
+def test_the_concordance_of_that_example_is_the_published_one():
+    assert concordance(LARGE_METER, MINI_METER) == pytest.approx(0.943, abs=0.0005)
+
+
+PAIRS = st.lists(st.tuples(st.floats(0, 1), st.floats(0, 1)), min_size=2, max_size=20)
+
+
+@given(PAIRS)
+def test_the_concordance_is_at_most_the_correlation_and_the_same_from_both_sides(pairs):
+    one, other = zip(*pairs, strict=True)
+    found = concordance(one, other)
+    assert concordance(other, one) == (found if found is None else pytest.approx(found))
+    if found is not None and pvariance(one) > 1e-9 and pvariance(other) > 1e-9:
+        assert abs(found) <= abs(correlation(one, other)) + 1e-9
+
+
+@given(PAIRS, st.floats(-0.5, 0.5))
+def test_a_shift_moves_the_limits_and_lowers_the_concordance(pairs, shift):
+    one, other = zip(*pairs, strict=True)
+    before = limits_of_agreement(one, other)
+    after = limits_of_agreement([each + shift for each in one], other)
+    assert before is not None
+    assert after is not None
+    assert after.mean == pytest.approx(before.mean + shift)
+    assert after.deviation == pytest.approx(before.deviation, abs=1e-9)
+
+
+def test_without_pairs_or_without_spread_nothing_is_said():
+    assert limits_of_agreement([0.5], [0.5]) is None
+    assert concordance([], []) is None
+    assert concordance([0.5, 0.5], [0.5, 0.5]) is None
+    assert concordance([0.5, 0.5], [0.2, 0.2]) == 0
+    assert concordance([0.1, 0.9], [0.1, 0.9]) == pytest.approx(1)

@@ -15,7 +15,7 @@ from socratic_cli.display.terminal import say
 @click.command()
 @click.argument("file", type=click.Path(path_type=Path), default=Path("mine.yaml"))
 def init(file: Path) -> None:
-    """Write a commented configuration to FILE, by default mine.yaml.
+    """Write a commented configuration to FILE (mine.yaml).
 
     It runs unchanged and without a key: replace its models and scenarios. An existing file is never
     overwritten.

@@ -17,7 +17,7 @@ from socratic_cli.options.store import prepared_store, store_option
 @click.argument("experiment", metavar="ID")
 @store_option
 def pin(experiment: str, store_url: str) -> None:
-    """Pin an experiment: the leaderboard then shows it by default.
+    """Pin an experiment: the leaderboard shows it by default.
 
     ID may be the start of an id, an occasion or a name. The table shows pinned experiments alone;
     of several, those under the conditions of the latest pin.

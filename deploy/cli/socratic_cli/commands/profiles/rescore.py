@@ -53,7 +53,7 @@ Waits = Callable[[], Awaitable[str | None]]
 def rescore(
     experiment: str, profile: str, store_url: str, broker_url: str | None, *, as_json: bool
 ) -> None:
-    """Score the stored responses of an experiment by another profile.
+    """Score stored responses by another profile.
 
     Calls no model. Scores by other profiles stay. EXPERIMENT is an ID, its start, an occasion or a
     name. With a broker, running services do the work. The same command again scores only what has
