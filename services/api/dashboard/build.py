@@ -155,6 +155,7 @@ def _bundle(node: Node, folder: Path) -> None:
     run(
         [
             MODULES / ".bin" / "esbuild",
+            "src/site.ts",
             *(f"src/pages/{module}.ts" for module in modules),
             "src/styles.css",
             "--bundle",

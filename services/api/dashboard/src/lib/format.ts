@@ -5,7 +5,15 @@ const GROUPED = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
 const CENTS = new Intl.NumberFormat("en", { minimumFractionDigits: 2, maximumFractionDigits: 2 });
 
 export function score(value: number | null): string {
-  return value === null ? UNKNOWN : value.toFixed(2);
+  return value === null ? UNKNOWN : value.toFixed(2).replace("-", "\u2212");
+}
+
+/** A difference with its sign. */
+export function signed(value: number | null): string {
+  if (value === null) return UNKNOWN;
+  const text = Math.abs(value).toFixed(2);
+  if (text === "0.00") return text;
+  return `${value < 0 ? "\u2212" : "+"}${text}`;
 }
 
 export function interval(bounds: [number, number] | null): string {

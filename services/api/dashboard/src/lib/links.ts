@@ -23,3 +23,8 @@ export function experimentRanking(experiment: string): string {
 export function experimentPage(experiment: string): string {
   return page("experiments", { experiment });
 }
+
+/** Two tutors side by side on a scenario of an experiment. */
+export function comparePage(a: string, b: string, experiment: string, scenario = ""): string {
+  return page("compare", { a, b, experiment, scenario });
+}

@@ -3,7 +3,7 @@
 import type { RunContext, RunDetails, RunLink } from "../../lib/api_types";
 import { byId, element, say, toggle } from "../../lib/dom";
 import { amount, count, counted, dollars, score, shortened } from "../../lib/format";
-import { rankingPage, runPage } from "../../lib/links";
+import { comparePage, rankingPage, runPage } from "../../lib/links";
 import { fact } from "../fact";
 import { plainText } from "./plain_text";
 
@@ -22,7 +22,7 @@ export function showRunHead(run: RunDetails): void {
   showSentence(run, model);
   toggle(byId("plan"), true);
   byId("plan").replaceChildren(...plan(run));
-  showNeighbours(context);
+  showNeighbours(run, context);
   const profile = context ? `Scored by ${context.profile} · ` : "";
   const experiment = context?.experiment_title ? `${context.experiment_title} ` : "";
   const of = `experiment ${experiment}(${run.experiment_id})`;
@@ -94,7 +94,14 @@ function systemPrompt({ system_prompt: prompt }: RunContext): HTMLElement {
   return element("details", {}, element("summary", {}, "System prompt"), text);
 }
 
-function showNeighbours(context: RunContext | null): void {
+function sideBySide(run: RunDetails, context: RunContext): HTMLElement[] {
+  const other = context.next_model ?? context.previous_model;
+  if (!other) return [];
+  const address = comparePage(run.model_id, other.model_id, run.experiment_id, run.scenario_id);
+  return [element("p", {}, element("a", { href: address }, "Side by side"))];
+}
+
+function showNeighbours(run: RunDetails, context: RunContext | null): void {
   toggle(byId("neighbours"), context !== null);
   if (!context) return;
   const scenario = (link: RunLink) => `${shortened(link.scenario_id, 30)}, run ${link.repeat}`;
@@ -102,6 +109,7 @@ function showNeighbours(context: RunContext | null): void {
   byId("neighbours").replaceChildren(
     pair("This tutor", context.previous, context.next, scenario),
     pair("This question", context.previous_model, context.next_model, model),
+    ...sideBySide(run, context),
   );
 }
 
