@@ -57,6 +57,15 @@ def known_vectors(name: str) -> tuple[str, ...] | None:
         return None
 
 
+def graded_names() -> tuple[str, ...]:
+    """Return the names of the graded profiles, without those of defective profiles.
+
+    Loads all profiles.
+    """
+    named = (name + SUFFIX for name in profile_names())
+    return tuple(name for name in named if known_vectors(name) is not None)
+
+
 def needs_grade(name: str) -> bool:
     """Whether the profile called `name` needs a model's grade of the response.
 

@@ -4,7 +4,7 @@ import pytest
 
 from socratic_bench import score
 from socratic_bench.errors import UnknownProfile
-from socratic_bench.scoring.profiles import needs_grade, profile_named, profile_names
+from socratic_bench.scoring.profiles import graded_names, needs_grade, profile_named, profile_names
 
 TEXT = "You might consider both, but you should decide."
 GRADED = "socratic-v1-llm"
@@ -50,6 +50,8 @@ def test_a_graded_profile_is_one_object_that_needs_a_grade_and_stands_in_no_list
     assert profile_named(GRADED) is profile_named(GRADED)
     assert (needs_grade(GRADED), needs_grade("socratic-v1")) == (True, False)
     assert GRADED not in profile_names()
+    assert GRADED in graded_names()
+    assert "socratic-v2-llm" not in graded_names()
 
 
 @pytest.mark.parametrize(

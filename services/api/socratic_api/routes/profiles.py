@@ -15,7 +15,7 @@ from socratic_api.answers.ready_bytes import JSON, ReadyBody, make_ready, ready_
 from socratic_api.endpoints import Endpoint
 from socratic_bench.scoring.evidence import Mark
 from socratic_bench.scoring.profile import CANONICAL, Profile, VectorDescription, combining
-from socratic_bench.scoring.profiles import profile_named, profile_names
+from socratic_bench.scoring.profiles import graded_names, profile_named, profile_names
 from socratic_bench.scoring.score import score
 
 log = structlog.get_logger(__name__)
@@ -119,7 +119,8 @@ def endpoints() -> list[Endpoint]:
 
 @cache
 def _described() -> ReadyBody:
-    profiles = tuple(profile for name in profile_names() if (profile := _usable(name)))
+    names = (*profile_names(), *graded_names())
+    profiles = tuple(profile for name in names if (profile := _usable(name)))
     return make_ready(to_json(ProfileList(profiles=profiles)), JSON)
 
 

@@ -121,11 +121,12 @@ async def test_pages_have_no_inline_script_or_style_and_load_nothing_from_elsewh
 async def test_profiles_are_described_with_examples_that_the_scorer_scored(
     client: httpx.AsyncClient,
 ):
-    profile, other = (await client.get("/api/profiles")).json()["profiles"]
+    profile, *others = (await client.get("/api/profiles")).json()["profiles"]
 
-    assert [profile["name"], other["name"]] == ["socratic-v1", "socratic-v2"]
+    names = [profile["name"], *(each["name"] for each in others)]
+    assert names == ["socratic-v1", "socratic-v2", "socratic-v1-llm"]
     assert profile["canonical"]
-    assert not other["canonical"]
+    assert not any(each["canonical"] for each in others)
     vectors = {vector["name"]: vector for vector in profile["vectors"]}
     assert list(vectors) == ["verbosity", "exploratory", "interrogative"]
     figures = {example["text"]: example["score"] for example in vectors["exploratory"]["examples"]}
