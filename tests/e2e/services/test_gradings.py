@@ -21,7 +21,11 @@ pytestmark = [pytest.mark.connected, pytest.mark.long, pytest.mark.xdist_group("
 
 TUTORS = ["reference/socratic", "reference/lecturer", "reference/drifter"]
 LOCAL = ["local/smollm2"] if importlib.util.find_spec("xllamacpp") else []
-KILLED_AFTER = (3, 25)
+SCENARIOS = [
+    {"id": f"question-{number}", "dimension": "student", "prompt": f"What is {number} x 12?"}
+    for number in range(5)
+]
+KILLED_AFTER = (3, 15)
 """Calls of the grader before each kill."""
 
 
@@ -41,8 +45,9 @@ async def test_a_runner_is_killed_twice_and_no_stored_grading_is_paid_again(
     async with grader() as model, all_ready(addresses, "judge", "curator"):
         config = {
             "models": [*TUTORS, *LOCAL],
+            "scenarios": SCENARIOS,
             "repeats": 2,
-            "parameters": {"max_tokens": 40},
+            "parameters": {"max_tokens": 20},
             "use_llm_exploratory": {"model": model.model},
         }
         in_flight = 0

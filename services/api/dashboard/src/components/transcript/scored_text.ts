@@ -36,7 +36,10 @@ export function scoredText(
       const number = kind.mark === "passage" ? "" : ` ${numberOf(kind.kind)}`;
       return element("li", {}, marked(kind, kind.name), number);
     }),
-    figures: [sums(answer, names), ...told.map((note) => element("p", { class: "quiet" }, note))],
+    figures: [
+      sums(answer, names, profile?.overall_formula ?? null),
+      ...told.map((note) => element("p", { class: "quiet" }, note)),
+    ],
   };
 }
 
@@ -53,7 +56,7 @@ export function showScore(
   toggle(byId("result"), true);
 }
 
-function sums(answer: ScoreAnswer, names: readonly string[]): HTMLElement {
+function sums(answer: ScoreAnswer, names: readonly string[], formula: string | null): HTMLElement {
   const isScored = answer.overall !== null;
   const arithmetic = (name: string) => {
     const fact = answer.evidence.facts[name];
@@ -61,12 +64,12 @@ function sums(answer: ScoreAnswer, names: readonly string[]): HTMLElement {
   };
   // A vector that does not apply to the text enters no mean.
   const applicable = names.map((name) => figure(answer, name)).filter((value) => value !== null);
-  const mean = isScored ? `mean of ${applicable.map(score).join(", ")}` : "";
+  const combined = formula ?? `mean of ${applicable.map(score).join(", ")}`;
   return element(
     "dl",
     { class: "sums" },
     ...names.flatMap((name) => sum(name, figure(answer, name), arithmetic(name))),
-    ...sum("overall", answer.overall, mean, "total"),
+    ...sum("overall", answer.overall, isScored ? combined : "", "total"),
   );
 }
 
