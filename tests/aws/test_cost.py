@@ -67,7 +67,7 @@ def test_what_depends_on_the_templates_is_what_the_templates_have(templates, cou
     assert '"rate(1 minute)"' in json.dumps(templates)
     scheduler = looks * (0.2 * memory_of(templates, "scheduler") * GB_SECOND + INVOCATION)
     store = looks * READ_UNIT + looks / 10 * (6 * WRITE_UNIT + 10 * READ_UNIT)
-    runner = 125 * 4.33 * 15 * memory_of(templates, "runner") * GB_SECOND
+    runner = 325 * 4.33 * 15 * memory_of(templates, "runner") * GB_SECOND
     facts = RUNS * 12 * WRITE_UNIT + RUNS * 4 / MILLION * 0.45
     expected = {
         "idle polling of SQS": ((polls - MILLION) * SQS_REQUEST, polls * SQS_REQUEST),

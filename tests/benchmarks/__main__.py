@@ -14,7 +14,12 @@ from tests.benchmarks import (
     sqs_requests,
     start_up,
 )
-from tests.benchmarks.services import distributed_throughput, slow_model, visible_latency
+from tests.benchmarks.services import (
+    distributed_throughput,
+    slow_model,
+    slow_model_in_functions,
+    visible_latency,
+)
 from tests.benchmarks.statistics import interval_coverage
 
 if __name__ == "__main__":
@@ -28,6 +33,7 @@ if __name__ == "__main__":
     dynamodb_units.main()
     many_endpoints.main()
     slow_model.main()
+    slow_model_in_functions.main()
     call_cost.main()
     start_up.main()
     command_start.main()
