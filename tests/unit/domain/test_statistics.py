@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -34,6 +36,15 @@ def test_the_interval_of_single_answers_is_wilsons() -> None:
     low, high = ours(of_answers(*[1.0] * 80, *[0.0] * 20))
 
     assert (low, high) == pytest.approx((0.711, 0.867), abs=0.003)
+
+
+def test_the_example_of_the_page_about_results_is_what_the_code_computes() -> None:
+    scenarios = [[0.9, 0.8], [0.7, 0.9], [0.6, 0.6], [0.9, 1.0], [0.8, 0.8]]
+
+    page = (Path(__file__).parents[3] / "docs" / "results.md").read_text()
+
+    assert "0.9 0.8 · 0.7 0.9 · 0.6 0.6 · 0.9 1.0 · 0.8 0.8" in page
+    assert "which is {:.2f} to {:.2f}.".format(*ours(scenarios)) in page
 
 
 def test_scenarios_that_all_score_the_most_leave_room_for_others() -> None:
