@@ -125,6 +125,7 @@ async def test_experiments_are_chosen_and_a_mixed_table_says_so(store: SqlStore,
     await page.get_by_text("2 sets of test conditions").wait_for()
     assert len(await rows_of(page)) == 6
     assert await page.locator("th small", has_text="Prompt B").count() == 2
+    assert await page.get_by_text("ties with leader").count() == 0, "no tie across conditions"
     assert await page.locator("#finding").inner_text() == "", "no model leads in a mixed table"
     await page.locator("#experiment option", has_text="Prompt B").wait_for(state="attached")
 

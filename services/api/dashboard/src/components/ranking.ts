@@ -19,7 +19,8 @@ export class Ranking {
 
   /** Shows the models that match; returns how many do. */
   show(comparison: ModelComparison, view: View): number {
-    const leader = leaderOf(comparison.models);
+    // Nobody leads across test conditions.
+    const leader = comparison.mixed_conditions ? null : leaderOf(comparison.models);
     const wanted = view.filter.trim().toLowerCase();
     const present = new Set<string>();
     let previous: ChildNode | null = null;

@@ -12,7 +12,7 @@ export function leaderOf(models: readonly ModelFigures[]): ModelFigures | null {
 
 /** Whether the paired tests leave the model a chance to be first beside a leader. */
 export function ties(model: ModelFigures, leader: ModelFigures | null): boolean {
-  return model !== leader && model.rank_interval?.[0] === 1;
+  return leader !== null && model !== leader && model.rank_interval?.[0] === 1;
 }
 
 /** The ranks that the model may have: those whose difference may be chance share theirs. */
