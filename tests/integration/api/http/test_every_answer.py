@@ -21,6 +21,7 @@ PATHS = [
     "/methodology.html",
     "/run.html",
     "/compare.html",
+    "/heatmap.html",
     "/assets/styles.css",
     "/assets/research.js",
     "/api/model-comparison",

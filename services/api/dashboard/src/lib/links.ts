@@ -28,3 +28,8 @@ export function experimentPage(experiment: string): string {
 export function comparePage(a: string, b: string, experiment: string, scenario = ""): string {
   return page("compare", { a, b, experiment, scenario });
 }
+
+/** The ranking of an experiment with the runs of one scenario of a model open. */
+export function runsInRanking(experiment: string, model: string, runs: string): string {
+  return page("research", { experiment, open: model, runs });
+}

@@ -1,0 +1,93 @@
+// The page with the heat map of tutors and scenarios.
+
+import { copyButton } from "../components/copy_button";
+import { heatCsv, heatMap, OVERALL } from "../components/heat_map";
+import { ApiProblem, read } from "../lib/api";
+import type { ScenarioScores } from "../lib/api_types";
+import { byId, element, say, toggle } from "../lib/dom";
+import { counted, shortened } from "../lib/format";
+
+const AGAIN_MS = 5_000;
+
+class HeatMapPage {
+  #table: ScenarioScores | null = null;
+  #vector = OVERALL;
+  #round = 0;
+
+  start(): void {
+    for (const id of ["vector", "experiment"]) {
+      byId(id, HTMLSelectElement).addEventListener("change", () => {
+        this.#write();
+        void this.#ask();
+      });
+    }
+    byId("choice").append(
+      copyButton(() => (this.#table ? heatCsv(this.#table, this.#vector) : [])),
+    );
+    addEventListener("popstate", () => void this.#ask());
+    void this.#ask();
+  }
+
+  #write(): void {
+    const query = new URLSearchParams();
+    for (const id of ["vector", "experiment"]) {
+      const { value } = byId(id, HTMLSelectElement);
+      if (value) query.set(id, value);
+    }
+    history.pushState(null, "", `${location.pathname}?${query}`);
+  }
+
+  async #ask(): Promise<void> {
+    const mine = (this.#round += 1);
+    const query = new URLSearchParams(location.search);
+    const experiment = query.get("experiment") ?? "";
+    try {
+      const [table, experiments] = await Promise.all([
+        read("/api/scenario-scores", { experiment }),
+        read("/api/experiments", { limit: "500" }),
+      ]);
+      if (mine !== this.#round || !table.data) return;
+      this.#table = table.data;
+      this.#choices(
+        "experiment",
+        (experiments.data?.experiments ?? []).map((each) => [
+          each.experiment_id,
+          shortened(each.name ?? each.occasion ?? each.experiment_id, 40),
+        ]),
+        table.data.experiment_id,
+      );
+      this.#show(table.data, query.get("vector") ?? OVERALL);
+    } catch (error) {
+      if (mine === this.#round) this.#showProblem(error);
+    }
+  }
+
+  #show(table: ScenarioScores, wanted: string): void {
+    const vectors = [OVERALL, ...table.vectors];
+    this.#vector = vectors.includes(wanted) ? wanted : OVERALL;
+    this.#choices(
+      "vector",
+      vectors.map((name) => [name, name]),
+      this.#vector,
+    );
+    const scenarios = counted(table.scenarios.length, "scenario");
+    say(byId("summary"), `${counted(table.models.length, "tutor")} on ${scenarios}, best first.`);
+    toggle(byId("choice"), true);
+    byId("map").replaceChildren(heatMap(table, this.#vector));
+    say(byId("provenance"), `Scored by ${table.profile} · experiment ${table.experiment_id}`);
+  }
+
+  #choices(id: string, options: [string, string][], chosen: string): void {
+    const select = byId(id, HTMLSelectElement);
+    select.replaceChildren(...options.map(([value, text]) => element("option", { value }, text)));
+    select.value = chosen;
+  }
+
+  #showProblem(error: unknown): void {
+    const isKnown = error instanceof ApiProblem && error.status < 500;
+    say(byId("summary"), isKnown ? error.message : "The API does not answer. Trying again.");
+    setTimeout(() => void this.#ask(), AGAIN_MS);
+  }
+}
+
+new HeatMapPage().start();
