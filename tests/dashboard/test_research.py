@@ -304,3 +304,31 @@ async def test_the_constant_reply_stands_last_without_a_rank(store: SqlStore, vi
     assert await last.locator("td.runs").inner_text() == "\u2013"
     assert await last.locator("td.score").inner_text() == "0.82"
     assert await last.locator(".tag").inner_text() == "baseline"
+
+
+async def test_a_table_is_read_by_another_profile_that_stands_in_the_address(
+    store: SqlStore, address: str, visit: Visit
+):
+    planned = experiment(tutors(3))
+    await seed(store, planned)
+    plain = await visit("/")
+    await rows_of(plain)
+    assert await plain.locator("#profile-choice").is_hidden()
+    high = [a_score(run, profile="socratic-v2", overall=0.9) for run in planned.runs()]
+    await store.fold(high, [])
+
+    page = await visit("/")
+    await rows_of(page)
+    own = await page.locator("#profile").input_value()
+    await page.locator("#profile").select_option("socratic-v2")
+    await page.get_by_text("The scores are by socratic-v2").wait_for()
+    again = await visit(page.url.removeprefix(address))
+    await again.get_by_text("The scores are by socratic-v2").wait_for()
+    await again.locator(f"{MODEL_ROWS} button").first.click()
+    await again.locator("tr[data-scenario]").first.wait_for()
+
+    assert own == "socratic-v1"
+    assert "profile=socratic-v2" in page.url
+    assert await again.locator("#profile").input_value() == "socratic-v2"
+    assert "profile=socratic-v2" in (await again.locator("#download").get_attribute("href") or "")
+    assert "0.90" in await again.locator("tr[data-scenario]").first.inner_text()

@@ -106,7 +106,7 @@ export class Row {
     toggle(this.detail, open);
     if (!open) return;
     this.#fill(model, comparison);
-    if (model.kind !== "baseline") void this.#scenarios.show(model, scenarios);
+    if (model.kind !== "baseline") void this.#scenarios.show(model, comparison.profile, scenarios);
   }
 
   #showCost(model: ModelFigures, costs: boolean): void {

@@ -36,6 +36,7 @@ export class ScenarioList {
   #etag: string | null = null;
   #experiment = "";
   #model = "";
+  #profile = "";
   #round = 0;
 
   constructor(onToggle: (scenario: string) => void) {
@@ -47,11 +48,12 @@ export class ScenarioList {
   }
 
   /** Shows the scenarios of a model, with the runs of those that are open. */
-  async show(model: ModelFigures, open: ReadonlySet<string>): Promise<void> {
+  async show(model: ModelFigures, profile: string, open: ReadonlySet<string>): Promise<void> {
     const mine = (this.#round += 1);
     [this.#experiment, this.#model] = [model.experiment_ids[0] ?? "", model.model_id];
+    this.#profile = profile;
     try {
-      const fields = { experiment: this.#experiment, model: this.#model };
+      const fields = { experiment: this.#experiment, profile, model: this.#model };
       const { etag, data } = await read("/api/scenario-scores", fields, this.#etag);
       if (mine !== this.#round) return;
       this.#etag = etag;
@@ -131,6 +133,7 @@ export class ScenarioList {
     try {
       const fields = {
         experiment: this.#experiment,
+        profile: this.#profile,
         model: this.#model,
         scenario: row.dataset.scenario ?? "",
         limit: String(MOST_RUNS),

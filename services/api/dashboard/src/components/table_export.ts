@@ -1,25 +1,29 @@
 // The ranking as a file: the bytes of the API's CSV, copied or downloaded.
 
+import type { View } from "../lib/address";
 import { addressOf, readText } from "../lib/api";
 import { byId, say } from "../lib/dom";
 
 const SHOWN_MS = 1500;
 
-/** The address of the CSV of the chosen experiment. */
-function csvAddress(experiment: string): string {
-  return addressOf("/api/model-comparison", { experiment, format: "csv" });
+/** The experiment and the profile of a table; empty for the default. */
+type Chosen = Pick<View, "experiment" | "profile">;
+
+/** The address of the CSV of a table. */
+function csvAddress({ experiment, profile }: Chosen): string {
+  return addressOf("/api/model-comparison", { experiment, profile, format: "csv" });
 }
 
-/** Lets the buttons copy and download the CSV of the experiment that `chosen` names. */
-export function connectExport(chosen: () => string): void {
+/** Lets the buttons copy and download the CSV of what `chosen` names. */
+export function connectExport(chosen: () => Chosen): void {
   const copy = byId("copy");
   copy.addEventListener("click", () => void copyCsv(copy, csvAddress(chosen())));
 }
 
 /** Points the download at the chosen experiment. */
-export function showExport(experiment: string): void {
+export function showExport(chosen: Chosen): void {
   const link = byId("download", HTMLAnchorElement);
-  const address = csvAddress(experiment);
+  const address = csvAddress(chosen);
   if (link.getAttribute("href") !== address) link.href = address;
 }
 

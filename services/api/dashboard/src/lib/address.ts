@@ -7,6 +7,7 @@ export type Order = (typeof ORDERS)[number] | "";
 /** What the ranking shows: the empty text stands for "not chosen". */
 export interface View {
   experiment: string;
+  profile: string;
   filter: string;
   order: Order;
   open: Set<string>;
@@ -27,6 +28,7 @@ export function readAddress(): View {
   const query = new URLSearchParams(location.search);
   return {
     experiment: query.get("experiment") ?? "",
+    profile: query.get("profile") ?? "",
     filter: query.get("q") ?? "",
     order: orderNamed(query.get("order")),
     open: new Set(query.getAll("open")),
@@ -38,6 +40,7 @@ export function readAddress(): View {
 export function writeAddress(view: View, { step = false } = {}): void {
   const query = new URLSearchParams();
   if (view.experiment) query.set("experiment", view.experiment);
+  if (view.profile) query.set("profile", view.profile);
   if (view.filter) query.set("q", view.filter);
   if (view.order) query.set("order", view.order);
   for (const model of view.open) query.append("open", model);

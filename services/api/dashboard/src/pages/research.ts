@@ -49,6 +49,13 @@ class ResearchPage {
     const experiment = byId("experiment", HTMLSelectElement);
     experiment.addEventListener("change", () => {
       this.#view.experiment = experiment.value;
+      this.#view.profile = "";
+      writeAddress(this.#view, { step: true });
+      this.#choose(this.#view);
+    });
+    const profile = byId("profile", HTMLSelectElement);
+    profile.addEventListener("change", () => {
+      this.#view.profile = profile.value;
       writeAddress(this.#view, { step: true });
       this.#choose(this.#view);
     });
@@ -64,7 +71,7 @@ class ResearchPage {
       writeAddress(this.#view);
       this.#showRanking();
     });
-    connectExport(() => this.#view.experiment);
+    connectExport(() => this.#view);
     addEventListener("popstate", () => {
       this.#choose(readAddress());
     });
@@ -78,7 +85,7 @@ class ResearchPage {
     this.#etag = null;
     byId("filter", HTMLInputElement).value = next.filter;
     byId("order", HTMLSelectElement).value = next.order;
-    showExport(next.experiment);
+    showExport(next);
     void this.#refresh();
   }
 
@@ -99,7 +106,8 @@ class ResearchPage {
 
   /** Returns the milliseconds until the next look. Stops where a later round has begun. */
   async #ask(mine: number): Promise<number> {
-    const query = { experiment: this.#view.experiment };
+    const { experiment, profile } = this.#view;
+    const query = { experiment, profile };
     const { etag, data } = await read("/api/model-comparison", query, this.#etag);
     if (mine !== this.#round) return RESTING_MS;
     this.#answeredAt = new Date();
@@ -126,8 +134,16 @@ class ResearchPage {
     toggle(byId("note"), Boolean(comparison.note));
     say(byId("note"), comparison.note ?? "");
     showProgress(comparison.experiments, this.#states);
+    this.#showProfiles(comparison);
     this.#showRanking();
     showProvenance(comparison);
+  }
+
+  #showProfiles({ profile, profiles }: ModelComparison): void {
+    toggle(byId("profile-choice"), profiles.length > 1);
+    const select = byId("profile", HTMLSelectElement);
+    select.replaceChildren(...profiles.map((name) => element("option", { value: name }, name)));
+    select.value = profile;
   }
 
   #showRanking(): void {

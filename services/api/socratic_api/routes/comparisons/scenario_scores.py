@@ -14,7 +14,12 @@ from starlette.responses import Response
 
 from socratic_api.answers.ready_bytes import ReadyBytes, ready_response
 from socratic_api.endpoints import Endpoint
-from socratic_api.routes.experiment_choice import PROBLEMS, chosen_experiment
+from socratic_api.routes.experiment_choice import (
+    PROBLEMS,
+    PROFILE,
+    chosen_experiment,
+    chosen_profile,
+)
 from socratic_api.routes.runs.detailed_results import EXPERIMENT, MODEL, chosen_id, experiment_of
 from socratic_api.routes.runs.run_context import RunStore
 from socratic_bench.domain.aggregates.cell import Cell, Tally
@@ -23,6 +28,7 @@ from socratic_bench.domain.experiment.manifest import Experiment, TutorModel
 from socratic_bench.errors import InvalidInput
 from socratic_bench.ports.stores.aggregates import Aggregates
 from socratic_bench.providers.registry import is_reference
+from socratic_bench.reporting.profiles.choice import scored_by
 from socratic_bench.scoring.profile import OVERALL
 from socratic_bench.scoring.profiles import known_vectors
 
@@ -92,11 +98,16 @@ def endpoints(store: ScoreStore, ready: ReadyBytes) -> list[Endpoint]:
             raise InvalidInput(f"model: the experiment has no model {model!r}")
         models = manifest.models if model is None else (manifest.models_by_id[model],)
 
+        profile = chosen_profile(request)
+        if profile is not None:
+            await scored_by(store, [experiment.experiment_id], profile)
+
         async def encode() -> bytes:
             cells = await store.cells({experiment.experiment_id})
-            return to_json(scenario_scores(experiment, models, cells))
+            shown = profile or manifest.profile
+            return to_json(scenario_scores(experiment, models, cells, shown))
 
-        key = json.dumps([experiment.experiment_id, model])
+        key = json.dumps([experiment.experiment_id, model, profile])
         return ready_response(request, await ready.get(f"scenario-scores {key}", encode))
 
     return [
@@ -105,7 +116,7 @@ def endpoints(store: ScoreStore, ready: ReadyBytes) -> list[Endpoint]:
             score_scenarios,
             "The mean score of each model on each scenario of an experiment",
             ScenarioScores,
-            parameters=(EXPERIMENT, MODEL),
+            parameters=(EXPERIMENT, PROFILE, MODEL),
             problems={
                 **PROBLEMS,
                 404: "There is no such experiment, or none at all",
@@ -116,21 +127,21 @@ def endpoints(store: ScoreStore, ready: ReadyBytes) -> list[Endpoint]:
 
 
 def scenario_scores(
-    experiment: Experiment, models: Iterable[TutorModel], cells: Iterable[Cell]
+    experiment: Experiment, models: Iterable[TutorModel], cells: Iterable[Cell], profile: str
 ) -> ScenarioScores:
-    """Return the table of these models over the scenarios of their experiment."""
+    """Return the table of these models over the scenarios of their experiment, by a profile."""
     manifest = experiment.manifest
     by_place: defaultdict[tuple[str, str], list[Cell]] = defaultdict(list)
     for cell in cells:
-        if cell.key.profile == manifest.profile:
+        if cell.key.profile == profile:
             by_place[cell.key.model_id, cell.key.scenario_id].append(cell)
-    vectors = known_vectors(manifest.profile) or tuple(
+    vectors = known_vectors(profile) or tuple(
         sorted({name for each in by_place.values() for cell in each for name in cell.vectors})
     )
     vectors = tuple(name for name in vectors if name != OVERALL)
     return ScenarioScores(
         experiment_id=experiment.experiment_id,
-        profile=manifest.profile,
+        profile=profile,
         vectors=vectors,
         scenarios=tuple(
             ScoredScenario(scenario_id=each.id, dimension=each.dimension, title=each.title)

@@ -82,7 +82,8 @@ def endpoints(store: ScoreStore, ready: ReadyBytes) -> list[Endpoint]:
 
         async def encode() -> bytes:
             cells = await store.cells({experiment.experiment_id})
-            table = scores_of(experiment, experiment.manifest.models, cells)
+            manifest = experiment.manifest
+            table = scores_of(experiment, manifest.models, cells, manifest.profile)
             return to_json(_analysis(experiment, table))
 
         key = f"scenarios {experiment.experiment_id}"
