@@ -31,7 +31,7 @@ async def test_vectors_are_described_with_examples_the_scorer_scored(
 
     names = await page.locator("#profile .vector h3").all_inner_texts()
     assert names == ["verbosity", "exploratory", "interrogative"]
-    example = page.locator(".examples tr", has_text="You should always do this")
+    example = page.locator("#profile .examples tr", has_text="You should always do this")
     assert await example.locator(".figure").inner_text() == "0.00"
     assert await page.evaluate("document.documentElement.scrollWidth") <= viewport["width"]
 

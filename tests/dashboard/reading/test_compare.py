@@ -113,6 +113,10 @@ async def test_the_palette_leads_to_a_tutor_a_page_and_a_scenario(store: SqlStor
     await page.locator("tr.row.open", has_text="Tutor 2").wait_for()
 
     await page.keyboard.press("Control+k")
+    await page.keyboard.type("nothing")
+    await page.keyboard.press("Escape")
+    await page.locator("dialog.palette").wait_for(state="hidden")
+    await page.keyboard.press("Control+k")
     await options.filter(has_text="student-2").wait_for()
     await page.keyboard.type("scenario student")
     await page.keyboard.press("ArrowDown")

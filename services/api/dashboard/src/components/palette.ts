@@ -56,7 +56,7 @@ async function things(): Promise<Target[]> {
 
 class Palette {
   readonly #input = element("input", {
-    type: "search",
+    type: "text",
     role: "combobox",
     "aria-expanded": "true",
     "aria-controls": "palette-list",
