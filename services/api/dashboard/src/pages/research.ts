@@ -177,7 +177,10 @@ class ResearchPage {
     const select = byId("experiment", HTMLSelectElement);
     const options = choices(data);
     if (select.options.length !== options.length) select.replaceChildren(...options);
-    select.value = this.#view.experiment;
+    // The address may hold the start of an id, an occasion or a name: the table has the id.
+    const shown = this.#comparison?.experiments[0]?.experiment_id;
+    const known = options.some(({ value }) => value === this.#view.experiment);
+    select.value = known ? this.#view.experiment : (shown ?? this.#view.experiment);
   }
 
   #showUpdated(at: Date): void {
