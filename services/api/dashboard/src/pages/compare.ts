@@ -100,7 +100,10 @@ class ComparePage {
     });
     const newest = element("option", { value: "" }, "the newest of both");
     byId("experiment", HTMLSelectElement).replaceChildren(newest, ...options);
-    byId("experiment", HTMLSelectElement).value = this.#view.experiment;
+    // The address may hold the start of an id, an occasion or a name: the table has the id.
+    const { experiment } = this.#view;
+    const shown = experiment ? comparison.data?.experiments[0]?.experiment_id : undefined;
+    byId("experiment", HTMLSelectElement).value = shown ?? experiment;
   }
 
   /** Fills the choice of tutors; without a pair in the address the two best are taken. */
