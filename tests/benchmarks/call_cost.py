@@ -3,27 +3,20 @@
     python -m tests.benchmarks.call_cost [RUNS OF A MODEL] [ROUNDS]
 
 The whole benchmark in one process, with SQLite, calls 25 endpoints over HTTP; start and end do not
-count. The bare program posts the same question to the same endpoints with aiohttp, with as many
-calls in flight. It reads the text of each answer and commits every hundred to SQLite, which is the
-least that a client with stored answers has to do. The two take turns, so the ratio holds when the
+count. Beside it, `bare_calls` makes the same calls. The two take turns, so the ratio holds when the
 machine's speed drifts.
 """
 
 from __future__ import annotations
 
 import asyncio
-import json
-import sqlite3
 import statistics
 import sys
 import tempfile
 import time
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, closing
+from contextlib import asynccontextmanager
 from functools import partial
-from pathlib import Path
-
-import aiohttp
 
 from socratic_bench.adapters.sql.store import SqlStore
 from socratic_bench.domain.experiment.manifest import Experiment
@@ -31,11 +24,11 @@ from socratic_bench.ports.stores.store import Store
 from socratic_bench.providers.endpoints.endpoint import ANYWHERE
 from socratic_cli.embedded import Benchmark
 from socratic_runner.models.registry import open_client
-from tests.benchmarks.many_endpoints import IN_FLIGHT, MODELS, endpoints, experiment
+from tests.benchmarks.bare_calls import bare_calls
+from tests.benchmarks.many_endpoints import endpoints, experiment
 
 RUNS = 200
 ROUNDS = 3
-COMMIT = 100
 WARM = 0.2
 """The share of the runs that are over before the clock starts: by then every client is open."""
 
@@ -77,52 +70,6 @@ async def a_store() -> AsyncIterator[Store]:
             await store.close()
 
 
-async def bare_calls(planned: Experiment) -> float:
-    """The same calls without anything around them."""
-    manifest = planned.manifest
-    question = {
-        "messages": [
-            {"role": "system", "content": manifest.system_prompt},
-            {"role": "user", "content": manifest.scenarios[0].prompt},
-        ],
-        "max_tokens": manifest.parameters.max_tokens,
-        "temperature": manifest.parameters.temperature,
-        "stream": False,
-        "seed": 1,
-    }
-    answers: list[tuple[str, str]] = []
-    with (
-        tempfile.TemporaryDirectory() as folder,
-        closing(sqlite3.connect(Path(folder) / "bare.db", isolation_level=None)) as database,
-    ):
-        database.execute("PRAGMA journal_mode = WAL")
-        database.execute("CREATE TABLE answers (model TEXT, text TEXT)")
-
-        def commit() -> None:
-            database.execute("BEGIN")
-            database.executemany("INSERT INTO answers VALUES (?, ?)", answers)
-            database.execute("COMMIT")
-            answers.clear()
-
-        async def ask(model: str, address: str, session: aiohttp.ClientSession) -> None:
-            url = f"{address}/chat/completions"
-            for _ in range(manifest.repeats // IN_FLIGHT):
-                async with session.post(url, json={**question, "model": model}) as response:
-                    answer = json.loads(await response.read())
-                answers.append((model, answer["choices"][0]["message"]["content"]))
-                if len(answers) >= COMMIT:
-                    commit()
-
-        async with aiohttp.ClientSession() as session:
-            begun = time.process_time()
-            async with asyncio.TaskGroup() as tasks:
-                for model in manifest.models:
-                    for _ in range(IN_FLIGHT):
-                        tasks.create_task(ask(model.id, model.base_url or "", session))
-            calls = MODELS * IN_FLIGHT * (manifest.repeats // IN_FLIGHT)
-            return (time.process_time() - begun) * 1e3 / calls
-
-
 async def measure(runs: int, rounds: int) -> None:
     """Print a line for whole replies, and one for streamed ones, beside whole bare calls."""
     ours: dict[bool, list[float]] = {False: [], True: []}
@@ -133,7 +80,8 @@ async def measure(runs: int, rounds: int) -> None:
                 costs.append(
                     await whole_benchmark(experiment(base_url, runs, stream=stream, hanging=0))
                 )
-            bare.append(await bare_calls(experiment(base_url, runs, stream=False, hanging=0)))
+            took = await bare_calls(experiment(base_url, runs, stream=False, hanging=0))
+            bare.append(took.processor_seconds * 1e3 / took.calls)
     yardstick = statistics.median(bare)
     print(f"a bare call                  {yardstick:.3f} ms of processor time")
     for stream, costs in ours.items():

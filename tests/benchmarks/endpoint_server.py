@@ -4,6 +4,9 @@
 
 It prints its address. The path says what happens: `/200/model/v1` answers after 200 ms,
 `/200~60/model/v1` after 140 to 260 ms, all equally likely, `/hang/model/v1` never.
+
+It reads just enough of HTTP to answer, since a server that is busy answers late: a web framework
+in its place made 200 ms of 100 calls in step 203.
 """
 
 from __future__ import annotations
@@ -11,8 +14,8 @@ from __future__ import annotations
 import asyncio
 import json
 import random
-
-from aiohttp import web
+import re
+from typing import Final
 
 SCATTER = random.Random(1)
 ANSWER = "What have you tried so far, and what happened then?"
@@ -32,6 +35,9 @@ WHOLE = json.dumps(
         "usage": USAGE,
     }
 ).encode()
+
+_LATENCY: Final = re.compile(rb"POST /(hang|(\d+)(?:~(\d+))?)/")
+_LENGTH: Final = re.compile(rb"\r\ncontent-length: *(\d+)", re.IGNORECASE)
 
 
 def _event(contents: dict[str, object]) -> bytes:
@@ -54,29 +60,46 @@ STREAM = b"\n\n".join(
 )
 
 
-async def _complete(request: web.Request) -> web.Response:
-    asked = await request.json()
-    latency = request.match_info["latency"]
-    if latency == "hang":
-        await asyncio.Event().wait()
-    middle, _, spread = latency.partition("~")
-    milliseconds = int(middle) + SCATTER.uniform(-1, 1) * int(spread or 0)
-    await asyncio.sleep(milliseconds / 1000)
-    if asked.get("stream"):
-        return web.Response(body=STREAM, content_type="text/event-stream")
-    return web.Response(body=WHOLE, content_type="application/json")
+def _response(content_type: str, body: bytes) -> bytes:
+    head = f"HTTP/1.1 200 OK\r\nContent-Type: {content_type}\r\nContent-Length: {len(body)}\r\n\r\n"
+    return head.encode() + body
+
+
+WHOLE_RESPONSE: Final = _response("application/json", WHOLE)
+STREAM_RESPONSE: Final = _response("text/event-stream", STREAM)
+
+
+class _Endpoint(asyncio.Protocol):
+    """Answers the requests of one connection, one after the other."""
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+        self._received = b""
+
+    def data_received(self, data: bytes) -> None:
+        self._received += data
+        head, blank, body = self._received.partition(b"\r\n\r\n")
+        length = _LENGTH.search(head)
+        if not blank or length is None or len(body) < int(length[1]):
+            return
+        self._received = b""
+        latency = _LATENCY.match(head)
+        assert latency is not None, head
+        if latency[1] == b"hang":
+            return
+        milliseconds = int(latency[2]) + SCATTER.uniform(-1, 1) * int(latency[3] or 0)
+        answer = STREAM_RESPONSE if json.loads(body).get("stream") else WHOLE_RESPONSE
+        loop = asyncio.get_running_loop()
+        loop.call_later(milliseconds / 1000, self._transport.write, answer)
 
 
 async def _serve() -> None:
-    application = web.Application()
-    application.router.add_post("/{latency}/{model}/v1/chat/completions", _complete)
-    runner = web.AppRunner(application, access_log=None)
-    await runner.setup()
-    site = web.TCPSite(runner, "127.0.0.1", 0, backlog=1024)
-    await site.start()
-    host, port = runner.addresses[0][:2]
+    loop = asyncio.get_running_loop()
+    server = await loop.create_server(_Endpoint, "127.0.0.1", 0, backlog=1024)
+    host, port = server.sockets[0].getsockname()[:2]
     print(f"http://{host}:{port}", flush=True)
-    await asyncio.Event().wait()
+    await server.serve_forever()
 
 
 if __name__ == "__main__":

@@ -4,13 +4,13 @@
 
 The whole benchmark runs in one process, with SQLite; the endpoints are another process on the same
 machine. The ideal is 25 x 4 calls in every 200 ms, from the first moment on. The measured time
-includes the start of the benchmark and the first call of each model, which is alone. Then one of
-the endpoints hangs, which should not slow down the other 24.
+begins with the plan, after the check of the models that `run` makes too, and ends when all runs are
+aggregated; it includes the first call of each model, which is alone. Then one of the endpoints
+hangs, which should not slow down the other 24.
 
-Chance alone keeps every runner below the ideal: with scattered latencies some models take longer,
-and the last calls of a model are not four at once. The benchmark draws latencies to compute the
-rate of a runner that costs nothing, and prints it first. With 400 runs of a model and scattered
-latencies it is less than 98 % of the ideal.
+Nothing reaches the ideal: endpoints, client and kernel share two cores, some models draw longer
+latencies, and the last calls of a model are not four at once. So `bare_calls` makes the same calls
+in the same minute, and the benchmark prints what share of its rate the runner keeps.
 
 The latencies scatter by up to 60 ms around 200 ms; for comparison they are also all equal. Equal
 latencies keep 100 calls in step: the work of each round comes at one instant and delays every call.
@@ -20,9 +20,6 @@ Real models do not behave so.
 from __future__ import annotations
 
 import asyncio
-import heapq
-import random
-import statistics
 import subprocess
 import sys
 import tempfile
@@ -38,16 +35,14 @@ from socratic_bench.domain.experiment.manifest import Experiment, Limits, Manife
 from socratic_bench.domain.scenario import Scenario
 from socratic_bench.providers.endpoints.endpoint import ANYWHERE
 from socratic_cli.embedded import Benchmark
-from socratic_runner.models.registry import open_client
+from socratic_runner.models.registry import check_access, open_client
+from tests.benchmarks.bare_calls import bare_calls
 
 RUNS = 400
 MODELS = 25
 IN_FLIGHT = 4
 LATENCY_MS = 200
 SCATTER_MS = 60
-DRAWN = 20
-"""How often the latencies of a whole benchmark are drawn."""
-
 IDEAL = MODELS * IN_FLIGHT * 1000 / LATENCY_MS
 """Runs a second."""
 
@@ -100,6 +95,8 @@ class Rate(NamedTuple):
 async def rate(planned: Experiment, *, hanging: int = 0) -> Rate:
     """How fast the runs of the models that answer come into their cells."""
     answering = (MODELS - hanging) * planned.manifest.repeats
+    for model in planned.manifest.models:
+        check_access(model, endpoints=ANYWHERE)
     with tempfile.TemporaryDirectory() as folder:
         store = SqlStore.from_url(f"sqlite:///{folder}/benchmark.db")
         await store.prepare()
@@ -131,52 +128,37 @@ def _steady(seen: list[tuple[float, int]], runs: int) -> float:
     return (last - first) / (until - since)
 
 
-def possible(runs: int, *, scatter: bool) -> float:
-    """Return the mean rate, by drawn latencies, of a runner whose own work takes no time.
-
-    The first call to each model is alone, as `docs/design/limits.md` says.
-    """
-    drawing = random.Random(1)
-
-    def latency() -> float:
-        return (LATENCY_MS + drawing.uniform(-1, 1) * SCATTER_MS * scatter) / 1000
-
-    def seconds() -> float:
-        """Return the time until a model's runs are over."""
-        ends = [latency()] * IN_FLIGHT
-        for _ in range(runs - 1):
-            heapq.heapreplace(ends, ends[0] + latency())
-        return max(ends)
-
-    times = [max(seconds() for _ in range(MODELS)) for _ in range(DRAWN)]
-    return MODELS * runs / statistics.mean(times)
-
-
 async def measure(runs: int) -> None:
-    """Print what is possible, and a line for whole replies and one for streamed ones."""
-    print(
-        f"without any cost of the runner, {runs} runs of a model: "
-        f"{possible(runs, scatter=True) / IDEAL:.1%} of the ideal, and with latencies all alike "
-        f"{possible(runs, scatter=False) / IDEAL:.1%}"
-    )
+    """Print a line for each kind of latencies and replies."""
     with endpoints() as base_url:
-        for stream in (False, True):
-            scattered = await rate(experiment(base_url, runs, stream=stream, hanging=0))
-            others = await rate(experiment(base_url, runs, stream=stream, hanging=1), hanging=1)
-            alike = await rate(experiment(base_url, runs, stream=stream, hanging=0, scatter=False))
-            kept = others.whole / (scattered.whole * (MODELS - 1) / MODELS)
-            print(
-                f"{MODELS} endpoints of {LATENCY_MS} ms, {IN_FLIGHT} in flight each, "
-                f"{'streamed' if stream else 'whole'}: {_told(scattered)}; with one hanging the "
-                f"others do {kept:.1%} of what they did; with latencies all alike {_told(alike)}"
+        for scatter in (True, False):
+            bare = await bare_calls(
+                experiment(base_url, runs, stream=False, hanging=0, scatter=scatter)
             )
-
-
-def _told(measured: Rate) -> str:
-    return (
-        f"{measured.whole:.0f} runs/s, {measured.whole / IDEAL:.1%} of the ideal, and "
-        f"{measured.steady / IDEAL:.1%} without start and end"
-    )
+            rate_of_bare = bare.calls / bare.seconds
+            latencies = f"{LATENCY_MS} ms{f' by +- {SCATTER_MS} ms' if scatter else ' exactly'}"
+            print(
+                f"{MODELS} endpoints of {latencies}, {IN_FLIGHT} in flight each, a bare client: "
+                f"{rate_of_bare:.0f} runs/s, {rate_of_bare / IDEAL:.1%} of the ideal",
+                flush=True,
+            )
+            for stream in (False, True):
+                ours = await rate(
+                    experiment(base_url, runs, stream=stream, hanging=0, scatter=scatter)
+                )
+                print(
+                    f"  {'streamed' if stream else 'whole':8} {ours.whole:.0f} runs/s, "
+                    f"{ours.whole / rate_of_bare:.1%} of the bare client's, "
+                    f"{ours.whole / IDEAL:.1%} of the ideal; "
+                    f"{ours.steady / IDEAL:.1%} without start and end",
+                    flush=True,
+                )
+                if scatter:
+                    others = await rate(
+                        experiment(base_url, runs, stream=stream, hanging=1), hanging=1
+                    )
+                    kept = others.whole / (ours.whole * (MODELS - 1) / MODELS)
+                    print(f"           one hangs: the others keep {kept:.1%} of that", flush=True)
 
 
 def main(runs: int = RUNS) -> None:

@@ -18,9 +18,9 @@ from socratic_bench.ports.stores.store import Store
 from socratic_curator.handlers import FactHandler
 from socratic_curator.settings import CuratorSettings
 
-PAUSE = 0.1
-"""Seconds between two folds unless a batch is full. A fold rewrites every touched cell, whatever
-the number of its facts: fewer folds are cheaper."""
+LONGEST_PAUSE = 0.1
+"""The most seconds between two folds unless a batch is full. A fold rewrites every touched cell,
+whatever the number of its facts: fewer folds are cheaper."""
 
 
 class CuratorDispatchers(NamedTuple):
@@ -49,7 +49,7 @@ def curator_workers(
 ) -> tuple[Worker, Worker]:
     """Return the workers that fold scores and failures."""
     batch = settings.curator_batch
-    intake = Intake(batch=batch, prefetch=2 * batch, pause=PAUSE)
+    intake = Intake(batch=batch, prefetch=2 * batch, longest_pause=LONGEST_PAUSE)
     scores, failures = curator_dispatchers(broker.publish, store, clock)
     return (
         Worker(broker, CURATOR_RESPONSE_SCORED, scores, intake, observer=observer),

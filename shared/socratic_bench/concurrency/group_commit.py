@@ -23,8 +23,9 @@ Result = TypeVar("Result")
 class GroupCommit(Generic[Item, Result]):
     """`result = await commit(item)`: executes items in batches of at most `max_batch`, in turn.
 
-    A batch begins `pause` seconds after the one before, unless the items of that one weighed
-    `enough` by `weigh`; the first and the last batch begin at once.
+    A batch begins a pause after the begin of the one before, unless the items of that one weighed
+    `enough` by `weigh`; the first and the last batch begin at once. `next_pause` gets the seconds
+    that the batch took and returns those of the pause.
 
     `execute` takes the items of a batch and returns as many results, in the same order. If it
     raises, each item is executed again alone, so that a bad item fails alone; StoreUnavailable goes
@@ -39,13 +40,13 @@ class GroupCommit(Generic[Item, Result]):
         execute: Callable[[Sequence[Item]], Awaitable[Sequence[Result]]],
         *,
         max_batch: int,
-        pause: float = 0.0,
+        next_pause: Callable[[float], float] = lambda _: 0.0,
         enough: int = 1,
         weigh: Callable[[Item], int] = lambda _: 1,
     ) -> None:
         self._execute = execute
         self._max_batch = max_batch
-        self._pause = pause
+        self._next_pause = next_pause
         self._enough = enough
         self._weigh = weigh
         self._pending: deque[tuple[Item, asyncio.Future[Result]]] = deque()
@@ -101,10 +102,12 @@ class GroupCommit(Generic[Item, Result]):
             while self._pending or self._is_open:
                 # D-011: the running transaction is the timer: a lone item does not wait.
                 if batch := self._take():
-                    begun = asyncio.get_running_loop().time()
+                    clock = asyncio.get_running_loop().time
+                    begun = clock()
                     await self._execute_batch(batch)
+                    pause = self._next_pause(clock() - begun)
                     if sum(self._weigh(item) for item, _ in batch) < self._enough:
-                        await self._rest(begun + self._pause)
+                        await self._rest(begun + pause)
                 elif self._is_open:
                     self._woken.clear()
                     await self._woken.wait()

@@ -19,6 +19,7 @@ from typing import Final
 
 import structlog
 
+from socratic_bench.concurrency.adaptive_pause import AdaptivePause
 from socratic_bench.consuming.batch_dispatcher import BatchDispatcher
 from socratic_bench.consuming.observing import Observer, SettledAs, Unobserved
 from socratic_bench.consuming.settlements import Ack, RetryLater, Settlement
@@ -51,11 +52,12 @@ class Intake:
     prefetch: int = 1_000
     """The most deliveries in hand."""
 
-    # D-140: a pause in proportion to the last batch made model calls dearer.
-    pause: float = 0.05
-    """Seconds from a batch that was not full to the next one. Messages that arrive meanwhile
-    enlarge the next batch, and a batch costs about the same for any size. The first batch never
-    waits, and none waits after a suspect, which comes alone."""
+    # D-314: a pause in proportion to the last batch's duration made model calls dearer.
+    longest_pause: float = 0.05
+    """The most seconds from a batch that was not full to the next one; a process with little to do
+    pauses less. Messages that arrive meanwhile enlarge the next batch, and a batch costs about the
+    same for any size. The first batch never waits, and none waits after a suspect, which comes
+    alone."""
 
     prefetch_per_group: int | None = None
     """The most deliveries of one group (model) in hand; None means as many as of all."""
@@ -84,6 +86,8 @@ class Worker:
         self._consumer: Consumer | None = None
         self._draining = False
         self._has_settled = False
+        self._pause = AdaptivePause(intake.longest_pause)
+        self._lasted = 0.0
 
     @property
     def queue(self) -> str:
@@ -139,22 +143,26 @@ class Worker:
                             deliveries, partial(self._settle, batch), batch.decoded
                         )
                     )
-                    task.add_done_callback(batch.end)
+                    task.add_done_callback(partial(self._end, batch))
                     task.add_done_callback(lambda _: free.release())
                     if pause := self._pause_after(deliveries):
                         await asyncio.sleep(pause)
 
     def _pause_after(self, deliveries: Sequence[Delivery]) -> float:
         """Return the seconds from this batch to the next one."""
+        pause = self._pause.next(self._lasted)
         if deliveries[0].suspect:
             return 0.0
         if len(deliveries) < self._intake.batch:
-            return self._intake.pause
+            return pause
         return 0.0 if self._has_settled else FIRST_PAUSE
 
     async def _settle(self, batch: _Batch, settlements: Sequence[Settlement]) -> None:
         self._has_settled = True
         await batch.settle(settlements)
+
+    def _end(self, batch: _Batch, _task: asyncio.Task[None]) -> None:
+        self._lasted = batch.end()
 
     @asynccontextmanager
     async def _serving_groups(self, consumer: Consumer) -> AsyncIterator[None]:
@@ -208,11 +216,15 @@ class _Batch:
                     reject = self._consumer.reject(settlement.delivery, settlement.reason)
                     others.create_task(self._settle("rejected", reject))
 
-    def end(self, _task: asyncio.Task[None]) -> None:
-        """Count the deliveries that are still in hand as returned to their queue."""
+    def end(self) -> float:
+        """Count deliveries still in hand as returned to their queue.
+
+        Returns the seconds that the batch took.
+        """
         self._held.close()
         if self._in_hand:
             self._leave_hand("returned", self._in_hand)
+        return asyncio.get_running_loop().time() - self._taken_at
 
     def _retry(self, settlement: RetryLater) -> Awaitable[None]:
         delivery, delay, reason = settlement.delivery, settlement.delay, settlement.reason

@@ -226,7 +226,7 @@ async def test_every_caller_that_stays_gets_its_result_or_the_error_of_its_batch
 
 async def test_a_small_batch_is_followed_by_a_pause_in_which_the_next_one_gathers() -> None:
     execution = Execution()
-    async with GroupCommit(execution, max_batch=9, pause=0.2, enough=3) as commit:
+    async with GroupCommit(execution, max_batch=9, next_pause=lambda _: 0.2, enough=3) as commit:
         loop = asyncio.get_running_loop()
         begun = loop.time()
         await commit(1)
@@ -242,7 +242,9 @@ async def test_nothing_waits_after_a_batch_that_weighs_enough() -> None:
     execution = Execution()
     async with (
         waiting_for("the commits"),
-        GroupCommit(execution, max_batch=9, pause=3600, enough=10, weigh=abs) as commit,
+        GroupCommit(
+            execution, max_batch=9, next_pause=lambda _: 3600, enough=10, weigh=abs
+        ) as commit,
     ):
         for item in (10, 11, 12):
             await commit(item)
@@ -252,7 +254,9 @@ async def test_nothing_waits_after_a_batch_that_weighs_enough() -> None:
 async def test_the_end_of_the_context_ends_a_pause() -> None:
     execution = Execution()
     async with waiting_for("the commits"):
-        async with GroupCommit(execution, max_batch=9, pause=3600, enough=9) as commit:
+        async with GroupCommit(
+            execution, max_batch=9, next_pause=lambda _: 3600, enough=9
+        ) as commit:
             await commit(1)
             pending = await _begin(commit, 2)
         assert await asyncio.gather(*pending) == [4]

@@ -90,7 +90,11 @@ class UnsettlingBroker(MemoryBroker):
 def worker_of(broker, handler, observer=None, intake=None):
     dispatcher = BatchDispatcher(broker.publish, Dispatcher(handler, RunRequested, AT_ONCE))
     return Worker(
-        broker, RUNNER_RUN_REQUESTED, dispatcher, intake or Intake(pause=0), observer=observer
+        broker,
+        RUNNER_RUN_REQUESTED,
+        dispatcher,
+        intake or Intake(longest_pause=0),
+        observer=observer,
     )
 
 
@@ -203,7 +207,7 @@ async def test_however_often_the_store_does_not_answer_no_message_is_dead_letter
             worker.drain()
         yield [Handled(work) for work in batch]
 
-    intake = Intake(batch=3, batches=2, prefetch=6, pause=0)
+    intake = Intake(batch=3, batches=2, prefetch=6, longest_pause=0)
     worker = worker_of(broker, handler, intake=intake)
     async with waiting_for("the worker"):
         await worker.run()
@@ -222,7 +226,7 @@ async def test_draining_gives_back_what_waits_for_the_store():
         yield
 
     dispatcher = BatchDispatcher(broker.publish, Dispatcher(handler, RunRequested, SLOWLY))
-    worker = Worker(broker, RUNNER_RUN_REQUESTED, dispatcher, Intake(pause=0))
+    worker = Worker(broker, RUNNER_RUN_REQUESTED, dispatcher, Intake(longest_pause=0))
     async with waiting_for("the worker"), asyncio.TaskGroup() as tasks:
         tasks.create_task(worker.run())
         await called.wait()

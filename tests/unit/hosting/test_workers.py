@@ -77,7 +77,7 @@ class Hosted:
         dispatcher = BatchDispatcher(
             self._broker.publish, Dispatcher(self._handler, ResponseRecorded)
         )
-        yield [Worker(self._broker, QUEUE, dispatcher, Intake(pause=0), observer=observer)]
+        yield [Worker(self._broker, QUEUE, dispatcher, Intake(longest_pause=0), observer=observer)]
 
     async def metrics(self):
         return (await self.get("/metrics")).text

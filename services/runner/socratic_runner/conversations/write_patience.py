@@ -10,6 +10,7 @@ from typing import Final, TypeVar
 
 import structlog
 
+from socratic_bench.concurrency.adaptive_pause import AdaptivePause
 from socratic_bench.concurrency.deadlines import wait_at_most
 from socratic_bench.concurrency.group_commit import GroupCommit
 from socratic_bench.concurrency.retry_policy import RetryPolicy
@@ -21,9 +22,9 @@ log = structlog.get_logger(__name__)
 GROUPED_WRITES: Final = 500
 """The most requests that one transaction serves; a request may hold a batch of leases."""
 
-PAUSE: Final = 0.02
-"""Seconds between two transactions, unless the first was large: negligible beside a model call;
-with 100 calls of 200 ms in flight it saves a quarter of the processor time."""
+LONGEST_PAUSE: Final = 0.02
+"""The most seconds between two transactions, unless the first was large: negligible beside a model
+call; with 100 calls of 200 ms in flight it saves a quarter of the processor time."""
 
 LARGE: Final = 50
 """How many leases or responses make a transaction large."""
@@ -80,7 +81,7 @@ class WritePatience:
         return GroupCommit(
             joined(execute_patiently),
             max_batch=GROUPED_WRITES,
-            pause=PAUSE,
+            next_pause=AdaptivePause(LONGEST_PAUSE).next,
             enough=LARGE,
             weigh=len,
         )
