@@ -63,3 +63,8 @@ def is_partial(known: float | None) -> bool:
 def moment(time: datetime | None) -> str:
     """Format a time to the minute, in UTC; a dash without one."""
     return MISSING if time is None else f"{time.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
+
+
+def printable(text: str) -> str:
+    """Replace what does not print, such as line ends and marks that reverse a text's direction."""
+    return "".join(each if each.isprintable() else "\ufffd" for each in text)

@@ -81,6 +81,21 @@ async def test_both_columns_stand_in_the_leaderboard_and_in_the_export(bench):
     assert any(each["exploratory"] != each["exploratory_heuristic"] for each in exported)
 
 
+async def test_the_comparison_of_both_profiles_says_what_the_grades_cost(bench, model):
+    done = await bench.run(repeats=1)
+    await bench.said("rescore", done["experiment_id"], "--profile", "socratic-v1")
+    compared = ("compare-profiles", "socratic-v1", "socratic-v1-llm")
+    compared = (*compared, "--experiment", done["experiment_id"])
+    found = json.loads(await bench.said(*compared, "--format", "json"))
+    texts = len(set(model.asked))
+    assert (found["responses"], found["first_cost"]["calls"]) == (30, 0)
+    assert found["second_cost"]["calls"] == texts
+    assert found["second_cost"]["total_cost_usd"] == pytest.approx(texts * COST)
+    table = " ".join((await bench.said(*compared)).split())
+    assert "socratic-v1 calls no model and costs nothing." in table
+    assert f"socratic-v1-llm took {texts} gradings by a model: $0." in table
+
+
 async def test_a_grader_that_never_gives_a_grade_lowers_coverage_and_makes_no_score(terminal):
     async with grader(lambda text: "I would say 7, since " + text[:5]) as model:
         bench = Bench(terminal, model)

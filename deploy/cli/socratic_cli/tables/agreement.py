@@ -7,7 +7,12 @@ from rich.text import Text
 
 from socratic_bench.reporting.formats import MISSING, figure, signed
 from socratic_bench.reporting.profiles.agreement import ProfileAgreement
-from socratic_bench.reporting.profiles.agreement_page import READING, limits_text, ranks_text
+from socratic_bench.reporting.profiles.agreement_page import (
+    READING,
+    cost_sentences,
+    limits_text,
+    ranks_text,
+)
 from socratic_cli.display.terminal import counted, name_of
 from socratic_cli.tables.fitting import Column, fitted_table
 
@@ -66,7 +71,7 @@ def agreement_table(agreement: ProfileAgreement, *, width: int) -> RenderableTyp
         f"{agreement.only_second} by {second} alone."
     )
     left_out = [alone] if agreement.only_first or agreement.only_second else []
-    lines = [*figures.note("see --format json"), *left_out, *READING]
+    lines = [*figures.note("see --format json"), *left_out, *cost_sentences(agreement), *READING]
     return Group(
         figures.table, Text(), ranks.table, Text(), *(Text(line, style="dim") for line in lines)
     )

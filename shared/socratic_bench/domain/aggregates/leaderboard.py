@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from socratic_bench.domain.aggregates.cell import Cell, Tally
+from socratic_bench.domain.aggregates.repetition import scenarios_alike
 from socratic_bench.domain.aggregates.run_scores import RunScores, run_scores
 from socratic_bench.domain.aggregates.statistics import Estimate, clustered_estimate
 from socratic_bench.domain.experiment.manifest import TutorModel
@@ -82,6 +83,9 @@ class ModelRow:
 
     turns: Mapping[int, Standing]
     """By turn, where runs have several; a turn is a run's first, second or later exchange."""
+
+    alike: int
+    """Scenarios with exactly the same figures, as `scenarios_alike` counts them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,6 +176,7 @@ def _model_row(
         consumption=_consumption(cells),
         scenarios=run_scores(cells, _scenario_of).get(OVERALL, {}),
         turns=_by_turn(cells),
+        alike=scenarios_alike(cells),
     )
 
 

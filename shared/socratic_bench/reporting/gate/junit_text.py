@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from xml.etree.ElementTree import Element, indent, tostring
 
+from socratic_bench.reporting.formats import printable
 from socratic_bench.reporting.gate.checks import GateReport
-from socratic_bench.reporting.leaderboard.provenance import printable
 
 
 def junit_text(report: GateReport) -> str:

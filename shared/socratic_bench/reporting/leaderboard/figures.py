@@ -133,6 +133,10 @@ class ModelFigures(BaseModel):
     """The share of ended responses with a known cost; null before one ended. Below 1 the total is a
     lower bound: a failed run has no known cost."""
 
+    scenarios_alike: int = Field(default=0, exclude_if=lambda count: not count)
+    """Scenarios with exactly the same figures, where they are more than half: the replies may
+    repeat. Left out if 0."""
+
     experiment_ids: tuple[str, ...]
     """The experiments that the row is folded from, newest first."""
 
@@ -167,6 +171,7 @@ def model_figures(row: ModelRow, place: Place | None, board: Leaderboard) -> Mod
         turns=tuple(
             _turn_figures(turn, of_turn, board.vectors) for turn, of_turn in row.turns.items()
         ),
+        scenarios_alike=row.alike,
         experiment_ids=row.experiment_ids,
         conditions_id=row.conditions_id,
         **_consumption_figures(row.consumption, standing.responses),

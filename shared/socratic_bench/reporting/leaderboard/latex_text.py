@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
+from socratic_bench.reporting.formats import printable
 from socratic_bench.reporting.leaderboard.columns import shown_columns
 from socratic_bench.reporting.leaderboard.comparison import ModelComparison
-from socratic_bench.reporting.leaderboard.provenance import printable, provenance, reading_aid
+from socratic_bench.reporting.leaderboard.provenance import provenance, reading_aid
 
 _MARKUP: Final = {
     **{each: f"\\{each}" for each in "&%$#_{}"},

@@ -7,6 +7,7 @@ from typing import Final
 
 from socratic_bench.domain.aggregates.leaderboard import Leaderboard
 from socratic_bench.domain.experiment.outline import ExperimentOutline
+from socratic_bench.reporting.formats import printable
 from socratic_bench.reporting.leaderboard.choice import LeftOutReason
 from socratic_bench.reporting.leaderboard.selection import Selection
 
@@ -45,6 +46,12 @@ def note(board: Leaderboard, selected: Selection) -> str | None:
     if pooled := sum(len(row.experiment_ids) > 1 for row in board.rows):
         rows = "1 row pools" if pooled == 1 else f"{pooled} rows pool"
         sentences.append(f"{rows} the runs of several experiments under the same conditions.")
+    if alike := [row for row in board.rows if row.alike]:
+        named = _first(", ", (f"{printable(row.model.id)} ({row.alike})" for row in alike))
+        sentences.append(
+            f"More than half of the scenarios have exactly the same figures for {named}: the "
+            "replies may repeat. Read them with `socratic-bench transcripts`."
+        )
     return " ".join([*sentences, *_left_out(selected)]) or None
 
 

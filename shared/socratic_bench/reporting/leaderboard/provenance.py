@@ -49,11 +49,6 @@ def provenance(comparison: ModelComparison) -> list[str]:
     ]
 
 
-def printable(text: str) -> str:
-    """Replace what does not print, such as line ends and marks that reverse a text's direction."""
-    return "".join(each if each.isprintable() else "\ufffd" for each in text)
-
-
 def _origin(experiment: ExperimentSummary) -> str:
     title = experiment.name or experiment.occasion
     named = f"{title} ({experiment.experiment_id})" if title else experiment.experiment_id

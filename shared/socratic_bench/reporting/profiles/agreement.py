@@ -6,7 +6,7 @@ import asyncio
 from array import array
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from typing import Final
+from typing import Final, Protocol
 
 from pydantic import BaseModel, ConfigDict
 
@@ -15,9 +15,11 @@ from socratic_bench.domain.agreement.paired_measures import concordance, limits_
 from socratic_bench.domain.agreement.rank_correlation import spearman
 from socratic_bench.domain.score import ScoredResponse
 from socratic_bench.errors import InvalidInput
+from socratic_bench.ports.stores.responses import Responses
 from socratic_bench.reporting.experiment_choice import find_experiment
 from socratic_bench.reporting.leaderboard.comparison import ModelComparison, model_comparison
 from socratic_bench.reporting.profiles.choice import scored_by
+from socratic_bench.reporting.profiles.grading_cost import ProfileCost, profile_cost
 from socratic_bench.reporting.result_store import ResultStore
 from socratic_bench.scoring.profile import OVERALL
 from socratic_bench.version import __version__
@@ -109,11 +111,17 @@ class ProfileAgreement(BaseModel):
     models: tuple[ModelPlace, ...]
     """In the order of the first profile."""
 
+    first_cost: ProfileCost
+    second_cost: ProfileCost
     version: str = __version__
 
 
+class AgreementStore(ResultStore, Responses, Protocol):
+    """The roles of the store for scores, and for the gradings that they took."""
+
+
 async def profile_agreement(
-    store: ResultStore, wanted: str, first: str, second: str
+    store: AgreementStore, wanted: str, first: str, second: str
 ) -> ProfileAgreement:
     """Compare two profiles on the scored responses of an experiment, `wanted` as `find_experiment`.
 
@@ -141,6 +149,8 @@ async def profile_agreement(
         only_second=pairs.unmatched(second),
         figures=await asyncio.to_thread(_figures, pairs.figures),
         models=tuple(_places(*boards)),
+        first_cost=await profile_cost(store, experiment, first),
+        second_cost=await profile_cost(store, experiment, second),
     )
 
 

@@ -10,6 +10,7 @@ from xml.etree.ElementTree import Element
 
 from socratic_bench.reporting.formats import MISSING, figure, signed
 from socratic_bench.reporting.profiles.agreement import FigureAgreement, Limits, ProfileAgreement
+from socratic_bench.reporting.profiles.grading_cost import cost_sentence
 from socratic_bench.reporting.report.markup import element, html, table
 from socratic_bench.reporting.report.style import STYLE
 from socratic_bench.version import __version__
@@ -85,6 +86,9 @@ def _content(agreement: ProfileAgreement, title: str) -> Iterator[Element]:
         class_="aid",
     )
     yield _ranks(agreement)
+    yield element("h2", "What the scores cost")
+    for sentence in cost_sentences(agreement):
+        yield element("p", sentence)
     yield element("h2", "How to read it")
     for sentence in READING:
         yield element("p", sentence, class_="aid")
@@ -127,6 +131,14 @@ def _agreement(agreement: ProfileAgreement) -> Element:
         for each in agreement.figures
     )
     return table(headings, rows, caption="Both profiles on the same responses")
+
+
+def cost_sentences(agreement: ProfileAgreement) -> tuple[str, str]:
+    """Say what each profile cost."""
+    return (
+        cost_sentence(agreement.first, agreement.first_cost),
+        cost_sentence(agreement.second, agreement.second_cost),
+    )
 
 
 def limits_text(limits: Limits | None) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from xml.etree.ElementTree import Element, tostring
 
-from socratic_bench.reporting.leaderboard.provenance import printable
+from socratic_bench.reporting.formats import printable
 
 Child = Element | str
 

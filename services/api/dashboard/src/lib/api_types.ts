@@ -365,6 +365,7 @@ export interface ModelFigures {
   mean_cost_usd: number | null;
   total_cost_usd: number | null;
   cost_known: number | null;
+  scenarios_alike?: number;
   experiment_ids: string[];
   conditions_id: string | null;
 }
