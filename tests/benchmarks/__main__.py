@@ -5,15 +5,14 @@ from __future__ import annotations
 from tests.benchmarks import (
     api_throughput,
     aws_pipeline,
-    call_cost,
     command_start,
     dynamodb_units,
     embedded_throughput,
-    many_endpoints,
     scoring_speed,
     sqs_requests,
     start_up,
 )
+from tests.benchmarks.calls import call_cost, many_endpoints
 from tests.benchmarks.services import (
     distributed_throughput,
     slow_model,

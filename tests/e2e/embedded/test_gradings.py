@@ -84,8 +84,8 @@ async def test_both_columns_stand_in_the_leaderboard_and_in_the_export(bench):
 async def test_the_comparison_of_both_profiles_says_what_the_grades_cost(bench, model):
     done = await bench.run(repeats=1)
     await bench.said("rescore", done["experiment_id"], "--profile", "socratic-v1")
-    compared = ("compare-profiles", "socratic-v1", "socratic-v1-llm")
-    compared = (*compared, "--experiment", done["experiment_id"])
+    profiles = ("socratic-v1", "socratic-v1-llm")
+    compared = ("compare-profiles", *profiles, "--experiment", done["experiment_id"])
     found = json.loads(await bench.said(*compared, "--format", "json"))
     texts = len(set(model.asked))
     assert (found["responses"], found["first_cost"]["calls"]) == (30, 0)

@@ -1,6 +1,6 @@
 """An endpoint of OpenAI's form that answers after a given time; run as a process of its own.
 
-    python -m tests.benchmarks.endpoint_server
+    python -m tests.benchmarks.calls.endpoint_server
 
 It prints its address. The path says what happens: `/200/model/v1` answers after 200 ms,
 `/200~60/model/v1` after 140 to 260 ms, all equally likely, `/hang/model/v1` never.

@@ -1,6 +1,6 @@
 """25 endpoints of 200 ms with 4 calls in flight each, called by one runner over HTTP.
 
-    python -m tests.benchmarks.many_endpoints [RUNS OF A MODEL]
+    python -m tests.benchmarks.calls.many_endpoints [RUNS OF A MODEL]
 
 The whole benchmark runs in one process, with SQLite; the endpoints are another process on the same
 machine. The ideal is 25 x 4 calls in every 200 ms, from the first moment on. The measured time
@@ -36,7 +36,7 @@ from socratic_bench.domain.scenario import Scenario
 from socratic_bench.providers.endpoints.endpoint import ANYWHERE
 from socratic_cli.embedded import Benchmark
 from socratic_runner.models.registry import check_access, open_client
-from tests.benchmarks.bare_calls import bare_calls
+from tests.benchmarks.calls.bare_calls import bare_calls
 
 RUNS = 400
 MODELS = 25
@@ -50,7 +50,7 @@ IDEAL = MODELS * IN_FLIGHT * 1000 / LATENCY_MS
 @contextmanager
 def endpoints() -> Iterator[str]:
     """The address of the endpoints."""
-    command = [sys.executable, "-m", "tests.benchmarks.endpoint_server"]
+    command = [sys.executable, "-m", "tests.benchmarks.calls.endpoint_server"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
         assert server.stdout is not None
         try:

@@ -41,7 +41,7 @@ def test_the_interval_of_single_answers_is_wilsons() -> None:
 def test_the_example_of_the_page_about_results_is_what_the_code_computes() -> None:
     scenarios = [[0.9, 0.8], [0.7, 0.9], [0.6, 0.6], [0.9, 1.0], [0.8, 0.8]]
 
-    page = (Path(__file__).parents[3] / "docs" / "results.md").read_text()
+    page = (Path(__file__).parents[4] / "docs" / "results.md").read_text()
 
     assert "0.9 0.8 · 0.7 0.9 · 0.6 0.6 · 0.9 1.0 · 0.8 0.8" in page
     assert "which is {:.2f} to {:.2f}.".format(*ours(scenarios)) in page

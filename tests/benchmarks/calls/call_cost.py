@@ -1,6 +1,6 @@
 """The processor time of one real call through all stages, beside that of a bare one.
 
-    python -m tests.benchmarks.call_cost [RUNS OF A MODEL] [ROUNDS]
+    python -m tests.benchmarks.calls.call_cost [RUNS OF A MODEL] [ROUNDS]
 
 The whole benchmark in one process, with SQLite, calls 25 endpoints over HTTP; start and end do not
 count. Beside it, `bare_calls` makes the same calls. The two take turns, so the ratio holds when the
@@ -24,8 +24,8 @@ from socratic_bench.ports.stores.store import Store
 from socratic_bench.providers.endpoints.endpoint import ANYWHERE
 from socratic_cli.embedded import Benchmark
 from socratic_runner.models.registry import open_client
-from tests.benchmarks.bare_calls import bare_calls
-from tests.benchmarks.many_endpoints import endpoints, experiment
+from tests.benchmarks.calls.bare_calls import bare_calls
+from tests.benchmarks.calls.many_endpoints import endpoints, experiment
 
 RUNS = 200
 ROUNDS = 3
