@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
 from collections.abc import Iterator
 from typing import Final
 from xml.etree.ElementTree import Element
@@ -11,9 +9,8 @@ from xml.etree.ElementTree import Element
 from socratic_bench.reporting.formats import MISSING, figure, signed
 from socratic_bench.reporting.profiles.agreement import FigureAgreement, Limits, ProfileAgreement
 from socratic_bench.reporting.profiles.grading_cost import cost_sentence
-from socratic_bench.reporting.report.markup import element, html, table
+from socratic_bench.reporting.report.markup import element, page, table
 from socratic_bench.reporting.report.style import STYLE
-from socratic_bench.version import __version__
 
 _STYLE: Final = (
     STYLE
@@ -31,23 +28,7 @@ _WIDTH, _HEIGHT, _LEFT, _RIGHT, _TOP = 320, 220, 44, 18, 12
 def agreement_page(agreement: ProfileAgreement) -> str:
     """Return the page."""
     title = f"{agreement.first} and {agreement.second}"
-    digest = base64.b64encode(hashlib.sha256(_STYLE.encode()).digest()).decode()
-    policy = f"default-src 'none'; style-src 'sha256-{digest}'"
-    page = element(
-        "html",
-        element(
-            "head",
-            element("meta", charset="utf-8"),
-            element("meta", http_equiv="Content-Security-Policy", content=policy),
-            element("meta", name="viewport", content="width=device-width, initial-scale=1"),
-            element("meta", name="generator", content=f"Socratic Bench {__version__}"),
-            element("title", f"{title} · Socratic Bench"),
-            element("style", _STYLE),
-        ),
-        element("body", element("main", *_content(agreement, title))),
-        lang="en",
-    )
-    return html(page)
+    return page(title, _STYLE, element("main", *_content(agreement, title)))
 
 
 def _content(agreement: ProfileAgreement, title: str) -> Iterator[Element]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
 from collections.abc import Iterator, Mapping
 from typing import Final
 from xml.etree.ElementTree import Element
@@ -22,7 +20,7 @@ from socratic_bench.reporting.leaderboard.figures import ModelFigures
 from socratic_bench.reporting.leaderboard.provenance import reading_aid
 from socratic_bench.reporting.report.citation import bibtex, configuration
 from socratic_bench.reporting.report.marks import interval_mark
-from socratic_bench.reporting.report.markup import element, html, table
+from socratic_bench.reporting.report.markup import element, page, table
 from socratic_bench.reporting.report.style import STYLE
 from socratic_bench.reporting.result_store import ResultStore
 from socratic_bench.scoring.profile import OVERALL
@@ -41,35 +39,21 @@ async def report_page(store: ResultStore, wanted: str, profile: str | None = Non
     experiment = await find_experiment(store, wanted)
     comparison = await model_comparison(store, experiment.experiment_id, profile)
     failures = await model_failures(store, experiment.experiment_id)
-    return html(_page(experiment, comparison, failures))
+    return _page(experiment, comparison, failures)
 
 
 def _page(
     experiment: Experiment,
     comparison: ModelComparison,
     failures: Mapping[str, ModelFailures],
-) -> Element:
+) -> str:
     [summary] = comparison.experiments
     title = summary.name or summary.occasion or summary.experiment_id
-    digest = base64.b64encode(hashlib.sha256(STYLE.encode()).digest()).decode()
-    policy = f"default-src 'none'; style-src 'sha256-{digest}'"
-    return element(
-        "html",
-        element(
-            "head",
-            element("meta", charset="utf-8"),
-            element("meta", http_equiv="Content-Security-Policy", content=policy),
-            element("meta", name="viewport", content="width=device-width, initial-scale=1"),
-            element("meta", name="generator", content=f"Socratic Bench {__version__}"),
-            element("title", f"{title} \u00b7 Socratic Bench"),
-            element("style", STYLE),
-        ),
-        element(
-            "body",
-            element("main", *_introduction(title, summary), *_results(comparison, failures)),
-            element("footer", *_origin(experiment, comparison)),
-        ),
-        lang="en",
+    return page(
+        title,
+        STYLE,
+        element("main", *_introduction(title, summary), *_results(comparison, failures)),
+        element("footer", *_origin(experiment, comparison)),
     )
 
 

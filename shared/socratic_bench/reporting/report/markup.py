@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 from collections.abc import Iterable
 from xml.etree.ElementTree import Element, tostring
 
 from socratic_bench.reporting.formats import printable
+from socratic_bench.version import __version__
 
 Child = Element | str
 
@@ -74,6 +77,30 @@ class _Kinds:
 
     def __getitem__(self, place: int) -> str:
         return "word" if place < self._words else "figure"
+
+
+def page(title: str, style: str, *content: Element) -> str:
+    """Return a whole page as text; it loads nothing and runs no script.
+
+    Its policy allows the one style by its hash.
+    """
+    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
+    policy = f"default-src 'none'; style-src 'sha256-{digest}'"
+    root = element(
+        "html",
+        element(
+            "head",
+            element("meta", charset="utf-8"),
+            element("meta", http_equiv="Content-Security-Policy", content=policy),
+            element("meta", name="viewport", content="width=device-width, initial-scale=1"),
+            element("meta", name="generator", content=f"Socratic Bench {__version__}"),
+            element("title", f"{title} \u00b7 Socratic Bench"),
+            element("style", style),
+        ),
+        element("body", *content),
+        lang="en",
+    )
+    return html(root)
 
 
 def html(root: Element) -> str:
