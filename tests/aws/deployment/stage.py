@@ -32,6 +32,10 @@ CONFIG = "artifacts/config.json"
 BROKER = f"sqs://{aws_emulator.REGION}/socratic-{STAGE}"
 
 
+class FunctionFailed(Exception):
+    """A function ended with this error."""
+
+
 class Operator:
     """Somebody who deploys the stage to the emulator."""
 
@@ -83,14 +87,15 @@ class Operator:
         self.client("s3").put_object(Bucket=BUCKET, Key=CONFIG, Body=json.dumps(config).encode())
 
     def call_scheduler(self, task: str) -> dict[str, Any]:
-        """Call the scheduler as a schedule does; its answer."""
+        """Call the scheduler as a schedule does; its answer. Raises FunctionFailed."""
         called = self.client("lambda").invoke(
             FunctionName=function("scheduler"),
             Qualifier="live",
             Payload=json.dumps({"task": task}),
         )
         answer: dict[str, Any] = json.load(called["Payload"])
-        assert "FunctionError" not in called, answer
+        if "FunctionError" in called:
+            raise FunctionFailed(answer)
         return answer
 
     def store(self) -> Store:
