@@ -15,7 +15,6 @@ from socratic_bench.domain.run import Run
 from socratic_bench.ports.stores.responses import Responses
 from socratic_bench.reporting.costs import usd
 from socratic_bench.reporting.formats import dollars
-from socratic_bench.scoring.profiles import needs_grade
 
 RUNS_AT_ONCE = 500
 """Runs whose responses are read together."""
@@ -40,7 +39,8 @@ NO_CALLS = ProfileCost(calls=0, total_cost_usd=0.0, mean_latency_ms=None)
 
 async def profile_cost(store: Responses, experiment: Experiment, profile: str) -> ProfileCost:
     """Return what the scores of a profile cost, from the stored replies of the grader."""
-    if experiment.manifest.use_llm_exploratory is None or not needs_grade(profile):
+    manifest = experiment.manifest
+    if manifest.use_llm_exploratory is None or profile != manifest.profile:
         return NO_CALLS
     known: set[str] = set()
     costs, latencies = array("q"), array("q")
