@@ -116,6 +116,14 @@ class Consumer(Protocol):
         """
         ...
 
+    async def heard_of_group(self) -> None:
+        """Wait until another process publishes to a group that this consumer does not serve.
+
+        A hint to list the groups again, which the broker may drop. A consumer that needs no `serve`
+        waits for ever.
+        """
+        ...
+
     async def receive(self, limit: int) -> Sequence[Delivery]:
         """Wait for and return 1 to `limit` deliveries; none once draining.
 

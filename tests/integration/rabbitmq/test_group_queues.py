@@ -7,13 +7,14 @@ from collections.abc import AsyncIterator
 from itertools import count
 
 import pytest
+from aio_pika import Message
 from aiormq.abc import FieldTable
 from yarl import URL
 
 from socratic_bench.adapters.rabbitmq import listener as listening
 from socratic_bench.adapters.rabbitmq.broker import RabbitMQBroker
 from socratic_bench.adapters.rabbitmq.connecting.reconnecting import connect
-from socratic_bench.adapters.rabbitmq.declaring import topology, watch
+from socratic_bench.adapters.rabbitmq.declaring import group_queues, topology, watch
 from socratic_bench.ports.broker import Consumer, WorkQueue
 from tests.contract.broker.traffic import Traffic, ids, message, new_queue
 from tests.integration.rabbitmq.conftest import stranger
@@ -61,6 +62,59 @@ async def test_a_consumer_serves_the_groups_it_is_told_of_whoever_declares_them_
         assert ids(await traffic.take(consumer, 1)) == ["a/1"]
         await publisher.publish([message(queue, 1, "b")])
         assert ids(await traffic.take(consumer, 1)) == ["b/1"]
+
+
+async def test_a_consumer_hears_of_a_group_that_another_process_publishes_to(
+    brokers: list[RabbitMQBroker],
+    queue: WorkQueue,
+    traffic: Traffic,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(group_queues, "ANNOUNCE_SECONDS", 0.0)
+    publisher, other = brokers
+    async with other.consume(queue.name, prefetch=9) as consumer:
+        consumer.serve(["a"])
+        await publisher.publish([message(queue, 1, "a")])
+        assert ids(await traffic.take(consumer, 1)) == ["a/1"]
+        hearing = asyncio.create_task(consumer.heard_of_group())
+        await publisher.publish([message(queue, 2, "a")])
+        assert ids(await traffic.take(consumer, 1)) == ["a/2"]
+        assert not hearing.done(), "the consumer serves that group"
+        await publisher.publish([message(queue, 1, "b")])
+        await traffic.finish(hearing)
+        consumer.serve(["a", "b"])
+        assert ids(await traffic.take(consumer, 1)) == ["b/1"]
+
+
+async def test_a_publisher_announces_a_group_once_a_second_at_most(
+    brokers: list[RabbitMQBroker], queue: WorkQueue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(group_queues, "ANNOUNCE_SECONDS", 600.0)
+    publisher, _ = brokers
+    groups = publisher._group_queues[publisher._queue(queue.name).name]
+    assert groups.to_announce(["a", "b"]) == ["a", "b"]
+    assert groups.to_announce(["a", "c"]) == ["c"]
+    groups.forget("a")
+    assert groups.to_announce(["a", "c"]) == ["a"]
+
+
+async def test_what_is_no_announcement_is_ignored(
+    url: str, brokers: list[RabbitMQBroker], queue: WorkQueue, traffic: Traffic
+) -> None:
+    publisher, other = brokers
+    async with other.consume(queue.name, prefetch=9) as consumer, stranger(url) as channel:
+        consumer.serve(["a"])
+        await publisher.publish([message(queue, 1, "a")])
+        await traffic.take(consumer, 1)
+        namespace = URL(url).query["namespace"]
+        exchange = await channel.get_exchange(topology.events_exchange(namespace))
+        key = topology.announcements(topology.named(queue.name, namespace))
+        for body in (b"\xff", b"{}", b"[1, null]"):
+            await exchange.publish(Message(body), routing_key=key, mandatory=False)
+        await publisher.publish([message(queue, 1, "b")])
+        async with waiting_for("the group to be heard of"):
+            await consumer.heard_of_group()
+        assert other.problems() == []
 
 
 async def test_a_group_that_is_not_named_any_more_is_left_to_others(

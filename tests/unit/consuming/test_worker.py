@@ -8,6 +8,7 @@ import pytest
 
 from socratic_bench.adapters.memory.broker import MemoryBroker
 from socratic_bench.concurrency.retry_policy import RetryPolicy
+from socratic_bench.consuming import worker as worker_module
 from socratic_bench.consuming.batch_dispatcher import BatchDispatcher
 from socratic_bench.consuming.dispatch import Dispatcher
 from socratic_bench.consuming.outcomes import Handled, Postponed, Rejected
@@ -277,3 +278,42 @@ async def test_while_the_broker_confirms_nothing_the_handler_goes_on_and_is_not_
     assert await broker.depth(JUDGE_RESPONSE_RECORDED.name) == 3
     assert worker.waits_for is None
     await broker.close()
+
+
+class AnnouncingBroker(MemoryBroker):
+    """Its consumers hear of a group each time the test says so."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.announcements = asyncio.Queue()
+
+    @asynccontextmanager
+    async def consume(self, queue, **prefetch):
+        async with super().consume(queue, **prefetch) as consumer:
+            consumer.heard_of_group = self.announcements.get
+            yield consumer
+
+
+async def test_the_groups_are_listed_again_as_soon_as_the_consumer_hears_of_one(monkeypatch):
+    monkeypatch.setattr(worker_module, "GROUPS_SECONDS", 600)
+    broker, listed = AnnouncingBroker(), asyncio.Queue()
+    await broker.declare([RUNNER_RUN_REQUESTED])
+
+    async def groups():
+        listed.put_nowait("listed")
+        return []
+
+    async def handler(batch):
+        yield [Handled(work) for work in batch]
+
+    dispatcher = BatchDispatcher(broker.publish, Dispatcher(handler, RunRequested, AT_ONCE))
+    worker = Worker(broker, RUNNER_RUN_REQUESTED, dispatcher, Intake(), groups=groups)
+    running = asyncio.create_task(worker.run())
+    async with waiting_for("the groups to be listed"):
+        await listed.get()
+        broker.announcements.put_nowait(None)
+        await listed.get()
+    worker.drain()
+    async with waiting_for("the worker to end"):
+        await running
+    assert listed.empty()

@@ -56,6 +56,9 @@ class MemoryConsumer:
     def serve(self, groups: Collection[str]) -> None:
         """Do nothing: the consumer serves every group of the queue."""
 
+    async def heard_of_group(self) -> None:
+        await asyncio.get_running_loop().create_future()
+
     async def receive(self, limit: int) -> Sequence[Delivery]:
         # A queue that is never empty must leave room for other tasks on the event loop.
         await asyncio.sleep(0)

@@ -31,7 +31,7 @@ from socratic_bench.adapters.rabbitmq.declaring.watch import Watch
 from socratic_bench.adapters.rabbitmq.listener import RabbitMQListener
 from socratic_bench.adapters.rabbitmq.publishing.publisher import Outgoing, Publisher
 from socratic_bench.adapters.rabbitmq.publishing.routing import Routing
-from socratic_bench.adapters.rabbitmq.publishing.wire import batches, to_amqp
+from socratic_bench.adapters.rabbitmq.publishing.wire import announcement, batches, to_amqp
 from socratic_bench.errors import BrokerClosed, BrokerError, UnroutableMessage
 from socratic_bench.events.message import Message
 from socratic_bench.ports.broker import DeadLetter, WorkQueue
@@ -121,9 +121,12 @@ class RabbitMQBroker:
                     groups[queue.name].add(message.group)
                     apart = True
             by_route[message.type, message.group if apart else ""].append(message)
+        outgoing: list[Outgoing] = []
         for name, wanted in groups.items():
             await self._group_queues[name].publish_to(wanted)
-        outgoing: list[Outgoing] = []
+            if new := self._group_queues[name].to_announce(wanted):
+                key = topology.announcements(name)
+                outgoing.append(Outgoing(self._events, key, announcement(new), mandatory=False))
         for (event_type, group), together in by_route.items():
             mandatory = event_type not in self._broadcasts
             size = min((queue.batch for queue in self._takers.get(event_type, ())), default=1)

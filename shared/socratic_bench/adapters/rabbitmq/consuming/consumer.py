@@ -87,6 +87,9 @@ class RabbitMQConsumer:
     def serve(self, groups: Collection[str]) -> None:
         self._intake.serve(groups)
 
+    async def heard_of_group(self) -> None:
+        await self._intake.heard_of_group()
+
     def compare(self, found: Mapping[str, Seen | None]) -> None:
         """Notice queues that this consumer consumes and for which the server shows no consumer."""
         self._intake.compare(found)

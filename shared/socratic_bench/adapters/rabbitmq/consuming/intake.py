@@ -25,9 +25,12 @@ from socratic_bench.adapters.rabbitmq.consuming.widths import (
     batches_ahead,
     batches_ahead_of_a_group,
 )
+from socratic_bench.adapters.rabbitmq.declaring import topology
+from socratic_bench.adapters.rabbitmq.declaring.declared import declare_events
 from socratic_bench.adapters.rabbitmq.declaring.group_queues import GroupQueues
 from socratic_bench.adapters.rabbitmq.publishing.routing import Routing
 from socratic_bench.adapters.rabbitmq.publishing.wire import (
+    announced,
     attempts_before,
     deaths_of,
     from_amqp,
@@ -94,6 +97,7 @@ class Intake:
         self._spared: set[str] = set()
         """The suspects that the server counts as redelivered although no handler began them."""
         self._stopped = asyncio.Event()
+        self._group_news = asyncio.Event()
         self._running = asyncio.create_task(self._run(), name=f"consumer of {queue.name}")
 
     def drain(self) -> None:
@@ -106,6 +110,11 @@ class Intake:
         self._sources.serve(groups)
         if self._sources.wanted().keys() != self._sources.consumed.keys():
             self._changed.set()
+
+    async def heard_of_group(self) -> None:
+        """Wait for the announcement of a group that is not served."""
+        await self._group_news.wait()
+        self._group_news.clear()
 
     def look_after_suspect(self) -> None:
         """Note that a suspect was handed out: its time alone begins."""
@@ -177,6 +186,8 @@ class Intake:
         self._taking = True
         forget = self._group_queues.on_news(self._changed.set) if self._group_queues else None
         try:
+            if self._group_queues is not None:
+                await self._connection.in_time(self._hear_announcements(channel))
             while not lost.is_set():
                 self._changed.clear()
                 if self._draining:
@@ -205,6 +216,20 @@ class Intake:
         sources.forget_groups()
         for name in await sources.ready():
             await self._consume(channel, name, self._widths.begin(name))
+
+    async def _hear_announcements(self, channel: AbstractChannel) -> None:
+        """Hear of the groups that other processes publish to, as long as the channel is open."""
+        events = topology.events_exchange(self._connection.namespace)
+        await declare_events(channel, events)
+        queue = await channel.declare_queue(
+            exclusive=True, auto_delete=True, arguments=topology.LISTENER_ARGUMENTS
+        )
+        await queue.bind(events, routing_key=topology.announcements(self._queue.name))
+        await queue.consume(self._on_announcement, no_ack=True)
+
+    async def _on_announcement(self, incoming: AbstractIncomingMessage) -> None:
+        if not self._sources.all_served(announced(incoming)):
+            self._group_news.set()
 
     async def _consume_more(self, channel: AbstractChannel) -> None:
         """Widen the prefetch of queues that are rarely redelivered, and receive another suspect

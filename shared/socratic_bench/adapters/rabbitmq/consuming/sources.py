@@ -59,6 +59,11 @@ class Sources:
         self._gone.update(self._told.difference(groups))
         self._told = frozenset(groups)
 
+    def all_served(self, groups: Collection[str]) -> bool:
+        """Tell whether all of these groups are to be served."""
+        published = self._group_queues.published if self._group_queues is not None else ()
+        return self._told.union(published).issuperset(groups)
+
     def forget_groups(self) -> None:
         """Stop declaring group queues that are no longer consumed: others may remove them."""
         if self._group_queues is not None:

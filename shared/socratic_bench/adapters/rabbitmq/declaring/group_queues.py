@@ -1,18 +1,25 @@
 """The group queues of a queue with separate groups, as far as this process knows them.
 
 AMQP cannot list queues, and this process keeps no list. The caller gives a consumer its groups;
-the consumer also serves the groups that this process has published to. Publishers and consumers
-declare a group's queue before they use it; declaring an existing queue does nothing.
+the consumer also serves the groups that this process has published to. A publisher announces its
+groups, so that the caller of a consumer that does not serve one lists the groups at once.
+Publishers and consumers declare a group's queue before they use it; declaring an existing queue
+does nothing.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Collection
+from math import inf
+from typing import Final
 
 from socratic_bench.adapters.rabbitmq.connecting.reconnecting import ReconnectingConnection
 from socratic_bench.adapters.rabbitmq.declaring.declared import declare_group_queue
 from socratic_bench.ports.broker import WorkQueue
+
+ANNOUNCE_SECONDS: Final = 1.0
+"""Seconds after which a publisher announces a group again: its consumers may have left it since."""
 
 
 class GroupQueues:
@@ -26,6 +33,7 @@ class GroupQueues:
         self._queue = queue
         self._declared = declared
         self._published: set[str] = set()
+        self._announced_at: dict[str, float] = {}
         self._listeners: list[Callable[[], None]] = []
         self._ensuring = asyncio.Lock()
 
@@ -57,8 +65,20 @@ class GroupQueues:
         for listener in list(self._listeners):
             listener()
 
+    def to_announce(self, groups: Collection[str]) -> list[str]:
+        """Return those of these groups that this process did not announce lately; it does now."""
+        now = asyncio.get_running_loop().time()
+        due = [
+            group
+            for group in sorted(groups)
+            if self._announced_at.get(group, -inf) <= now - ANNOUNCE_SECONDS
+        ]
+        self._announced_at.update(dict.fromkeys(due, now))
+        return due
+
     def forget(self, group: str) -> None:
         """Forget a group: it was removed."""
+        self._announced_at.pop(group, None)
         self._declared.discard(group)
         self._published.discard(group)
 

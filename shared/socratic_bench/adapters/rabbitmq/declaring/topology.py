@@ -10,10 +10,11 @@
     runner-run-requested.dead                       dead letters
 
 Each group has a queue with a prefetch of its own, so that a group with a long queue holds up no
-other. AMQP cannot list them: every user of a group declares its queue, and the server deletes a
-queue after a month without use. All are quorum queues: durable, and replicated over several nodes.
-RabbitMQ itself moves no message from one queue to another, see `delayed`: consumers publish a copy,
-and settle the message when the server confirms the copy.
+other. AMQP cannot list them: every user of a group declares its queue, publishers announce it to
+the consumers that are there, and the server deletes a queue after a month without use. All are
+quorum queues: durable, and replicated over several nodes. RabbitMQ itself moves no message from one
+queue to another, see `delayed`: consumers publish a copy, and settle the message when the server
+confirms the copy.
 """
 
 from __future__ import annotations
@@ -62,6 +63,11 @@ def group_queue(queue: str, group: str) -> str:
     readable = re.sub(r"[^A-Za-z0-9_.]+", "-", group)[:_GROUP_NAME_LENGTH].strip("-")
     digest = hashlib.blake2b(group.encode(), digest_size=4).hexdigest()
     return f"{queue}.{readable}-{digest}"
+
+
+def announcements(queue: str) -> str:
+    """Return the routing key with which publishers announce the groups of a queue."""
+    return f"{queue}.announced"
 
 
 def delayed_queue(queue: str) -> str:

@@ -7,6 +7,7 @@ read them in RabbitMQ's management page, and code can split a batch without pars
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
 from itertools import accumulate
 from typing import Any, Final
@@ -132,6 +133,26 @@ def _single(incoming: AbstractIncomingMessage, event_type: str) -> Message:
         _text(headers.get(_SUBJECT)),
         _text(headers.get(_CORRELATION)),
     )
+
+
+def announcement(groups: Sequence[str]) -> AmqpMessage:
+    """Encode the names of groups that a process publishes to."""
+    return AmqpMessage(
+        json.dumps(groups).encode(),
+        content_type="application/json",
+        delivery_mode=DeliveryMode.NOT_PERSISTENT,
+    )
+
+
+def announced(incoming: AbstractIncomingMessage) -> frozenset[str]:
+    """Decode the groups of an announcement; none if it is a foreign message."""
+    try:
+        groups = json.loads(incoming.body)
+    except ValueError:
+        return frozenset()
+    if not isinstance(groups, list):
+        return frozenset()
+    return frozenset(each for each in groups if isinstance(each, str))
 
 
 def attempts_before(incoming: AbstractIncomingMessage) -> int:

@@ -80,6 +80,9 @@ class SqsConsumer:
     def serve(self, groups: Collection[str]) -> None:
         """Do nothing: one queue holds all groups."""
 
+    async def heard_of_group(self) -> None:
+        await asyncio.get_running_loop().create_future()
+
     async def receive(self, limit: int) -> Sequence[Delivery]:
         # A queue that is never empty must leave room for other tasks on the event loop.
         await asyncio.sleep(0)
