@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager, contextmanager
 import pytest
 
 from socratic_bench.adapters.memory.broker import MemoryBroker
+from socratic_bench.adapters.memory.consumer import MemoryConsumer
 from socratic_bench.concurrency.retry_policy import RetryPolicy
 from socratic_bench.consuming import worker as worker_module
 from socratic_bench.consuming.batch_dispatcher import BatchDispatcher
@@ -280,23 +281,11 @@ async def test_while_the_broker_confirms_nothing_the_handler_goes_on_and_is_not_
     await broker.close()
 
 
-class AnnouncingBroker(MemoryBroker):
-    """Its consumers hear of a group each time the test says so."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.announcements = asyncio.Queue()
-
-    @asynccontextmanager
-    async def consume(self, queue, **prefetch):
-        async with super().consume(queue, **prefetch) as consumer:
-            consumer.heard_of_group = self.announcements.get
-            yield consumer
-
-
 async def test_the_groups_are_listed_again_as_soon_as_the_consumer_hears_of_one(monkeypatch):
     monkeypatch.setattr(worker_module, "GROUPS_SECONDS", 600)
-    broker, listed = AnnouncingBroker(), asyncio.Queue()
+    announcements, listed = asyncio.Queue(), asyncio.Queue()
+    monkeypatch.setattr(MemoryConsumer, "heard_of_group", lambda _: announcements.get())
+    broker = MemoryBroker()
     await broker.declare([RUNNER_RUN_REQUESTED])
 
     async def groups():
@@ -311,7 +300,7 @@ async def test_the_groups_are_listed_again_as_soon_as_the_consumer_hears_of_one(
     running = asyncio.create_task(worker.run())
     async with waiting_for("the groups to be listed"):
         await listed.get()
-        broker.announcements.put_nowait(None)
+        announcements.put_nowait(None)
         await listed.get()
     worker.drain()
     async with waiting_for("the worker to end"):
