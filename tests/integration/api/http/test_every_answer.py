@@ -22,6 +22,7 @@ PATHS = [
     "/run.html",
     "/compare.html",
     "/heatmap.html",
+    "/frontier.html",
     "/assets/styles.css",
     "/assets/research.js",
     "/api/model-comparison",
@@ -109,7 +110,7 @@ async def test_what_nobody_foresaw_says_nothing_of_the_inside(
 async def test_pages_have_no_inline_script_or_style_and_load_nothing_from_elsewhere(
     client: httpx.AsyncClient,
 ):
-    for path in ("/research.html", "/methodology.html", "/run.html", "/compare.html"):
+    for path in (path for path in PATHS if path.endswith(".html")):
         page = (await client.get(path)).text
         assert "<style" not in page
         assert " style=" not in page

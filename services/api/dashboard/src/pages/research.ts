@@ -1,14 +1,15 @@
 // The ranking page: reads the API, shows what it says, and keeps it fresh.
 
+import { experimentOptions } from "../components/experiment_choice";
 import { pending, showProgress, standing, type State } from "../components/progress";
 import { Ranking, skeleton } from "../components/ranking";
 import { showFinding, showProvenance, showSummary } from "../components/summary";
 import { connectExport, showExport } from "../components/table_export";
 import { orderNamed, readAddress, runsKey, writeAddress, type View } from "../lib/address";
 import { ApiProblem, read } from "../lib/api";
-import type { ExperimentPage, ModelComparison } from "../lib/api_types";
+import type { ModelComparison } from "../lib/api_types";
 import { byId, element, say, toggle } from "../lib/dom";
-import { clockTime, counted, day, shortened } from "../lib/format";
+import { clockTime } from "../lib/format";
 import { anyCost } from "../lib/models";
 
 const RUNNING_MS = 2_000;
@@ -175,7 +176,7 @@ class ResearchPage {
     this.#states = new Map(data.experiments.map((each) => [each.experiment_id, each.state]));
     toggle(byId("experiment-choice"), data.total > 1 || this.#view.experiment !== "");
     const select = byId("experiment", HTMLSelectElement);
-    const options = choices(data);
+    const options = experimentOptions(data);
     if (select.options.length !== options.length) select.replaceChildren(...options);
     // The address may hold the start of an id, an occasion or a name: the table has the id.
     const shown = this.#comparison?.experiments[0]?.experiment_id;
@@ -201,17 +202,6 @@ class ResearchPage {
     if (this.#comparison) return;
     say(byId("summary"), isKnown ? "There is nothing to show at this address." : "No figures yet.");
   }
-}
-
-function choices({ experiments }: ExperimentPage): HTMLOptionElement[] {
-  return [
-    element("option", { value: "" }, "newest complete or pinned"),
-    element("option", { value: "all" }, "all, by test conditions"),
-    ...experiments.map(({ experiment_id: id, name, occasion, created_at, models }) => {
-      const parts = [name, occasion, day(created_at), counted(models, "tutor"), shortened(id, 14)];
-      return element("option", { value: id, title: id }, parts.filter(Boolean).join(" · "));
-    }),
-  ];
 }
 
 new ResearchPage().start();
