@@ -35,6 +35,7 @@ COMMANDS = {
     "rescore": ("profiles", "Score stored responses by another profile."),
     "compare-profiles": ("profiles", "Say how far two profiles agree on the same responses."),
     "compare": ("results", "Compare two models on the scenarios of both."),
+    "trends": ("results", "Show each model's score over time, and what changed."),
     "gate": ("results", "Check an experiment's scores against thresholds."),
     "transcripts": ("results", "Show what was said in the runs of an experiment."),
     "show": ("results", "Show one run in full, with the evidence for its score."),

@@ -65,6 +65,11 @@ def moment(time: datetime | None) -> str:
     return MISSING if time is None else f"{time.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
 
 
+def p_value(value: float) -> str:
+    """Format a p value with its letter."""
+    return "p < 0.001" if value < 0.001 else f"p = {value:.3f}"
+
+
 def printable(text: str) -> str:
     """Replace what does not print, such as line ends and marks that reverse a text's direction."""
     return "".join(each if each.isprintable() else "\ufffd" for each in text)

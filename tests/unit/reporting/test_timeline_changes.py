@@ -140,3 +140,29 @@ async def test_other_scenarios_are_named_as_what_changed(store: MemoryStore) -> 
 
     assert second.benchmark_changed == ("scenarios",)
     assert second.change is None
+
+
+async def test_a_finding_is_told_with_its_size_direction_and_test(store: MemoryStore) -> None:
+    for week in range(6):
+        rise = 0.05 * week
+        await measure(store, week, 0.3 + rise, version="v1" if week < 3 else "v2")
+
+    found = await series(store)
+
+    [trend] = found.trends
+    assert trend.finding.startswith("Rises by 0.0")
+    assert trend.finding.endswith("a week, more than chance explains (p = 0.003, 6 points).")
+    [change] = found.version_changes
+    assert change.finding.startswith("0.1")
+    assert "more than before the change (95 % +0.1" in change.finding
+    assert change.finding.endswith("more than chance explains (p < 0.001, 3 before and 3 after).")
+
+
+async def test_what_chance_may_explain_is_told_as_such(store: MemoryStore) -> None:
+    for week in range(5):
+        await measure(store, week, 0.5, version="v1" if week < 3 else "v2")
+
+    found = await series(store)
+
+    assert found.trends[0].finding.startswith("No clear rise or fall: chance may explain")
+    assert "which may be chance" in found.version_changes[0].finding

@@ -8,7 +8,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from socratic_bench.reporting.difference.model_difference import ModelDifference, Side
-from socratic_bench.reporting.formats import MISSING, figure, moment, share, signed
+from socratic_bench.reporting.formats import MISSING, figure, moment, p_value, share, signed
 from socratic_cli.display.terminal import counted, name_of
 from socratic_cli.tables.fitting import Column, FittingTable
 
@@ -97,7 +97,7 @@ def _verdict(difference: ModelDifference, overall: float) -> str:
         return f"Both score the same over {counted(difference.scenarios, 'scenario')}."
     more, less = ("A", "B") if overall > 0 else ("B", "A")
     amount = signed(abs(overall)).lstrip("+")
-    tested = f"{_p_value(difference.p_value)}, {counted(difference.scenarios, 'scenario')}"
+    tested = f"{p_value(difference.p_value)}, {counted(difference.scenarios, 'scenario')}"
     if difference.is_real:
         return f"{more} scores {amount} more than {less}, more than chance explains ({tested})."
     return f"{more} scores {amount} more than {less}, which may be chance ({tested})."
@@ -108,7 +108,7 @@ def _size(difference: ModelDifference) -> str:
     found = difference.equivalence
     if not found.is_shown:
         return ""
-    tested = _p_value(found.p_value)
+    tested = p_value(found.p_value)
     return (
         f"The difference is too small to matter: less than {found.margin:g} either way ({tested})."
     )
@@ -160,7 +160,3 @@ def _variance(difference: ModelDifference) -> str | None:
         f"so that pairing takes it out), {share(split.rest / total)} in how A and B differ from "
         f"scenario to scenario{repeat}."
     )
-
-
-def _p_value(value: float) -> str:
-    return "p < 0.001" if value < 0.001 else f"p = {value:.3f}"

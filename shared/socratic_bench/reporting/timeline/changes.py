@@ -19,6 +19,7 @@ from socratic_bench.domain.aggregates.ranking import (
 from socratic_bench.domain.aggregates.run_scores import RunScores
 from socratic_bench.domain.aggregates.trend import trend
 from socratic_bench.domain.experiment.outline import ExperimentOutline
+from socratic_bench.reporting.timeline.findings import change_finding, trend_finding
 
 _WEEK: Final = timedelta(weeks=1)
 
@@ -65,6 +66,9 @@ class VersionChange(BaseModel):
     is_real: bool
     """Whether the p value is at most 5 %."""
 
+    finding: str
+    """The test in one sentence."""
+
 
 class SeriesTrend(BaseModel):
     """The trend of five or more points that join: Mann and Kendall's test, and Sen's slope."""
@@ -80,6 +84,9 @@ class SeriesTrend(BaseModel):
 
     is_real: bool
     """Whether the p value is at most 5 %."""
+
+    finding: str
+    """The test in one sentence."""
 
 
 class Measured(NamedTuple):
@@ -151,6 +158,7 @@ def trends(series: Sequence[Measured]) -> Iterator[SeriesTrend]:
                 slope_per_week=found.slope,
                 p_value=found.p_value,
                 is_real=found.is_real,
+                finding=trend_finding(found, len(scored)),
             )
 
 
@@ -171,18 +179,27 @@ def version_changes(series: Sequence[Measured]) -> tuple[VersionChange, ...]:
         ]
     p_values = holm([difference.p_value for _, _, difference in found])
     return tuple(
-        VersionChange(
-            experiment_id=after[0].experiment.experiment_id,
-            before=before[0].versions,
-            after=after[0].versions,
-            points_before=len(before),
-            points_after=len(after),
-            difference=difference.mean,
-            interval=difference.interval,
-            p_value=p_value,
-            is_real=p_value <= FAMILY_ERROR and bool(difference.mean),
-        )
+        _version_change(before, after, difference, p_value)
         for (before, after, difference), p_value in zip(found, p_values, strict=True)
+    )
+
+
+def _version_change(
+    before: Sequence[Measured], after: Sequence[Measured], difference: Difference, p_value: float
+) -> VersionChange:
+    is_real = p_value <= FAMILY_ERROR and bool(difference.mean)
+    points = (len(before), len(after))
+    return VersionChange(
+        experiment_id=after[0].experiment.experiment_id,
+        before=before[0].versions,
+        after=after[0].versions,
+        points_before=len(before),
+        points_after=len(after),
+        difference=difference.mean,
+        interval=difference.interval,
+        p_value=p_value,
+        is_real=is_real,
+        finding=change_finding(difference, p_value, points, is_real=is_real),
     )
 
 

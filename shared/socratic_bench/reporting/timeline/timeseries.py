@@ -6,7 +6,7 @@ import asyncio
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
-from typing import Final, Protocol
+from typing import Final, Literal, Protocol
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -16,6 +16,7 @@ from socratic_bench.domain.experiment.outline import ExperimentOutline
 from socratic_bench.domain.identifiers import run_id
 from socratic_bench.errors import UnknownModel
 from socratic_bench.ports.stores.responses import Responses
+from socratic_bench.providers.registry import is_reference
 from socratic_bench.reporting.leaderboard.selection import MOST_CELLS
 from socratic_bench.reporting.profiles.choice import scored_by
 from socratic_bench.reporting.result_store import ResultStore
@@ -32,6 +33,7 @@ from socratic_bench.reporting.timeline.changes import (
     version_changes,
 )
 from socratic_bench.scoring.profiles import known_vectors
+from socratic_bench.version import __version__
 
 MOST_POINTS: Final = 104
 """The most experiments, newest first: two years of one a week."""
@@ -81,6 +83,9 @@ class ModelSeries(BaseModel):
 
     model_id: str
     model_name: str
+    kind: Literal["reference", "model"]
+    """`reference` is a built-in archetype, no real model."""
+
     points: tuple[Point, ...]
     trends: tuple[SeriesTrend, ...]
     """A trend for each stretch of five or more points that join."""
@@ -100,6 +105,9 @@ class Timeseries(BaseModel):
 
     left_out: int
     """Older experiments, beyond what one answer holds."""
+
+    version: str = __version__
+    """The version of Socratic Bench that made the answer."""
 
 
 class TimelineStore(ResultStore, Responses, Protocol):
@@ -199,6 +207,7 @@ def _series(
         ModelSeries(
             model_id=each,
             model_name=series[each][-1].row.model.display_name,
+            kind="reference" if is_reference(series[each][-1].row.model) else "model",
             points=tuple(_points(series[each])),
             trends=tuple(trends(series[each])),
             version_changes=version_changes(series[each]),

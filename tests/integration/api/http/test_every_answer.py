@@ -23,6 +23,7 @@ PATHS = [
     "/compare.html",
     "/heatmap.html",
     "/frontier.html",
+    "/trends.html",
     "/assets/styles.css",
     "/assets/research.js",
     "/api/model-comparison",

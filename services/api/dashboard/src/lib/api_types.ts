@@ -393,6 +393,7 @@ export interface ModelScores {
 export interface ModelSeries {
   model_id: string;
   model_name: string;
+  kind: "reference" | "model";
   points: Point[];
   trends: SeriesTrend[];
   version_changes?: VersionChange[];
@@ -673,6 +674,7 @@ export interface SeriesTrend {
   slope_per_week: number;
   p_value: number;
   is_real: boolean;
+  finding: string;
 }
 
 export interface ShownDeadLetter {
@@ -745,6 +747,7 @@ export interface Timeseries {
   models: ModelSeries[];
   experiments: number;
   left_out: number;
+  version?: string;
 }
 
 export interface Trouble {
@@ -802,6 +805,7 @@ export interface VersionChange {
   interval: [number, number] | null;
   p_value: number;
   is_real: boolean;
+  finding: string;
 }
 
 export type WaitsFor = "response" | "score";

@@ -3,7 +3,7 @@
 import { copyButton } from "../components/copy_button";
 import { experimentOptions } from "../components/experiment_choice";
 import { Frame } from "../components/figures/frame";
-import { sourceOf } from "../components/figures/source";
+import { citedOf, sourceOf } from "../components/figures/source";
 import { COST, LATENCY, pointsOf, type Point, type Price } from "../components/frontier/frontier";
 import { drawFrontier, type ScaleName } from "../components/frontier/frontier_figure";
 import { frontierCsv, frontierTable, type Judged } from "../components/frontier/frontier_table";
@@ -204,7 +204,7 @@ class FrontierPage {
       about: `${title} of ${counted(points.length, "tutor")}. ${finding} The table below has every figure.`,
       source: [
         "Dots are means, vertical lines 95 % intervals of the score, the stepped line the frontier; a dashed dot is a reference tutor or has a simulated latency.",
-        ...sourceOf(experiments, profile, version),
+        ...sourceOf(experiments.map(citedOf), [profile], version),
       ],
       draw: (width) => drawFrontier(chart, width),
     });

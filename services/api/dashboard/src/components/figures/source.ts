@@ -5,33 +5,46 @@ import { counted } from "../../lib/format";
 
 const ISO_DAY = 10;
 
+/** What a source names of an experiment. */
+export interface Cited {
+  experiment_id: string;
+  title: string | null;
+  created_at: string;
+  conditions_id: string;
+}
+
+export function citedOf(experiment: ExperimentSummary): Cited {
+  const { experiment_id, name, occasion, created_at, conditions_id } = experiment;
+  return { experiment_id, title: name ?? occasion, created_at, conditions_id };
+}
+
 /** A text within isolates: no name turns the direction of what follows. */
-export function isolated(text: string): string {
+function isolated(text: string): string {
   return `\u2068${text}\u2069`;
 }
 
-function titled({ experiment_id: id, name, occasion }: ExperimentSummary): string {
-  const title = name ?? occasion;
-  return title ? `${isolated(title)} (${id})` : id;
+function named({ experiment_id: id, title, created_at: at }: Cited): string {
+  return `${title ? `${isolated(title)} (${id})` : id} of ${at.slice(0, ISO_DAY)}`;
 }
 
+/** `experiments` come newest first. */
 export function sourceOf(
-  experiments: readonly ExperimentSummary[],
-  profile: string,
+  experiments: readonly Cited[],
+  profiles: readonly string[],
   version: string | undefined,
 ): string[] {
-  const [one, ...others] = experiments;
+  const [newest, ...others] = experiments;
   const conditions = [...new Set(experiments.map((each) => each.conditions_id))];
-  const named = one
-    ? others.length
-      ? `${counted(experiments.length, "experiment")}, the newest ${titled(one)} of ${one.created_at.slice(0, ISO_DAY)}`
-      : `experiment ${titled(one)} of ${one.created_at.slice(0, ISO_DAY)}`
-    : "no experiment";
+  const count = counted(experiments.length, "experiment");
+  const what = !newest
+    ? "no experiment"
+    : others.length
+      ? `${count}, the newest ${named(newest)}`
+      : `experiment ${named(newest)}`;
   const under = conditions.length === 1 ? `conditions ${conditions[0] ?? ""}` : "";
+  const saved = `saved ${new Date().toISOString().slice(0, ISO_DAY)}`;
   return [
-    [`Socratic Bench ${version ?? ""}`.trim(), named].join(" · "),
-    [`profile ${profile}`, under, `saved ${new Date().toISOString().slice(0, ISO_DAY)}`]
-      .filter(Boolean)
-      .join(" · "),
+    `Socratic Bench ${version ?? ""}`.trim() + ` · ${what}`,
+    [`profile ${profiles.join(", ")}`, under, saved].filter(Boolean).join(" · "),
   ];
 }

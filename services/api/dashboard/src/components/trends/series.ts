@@ -1,0 +1,85 @@
+// A model's points over time: stretches that join, and what broke them.
+
+import type { ModelSeries, Point } from "../../lib/api_types";
+import { counted, day, interval, listed, percent, score, signed } from "../../lib/format";
+
+export interface Moment {
+  point: Point;
+  at: number;
+}
+
+/** Something that changed, with the letter that stands for it in the figure. */
+export interface Mark {
+  letter: string;
+  kind: "benchmark" | "version";
+  at: number;
+  /** The sentence beside the letter. */
+  told: string;
+}
+
+export function momentsOf({ points }: ModelSeries): Moment[] {
+  return points.map((point) => ({ point, at: Date.parse(point.created_at) }));
+}
+
+/** Points that join and have a score, each stretch for itself. */
+export function stretchesOf(series: ModelSeries): Moment[][] {
+  const stretches: Moment[][] = [];
+  for (const moment of momentsOf(series)) {
+    const last = stretches.at(-1);
+    if (last && moment.point.joins) last.push(moment);
+    else stretches.push([moment]);
+  }
+  return stretches
+    .map((stretch) => stretch.filter(({ point }) => point.overall_score !== null))
+    .filter((stretch) => stretch.length > 0);
+}
+
+/** The changes of the benchmark and of the model's version, the oldest first. */
+export function marksOf(series: ModelSeries): Mark[] {
+  const moments = momentsOf(series);
+  const found: Omit<Mark, "letter">[] = [];
+  for (const [place, { point, at }] of moments.entries()) {
+    const before = moments[place - 1];
+    const parts = point.benchmark_changed ?? [];
+    if (before && parts.length) {
+      const told = `${day(point.created_at)}: the benchmark changed (${listed(parts)}). The line breaks here, and no test crosses the place.`;
+      found.push({ kind: "benchmark", at: (before.at + at) / 2, told });
+    }
+    const change = series.version_changes?.find(
+      (each) => each.experiment_id === point.experiment_id,
+    );
+    if (change) {
+      const told = `${day(point.created_at)}: the provider reports ${listed(change.after)} instead of ${listed(change.before)}. ${change.finding}`;
+      found.push({ kind: "version", at, told });
+    }
+  }
+  return found.map((mark, place) => ({ ...mark, letter: letterOf(place) }));
+}
+
+function letterOf(place: number): string {
+  const letter = String.fromCodePoint(65 + (place % 26));
+  return place < 26 ? letter : `${letter}${Math.floor(place / 26) + 1}`;
+}
+
+/** The trends in sentences. */
+export function trendsTold({ trends }: ModelSeries): string[] {
+  return trends.map(({ since, until, finding }) => `${day(since)} to ${day(until)}: ${finding}`);
+}
+
+export function pointTold(point: Point): string {
+  const title = point.title ? `${point.title}, ` : "";
+  const bounds = point.confidence_interval ? ` (95 % ${interval(point.confidence_interval)})` : "";
+  const changed = point.change
+    ? `; ${signed(point.change.difference)} since the point before, ${point.change.is_real ? "more than chance explains" : "which may be chance"}`
+    : "";
+  const broken = point.benchmark_changed
+    ? `; the benchmark changed (${listed(point.benchmark_changed)})`
+    : "";
+  const coverage = point.coverage === null ? "" : `, ${percent(point.coverage)} scored`;
+  return `${title}${day(point.created_at)}: ${score(point.overall_score)}${bounds}, ${counted(point.total_runs, "run")}${coverage}${changed}${broken}`;
+}
+
+/** The newest point with a score. */
+export function newestOf({ points }: ModelSeries): Point | undefined {
+  return points.findLast(({ overall_score: overall }) => overall !== null) ?? points.at(-1);
+}

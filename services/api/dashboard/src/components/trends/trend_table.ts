@@ -1,0 +1,116 @@
+// The points of a model as a table and as CSV.
+
+import type { ModelSeries, Point } from "../../lib/api_types";
+import { element } from "../../lib/dom";
+import {
+  count,
+  interval,
+  listed,
+  percent,
+  score,
+  shortened,
+  signed,
+  UNKNOWN,
+} from "../../lib/format";
+import { rankingPage } from "../../lib/links";
+import { moment } from "../../lib/moment";
+import type { CsvRow } from "../copy_button";
+
+const HEADINGS = [
+  ["name", "Experiment"],
+  ["begun", "Begun"],
+  ["figure score", "Score"],
+  ["figure interval", "95 % interval"],
+  ["figure coverage", "Coverage"],
+  ["figure ended", "Runs"],
+  ["figure change", "Change"],
+  ["what", "What changed"],
+] as const;
+
+export function trendTable(series: ModelSeries): HTMLElement {
+  const heads = HEADINGS.map(([kind, text]) => element("th", { scope: "col", class: kind }, text));
+  return element(
+    "table",
+    { class: "plain stacked trend-table" },
+    element("caption", { class: "visually-hidden" }, "The points, newest first"),
+    element("thead", {}, element("tr", {}, ...heads)),
+    element("tbody", {}, ...series.points.toReversed().map((point) => row(point, series))),
+  );
+}
+
+function row(point: Point, series: ModelSeries): HTMLElement {
+  const { experiment_id: id, change } = point;
+  const title = shortened(point.title ?? id, 40);
+  const link = element(
+    "a",
+    { href: rankingPage(id, series.model_id), title: id },
+    element("bdi", {}, title),
+  );
+  const tested = change
+    ? element("small", {}, change.is_real ? "more than chance explains" : "may be chance")
+    : null;
+  return element(
+    "tr",
+    { "data-experiment": id },
+    element("th", { scope: "row", class: "name" }, link),
+    element("td", { class: "begun" }, moment(point.created_at)),
+    element("td", { class: "figure score" }, score(point.overall_score)),
+    element("td", { class: "figure interval" }, interval(point.confidence_interval)),
+    element("td", { class: "figure coverage" }, percent(point.coverage)),
+    element("td", { class: "figure ended" }, count(point.total_runs)),
+    element("td", { class: "figure change" }, change ? signed(change.difference) : UNKNOWN, tested),
+    element("td", { class: "what" }, whatChanged(point, series)),
+  );
+}
+
+function whatChanged(point: Point, series: ModelSeries): string {
+  const parts = point.benchmark_changed?.length
+    ? `the benchmark: ${listed(point.benchmark_changed)}`
+    : "";
+  const version = series.version_changes?.find(
+    (each) => each.experiment_id === point.experiment_id,
+  );
+  const became = version ? `the model: ${listed(version.after)}` : "";
+  return [parts, became].filter(Boolean).join("; ");
+}
+
+export function trendCsv(series: ModelSeries): CsvRow[] {
+  const head = [
+    "model",
+    "experiment",
+    "title",
+    "created_at",
+    "profile",
+    "conditions",
+    "joins",
+    "overall",
+    "overall_low",
+    "overall_high",
+    "coverage",
+    "runs",
+    "change",
+    "change_p_value",
+    "benchmark_changed",
+    "model_versions",
+  ];
+  return [
+    head,
+    ...series.points.map((point) => [
+      series.model_id,
+      point.experiment_id,
+      point.title,
+      point.created_at,
+      point.profile,
+      point.conditions_id,
+      point.joins ? "yes" : "no",
+      point.overall_score,
+      ...(point.confidence_interval ?? [null, null]),
+      point.coverage,
+      point.total_runs,
+      point.change?.difference ?? null,
+      point.change?.p_value ?? null,
+      (point.benchmark_changed ?? []).join(" "),
+      (point.model_versions ?? []).join(" "),
+    ]),
+  ];
+}

@@ -1,0 +1,147 @@
+"""Scores over time in a real browser: what joins, what breaks, and the sentences of the tests."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from socratic_bench.adapters.sql.store import SqlStore
+from socratic_bench.domain.experiment.manifest import Experiment
+from socratic_bench.reporting.timeline.timeseries import timeseries
+from tests.contract.store.facts import a_response, record_unleased
+from tests.dashboard.conftest import Visit
+from tests.dashboard.research_page import SCREENS, width_of
+from tests.dashboard.seeding import MONDAY, experiment, seed, tutors
+from tests.dashboard.test_accessibility import findings
+
+if TYPE_CHECKING:
+    from playwright.async_api import Page
+
+pytestmark = [
+    pytest.mark.connected,
+    pytest.mark.asyncio(loop_scope="session"),
+    pytest.mark.xdist_group("browser"),
+]
+
+WEEK = timedelta(weeks=1)
+MODEL = "provider-1/tutor-1"
+POINTS = "#chart svg.chart a"
+
+
+async def weeks(store: SqlStore, number: int, models: int = 4, changed: int | None = None) -> None:
+    """Store an experiment a week; from week `changed` on with another prompt and version."""
+    for week in range(number):
+        planned = experiment(
+            tutors(models), occasion=f"week {week}", created_at=MONDAY + week * WEEK, repeats=1
+        )
+        is_new = changed is not None and week >= changed
+        if is_new and week > (changed or 0):
+            manifest = planned.manifest.model_copy(update={"system_prompt": "Ask."})
+            planned = Experiment(
+                manifest=manifest, occasion=planned.occasion, created_at=planned.created_at
+            )
+        await seed(store, planned, failing=0)
+        version = {"model_version": "new-1" if is_new else "old-1"}
+        runs = [run for run in planned.runs() if run.model_id == MODEL]
+        await record_unleased(store, [a_response(run).model_copy(update=version) for run in runs])
+
+
+async def points_of(page: Page) -> list[str]:
+    await page.locator(POINTS).first.wait_for(state="attached")
+    told: list[str] = await page.locator(POINTS).evaluate_all(
+        "points => points.map(point => point.getAttribute('aria-label'))"
+    )
+    return told
+
+
+async def test_a_line_breaks_where_the_benchmark_changed_and_both_changes_are_said(
+    store: SqlStore, visit: Visit
+):
+    await weeks(store, 7, changed=3)
+    [series] = (await timeseries(store, MODEL)).models
+    page = await visit(f"/trends.html?model={MODEL}")
+
+    told = await points_of(page)
+
+    assert len(told) == 7
+    assert "the benchmark changed (prompt or parameters)" in told[4]
+    assert "since the point before" in told[3]
+    lines = await page.locator("#chart path.trend-line").evaluate_all(
+        "lines => lines.map(line => line.getAttribute('d').split('L').length)"
+    )
+    assert lines == [4, 3]
+    assert await page.locator("#chart .label.letter").all_text_contents() == ["A", "B"]
+    version, benchmark = await page.locator("#told-changes li").all_inner_texts()
+    [change] = series.version_changes
+    assert version.startswith("A ")
+    assert f"reports new-1 instead of old-1. {change.finding}" in version
+    assert benchmark.startswith("B ")
+    assert "the benchmark changed (prompt or parameters)" in benchmark
+
+
+async def test_a_trend_is_told_as_the_api_tells_it(store: SqlStore, visit: Visit):
+    await weeks(store, 5)
+    [series] = (await timeseries(store, MODEL)).models
+    page = await visit(f"/trends.html?model={MODEL}")
+    await points_of(page)
+
+    [told] = await page.locator("#told-trends li").all_inner_texts()
+
+    assert told.endswith(series.trends[0].finding)
+
+
+async def test_tutors_are_chosen_by_link_or_list_and_stand_in_the_address(
+    store: SqlStore, visit: Visit, address: str
+):
+    await weeks(store, 2, models=12)
+    page = await visit("/trends.html")
+    await points_of(page)
+    assert await page.locator("#multiples li").count() == 12
+
+    await page.locator("#filter").fill("tutor-3")
+    assert await page.locator("#multiples li").count() == 1
+    await page.locator("#multiples a").click()
+    await page.locator("#chosen-heading", has_text="Tutor 3").wait_for()
+    assert page.url == f"{address}/trends.html?model=provider-3%2Ftutor-3&q=tutor-3"
+    await page.go_back()
+    await page.locator("#chosen-heading", has_text="Tutor 3").wait_for(state="detached")
+    await page.locator("#model").select_option("reference/lecturer")
+    await page.locator("#chosen-heading", has_text="Lecturer").wait_for()
+
+    assert await page.locator("#chosen-heading .tag", has_text="reference").count() == 1
+    assert await page.locator(f"{POINTS} .dot.reference").count() == 2
+    await page.locator(POINTS).last.focus()
+    await page.keyboard.press("Enter")
+    await page.locator("tr.detail:not([hidden])").first.wait_for()
+    assert "open=reference%2Flecturer" in page.url
+
+
+async def test_one_week_alone_and_no_week_say_what_to_do(store: SqlStore, visit: Visit):
+    page = await visit("/trends.html")
+    await page.locator("#empty").wait_for()
+
+    await weeks(store, 1)
+    page = await visit("/trends.html")
+    assert len(await points_of(page)) == 1
+    assert "with another occasion" in await page.locator("#lone").inner_text()
+
+
+async def test_an_unknown_tutor_is_named(visit: Visit):
+    page = await visit("/trends.html?model=nobody", quiet=False)
+
+    await page.get_by_text("no experiment of this store has a model 'nobody'").wait_for()
+
+
+@SCREENS
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+async def test_axe_finds_nothing_on_the_page_of_trends(
+    store: SqlStore, visit: Visit, viewport: Any, scheme: str
+):
+    await weeks(store, 6, models=6, changed=2)
+    page = await visit(f"/trends.html?model={MODEL}", viewport=viewport, color_scheme=scheme)
+    await points_of(page)
+
+    assert await findings(page) == []
+    assert await width_of(page) <= viewport["width"]
