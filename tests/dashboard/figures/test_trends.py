@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from socratic_bench.adapters.sql.store import SqlStore
-from socratic_bench.domain.experiment.manifest import Experiment
+from socratic_bench.domain.experiment.manifest import Experiment, Manifest
 from socratic_bench.reporting.timeline.timeseries import timeseries
 from tests.contract.store.facts import a_response, record_unleased
 from tests.dashboard.conftest import Visit
 from tests.dashboard.research_page import SCREENS, width_of
-from tests.dashboard.seeding import MONDAY, experiment, seed, tutors
+from tests.dashboard.seeding import MONDAY, SCENARIOS, seed, tutors
 from tests.dashboard.test_accessibility import findings
 
 if TYPE_CHECKING:
@@ -31,17 +31,17 @@ POINTS = "#chart svg.chart a"
 
 
 async def weeks(store: SqlStore, number: int, models: int = 4, changed: int | None = None) -> None:
-    """Store an experiment a week; from week `changed` on with another prompt and version."""
+    """An experiment a week: `changed` is the first of another version, the next of a prompt."""
     for week in range(number):
-        planned = experiment(
-            tutors(models), occasion=f"week {week}", created_at=MONDAY + week * WEEK, repeats=1
-        )
         is_new = changed is not None and week >= changed
-        if is_new and week > (changed or 0):
-            manifest = planned.manifest.model_copy(update={"system_prompt": "Ask."})
-            planned = Experiment(
-                manifest=manifest, occasion=planned.occasion, created_at=planned.created_at
-            )
+        manifest = Manifest(
+            models=tutors(models),
+            scenarios=SCENARIOS,
+            repeats=1,
+            system_prompt="Ask." if changed is not None and week > changed else "Help.",
+        )
+        created_at = MONDAY + week * WEEK
+        planned = Experiment(manifest=manifest, occasion=f"week {week}", created_at=created_at)
         await seed(store, planned, failing=0)
         version = {"model_version": "new-1" if is_new else "old-1"}
         runs = [run for run in planned.runs() if run.model_id == MODEL]

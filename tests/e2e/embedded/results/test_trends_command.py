@@ -23,6 +23,5 @@ def test_points_join_until_the_benchmark_changes(terminal: Terminal) -> None:
 
     assert [point["joins"] for point in every["points"]] == [False, True, False]
     assert every["kind"] == "reference"
-    assert "Socratic" in terminal.run("trends").stdout
     assert "changed: prompt or parameters" in shown
     assert [shown.count(each) for each in ("spring", "summer", "autumn")] == [1, 1, 1]
