@@ -1,10 +1,13 @@
 """A service takes the roles of the store that it needs; only its wiring takes the whole store."""
 
 import ast
+import inspect
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+from socratic_bench.ports.stores.store import Store
 
 ROOT = Path(__file__).parents[2]
 
@@ -26,6 +29,36 @@ MODULES = [
     for path in sorted((ROOT / root).rglob("*.py"))
     if not path.relative_to(ROOT).as_posix().startswith(WIRING)
 ]
+
+CONTRACT = ROOT / "tests/contract/store"
+ADAPTERS = ROOT / "shared/socratic_bench/adapters"
+
+
+def test_the_contract_of_the_store_calls_every_method_of_every_role():
+    methods = {
+        name
+        for role in Store.__mro__
+        for name, member in vars(role).items()
+        if inspect.isfunction(member) and not name.startswith("_")
+    }
+    called = {
+        node.func.attr
+        for path in CONTRACT.rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)
+    }
+    assert len(methods) >= 40
+    assert methods - called == set()
+
+
+def test_no_adapter_scans_a_table_of_dynamodb():
+    scans = [
+        path.relative_to(ROOT).as_posix()
+        for path in (ADAPTERS / "dynamodb").rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Constant) and node.value in {"scan", "Scan"}
+    ]
+    assert scans == []
 
 
 def test_no_signature_outside_the_wiring_takes_the_whole_store():

@@ -18,9 +18,23 @@ from tests.servers import aws_emulator
 from tests.servers.discovery import Server
 
 
+class ScanForbidden(AssertionError):
+    """A query reads one partition; a scan reads every run of every experiment."""
+
+
+def _forbid_scans() -> None:
+    """Have every client that is made from now on refuse to scan."""
+
+    def refuse(**_: Any) -> None:
+        raise ScanForbidden("no method of the store may scan its table")
+
+    aws_session().register("before-parameter-build.dynamodb.Scan", refuse, unique_id="no scan")
+
+
 @asynccontextmanager
 async def new_table(server: Server = aws_emulator.SERVER) -> AsyncIterator[str]:
     """The address of a table that `prepare` makes; dropped afterwards."""
+    _forbid_scans()
     endpoint = await asyncio.to_thread(server.address)
     name = f"socratic-test-{uuid4().hex[:16]}"
     url = f"dynamodb://{name}?endpoint={quote(endpoint, safe='')}"

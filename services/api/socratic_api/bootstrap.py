@@ -95,7 +95,7 @@ def build_app(
     turns = ScoringTurns()
     endpoints = with_openapi(
         [
-            *model_comparison.endpoints(store, ready),
+            *model_comparison.endpoints(store, ready, streams, capabilities),
             *cost_analysis.endpoints(store, ready),
             *listing.endpoints(store, ready_for_now, clock),
             *submission.endpoints(submissions),

@@ -39,7 +39,7 @@ class ApiSettings(ProcessSettings):
     port: int = Field(default=8000, ge=0, le=65535)
     """The port to listen on; 0 takes a free one."""
 
-    freshness_ms: int = Field(default=100, ge=0, le=60_000)
+    freshness_ms: int = Field(default=50, ge=0, le=60_000)
     """Seconds for which figures are served without asking the store for changes."""
 
     store_timeout: float = Field(default=10.0, gt=0, le=300)

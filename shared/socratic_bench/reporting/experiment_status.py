@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from enum import StrEnum
 from typing import Literal, Protocol
@@ -142,7 +142,9 @@ async def model_progress(store: Aggregates, experiment: Experiment) -> tuple[Mod
     for cell in await store.cells([experiment.experiment_id]):
         if cell.key.profile == manifest.profile:
             cells[cell.key.model_id].append(cell)
-    failures = await model_failures(store, experiment.experiment_id)
+    failures: Mapping[str, ModelFailures] = {}
+    if any(Status.ERROR in cell.statuses for each in cells.values() for cell in each):
+        failures = await model_failures(store, experiment.experiment_id)
     planned = len(manifest.scenarios) * manifest.repeats
     return tuple(
         _model_progress(model, planned, cells[model.id], failures.get(model.id, ModelFailures()))

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections import defaultdict
+from collections.abc import AsyncIterator, Collection, Iterator, Sequence
 from enum import StrEnum
-from itertools import islice
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 from pydantic import BaseModel, ConfigDict
 
+from socratic_bench.domain.aggregates.cell import Cell
 from socratic_bench.domain.experiment.manifest import Experiment
-from socratic_bench.domain.run import Run
+from socratic_bench.domain.run import Run, batches
 from socratic_bench.ports.stores.aggregates import Aggregates
 from socratic_bench.ports.stores.responses import Responses
+from socratic_bench.scoring.statuses import Status
 
 BATCH = 500
 """Runs in memory at a time."""
@@ -53,21 +55,81 @@ class PendingRun(BaseModel):
 async def pending_runs(
     experiment: Experiment, store: PendingStore, *, batch_size: int = BATCH
 ) -> AsyncIterator[PendingRun]:
-    """Yield the pending runs of an experiment, in the order of the plan.
+    """Yield the pending runs of an experiment, those of conversations with runs left first.
 
-    Memory holds one batch of runs at a time. While work goes on, a yielded run may already be done.
+    The cells tell which conversations those are, so the first pending runs of a million are found
+    without reading the done ones. Then come runs that ended before all their responses were scored.
+    Both come in the order of the plan. Memory holds one batch of runs at a time. While work goes
+    on, a yielded run may already be done.
     """
-    runs = experiment.runs()
-    while batch := list(islice(runs, batch_size)):
-        done = await store.done_runs(experiment.experiment_id, [run.run_id for run in batch])
-        pending = [run for run in batch if run.run_id not in done]
-        if not pending:
-            continue
-        responses = await store.responses([run.run_id for run in pending])
-        for run in pending:
-            answered = responses.get(run.run_id, ())
-            over = bool(answered) and answered[-1].last_turn
-            yield _pending(experiment, run, len(answered), over=over)
+    unfinished, unscored = await _conversations(experiment, store)
+    for conversations in (unfinished, unscored):
+        for batch in batches(_runs(experiment, conversations), batch_size):
+            async for pending in _pending_among(experiment, store, batch):
+                yield pending
+
+
+async def _pending_among(
+    experiment: Experiment, store: PendingStore, batch: Sequence[Run]
+) -> AsyncIterator[PendingRun]:
+    done = await store.done_runs(experiment.experiment_id, [run.run_id for run in batch])
+    pending = [run for run in batch if run.run_id not in done]
+    if not pending:
+        return
+    responses = await store.responses([run.run_id for run in pending])
+    for run in pending:
+        answered = responses.get(run.run_id, ())
+        over = bool(answered) and answered[-1].last_turn
+        yield _pending(experiment, run, len(answered), over=over)
+
+
+Conversation: TypeAlias = tuple[str, str]
+"""The ids of a model and of a scenario."""
+
+
+async def _conversations(
+    experiment: Experiment, store: Aggregates
+) -> tuple[set[Conversation], set[Conversation]]:
+    """Return the conversations with runs left, and others that may have an unscored response."""
+    manifest = experiment.manifest
+    cells: defaultdict[Conversation, list[Cell]] = defaultdict(list)
+    for cell in await store.cells([experiment.experiment_id]):
+        if cell.key.profile == manifest.profile:
+            cells[cell.key.model_id, cell.key.scenario_id].append(cell)
+    unfinished, unscored = set[Conversation](), set[Conversation]()
+    for model in manifest.models:
+        for scenario in manifest.scenarios:
+            conversation = model.id, scenario.id
+            of_turns = cells[conversation]
+            if sum(cell.runs_ended for cell in of_turns) < manifest.repeats:
+                unfinished.add(conversation)
+            elif not _is_scored(of_turns, scenario.turns, manifest.repeats):
+                unscored.add(conversation)
+    return unfinished, unscored
+
+
+def _is_scored(cells: Collection[Cell], turns: int, repeats: int) -> bool:
+    """Whether every response of finished runs has a score: each turn has one of every run.
+
+    A failed run may have a response that no cell counts.
+    """
+    return len(cells) == turns and all(
+        cell.responses == repeats and Status.ERROR not in cell.statuses for cell in cells
+    )
+
+
+def _runs(experiment: Experiment, conversations: Collection[Conversation]) -> Iterator[Run]:
+    """Yield the planned runs of these conversations, in the order of the plan."""
+    manifest = experiment.manifest
+    asked = [
+        (model.id, scenario)
+        for scenario in manifest.scenarios
+        for model in manifest.models
+        if (model.id, scenario.id) in conversations
+    ]
+    for repeat in range(1, manifest.repeats + 1):
+        for model_id, scenario in asked:
+            yield experiment.run(model_id, scenario, repeat)
 
 
 def _pending(experiment: Experiment, run: Run, answered: int, *, over: bool) -> PendingRun:

@@ -15,7 +15,7 @@ from socratic_bench.domain.experiment.manifest import Experiment, Manifest, Tuto
 from socratic_bench.events.message import to_message
 from socratic_bench.planning.plan import resume
 from socratic_bench.planning.scenario_packs import load_pack
-from tests.e2e.service_processes import start
+from tests.e2e.service_processes import ServiceProcess, start
 from tests.servers import postgresql, rabbitmq
 
 PATIENCE = 600.0
@@ -36,22 +36,30 @@ def experiment_of(tutors: Sequence[str], runs: int, **options: int) -> Experimen
 @asynccontextmanager
 async def services(**processes: int) -> AsyncIterator[tuple[RabbitMQBroker, SqlStore]]:
     """As many processes of each service, ready, and the broker and store they use."""
+    async with running(**processes) as (broker, store, _):
+        yield broker, store
+
+
+@asynccontextmanager
+async def running(
+    **processes: int,
+) -> AsyncIterator[tuple[RabbitMQBroker, SqlStore, dict[str, ServiceProcess]]]:
+    """The same, with the last process of each service."""
     async with AsyncExitStack() as stack:
         broker_url = await stack.enter_async_context(rabbitmq.namespace())
         store_url = await stack.enter_async_context(postgresql.new_database())
         environment = {"SOCRATIC_BROKER_URL": broker_url, "SOCRATIC_STORE_URL": store_url}
-        running = []
+        started: dict[str, ServiceProcess] = {}
         for kind in Counter(processes).elements():
             service = await start(kind, environment)
             stack.push_async_callback(service.close)
-            running.append(service)
-        for service in running:
             await service.ready()
+            started[kind] = service
         broker, store = RabbitMQBroker(broker_url), SqlStore.from_url(store_url)
         stack.push_async_callback(broker.close)
         stack.push_async_callback(store.close)
         await broker.declare(WORK_QUEUES, BROADCASTS)
-        yield broker, store
+        yield broker, store, started
 
 
 async def plan(experiment: Experiment, broker: RabbitMQBroker, store: SqlStore) -> None:

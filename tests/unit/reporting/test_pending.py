@@ -124,4 +124,14 @@ async def test_responses_are_looked_up_only_for_what_is_not_done(store, asked):
     await store.fold([a_score(run) for run in RUNS[1:]], ())
 
     assert ids(await pending(store, batch_size=6)) == ids(RUNS[:1])
-    assert asked == [6, 1, 6, 6]
+    assert asked == [3, 1]
+
+
+async def test_conversations_with_runs_left_come_first_and_unscored_responses_after_them(store):
+    planned = an_experiment(models=2, scenarios=1, repeats=1, follow_ups=("And then?",))
+    await store.register(planned)
+    unscored, left = planned.runs()
+    await record_unleased(store, [a_response(unscored, last_turn=False)])
+    await store.fold([], [a_failure(unscored, turn=2)])
+
+    assert ids(await pending(store, planned)) == ids([left, unscored])

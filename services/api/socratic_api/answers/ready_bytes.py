@@ -24,6 +24,9 @@ _GZIP_LEVEL = 5
 _MADE_AT_ONCE = 1
 """The most bodies made at once; others wait. One alone can take 100 MB to make."""
 
+_FRESH_FOR = 2
+"""How many times longer than its making a body stays fresh."""
+
 _STALE_AFTER = 0.25
 """Seconds that a request waits for a new body where an older one exists."""
 
@@ -136,7 +139,7 @@ class ReadyBytes:
 
     An entry is served without a question to the store for `freshness` seconds. After that one task
     asks the store for its revision, however many requests wait. The body is made again only after a
-    change. Making bodies takes at most a fifth of the time: an entry that was slow to make stays
+    change. Making a body takes at most a third of the time: an entry that was slow to make stays
     fresh for longer. Under load, a request gets the body of an earlier revision instead of waiting.
     """
 
@@ -206,7 +209,7 @@ class ReadyBytes:
         finally:
             entry.refresh = None
         ended = time.monotonic()
-        entry.fresh_until = ended + max(self.freshness, 4 * (ended - began))
+        entry.fresh_until = ended + max(self.freshness, _FRESH_FOR * (ended - began))
         self._make_room()
         return entry.ready
 

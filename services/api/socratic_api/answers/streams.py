@@ -24,7 +24,7 @@ MEDIA_TYPE: Final = "text/event-stream"
 MOST_STREAMS: Final = 100
 """The most streams at once; others are refused, and their clients poll."""
 
-POLL_SECONDS: Final = 0.15
+POLL_SECONDS: Final = 0.05
 HEARTBEAT_SECONDS: Final = 15.0
 """Seconds of silence after which a stream sends a comment: proxies close silent connections."""
 
@@ -37,6 +37,9 @@ _GONE: Final = b"event: gone\ndata: {}\n\n"
 _HEARTBEAT: Final = b": still here\n\n"
 
 Read = Callable[[], Awaitable[ReadyBody]]
+
+Tell = Callable[[ReadyBody], bytes]
+"""Makes the event that tells of a body."""
 
 
 @dataclass(slots=True)
@@ -52,10 +55,11 @@ class Streams:
         """End every stream: an application that waits for their ends would wait for long."""
         self._stopping.set()
 
-    def response(self, read: Read, known: str | None) -> EventStream:
+    def response(self, read: Read, known: str | None, tell: Tell | None = None) -> EventStream:
         """Return a stream of the bodies that `read` returns, without the one called `known`.
 
-        Raises HTTPException 503 if there are too many streams.
+        `tell` makes another event of each body. Raises HTTPException 503 if there are too many
+        streams.
         """
         if self.open >= MOST_STREAMS or self._stopping.is_set():
             raise HTTPException(
@@ -63,9 +67,9 @@ class Streams:
                 "many follow experiments already: poll with If-None-Match, or try again later",
                 {"Retry-After": "30"},
             )
-        return EventStream(self, self._events(read, known))
+        return EventStream(self, self._events(read, known, tell or _experiment))
 
-    async def _events(self, read: Read, known: str | None) -> AsyncIterator[bytes]:
+    async def _events(self, read: Read, known: str | None, tell: Tell) -> AsyncIterator[bytes]:
         yield f"retry: {RETRY_MS}\n\n".encode()
         end = time.monotonic() + LONGEST_SECONDS
         silent_since, is_away = time.monotonic(), False
@@ -80,7 +84,7 @@ class Streams:
                 event, is_away = (None if is_away else _AWAY), True
             else:
                 if is_away or ready.etag != known:
-                    event, is_away, known = _experiment(ready), False, ready.etag
+                    event, is_away, known = tell(ready), False, ready.etag
             if event is None and time.monotonic() - silent_since >= self.heartbeat_seconds:
                 event = _HEARTBEAT
             if event is not None:
@@ -104,6 +108,11 @@ class EventStream(StreamingResponse):
             await super().__call__(scope, receive, send)
         finally:
             self._streams.open -= 1
+
+
+def change_told(ready: ReadyBody) -> bytes:
+    """Return an event that says that there is another body, and not what it holds."""
+    return b"id: %b\nevent: change\ndata: {}\n\n" % ready.etag.encode()
 
 
 def _experiment(ready: ReadyBody) -> bytes:

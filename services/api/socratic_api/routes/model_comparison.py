@@ -9,8 +9,11 @@ from pydantic_core import to_json
 from starlette.requests import Request
 from starlette.responses import Response
 
-from socratic_api.answers.ready_bytes import ReadyBytes, ready_response
+from socratic_api.answers.ready_bytes import ReadyBody, ReadyBytes, ready_response
+from socratic_api.answers.streams import MEDIA_TYPE, MOST_STREAMS, Streams, change_told
+from socratic_api.control.capabilities import Capabilities
 from socratic_api.endpoints import Endpoint, QueryParameter
+from socratic_api.http.problems import Conflict
 from socratic_api.routes.experiment_choice import (
     EXPERIMENT,
     PROBLEMS,
@@ -38,19 +41,29 @@ FORMAT: Final = QueryParameter(
 )
 
 
-def endpoints(store: ResultStore, ready: ReadyBytes) -> list[Endpoint]:
-    """Return the endpoint of the leaderboard, encoded once for each revision of the store."""
+def endpoints(
+    store: ResultStore, ready: ReadyBytes, streams: Streams, capabilities: Capabilities
+) -> list[Endpoint]:
+    """Return the endpoints of the leaderboard, encoded once for each revision of the store."""
+
+    async def read(experiment: str | None, profile: str | None) -> ReadyBody:
+        async def encode() -> bytes:
+            return to_json(await model_comparison(store, experiment, profile))
+
+        return await ready.get(KEY + asked_key(experiment, profile), encode)
 
     async def compare_models(request: Request) -> Response:
         experiment, profile = chosen_experiment(request), chosen_profile(request)
         if _wants_csv(request):
             return await as_csv(request, experiment, profile)
+        return ready_response(request, await read(experiment, profile))
 
-        async def encode() -> bytes:
-            return to_json(await model_comparison(store, experiment, profile))
-
-        body = await ready.get(KEY + asked_key(experiment, profile), encode)
-        return ready_response(request, body)
+    async def follow_comparison(request: Request) -> Response:
+        if not capabilities.may_stream:
+            raise Conflict("this API cannot stream: poll /api/model-comparison with If-None-Match")
+        reading = partial(read, chosen_experiment(request), chosen_profile(request))
+        await reading()  # an unknown experiment is a problem, not a stream
+        return streams.response(reading, request.headers.get("last-event-id"), change_told)
 
     async def as_csv(request: Request, experiment: str | None, profile: str | None) -> Response:
         async def encode() -> bytes:
@@ -71,7 +84,23 @@ def endpoints(store: ResultStore, ready: ReadyBytes) -> list[Endpoint]:
             parameters=(EXPERIMENT, PROFILE, FORMAT),
             problems=PROBLEMS,
             ready=partial(ready.fresh, KEY),
-        )
+        ),
+        Endpoint(
+            "/api/model-comparison/events",
+            follow_comparison,
+            "A server-sent event at each change of what `/api/model-comparison` answers",
+            MEDIA_TYPE,
+            description="Each event `change` has the ETag of the new answer as its id, and no "
+            "data: ask `/api/model-comparison` for it. `away` says that the store does not answer, "
+            "`gone` that the experiment was deleted. A comment comes every 15 seconds. Where an "
+            "answer has to be whole, as behind a function, poll with If-None-Match instead.",
+            parameters=(EXPERIMENT, PROFILE),
+            problems={
+                **PROBLEMS,
+                409: "This API cannot stream",
+                503: f"The store does not answer, or {MOST_STREAMS} streams are open",
+            },
+        ),
     ]
 
 

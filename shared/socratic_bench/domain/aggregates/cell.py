@@ -6,10 +6,11 @@ facts gives the same cell, byte for byte. Scores count in millionths.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
+
+from pydantic_core import from_json
 
 from socratic_bench.domain.identifiers import canonical_json
 from socratic_bench.domain.run import RunFailure
@@ -180,7 +181,7 @@ class Cell:
     @classmethod
     def from_json(cls, key: CellKey, dimension: str, text: str) -> Cell:
         """Return the cell whose `to_json` is `text`."""
-        contents = json.loads(text)
+        contents = from_json(text)
         counts = contents.get("counts", {})
         contents = contents["figures"] if counts else contents
         return cls(

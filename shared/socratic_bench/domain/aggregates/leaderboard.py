@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from socratic_bench.domain.aggregates.cell import Cell, Tally
@@ -161,6 +161,8 @@ def _model_row(
 ) -> ModelRow:
     counted = _counted(key.model_id, experiments, cells)
     cells = [cell for cell in cells if (cell.key.experiment_id, cell.key.scenario_id) in counted]
+    if len(experiments) > 1:
+        cells = _pooled(cells)
     by_dimension: defaultdict[str, list[Cell]] = defaultdict(list)
     for cell in cells:
         by_dimension[cell.dimension].append(cell)
@@ -178,6 +180,18 @@ def _model_row(
         turns=_by_turn(cells),
         alike=scenarios_alike(cells),
     )
+
+
+def _pooled(cells: Iterable[Cell]) -> list[Cell]:
+    """Return one cell for each scenario and turn: each statistic of a row pools experiments."""
+    pooled: dict[tuple[str, int], Cell] = {}
+    for cell in cells:
+        place = (cell.key.scenario_id, cell.key.turn)
+        known = pooled.get(place)
+        if known is None:
+            known = pooled[place] = Cell(cell.key, cell.dimension)
+        known.merge(cell)
+    return list(pooled.values())
 
 
 def _counted(
@@ -205,6 +219,15 @@ def _counted(
 
 def _outline_of(model_id: str, experiment: ExperimentOutline) -> ModelOutline:
     return next(model for model in experiment.models if model.id == model_id)
+
+
+def overall_standing(cells: Iterable[Cell]) -> tuple[Standing, Mapping[str, RunScores]]:
+    """Return the statistics of overall scores alone, and the overall scores of each scenario."""
+    overall = [
+        replace(cell, vectors={OVERALL: cell.vectors[OVERALL]} if cell.scored else {})
+        for cell in cells
+    ]
+    return standing(overall), run_scores(overall, _scenario_of).get(OVERALL, {})
 
 
 def standing(cells: Sequence[Cell]) -> Standing:

@@ -31,7 +31,11 @@ class RunScores:
 
     def merge(self, turn: int, tally: Tally) -> None:
         """Add the scores of a turn."""
-        self.turns.setdefault(turn, Tally()).merge(tally)
+        own = self.turns.get(turn)
+        if own is None:
+            self.turns[turn] = Tally(tally.n, tally.total, tally.squares)
+        else:
+            own.merge(tally)
 
     @property
     def scores(self) -> int:
@@ -44,6 +48,9 @@ class RunScores:
 
         Fewer than there are, if runs have no score in different turns.
         """
+        if len(self.turns) == 1:
+            [tally] = self.turns.values()
+            return tally.n
         return max((tally.n for tally in self.turns.values()), default=0)
 
     @property
@@ -55,11 +62,12 @@ class RunScores:
     def total(self) -> tuple[int, int]:
         """Return the sum over runs of the mean of a run, exactly: millionths, and their divisor."""
         filled = [tally for tally in self.turns.values() if tally.n]
-        # Of one turn the mean is total / runs: the divisor is 1.
+        if len(filled) == 1:
+            return filled[0].total, 1
         common = math.lcm(*(tally.n for tally in filled))
         sum_of_means = sum(tally.total * (common // tally.n) for tally in filled)
         total, scale = self.runs * sum_of_means, common * max(1, len(filled))
-        shared = math.gcd(total, scale) if len(filled) > 1 else common
+        shared = math.gcd(total, scale)
         return total // shared, scale // shared
 
     def repeat_variance(self) -> tuple[float, int] | None:
@@ -89,6 +97,10 @@ def run_scores(
     """Return the scores of each vector and of `overall`, by the cluster of each cell."""
     found: defaultdict[str, dict[Cluster, RunScores]] = defaultdict(dict)
     for cell in cells:
+        of_cell, turn = cluster(cell), cell.key.turn
         for vector, tally in cell.vectors.items():
-            found[vector].setdefault(cluster(cell), RunScores()).merge(cell.key.turn, tally)
+            scores = found[vector].get(of_cell)
+            if scores is None:
+                scores = found[vector][of_cell] = RunScores()
+            scores.merge(turn, tally)
     return found

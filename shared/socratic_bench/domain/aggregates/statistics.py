@@ -66,8 +66,12 @@ def clustered_estimate(clusters: Sequence[RunScores]) -> Estimate:
 
     Each holds one scenario's scores; empty ones do not count.
     """
-    filled = [scores for scores in clusters if scores.runs > 0]
-    runs = sum(scores.runs for scores in filled)
+    filled, runs_of = [], []
+    for scores in clusters:
+        if own_runs := scores.runs:
+            filled.append(scores)
+            runs_of.append(own_runs)
+    runs = sum(runs_of)
     if runs == 0:
         return Estimate(0, None, None, 0)
     totals, scale = _common_totals(filled)
@@ -79,7 +83,7 @@ def clustered_estimate(clusters: Sequence[RunScores]) -> Estimate:
         return Estimate(scored, centre, None, groups)
     # (S_c - n_c * total / runs) * runs is a whole number: the residuals are summed exactly.
     squares = sum(
-        (own * runs - scores.runs * total) ** 2 for own, scores in zip(totals, filled, strict=True)
+        (own * runs - own_runs * total) ** 2 for own, own_runs in zip(totals, runs_of, strict=True)
     )
     variance = groups / (groups - 1) * (squares / (runs**4 * scale**2)) / MILLIONTHS**2
     return Estimate(scored, centre, _bounded_interval(centre, variance, groups), groups)

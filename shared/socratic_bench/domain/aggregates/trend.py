@@ -13,7 +13,8 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import combinations
+from functools import lru_cache
+from itertools import accumulate, combinations
 from statistics import NormalDist, median
 from typing import Final
 
@@ -69,18 +70,28 @@ def mann_kendall(values: Sequence[float]) -> float:
 def _exact(count: int, score: int) -> float:
     """Return the chance that an order of `count` values has a score of this size or a larger one.
 
-    The score is the number of pairs in ascending order less that of pairs in descending order; the
-    numbers of orders with each number of descending pairs follow from those of one value less.
+    The score is the number of pairs in ascending order less that of pairs in descending order.
     """
-    orders = [1]
-    for size in range(2, count + 1):
-        longer = [0] * (len(orders) + size - 1)
-        for descending, number in enumerate(orders):
-            for more in range(size):
-                longer[descending + more] += number
-        orders = longer
+    orders = _orders(count)
     pairs = count * (count - 1) // 2
-    tail = sum(
-        number for descending, number in enumerate(orders) if pairs - 2 * descending >= score
-    )
-    return min(1.0, 2 * tail / sum(orders))
+    tail = orders[(pairs - score) // 2]
+    return min(1.0, 2 * tail / orders[-1])
+
+
+@lru_cache(maxsize=8)
+def _orders(count: int) -> Sequence[int]:
+    """Return the numbers of orders of `count` values with so many descending pairs or fewer.
+
+    Put into an order of one value less, the largest value adds from none to all of them to its
+    descending pairs: a number of orders is a sum of neighbours, the difference of two partial sums.
+    """
+    sums = [1]
+    for size in range(2, count + 1):
+        longest = len(sums) + size - 1
+        orders = (
+            sums[min(descending, len(sums) - 1)]
+            - (sums[descending - size] if descending >= size else 0)
+            for descending in range(longest)
+        )
+        sums = list(accumulate(orders))
+    return sums

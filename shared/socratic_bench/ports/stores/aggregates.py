@@ -41,8 +41,13 @@ class Aggregates(Protocol):
         """
         ...
 
-    async def cells(self, experiment_ids: Collection[str] | None = None) -> Sequence[Cell]:
-        """Return the cells of these experiments, or of all, in the order of their keys."""
+    async def cells(
+        self, experiment_ids: Collection[str] | None = None, model_id: str | None = None
+    ) -> Sequence[Cell]:
+        """Return the cells of these experiments, or of all, in the order of their keys.
+
+        `model_id` chooses those of one model; the store reads no others of these experiments.
+        """
         ...
 
     def score_rows(self, experiment_id: str) -> AsyncIterator[Sequence[ScoredResponse]]:

@@ -9,7 +9,7 @@ from typing import Final, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict
 
-from socratic_bench.domain.aggregates.leaderboard import ModelRow
+from socratic_bench.domain.aggregates.leaderboard import Standing
 from socratic_bench.domain.aggregates.ranking import (
     FAMILY_ERROR,
     Difference,
@@ -94,7 +94,10 @@ class Measured(NamedTuple):
 
     experiment: ExperimentOutline
     profile: str
-    row: ModelRow
+    standing: Standing
+    scenarios: Mapping[str, RunScores]
+    """The overall scores of each scenario."""
+
     versions: tuple[str, ...]
 
 
@@ -124,7 +127,7 @@ def benchmark_changes(one: Measured, other: Measured) -> tuple[BenchmarkPart, ..
 def changes(series: Sequence[Measured]) -> list[Change | None]:
     """Return the change at each point; None where it does not join the one before."""
     found = [
-        paired_difference(own.row.scenarios, before.row.scenarios) if joined(own, before) else None
+        paired_difference(own.scenarios, before.scenarios) if joined(own, before) else None
         for before, own in pairwise(series)
     ]
     p_values = iter(holm([each.p_value for each in found if each is not None]))
@@ -147,7 +150,7 @@ def trends(series: Sequence[Measured]) -> Iterator[SeriesTrend]:
         scored = [
             (each.experiment.created_at, mean)
             for each in stretch
-            if (mean := each.row.standing.overall.mean) is not None
+            if (mean := each.standing.overall.mean) is not None
         ]
         weeks = [(at - scored[0][0]) / _WEEK for at, _ in scored]
         if found := trend(weeks, [mean for _, mean in scored]):
@@ -218,7 +221,7 @@ def _together(points: Sequence[Measured]) -> Mapping[str, RunScores]:
     """Return the scores of several points, by scenario."""
     scores: dict[str, RunScores] = {}
     for point in points:
-        for scenario, own in point.row.scenarios.items():
+        for scenario, own in point.scenarios.items():
             for turn, tally in own.turns.items():
                 scores.setdefault(scenario, RunScores()).merge(turn, tally)
     return scores

@@ -11,7 +11,8 @@ from typing import Final, Literal, Protocol
 from pydantic import BaseModel, ConfigDict, Field
 
 from socratic_bench.domain.aggregates.cell import Cell
-from socratic_bench.domain.aggregates.leaderboard import RowKey, build_leaderboard
+from socratic_bench.domain.aggregates.leaderboard import overall_standing
+from socratic_bench.domain.experiment.manifest import TutorModel
 from socratic_bench.domain.experiment.outline import ExperimentOutline
 from socratic_bench.domain.identifiers import run_id
 from socratic_bench.errors import UnknownModel
@@ -32,7 +33,6 @@ from socratic_bench.reporting.timeline.changes import (
     trends,
     version_changes,
 )
-from socratic_bench.scoring.profiles import known_vectors
 from socratic_bench.version import __version__
 
 MOST_POINTS: Final = 104
@@ -141,10 +141,9 @@ async def timeseries(
             for each in asking[:MOST_POINTS][start : start + _EXPERIMENTS_PER_QUERY]
         ]
         cells |= {experiment_id: [] for experiment_id in ids}
-        for cell in await store.cells(ids):
-            if model in {None, cell.key.model_id}:
-                cells[cell.key.experiment_id].append(cell)
-                count += 1
+        for cell in await store.cells(ids, model):
+            cells[cell.key.experiment_id].append(cell)
+            count += 1
     shown = [each for each in reversed(asking) if each.experiment_id in cells]
     versions = {} if model is None else await _versions(store, model, shown)
     series = await asyncio.to_thread(_series, shown, cells, (model, profile), versions)
@@ -191,23 +190,24 @@ def _series(
     """
     model, profile = chosen
     series: defaultdict[str, list[Measured]] = defaultdict(list)
+    shown_models: dict[str, TutorModel] = {}
     for experiment in experiments:
-        ids = [each for each in experiment.model_ids if model in {None, each}]
         shown = profile or experiment.profile
-        board = build_leaderboard(
-            {RowKey(each, experiment.conditions_id): (experiment,) for each in ids},
-            cells[experiment.experiment_id],
-            shown,
-            known_vectors(shown),
-        )
-        for row in board.rows:
-            reported = versions.get(experiment.experiment_id, ())
-            series[row.model.id].append(Measured(experiment, shown, row, reported))
+        of_models: defaultdict[str, list[Cell]] = defaultdict(list)
+        for cell in cells[experiment.experiment_id]:
+            if cell.key.profile == shown:
+                of_models[cell.key.model_id].append(cell)
+        reported = versions.get(experiment.experiment_id, ())
+        for asked in experiment.models:
+            if model in {None, asked.id}:
+                found = overall_standing(of_models[asked.id])
+                series[asked.id].append(Measured(experiment, shown, *found, reported))
+                shown_models[asked.id] = asked.model()
     return tuple(
         ModelSeries(
             model_id=each,
-            model_name=series[each][-1].row.model.display_name,
-            kind="reference" if is_reference(series[each][-1].row.model) else "model",
+            model_name=shown_models[each].display_name,
+            kind="reference" if is_reference(shown_models[each]) else "model",
             points=tuple(_points(series[each])),
             trends=tuple(trends(series[each])),
             version_changes=version_changes(series[each]),
@@ -219,7 +219,7 @@ def _series(
 def _points(series: Sequence[Measured]) -> Iterator[Point]:
     before: Measured | None = None
     for own, change in zip(series, changes(series), strict=True):
-        experiment, overall = own.experiment, own.row.standing.overall
+        experiment, overall = own.experiment, own.standing.overall
         yield Point(
             experiment_id=experiment.experiment_id,
             title=experiment.name or experiment.occasion,
@@ -229,8 +229,8 @@ def _points(series: Sequence[Measured]) -> Iterator[Point]:
             joins=before is not None and joined(own, before),
             overall_score=overall.mean,
             confidence_interval=overall.interval,
-            coverage=own.row.standing.coverage,
-            total_runs=own.row.standing.runs,
+            coverage=own.standing.coverage,
+            total_runs=own.standing.runs,
             benchmark_changed=() if before is None else benchmark_changes(before, own),
             change=change,
             model_versions=own.versions,

@@ -195,6 +195,16 @@ async def test_cells_come_in_the_order_of_their_keys(store: Store) -> None:
     assert [cell.key for cell in await store.cells()] == keys
 
 
+async def test_cells_are_those_of_one_model_where_it_is_named(store: Store) -> None:
+    models = ("reference/b", "reference/B", "reference/b-1")
+    scores = [a_score(a_run(model=each)) for each in models]
+    await store.fold(scores, [])
+    own = Facts(tuple(scores[:1])).cells
+    assert contents(await store.cells([EXPERIMENT_ID], "reference/b")) == own
+    assert contents(await store.cells(None, "reference/b")) == own
+    assert await store.cells([EXPERIMENT_ID], "reference/c") == []
+
+
 async def test_cells_are_those_of_the_experiments_that_are_named(store: Store) -> None:
     experiments = [await store.register(an_experiment(occasion=week)) for week in ("a", "b", "c")]
     for experiment in experiments:

@@ -274,3 +274,7 @@ async def test_an_answered_turn_that_is_not_the_last_leaves_a_run_failed(store: 
     await store.fold([], [a_failure(run)])
     [failed] = await store.failure_kinds(experiment.experiment_id)
     assert (failed.model_id, failed.runs) == (run.model_id, 1)
+
+
+async def test_a_store_that_is_there_answers_a_ping(store: Store) -> None:
+    await store.ping()

@@ -67,6 +67,12 @@ async def served(store: SqlStore, streams: Streams) -> AsyncIterator[str]:
 @asynccontextmanager
 async def following(address: str, experiment_id: str, **headers: str) -> AsyncIterator[Following]:
     path = f"/api/experiments/{experiment_id}/events"
+    async with following_at(address, path, **headers) as events:
+        yield events
+
+
+@asynccontextmanager
+async def following_at(address: str, path: str, **headers: str) -> AsyncIterator[Following]:
     async with (
         httpx.AsyncClient(base_url=address, timeout=PATIENCE) as client,
         client.stream("GET", path, headers=headers) as answer,
@@ -92,6 +98,30 @@ async def test_each_change_comes_as_the_detail_that_the_api_answers(store: SqlSt
     assert (name, first["done"], last["done"]) == ("experiment", 45, 90)
     assert first == shown.json()
     assert etag == shown.headers["etag"]
+
+
+async def test_each_change_of_the_ranking_is_told_with_its_etag_and_no_data(store: SqlStore):
+    planned = experiment(tutors(2))
+    await seed(store, planned, share=0.5, failing=0.0)
+    path = f"/api/model-comparison?experiment={planned.experiment_id}"
+    async with (
+        served(store, Streams()) as address,
+        following_at(address, path.replace("?", "/events?")) as events,
+        httpx.AsyncClient(base_url=address) as client,
+    ):
+        first = await events.next()
+        before = await client.get(path)
+        await seed(store, planned, failing=0.0)
+        etags, done = [first[1]], 45
+        while done < 90:
+            name, etag, data = await events.next()
+            assert (name, data) == ("change", {})
+            etags.append(etag)
+            after = await client.get(path)
+            done = sum(each["done"] for each in after.json()["experiments"])
+
+    assert first == ("change", before.headers["etag"], {})
+    assert len(set(etags)) == len(etags) > 1
 
 
 async def test_a_client_that_comes_back_gets_no_event_twice(store: SqlStore):

@@ -65,3 +65,12 @@ def test_noise_alone_has_a_trend_in_at_most_one_of_twenty_series(points: int) ->
     series = [[round(rng.gauss(0.6, 0.05), 3) for _ in range(points)] for _ in range(1_000)]
 
     assert fmean(mann_kendall(values) <= 0.05 for values in series) <= 0.065
+
+
+def test_the_exact_p_value_of_two_years_of_weeks_is_one_of_a_probability() -> None:
+    weeks = random.Random(7).sample(range(10**6), 104)
+
+    assert mann_kendall(sorted(weeks)) == pytest.approx(0, abs=1e-100)
+    assert mann_kendall(weeks) == pytest.approx(
+        stats.kendalltau(range(104), weeks, method="exact").pvalue
+    )

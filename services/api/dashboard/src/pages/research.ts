@@ -8,6 +8,7 @@ import { connectExport, showExport } from "../components/table_export";
 import { orderNamed, readAddress, runsKey, writeAddress, type View } from "../lib/address";
 import { ApiProblem, read } from "../lib/api";
 import type { ModelComparison } from "../lib/api_types";
+import { Changes } from "../lib/changes";
 import { byId, element, say, toggle } from "../lib/dom";
 import { clockTime } from "../lib/format";
 import { anyCost } from "../lib/models";
@@ -25,6 +26,8 @@ class ResearchPage {
   #answeredAt: Date | null = null;
   #timer: ReturnType<typeof setTimeout> | undefined;
   #round = 0;
+  #choicesAt = 0;
+  readonly #changes = new Changes(() => this.#refresh());
   readonly #ranking = new Ranking(byId("rows"), {
     model: (model) => {
       this.#toggle(this.#view.open, model);
@@ -84,6 +87,7 @@ class ResearchPage {
   #choose(next: View): void {
     this.#view = next;
     this.#etag = null;
+    this.#choicesAt = 0;
     byId("filter", HTMLInputElement).value = next.filter;
     byId("order", HTMLSelectElement).value = next.order;
     showExport(next);
@@ -120,13 +124,20 @@ class ResearchPage {
       this.#showAll(data);
     }
     const experiments = this.#comparison?.experiments ?? [];
-    if (data || pending(experiments).length) {
+    this.#showUpdated(this.#answeredAt);
+    const isDue = Date.now() - this.#choicesAt >= RUNNING_MS;
+    if (isDue && (data || pending(experiments).length)) {
+      this.#choicesAt = Date.now();
       await this.#showChoices();
       showProgress(experiments, this.#states);
     }
-    this.#showUpdated(this.#answeredAt);
     const isMoving = standing(experiments, this.#states) !== "out_of_budget";
-    return pending(experiments).length && isMoving ? RUNNING_MS : RESTING_MS;
+    if (!pending(experiments).length || !isMoving) {
+      this.#changes.stop();
+      return RESTING_MS;
+    }
+    this.#changes.follow("/api/model-comparison", query);
+    return RUNNING_MS;
   }
 
   #showAll(comparison: ModelComparison): void {

@@ -34,7 +34,7 @@ ID_LIMIT: Final = 200
 
 _PENDING: Final = 50
 _PENDING_LIMIT: Final = 500
-_LOOKED_SECONDS: Final = 5.0
+_LOOKED_SECONDS: Final = 0.5
 """Seconds that the search for pending runs takes at most: done ones lie between them."""
 
 PROBLEMS: Final = {
@@ -70,7 +70,7 @@ class ExperimentDetail(ExperimentStatus):
 
 
 class PendingRuns(BaseModel):
-    """The first pending runs of an experiment, in the order of the plan."""
+    """The first pending runs of an experiment, those of conversations with runs left first."""
 
     model_config = ConfigDict(frozen=True)
 

@@ -118,15 +118,20 @@ class DynamoDBAggregates(DynamoDBRole):
         )
         self._marked_profiles |= other
 
-    async def cells(self, experiment_ids: Collection[str] | None = None) -> Sequence[Cell]:
+    async def cells(
+        self, experiment_ids: Collection[str] | None = None, model_id: str | None = None
+    ) -> Sequence[Cell]:
         if experiment_ids is None:
             marks = await self._table.query(keys.FOLDED_INTO)
             experiment_ids = [str(mark[SK]) for mark in marks]
-        found = await together(self._cells_of(id_) for id_ in set(experiment_ids))
+        found = await together(self._cells_of(id_, model_id) for id_ in set(experiment_ids))
         return sorted(chain.from_iterable(found), key=lambda cell: cell.key)
 
-    async def _cells_of(self, experiment_id: str) -> list[Cell]:
-        items = await self._table.query(keys.cells(experiment_id))
+    async def _cells_of(self, experiment_id: str, model_id: str | None) -> list[Cell]:
+        place = keys.cells(experiment_id), ""
+        if model_id is not None:
+            place = keys.cells_of_model(experiment_id, model_id)
+        items = await self._table.query(*place)
         cells = CELLS.facts(row_of_cell(experiment_id, item) for item in items)
         return [cell for cell in cells if cell.responses]
 

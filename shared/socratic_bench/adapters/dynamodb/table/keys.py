@@ -156,6 +156,11 @@ def cell(key: CellKey) -> Key:
     return Key(cells(key.experiment_id), joined(*names, key.turn))
 
 
+def cells_of_model(experiment_id: str, model_id: str) -> tuple[str, str]:
+    """The partition of the cells of a model, and the beginning of their sort keys."""
+    return cells(experiment_id), f"{_digest(model_id)}#"
+
+
 def owner(name: str) -> Key:
     return Key(OWNERS, name)
 

@@ -34,11 +34,15 @@ class MemoryAggregates(MemoryRole):
                 fold.add_failure(failure)
             return deepcopy(fold.cells())
 
-    async def cells(self, experiment_ids: Collection[str] | None = None) -> Sequence[Cell]:
+    async def cells(
+        self, experiment_ids: Collection[str] | None = None, model_id: str | None = None
+    ) -> Sequence[Cell]:
         async with self._state_alone() as state:
             ids = state.facts.keys() if experiment_ids is None else set(experiment_ids)
             cells = chain.from_iterable(state.facts_of(id_).cells.values() for id_ in ids)
-            found = [cell for cell in cells if cell.responses]
+            found = [
+                cell for cell in cells if cell.responses and model_id in {None, cell.key.model_id}
+            ]
             return deepcopy(sorted(found, key=lambda cell: cell.key))
 
     async def score_rows(self, experiment_id: str) -> AsyncIterator[Sequence[ScoredResponse]]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections import defaultdict
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+from typing import Any
 
 from sqlalchemy import Executable
 
@@ -28,17 +30,21 @@ class SqlAggregates(SqlRole):
         async with self._database.write() as transaction:
             return await Fold(transaction, self._statements).add(scores, failures)
 
-    async def cells(self, experiment_ids: Collection[str] | None = None) -> Sequence[Cell]:
+    async def cells(
+        self, experiment_ids: Collection[str] | None = None, model_id: str | None = None
+    ) -> Sequence[Cell]:
+        of = self._statements.aggregates
+        statement = of.cells if model_id is None else of.cells_of_model
+        rows: list[Any] = []
         async with self._database.read() as transaction:
             if experiment_ids is None:
-                return CELLS.facts(await transaction.execute(statements.LIST_CELLS))
-            cells: list[Cell] = []
-            for chunk in chunks(sorted(set(experiment_ids))):
-                rows = await transaction.execute(
-                    self._statements.aggregates.cells, {"experiment_ids": chunk}
-                )
-                cells.extend(CELLS.facts(rows))
-        return cells
+                every = await transaction.execute(statements.LIST_CELLS)
+                rows += [row for row in every if model_id in {None, row.model_id}]
+            for chunk in chunks(sorted(set(experiment_ids or ()))):
+                parameters = {"experiment_ids": chunk, "model_id": model_id}
+                rows += await transaction.execute(statement, parameters)
+        # In a thread: parsing many cells takes long.
+        return await asyncio.to_thread(CELLS.facts, rows)
 
     async def score_rows(self, experiment_id: str) -> AsyncIterator[Sequence[ScoredResponse]]:
         """Yield pages, each in its own transaction, so that a slow reader holds nothing up."""

@@ -142,6 +142,7 @@ class AggregateStatements:
             FAILURES.c.run_id, FAILURES.c.profile, FAILURES.c.record, FAILURES.c.counted
         ).where(of_experiments, dialect.among(FAILURES.c.run_id, "run_ids"))
         self.cells = LIST_CELLS.where(dialect.among(CELLS.c.experiment_id, "experiment_ids"))
+        self.cells_of_model = self.cells.where(CELLS.c.model_id == bindparam("model_id"))
 
         self.profiles_of_cells = (
             select(CELLS.c.experiment_id, CELLS.c.profile)
