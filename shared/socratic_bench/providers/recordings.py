@@ -7,8 +7,10 @@ other file, and its error is the same for a file elsewhere and a missing one.
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import stat
+from codecs import BOM_UTF8
 from io import BufferedReader
 from pathlib import Path
 from typing import Annotated, Final
@@ -81,6 +83,29 @@ def fingerprint(model: TutorModel, base_folder: Path | None) -> str:
     """
     with open_recording(model, base_folder) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def recorded_scenarios(model: TutorModel, base_folder: Path | None) -> dict[str, int]:
+    """Return the scenarios of the lines that `model` replays, each with its first line's number.
+
+    The runner reports lines that are no JSON object or name no scenario. Reads the whole file,
+    blocking. Raises InvalidInput as `open_recording` does.
+    """
+    options = read_options(model, ReplayOptions)
+    found: dict[str, int] = {}
+    with open_recording(model, base_folder) as file:
+        for number, text in enumerate(file, 1):
+            try:
+                line = json.loads(text.removeprefix(BOM_UTF8))
+            except (ValueError, RecursionError):
+                continue
+            if not isinstance(line, dict):
+                continue
+            if options.model_id is not None and line.get("model_id") != options.model_id:
+                continue
+            if isinstance(scenario := line.get("scenario_id"), str):
+                found.setdefault(scenario, number)
+    return found
 
 
 def _check(model: TutorModel, base_folder: Path | None) -> None:

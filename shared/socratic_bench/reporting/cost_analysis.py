@@ -70,12 +70,17 @@ class CostAnalysis(BaseModel):
     profile: str
 
 
-async def cost_analysis(store: ResultStore, experiment: str | None = None) -> CostAnalysis:
+async def cost_analysis(
+    store: ResultStore, experiment: str | None = None, profile: str | None = None
+) -> CostAnalysis:
     """Return the costs of what belongs together, of one experiment, or of `all`.
 
-    Selects experiments as `model_comparison` does. Raises UnknownExperiment, AmbiguousExperiment.
+    Selects experiments as `model_comparison` does; under another `profile` the same responses cost
+    the same, and others of them may be scored. Raises UnknownExperiment, AmbiguousExperiment,
+    NoScores.
     """
-    board = await asyncio.to_thread((await select(store, experiment)).leaderboard)
+    selected = await select(store, experiment, profile)
+    board = await asyncio.to_thread(selected.leaderboard)
     paid, responses = Tally(), 0
     for row in board.rows:
         if not is_reference(row.model):

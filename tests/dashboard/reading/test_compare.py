@@ -1,4 +1,4 @@
-"""Two tutors side by side, and the palette that leads there, in a real browser."""
+"""Two tutors side by side, and the palette that leads to everything, in a real browser."""
 
 from __future__ import annotations
 
@@ -124,7 +124,10 @@ async def test_the_palette_leads_to_a_tutor_a_page_and_a_scenario(store: SqlStor
     assert active == "palette-1"
     assert await findings(page) == []
     await page.keyboard.press("Enter")
-    await page.locator("#responses-heading", has_text="student-2").wait_for()
+    section = page.locator("#scenario-student-2")
+    await section.wait_for()
+    assert "/scenarios.html?experiment=exp-" in page.url
+    assert await page.evaluate("document.activeElement.id") == "scenario-student-2"
 
 
 @SCREENS

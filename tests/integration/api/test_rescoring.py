@@ -19,12 +19,18 @@ from tests.contract.store.facts import a_response, an_experiment, record_unlease
 from tests.waiting import until
 
 PROFILE = {"profile": "socratic-v2"}
+WITHOUT_VECTORS = {
+    "/api/timeseries",
+    "/api/latest-rankings",
+    "/api/cost-analysis",
+    "/api/scenarios",
+}
 
 
 @pytest.fixture
 async def experiment(store: SqlStore) -> Experiment:
     """An experiment with all its responses, scored by its own profile."""
-    experiment = await store.register(an_experiment(scenarios=6))
+    experiment = await store.register(an_experiment(scenarios=6, occasion="2026-W10"))
     async with scoring_broker(store, SystemClock()) as broker:
         client = _client(store, broker)
         await record_unleased(store, [a_response(run) for run in experiment.runs()])
@@ -132,6 +138,11 @@ async def test_a_rescoring_needs_json_a_known_experiment_a_key_and_a_broker(
         "/api/model-comparison?format=csv&",
         "/api/compare?a=reference/tutor-0&b=reference/tutor-1&",
         "/api/timeseries?",
+        "/api/latest-rankings?",
+        "/api/cost-analysis?",
+        "/api/scenarios?",
+        "/api/scenario-scores?",
+        "/weekly?",
         "/api/detailed-results?",
         "/api/export?",
         "/runs/RUN/summary?",
@@ -152,7 +163,48 @@ async def test_each_figure_is_read_by_either_profile(
     assert first.text == own.text
     assert "withholding" not in own.text
     assert second.text != own.text
-    assert "withholding" in second.text or "/api/timeseries" in path
+    assert "withholding" in second.text or path.rstrip("?") in WITHOUT_VECTORS
+
+
+async def test_a_profile_that_nobody_has_gets_one_sentence_everywhere(
+    rescoring: httpx.AsyncClient, experiment: Experiment
+) -> None:
+    """Every address that takes an experiment or a run takes a profile too."""
+    document = (await rescoring.get("/openapi.json")).json()
+    run_id = next(experiment.runs()).run_id
+    asked = []
+    for path, operations in document["paths"].items():
+        names = {each["name"] for each in operations.get("get", {}).get("parameters", ())}
+        if not names & {"experiment", "profile", "run_id"}:
+            continue
+        asked.append(path)
+        assert "profile" in names, path
+        query = {"profile": "nobody-v1", "a": "reference/tutor-0", "b": "reference/tutor-1"}
+        answer = await rescoring.get(path.replace("{run_id}", run_id), params=query)
+        assert (answer.status_code, answer.headers["content-type"]) == (
+            422,
+            "application/problem+json",
+        ), path
+        assert "'nobody-v1'" in answer.json()["detail"], path
+    assert len(asked) >= 12
+
+
+async def test_each_answer_of_a_page_names_the_profiles_to_choose_from(
+    rescoring: httpx.AsyncClient, store: SqlStore, experiment: Experiment
+) -> None:
+    await _rescored(rescoring, store, experiment)
+    run_id = next(experiment.runs()).run_id
+    for path in (
+        "/api/compare?a=reference/tutor-0&b=reference/tutor-1&",
+        "/api/latest-rankings?",
+        "/api/scenarios?",
+        "/api/scenario-scores?",
+        f"/runs/{run_id}/summary?",
+    ):
+        own = (await rescoring.get(path)).json()
+        other = (await rescoring.get(f"{path}profile=socratic-v2")).json()
+        assert own["profiles"] == other["profiles"] == ["socratic-v1", "socratic-v2"], path
+        assert (own["profile"], other["profile"]) == ("socratic-v1", "socratic-v2"), path
 
 
 async def test_the_leaderboard_names_the_profiles_that_there_are(

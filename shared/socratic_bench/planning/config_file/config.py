@@ -27,6 +27,7 @@ from socratic_bench.planning.config_file.grader_selection import (
 )
 from socratic_bench.planning.config_file.predecessor import Predecessor, is_predecessor
 from socratic_bench.planning.config_file.prompt_files import PromptFiles
+from socratic_bench.planning.config_file.recording_check import check_recordings
 from socratic_bench.planning.config_file.source import (
     Mistakes,
     Node,
@@ -70,7 +71,8 @@ class BenchmarkConfig:
     configuration names one. No part of the manifest: only a command on the spot reads it."""
 
     unused: tuple[Mistake, ...] = ()
-    """Fields of a predecessor's file without a use here. They are not mistakes."""
+    """Fields of a predecessor's file, and scenarios of a recording, without a use here. They are
+    not mistakes."""
 
     def experiment(self, created_at: datetime, *, submitted: bool = True) -> Experiment:
         """Return the experiment as a new one, `submitted` to services or not."""
@@ -147,6 +149,7 @@ def _config(
     models = selection.read(root)
     grader = GraderSelection(selection, mistakes).read(root, models)
     scenarios = ScenarioSelection(base_folder, mistakes, predecessor).read(fields.get("scenarios"))
+    check_recordings(root, models, scenarios, base_folder, mistakes, unused)
     if settings is not None:
         called = models if grader is None else (*models, grader.model)
         _check_together(root, settings, called, mistakes)

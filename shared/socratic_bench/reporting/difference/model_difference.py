@@ -17,7 +17,7 @@ from socratic_bench.domain.experiment.outline import ExperimentOutline
 from socratic_bench.errors import InvalidInput
 from socratic_bench.reporting.difference.reliability import EquivalenceFigures, VarianceFigures
 from socratic_bench.reporting.difference.sides import ComparedSide, find_sides
-from socratic_bench.reporting.profiles.choice import scored_by
+from socratic_bench.reporting.profiles.choice import common_profiles, scored_by
 from socratic_bench.reporting.result_store import ResultStore
 from socratic_bench.scoring.profile import OVERALL
 from socratic_bench.scoring.profiles import known_vectors
@@ -79,6 +79,9 @@ class ModelDifference(BaseModel):
     first: Side
     second: Side
     profile: str
+    profiles: tuple[str, ...]
+    """The profiles that the experiments of both have scores by."""
+
     scenarios: int
     """Scenarios on which both have a score."""
 
@@ -148,12 +151,18 @@ async def model_difference(
         )
     else:
         profile = one[1].profile
-    cells = await store.cells({one[1].experiment_id, other[1].experiment_id})
-    return _difference(one, other, cells, margin, profile)
+    ids = [one[1].experiment_id, other[1].experiment_id]
+    profiles = await common_profiles(store, ids)
+    return _difference(one, other, await store.cells(set(ids)), margin, profile, profiles)
 
 
 def _difference(
-    one: ComparedSide, other: ComparedSide, cells: Iterable[Cell], margin: float, profile: str
+    one: ComparedSide,
+    other: ComparedSide,
+    cells: Iterable[Cell],
+    margin: float,
+    profile: str,
+    profiles: tuple[str, ...],
 ) -> ModelDifference:
     cells = [cell for cell in cells if cell.key.profile == profile]
     first, second = _scores(one, cells), _scores(other, cells)
@@ -165,6 +174,7 @@ def _difference(
         first=_described(one),
         second=_described(other),
         profile=profile,
+        profiles=profiles,
         scenarios=overall.scenarios,
         figures=tuple(
             _pair(name, first.get(name, {}), second.get(name, {})) for name in (OVERALL, *vectors)

@@ -29,6 +29,9 @@ class LeftOutReason(StrEnum):
     """It has half as many runs as the fullest one, or fewer."""
 
     OTHER_CONDITIONS = "other_conditions"
+    NO_SCORE = "no_score"
+    """It is complete, and none of its runs has a score."""
+
     INCOMPLETE = "incomplete"
     """Each of its models has a complete result under the same conditions."""
 

@@ -18,6 +18,7 @@ _REASONS: Final[Mapping[LeftOutReason, str]] = {
     LeftOutReason.NOT_PINNED: "not pinned",
     LeftOutReason.OTHER_PROFILE: "another profile",
     LeftOutReason.OTHER_CONDITIONS: "other test conditions",
+    LeftOutReason.NO_SCORE: "no run has a score",
     LeftOutReason.PILOT: "half as many runs or fewer",
     LeftOutReason.INCOMPLETE: "incomplete",
     LeftOutReason.OLDER: "older",

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from socratic_bench.domain.aggregates.cell import Cell
@@ -34,6 +35,9 @@ MOST_EXPERIMENTS: Final = 500
 
 MOST_CELLS: Final = 40_000
 """The most cells of a table, which take 100 MB; beyond, the table leaves out older experiments."""
+
+_MOST_SET_ASIDE: Final = 20
+"""The most experiments without a score that the default table looks behind."""
 
 _EXPERIMENTS_PER_QUERY: Final = 10
 """Experiments whose cells one query reads, uncounted cells included."""
@@ -69,9 +73,58 @@ async def select(
     """Select what belongs together, one experiment by `find_experiment`, or `all`.
 
     A table has one profile and a limited size. `profile` replaces the experiments' own one, and
-    leaves out those without scores by it. Raises UnknownExperiment, AmbiguousExperiment, NoScores.
+    leaves out those without scores by it. The default table passes over complete experiments in
+    which no run has a score, if another one has. Raises UnknownExperiment, AmbiguousExperiment,
+    NoScores.
     """
     candidates = await _candidates(store, experiment)
+    first = selected = await _select(store, candidates, experiment, profile)
+    set_aside: dict[str, LeftOutReason] = {}
+    while unscored := _unscored(selected):
+        set_aside |= dict.fromkeys(unscored, LeftOutReason.NO_SCORE)
+        others = [each for each in candidates if each.experiment_id not in set_aside]
+        if not others or len(set_aside) > _MOST_SET_ASIDE:
+            return first
+        selected = await _select(store, others, experiment, profile)
+    choice = Choice(selected.choice.rows, {**selected.choice.left_out, **set_aside})
+    return replace(selected, choice=choice, experiments=candidates)
+
+
+def _unscored(selected: Selection) -> list[str]:
+    """Return the complete experiments without a score that the default table can do without.
+
+    One that alone asked a model under these conditions stays in a table with scores, so that the
+    failing model is seen. A pin overrules.
+    """
+    rows = selected.choice.rows
+    chosen = {each.experiment_id: each for row in rows.values() for each in row}
+    if not selected.is_default or any(each.pinned_at for each in chosen.values()):
+        return []
+    scored = {cell.key.experiment_id for cell in selected.cells if cell.scored}
+
+    def is_needed(experiment: ExperimentOutline) -> bool:
+        asked = Counter(
+            model
+            for each in selected.experiments
+            if each.conditions_id == experiment.conditions_id
+            for model in each.model_ids
+        )
+        own = [key.model_id for key, row in rows.items() if experiment in row]
+        return set(own) != set(experiment.model_ids) or any(asked[model] < 2 for model in own)
+
+    return [
+        id_
+        for id_, each in chosen.items()
+        if each.completed_at and id_ not in scored and not (scored and is_needed(each))
+    ]
+
+
+async def _select(
+    store: ResultStore,
+    candidates: Sequence[ExperimentOutline],
+    experiment: str | None,
+    profile: str | None,
+) -> Selection:
     choice = await _choice(store, candidates, experiment)
     chosen = list({e.experiment_id: e for row in choice.rows.values() for e in row}.values())
     places = {each.experiment_id: place for place, each in enumerate(candidates)}

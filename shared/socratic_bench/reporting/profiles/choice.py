@@ -13,6 +13,16 @@ class NoScores(InvalidInput):
     """No experiment in question has a score by the profile."""
 
 
+async def common_profiles(store: Aggregates, experiment_ids: Collection[str]) -> tuple[str, ...]:
+    """Return the profiles that all of these experiments have scores by, the first one's own first.
+
+    An experiment's own profile is among them before its first score.
+    """
+    profiles = await store.scored_profiles(experiment_ids)
+    first, *others = (profiles.get(id_, ()) for id_ in dict.fromkeys(experiment_ids))
+    return tuple(name for name in first if all(name in each for each in others))
+
+
 async def scored_by(store: Aggregates, experiment_ids: Collection[str], profile: str) -> list[str]:
     """Return those of these experiments that have scores by a profile, in their order.
 

@@ -44,6 +44,13 @@ class Transcript:
     failure: RunFailure | None
 
     @property
+    def own_profile(self) -> str | None:
+        """The profile of the run's experiment; None for a run that has not ended."""
+        for turn in self.turns[:1]:
+            return turn.response.profile
+        return None if self.failure is None else self.failure.profile
+
+    @property
     def lowest(self) -> float | None:
         """The lowest overall score of a turn; None without a score."""
         scores = (turn.score.overall for turn in self.turns)

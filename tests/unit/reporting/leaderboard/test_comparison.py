@@ -321,3 +321,50 @@ async def test_progress_counts_every_ended_run_of_an_experiment(store: SqlStore)
 async def test_an_experiment_that_is_not_there_is_named_in_the_error(store: SqlStore):
     with pytest.raises(UnknownExperiment, match="exp-nowhere"):
         await model_comparison(store, "exp-nowhere")
+
+
+async def test_a_complete_experiment_whose_runs_all_failed_replaces_no_result(store: SqlStore):
+    good = experiment(tutors(3), occasion="good")
+    await seed(store, good)
+    failed = experiment(
+        tutors(3), occasion="failed", repeats=4, created_at=MONDAY + timedelta(days=1)
+    )
+    await seed(store, failed, failing=1.0)
+
+    comparison = await model_comparison(store)
+
+    assert [each.occasion for each in comparison.experiments] == ["good"]
+    assert [(each.reason, each.experiment_ids) for each in comparison.left_out] == [
+        ("no_score", (failed.experiment_id,))
+    ]
+    assert f"failed ({failed.experiment_id}) [no run has a score]" in (comparison.note or "")
+    named = await model_comparison(store, "failed")
+    assert [each.occasion for each in named.experiments] == ["failed"]
+    await store.pin(failed.experiment_id, MONDAY)
+    pinned = await model_comparison(store)
+    assert [each.occasion for each in pinned.experiments] == ["failed"]
+
+
+async def test_a_model_that_only_failed_stays_in_the_table_of_its_conditions(store: SqlStore):
+    await seed(store, experiment(tutors(3), occasion="good"))
+    alone = experiment(tutors(4)[3:], occasion="alone", created_at=MONDAY + timedelta(days=1))
+    await seed(store, alone, failing=1.0)
+
+    comparison = await model_comparison(store)
+
+    assert [model.model_id for model in comparison.models][-1] == "provider-2/tutor-2"
+    assert comparison.models[-1].overall_score is None
+    assert comparison.left_out == ()
+
+
+async def test_where_every_experiment_only_failed_the_newest_is_shown(store: SqlStore):
+    for number in range(3):
+        planned = experiment(
+            tutors(2), occasion=str(number), created_at=MONDAY + timedelta(days=number)
+        )
+        await seed(store, planned, failing=1.0)
+
+    comparison = await model_comparison(store)
+
+    assert [each.occasion for each in comparison.experiments] == ["2"]
+    assert [each.reason for each in comparison.left_out] == ["older"]

@@ -3,7 +3,7 @@
 import { read } from "../lib/api";
 import { element, say } from "../lib/dom";
 import { count, shortened } from "../lib/format";
-import { comparePage, experimentPage, rankingPage } from "../lib/links";
+import { defaultRankingPage, experimentPage, sameResults, scenarioPage } from "../lib/links";
 
 const MOST_SHOWN = 30;
 
@@ -20,7 +20,7 @@ function pages(): Target[] {
   return Array.from(links, (link) => ({
     kind: "page",
     name: link.textContent,
-    address: link.href,
+    address: sameResults(link.href),
     also: "",
   }));
 }
@@ -36,13 +36,13 @@ async function things(): Promise<Target[]> {
     ...(comparison.data?.models ?? []).map(({ model_id: id, model_name: name, kind }): Target => ({
       kind: "tutor",
       name,
-      address: rankingPage("", id),
+      address: defaultRankingPage(id),
       also: `${id} ${kind}`,
     })),
     ...(table?.scenarios ?? []).map(({ scenario_id: id, title, dimension }): Target => ({
       kind: "scenario",
       name: title === "" ? id : title,
-      address: comparePage("", "", "", id),
+      address: scenarioPage(table?.experiment_id ?? "", id),
       also: `${id} ${dimension}`,
     })),
     ...listed.map(({ experiment_id: id, name, occasion }): Target => ({

@@ -2,8 +2,8 @@
 
 import { runsKey, type View } from "../lib/address";
 import type { ModelComparison, ModelFigures } from "../lib/api_types";
-import { element, toggle } from "../lib/dom";
-import { leaderOf, ordered } from "../lib/models";
+import { byId, element, toggle } from "../lib/dom";
+import { leadingModel, ordered } from "../lib/models";
 import { COLUMNS, Row, type Toggles } from "./row";
 
 export class Ranking {
@@ -19,8 +19,8 @@ export class Ranking {
 
   /** Shows the models that match; returns how many do. */
   show(comparison: ModelComparison, view: View): number {
-    // Nobody leads across test conditions.
-    const leader = comparison.mixed_conditions ? null : leaderOf(comparison.models);
+    const leader = leadingModel(comparison);
+    toggle(byId("leader-legend"), Boolean(leader?.confidence_interval));
     const wanted = view.filter.trim().toLowerCase();
     const present = new Set<string>();
     let previous: ChildNode | null = null;

@@ -260,6 +260,7 @@ export interface LatestRankings {
   rankings: RankedModel[];
   winner: string | null;
   profile: string;
+  profiles: string[];
   latest_at: string | null;
   note: string | null;
 }
@@ -275,6 +276,7 @@ export type LeftOutReason =
   | "other_profile"
   | "pilot"
   | "other_conditions"
+  | "no_score"
   | "incomplete"
   | "older"
   | "too_many";
@@ -324,6 +326,7 @@ export interface ModelDifference {
   first: Side;
   second: Side;
   profile: string;
+  profiles: string[];
   scenarios: number;
   figures: FigurePair[];
   p_value: number;
@@ -534,6 +537,8 @@ export interface RunDetails {
   total_latency_ms: number | null;
   attempts: number;
   failure: RunFailed | null;
+  profile: string | null;
+  profiles: string[];
   context: RunContext | null;
 }
 
@@ -591,6 +596,7 @@ export interface RunTurn {
 
 export interface RunTurns {
   run_id: string;
+  profile: string | null;
   turns: RunTurn[];
   total: number;
   offset: number;
@@ -601,6 +607,7 @@ export interface ScenarioAnalysis {
   name: string | null;
   occasion: string | null;
   profile: string;
+  profiles: string[];
   tutors: "models" | "all";
   scenarios: AnalysedScenario[];
 }
@@ -624,6 +631,7 @@ export interface ScenarioScore {
 export interface ScenarioScores {
   experiment_id: string;
   profile: string;
+  profiles: string[];
   vectors: string[];
   scenarios: ScoredScenario[];
   models: ModelScores[];

@@ -46,6 +46,13 @@ export function say(node: Node, text: string): void {
   if (node.textContent !== text) node.textContent = text;
 }
 
+/** Replaces the children of a node only if they change, so that focus and selections rest. */
+export function fill(node: Element, ...children: (Node | string)[]): void {
+  const next = node.cloneNode() as Element;
+  next.append(...children);
+  if (!next.isEqualNode(node)) node.replaceChildren(...next.childNodes);
+}
+
 export function toggle(node: HTMLElement, shown: boolean): void {
   if (node.hidden === shown) node.hidden = !shown;
 }

@@ -1,35 +1,77 @@
 // Addresses of the pages, relative, so that they hold in a folder of a static site too.
 
+/** The profile that this page is read by; empty for the experiment's own one. */
+function profileHere(): string {
+  return new URLSearchParams(location.search).get("profile") ?? "";
+}
+
 function page(name: string, fields: Record<string, string>, hash = ""): string {
   const given = Object.entries(fields).filter(([, value]) => value !== "");
   const query = new URLSearchParams(given).toString();
   return `${name}.html${query ? `?${query}` : ""}${hash}`;
 }
 
+/** A page that is read by the same profile as this one. */
+function pageByProfile(name: string, fields: Record<string, string>, hash = ""): string {
+  return page(name, { ...fields, profile: profileHere() }, hash);
+}
+
 export function runPage(run: string, turn?: number): string {
-  return page("run", { run }, turn === undefined ? "" : `#turn-${turn}`);
+  return pageByProfile("run", { run }, turn === undefined ? "" : `#turn-${turn}`);
 }
 
 /** The ranking of an experiment with the row of a model open. */
 export function rankingPage(experiment: string, model: string): string {
-  return page("research", { experiment, open: model });
+  return pageByProfile("research", { experiment, open: model });
+}
+
+/** The row of a tutor in the default ranking, whose experiments may have other profiles. */
+export function defaultRankingPage(model: string): string {
+  return page("research", { open: model });
 }
 
 /** The ranking of one experiment. */
 export function experimentRanking(experiment: string): string {
-  return page("research", { experiment });
+  return pageByProfile("research", { experiment });
 }
 
 export function experimentPage(experiment: string): string {
   return page("experiments", { experiment });
 }
 
+/** The id of the section about a scenario on the page of scenarios. */
+export function scenarioAnchor(scenario: string): string {
+  return `scenario-${encodeURIComponent(scenario)}`;
+}
+
+/** One scenario of an experiment: what it asks, how hard it is, and the responses to it. */
+export function scenarioPage(experiment: string, scenario: string): string {
+  return page("scenarios", { experiment }, `#${encodeURIComponent(scenarioAnchor(scenario))}`);
+}
+
 /** Two tutors side by side on a scenario of an experiment. */
 export function comparePage(a: string, b: string, experiment: string, scenario = ""): string {
-  return page("compare", { a, b, experiment, scenario });
+  return pageByProfile("compare", { a, b, experiment, scenario });
 }
 
 /** The ranking of an experiment with the runs of one scenario of a model open. */
 export function runsInRanking(experiment: string, model: string, runs: string): string {
-  return page("research", { experiment, open: model, runs });
+  return pageByProfile("research", { experiment, open: model, runs });
+}
+
+const READING_PAGES: readonly string[] = ["research", "heatmap", "compare", "scenarios"];
+
+/** The address of another page that shows the same experiment by the same profile as this one. */
+export function sameResults(address: string): string {
+  const to = new URL(address, location.href);
+  const from = new URL(location.href);
+  const nameOf = ({ pathname }: URL) => /([^/]*)\.html$/.exec(pathname)?.[1] ?? "research";
+  if (!READING_PAGES.includes(nameOf(from)) || !READING_PAGES.includes(nameOf(to))) return to.href;
+  // Only the ranking shows all experiments in one table.
+  const experiment = from.searchParams.get("experiment") ?? "";
+  for (const name of ["experiment", "profile"]) to.searchParams.delete(name);
+  if (experiment === "all" && nameOf(to) !== "research") return to.href;
+  if (experiment) to.searchParams.set("experiment", experiment);
+  if (profileHere()) to.searchParams.set("profile", profileHere());
+  return to.href;
 }

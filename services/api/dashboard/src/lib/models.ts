@@ -1,13 +1,19 @@
 // What the rows of a ranking say about each other.
 
 import type { Order } from "./address";
-import type { DimensionFigures, ModelFigures } from "./api_types";
+import type { DimensionFigures, ModelComparison, ModelFigures } from "./api_types";
 import { UNKNOWN } from "./format";
 
 /** Whom the others are compared with: the best model, or the best reference tutor if alone. */
 export function leaderOf(models: readonly ModelFigures[]): ModelFigures | null {
   const scored = models.filter((model) => model.overall_score !== null);
   return scored.find((model) => model.kind === "model") ?? scored[0] ?? null;
+}
+
+/** The model with the highest score; none across test conditions, and no reference tutor. */
+export function leadingModel(comparison: ModelComparison): ModelFigures | null {
+  const leader = comparison.mixed_conditions ? null : leaderOf(comparison.models);
+  return leader?.kind === "model" ? leader : null;
 }
 
 /** Whether the paired tests leave the model a chance to be first beside a leader. */

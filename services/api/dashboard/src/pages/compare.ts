@@ -4,13 +4,14 @@ import { differenceCsv, differenceTable } from "../components/comparison/differe
 import { readBoth, sideBySide } from "../components/comparison/side_by_side";
 import { sides, verdict } from "../components/comparison/verdict";
 import { copyButton } from "../components/copy_button";
+import { connectProfiles, sayProblem, showProfiles } from "../components/profile_choice";
 import { ApiProblem, read } from "../lib/api";
 import type { DescribedProfile, ModelDifference, ModelFigures } from "../lib/api_types";
 import { byId, element, say, toggle } from "../lib/dom";
 import { shortened } from "../lib/format";
 
 const AGAIN_MS = 5_000;
-const FIELDS = ["a", "b", "experiment", "scenario", "repeat"] as const;
+const FIELDS = ["a", "b", "experiment", "scenario", "repeat", "profile"] as const;
 
 type View = Record<(typeof FIELDS)[number], string>;
 
@@ -32,9 +33,14 @@ class ComparePage {
     for (const name of selects) {
       const select = byId(name, HTMLSelectElement);
       select.addEventListener("change", () => {
-        this.#change({ [name]: select.value });
+        // Another experiment may have no scores by this profile.
+        const reset = name === "experiment" ? { profile: "" } : {};
+        this.#change({ ...reset, [name]: select.value });
       });
     }
+    connectProfiles((profile) => {
+      this.#change({ profile });
+    });
     byId("choice").addEventListener("submit", (event) => {
       event.preventDefault();
     });
@@ -78,8 +84,8 @@ class ComparePage {
       this.#tryAgain(mine);
       return;
     }
-    const { a, b, experiment } = this.#view;
-    const { data } = await read("/api/compare", { a, b, experiment });
+    const { a, b, experiment, profile } = this.#view;
+    const { data } = await read("/api/compare", { a, b, experiment, profile });
     if (mine !== this.#round || !data) return;
     this.#difference = data;
     this.#showDifference(data);
@@ -142,6 +148,7 @@ class ComparePage {
 
   #showDifference(difference: ModelDifference): void {
     byId("verdict").replaceChildren(...verdict(difference));
+    showProfiles(difference.profile, difference.profiles);
     toggle(byId("note"), difference.note !== null);
     say(byId("note"), difference.note ?? "");
     toggle(byId("comparison"), difference.by_scenario.length > 0);
@@ -186,7 +193,7 @@ class ComparePage {
   #showProblem(error: unknown, mine: number): void {
     const isKnown = error instanceof ApiProblem && error.status < 500;
     if (isKnown) {
-      say(byId("verdict"), error.message);
+      sayProblem(byId("verdict"), error.message);
       for (const id of ["comparison", "responses", "note"]) toggle(byId(id), false);
       return;
     }

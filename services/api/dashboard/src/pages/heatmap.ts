@@ -2,6 +2,7 @@
 
 import { copyButton } from "../components/copy_button";
 import { heatCsv, heatMap, OVERALL } from "../components/heat_map";
+import { connectProfiles, sayProblem, showProfiles } from "../components/profile_choice";
 import { ApiProblem, read } from "../lib/api";
 import type { ScenarioScores } from "../lib/api_types";
 import { byId, element, say, toggle } from "../lib/dom";
@@ -12,11 +13,19 @@ const AGAIN_MS = 5_000;
 class HeatMapPage {
   #table: ScenarioScores | null = null;
   #vector = OVERALL;
+  #profile = "";
   #round = 0;
 
   start(): void {
+    connectProfiles((profile) => {
+      this.#profile = profile;
+      this.#write();
+      void this.#ask();
+    });
     for (const id of ["vector", "experiment"]) {
       byId(id, HTMLSelectElement).addEventListener("change", () => {
+        // Another experiment may have no scores by this profile.
+        if (id === "experiment") this.#profile = "";
         this.#write();
         void this.#ask();
       });
@@ -34,6 +43,7 @@ class HeatMapPage {
       const { value } = byId(id, HTMLSelectElement);
       if (value) query.set(id, value);
     }
+    if (this.#profile) query.set("profile", this.#profile);
     history.pushState(null, "", `${location.pathname}?${query}`);
   }
 
@@ -41,9 +51,10 @@ class HeatMapPage {
     const mine = (this.#round += 1);
     const query = new URLSearchParams(location.search);
     const experiment = query.get("experiment") ?? "";
+    this.#profile = query.get("profile") ?? "";
     try {
       const [table, experiments] = await Promise.all([
-        read("/api/scenario-scores", { experiment }),
+        read("/api/scenario-scores", { experiment, profile: this.#profile }),
         read("/api/experiments", { limit: "500" }),
       ]);
       if (mine !== this.#round || !table.data) return;
@@ -70,6 +81,7 @@ class HeatMapPage {
       vectors.map((name) => [name, name]),
       this.#vector,
     );
+    showProfiles(table.profile, table.profiles);
     const scenarios = counted(table.scenarios.length, "scenario");
     say(byId("summary"), `${counted(table.models.length, "tutor")} on ${scenarios}, best first.`);
     toggle(byId("choice"), true);
@@ -85,7 +97,13 @@ class HeatMapPage {
 
   #showProblem(error: unknown): void {
     const isKnown = error instanceof ApiProblem && error.status < 500;
-    say(byId("summary"), isKnown ? error.message : "The API does not answer. Trying again.");
+    sayProblem(byId("summary"), isKnown ? error.message : "The API does not answer. Trying again.");
+    if (isKnown) {
+      // Figures of another address would pass for those of this one.
+      this.#table = null;
+      toggle(byId("choice"), false);
+      byId("map").replaceChildren();
+    }
     setTimeout(() => void this.#ask(), AGAIN_MS);
   }
 }

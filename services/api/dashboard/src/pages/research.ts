@@ -3,6 +3,7 @@
 import { experimentOptions } from "../components/experiment_choice";
 import { pending, showProgress, standing, type State } from "../components/progress";
 import { Ranking, skeleton } from "../components/ranking";
+import { connectProfiles, sayProblem, showProfiles } from "../components/profile_choice";
 import { showFinding, showProvenance, showSummary } from "../components/summary";
 import { connectExport, showExport } from "../components/table_export";
 import { orderNamed, readAddress, runsKey, writeAddress, type View } from "../lib/address";
@@ -57,9 +58,8 @@ class ResearchPage {
       writeAddress(this.#view, { step: true });
       this.#choose(this.#view);
     });
-    const profile = byId("profile", HTMLSelectElement);
-    profile.addEventListener("change", () => {
-      this.#view.profile = profile.value;
+    connectProfiles((profile) => {
+      this.#view.profile = profile;
       writeAddress(this.#view, { step: true });
       this.#choose(this.#view);
     });
@@ -146,16 +146,9 @@ class ResearchPage {
     toggle(byId("note"), Boolean(comparison.note));
     say(byId("note"), comparison.note ?? "");
     showProgress(comparison.experiments, this.#states);
-    this.#showProfiles(comparison);
+    showProfiles(comparison.profile, comparison.profiles);
     this.#showRanking();
     showProvenance(comparison);
-  }
-
-  #showProfiles({ profile, profiles }: ModelComparison): void {
-    toggle(byId("profile-choice"), profiles.length > 1);
-    const select = byId("profile", HTMLSelectElement);
-    select.replaceChildren(...profiles.map((name) => element("option", { value: name }, name)));
-    select.value = profile;
   }
 
   #showRanking(): void {
@@ -209,9 +202,21 @@ class ResearchPage {
       ? ` The figures below are those of ${clockTime(this.#answeredAt)}.`
       : "";
     const again = `Trying again every ${AWAY_MS / 1000} seconds.`;
-    say(byId("away"), isKnown ? error.message : `The API does not answer.${since} ${again}`);
+    const told = isKnown ? error.message : `The API does not answer.${since} ${again}`;
+    sayProblem(byId("away"), told);
+    // Figures of another address would pass for those of this one.
+    if (isKnown) this.#hide();
     if (this.#comparison) return;
     say(byId("summary"), isKnown ? "There is nothing to show at this address." : "No figures yet.");
+  }
+
+  #hide(): void {
+    this.#comparison = null;
+    this.#etag = null;
+    for (const id of ["ranking", "reading", "download", "copy", "note", "progress", "empty"]) {
+      toggle(byId(id), false);
+    }
+    for (const id of ["finding", "provenance"]) say(byId(id), "");
   }
 }
 

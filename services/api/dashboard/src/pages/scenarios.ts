@@ -1,5 +1,6 @@
 // The page of scenarios: what each asks, how hard it is, how well it tells tutors apart.
 
+import { connectProfiles, sayProblem, showProfiles } from "../components/profile_choice";
 import { nameOf, overviewRow } from "../components/scenarios/overview";
 import { scenarioSection } from "../components/scenarios/scenario";
 import { ApiProblem, problemOf, read } from "../lib/api";
@@ -14,10 +15,18 @@ const ORDERS: Record<string, (scenario: AnalysedScenario) => number> = {
 
 class ScenariosPage {
   #analysis: ScenarioAnalysis | null = null;
+  #profile = "";
 
   start(): void {
+    connectProfiles((profile) => {
+      this.#profile = profile;
+      this.#writeAddress();
+      void this.#refresh();
+    });
     for (const id of ["experiment", "order"]) {
       byId(id, HTMLSelectElement).addEventListener("change", () => {
+        // Another experiment may have no scores by this profile.
+        if (id === "experiment") this.#profile = "";
         this.#writeAddress();
         if (id === "experiment") void this.#refresh();
         else this.#show();
@@ -33,6 +42,7 @@ class ScenariosPage {
       const { value } = byId(id, HTMLSelectElement);
       if (value) query.set(id, value);
     }
+    if (this.#profile) query.set("profile", this.#profile);
     const text = query.toString();
     history.pushState(null, "", `${location.pathname}${text ? `?${text}` : ""}`);
   }
@@ -41,22 +51,40 @@ class ScenariosPage {
     const query = new URLSearchParams(location.search);
     const experiment = query.get("experiment") ?? "";
     byId("order", HTMLSelectElement).value = query.get("order") ?? "";
+    this.#profile = query.get("profile") ?? "";
     try {
       if (!(await this.#showChoices(experiment))) return;
-      const { data } = await read("/api/scenarios", { experiment });
+      const { data } = await read("/api/scenarios", { experiment, profile: this.#profile });
       toggle(byId("away"), false);
       this.#analysis = data;
       this.#show();
-      document.getElementById(location.hash.slice(1))?.scrollIntoView();
+      this.#goToScenario();
     } catch (error) {
       toggle(byId("away"), true);
-      say(byId("away"), problemOf(error));
       const isKnown = error instanceof ApiProblem && error.status < 500;
+      sayProblem(byId("away"), problemOf(error));
+      // Figures of another address would pass for those of this one.
+      if (isKnown) this.#hide();
       say(
         byId("summary"),
         isKnown ? "There is nothing to show at this address." : "No figures yet.",
       );
     }
+  }
+
+  /** Shows the scenario that the address names. */
+  #goToScenario(): void {
+    const wanted = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+    if (!wanted) return;
+    wanted.tabIndex = -1;
+    wanted.scrollIntoView();
+    wanted.focus({ preventScroll: true });
+  }
+
+  #hide(): void {
+    this.#analysis = null;
+    for (const part of ["toolbar", "table", "reading"]) toggle(byId(part), false);
+    byId("scenarios").replaceChildren();
   }
 
   /** Returns whether there is any experiment. */
@@ -79,6 +107,7 @@ class ScenariosPage {
     const analysis = this.#analysis;
     if (!analysis) return;
     const { scenarios, tutors, experiment_id: id, profile } = analysis;
+    showProfiles(profile, analysis.profiles);
     const key = ORDERS[byId("order", HTMLSelectElement).value];
     const ordered = key ? scenarios.toSorted((a, b) => compare(key(a), key(b))) : scenarios;
     for (const part of ["toolbar", "table", "reading"]) toggle(byId(part), true);
@@ -98,7 +127,7 @@ class ScenariosPage {
     byId("overview")
       .querySelector("tbody")
       ?.replaceChildren(...ordered.map(overviewRow));
-    byId("scenarios").replaceChildren(...ordered.map((each) => scenarioSection(id, each)));
+    byId("scenarios").replaceChildren(...ordered.map((each) => scenarioSection(id, profile, each)));
     const title = [analysis.name, analysis.occasion, id].filter(Boolean).join(" · ");
     say(byId("provenance"), `Scored by ${profile} · experiment ${title}`);
   }

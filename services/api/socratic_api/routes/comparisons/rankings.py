@@ -13,7 +13,14 @@ from starlette.responses import Response
 
 from socratic_api.answers.ready_bytes import ReadyBytes, ready_response
 from socratic_api.endpoints import Endpoint, QueryParameter
-from socratic_api.routes.experiment_choice import EXPERIMENT, PROBLEMS, chosen_experiment
+from socratic_api.routes.experiment_choice import (
+    EXPERIMENT,
+    PROBLEMS,
+    PROFILE,
+    asked_key,
+    chosen_experiment,
+    chosen_profile,
+)
 from socratic_bench.errors import InvalidInput, UnknownExperiment
 from socratic_bench.ports.stores.experiments import Experiments
 from socratic_bench.reporting.leaderboard.comparison import ModelComparison, model_comparison
@@ -64,6 +71,9 @@ class LatestRankings(BaseModel):
     """The first model's id, if it has a score and all models have the same conditions."""
 
     profile: str
+    profiles: tuple[str, ...]
+    """The profiles that the experiments have scores by, their own one first."""
+
     latest_at: datetime | None
     """The creation of the newest experiment in the ranking; null without one."""
 
@@ -78,6 +88,7 @@ class LatestRankings(BaseModel):
             rankings=tuple(map(RankedModel.of, comparison.models)),
             winner=comparison.winner,
             profile=comparison.profile,
+            profiles=comparison.profiles,
             latest_at=newest,
             note=comparison.note,
         )
@@ -99,22 +110,26 @@ def endpoints(store: ResultStore, ready: ReadyBytes) -> list[Endpoint]:
     """Return both endpoints, encoded once for each revision of the store."""
 
     async def rank_latest(request: Request) -> Response:
-        experiment = chosen_experiment(request)
+        experiment, profile = chosen_experiment(request), chosen_profile(request)
 
         async def encode() -> bytes:
-            return to_json(LatestRankings.of(await model_comparison(store, experiment)))
+            return to_json(LatestRankings.of(await model_comparison(store, experiment, profile)))
 
-        return ready_response(request, await ready.get(f"rankings {experiment or ''}", encode))
+        key = f"rankings {asked_key(experiment, profile)}"
+        return ready_response(request, await ready.get(key, encode))
 
     async def compare_week(request: Request) -> Response:
         week = request.query_params.get("week") or None
         if week is not None and not _WEEK.fullmatch(week):
             raise InvalidInput("week: must be an ISO week such as 2026-W48")
+        profile = chosen_profile(request)
 
         async def encode() -> bytes:
-            return to_json(await _weekly(store, week))
+            return to_json(await _weekly(store, week, profile))
 
-        return ready_response(request, await ready.get(f"weekly {week or ''}", encode))
+        return ready_response(
+            request, await ready.get(f"weekly {asked_key(week, profile)}", encode)
+        )
 
     return [
         Endpoint(
@@ -122,7 +137,7 @@ def endpoints(store: ResultStore, ready: ReadyBytes) -> list[Endpoint]:
             rank_latest,
             "The ranking in short: ranks, scores, intervals and coverage, best first",
             LatestRankings,
-            parameters=(EXPERIMENT,),
+            parameters=(EXPERIMENT, PROFILE),
             problems=PROBLEMS,
         ),
         Endpoint(
@@ -138,25 +153,26 @@ def endpoints(store: ResultStore, ready: ReadyBytes) -> list[Endpoint]:
                     "The ISO week, such as 2026-W48.",
                     {"type": "string", "pattern": f"^{_WEEK.pattern}$"},
                 ),
+                PROFILE,
             ),
             problems={
                 400: "Several experiments have this week as their occasion; the detail names them",
                 404: "There is no experiment of this week, or of any",
-                422: "`week` is no ISO week",
+                422: "`week` is no ISO week, or its experiment has no score by the profile",
                 503: "The store does not answer",
             },
         ),
     ]
 
 
-async def _weekly(store: ResultStore, week: str | None) -> WeeklyComparison:
+async def _weekly(store: ResultStore, week: str | None, profile: str | None) -> WeeklyComparison:
     weeks = await _weeks(store)
     wanted = week or next(iter(weeks), None)
     if wanted not in weeks:
         which = "any week" if wanted is None else wanted
         known = f"; there are {', '.join(weeks[:5])}" if weeks else ""
         raise UnknownExperiment(f"week: there is no experiment of {which}{known}")
-    comparison = await model_comparison(store, wanted)
+    comparison = await model_comparison(store, wanted, profile)
     return WeeklyComparison(week=wanted, weeks=weeks[:_WEEKS_LISTED], comparison=comparison)
 
 

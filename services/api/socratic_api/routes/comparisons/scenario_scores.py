@@ -28,7 +28,7 @@ from socratic_bench.domain.experiment.manifest import Experiment, TutorModel
 from socratic_bench.errors import InvalidInput
 from socratic_bench.ports.stores.aggregates import Aggregates
 from socratic_bench.providers.registry import is_reference
-from socratic_bench.reporting.profiles.choice import scored_by
+from socratic_bench.reporting.profiles.choice import common_profiles, scored_by
 from socratic_bench.scoring.profile import OVERALL
 from socratic_bench.scoring.profiles import known_vectors
 
@@ -78,6 +78,9 @@ class ScenarioScores(BaseModel):
 
     experiment_id: str
     profile: str
+    profiles: tuple[str, ...]
+    """The profiles that the experiment has scores by, its own one first."""
+
     vectors: tuple[str, ...]
     scenarios: tuple[ScoredScenario, ...]
     models: tuple[ModelScores, ...]
@@ -103,9 +106,7 @@ def endpoints(store: ScoreStore, ready: ReadyBytes) -> list[Endpoint]:
             await scored_by(store, [experiment.experiment_id], profile)
 
         async def encode() -> bytes:
-            cells = await store.cells({experiment.experiment_id})
-            shown = profile or manifest.profile
-            return to_json(scenario_scores(experiment, models, cells, shown))
+            return to_json(await scenario_scores(store, experiment, models, profile))
 
         key = json.dumps([experiment.experiment_id, model, profile])
         return ready_response(request, await ready.get(f"scenario-scores {key}", encode))
@@ -126,10 +127,28 @@ def endpoints(store: ScoreStore, ready: ReadyBytes) -> list[Endpoint]:
     ]
 
 
-def scenario_scores(
-    experiment: Experiment, models: Iterable[TutorModel], cells: Iterable[Cell], profile: str
+async def scenario_scores(
+    store: Aggregates,
+    experiment: Experiment,
+    models: Iterable[TutorModel],
+    profile: str | None = None,
 ) -> ScenarioScores:
-    """Return the table of these models over the scenarios of their experiment, by a profile."""
+    """Return the table of these models over the scenarios of their experiment.
+
+    `profile` replaces the experiment's own one.
+    """
+    id_ = experiment.experiment_id
+    cells, profiles = await store.cells({id_}), await common_profiles(store, [id_])
+    return _table(experiment, models, cells, profile or experiment.manifest.profile, profiles)
+
+
+def _table(
+    experiment: Experiment,
+    models: Iterable[TutorModel],
+    cells: Iterable[Cell],
+    profile: str,
+    profiles: tuple[str, ...],
+) -> ScenarioScores:
     manifest = experiment.manifest
     by_place: defaultdict[tuple[str, str], list[Cell]] = defaultdict(list)
     for cell in cells:
@@ -142,6 +161,7 @@ def scenario_scores(
     return ScenarioScores(
         experiment_id=experiment.experiment_id,
         profile=profile,
+        profiles=profiles,
         vectors=vectors,
         scenarios=tuple(
             ScoredScenario(scenario_id=each.id, dimension=each.dimension, title=each.title)

@@ -14,10 +14,17 @@ from socratic_api.answers.ready_bytes import ReadyBytes, ready_response
 from socratic_api.endpoints import Endpoint
 from socratic_api.routes.comparisons.scenario_scores import ScenarioScores, ScoreStore
 from socratic_api.routes.comparisons.scenario_scores import scenario_scores as scores_of
-from socratic_api.routes.experiment_choice import PROBLEMS, chosen_experiment
+from socratic_api.routes.experiment_choice import (
+    PROBLEMS,
+    PROFILE,
+    asked_key,
+    chosen_experiment,
+    chosen_profile,
+)
 from socratic_api.routes.runs.detailed_results import EXPERIMENT, experiment_of
 from socratic_bench.domain.aggregates.item_analysis import FEWEST_MODELS, analyse_item
 from socratic_bench.domain.experiment.manifest import Experiment
+from socratic_bench.reporting.profiles.choice import scored_by
 
 
 class AnalysedScenario(BaseModel):
@@ -67,6 +74,9 @@ class ScenarioAnalysis(BaseModel):
     name: str | None
     occasion: str | None
     profile: str
+    profiles: tuple[str, ...]
+    """The profiles that the experiment has scores by, its own one first."""
+
     tutors: Literal["models", "all"]
     """The tutors that the figures are over: the models, or reference tutors too where the
     experiment has fewer than three models."""
@@ -79,14 +89,15 @@ def endpoints(store: ScoreStore, ready: ReadyBytes) -> list[Endpoint]:
 
     async def analyse_scenarios(request: Request) -> Response:
         experiment = await experiment_of(store, chosen_experiment(request))
+        profile = chosen_profile(request)
+        if profile is not None:
+            await scored_by(store, [experiment.experiment_id], profile)
 
         async def encode() -> bytes:
-            cells = await store.cells({experiment.experiment_id})
-            manifest = experiment.manifest
-            table = scores_of(experiment, manifest.models, cells, manifest.profile)
+            table = await scores_of(store, experiment, experiment.manifest.models, profile)
             return to_json(_analysis(experiment, table))
 
-        key = f"scenarios {experiment.experiment_id}"
+        key = f"scenarios {asked_key(experiment.experiment_id, profile)}"
         return ready_response(request, await ready.get(key, encode))
 
     return [
@@ -95,7 +106,7 @@ def endpoints(store: ScoreStore, ready: ReadyBytes) -> list[Endpoint]:
             analyse_scenarios,
             "What each scenario asks, how hard it is, and how well it tells models apart",
             ScenarioAnalysis,
-            parameters=(EXPERIMENT,),
+            parameters=(EXPERIMENT, PROFILE),
             problems={**PROBLEMS, 404: "There is no such experiment, or none at all"},
         )
     ]
@@ -119,6 +130,7 @@ def _analysis(experiment: Experiment, table: ScenarioScores) -> ScenarioAnalysis
         name=experiment.manifest.name,
         occasion=experiment.occasion,
         profile=table.profile,
+        profiles=table.profiles,
         tutors="models" if are_real else "all",
         scenarios=tuple(_analysed(experiment, table, place, means) for place in range(len(names))),
     )

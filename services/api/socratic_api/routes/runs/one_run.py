@@ -19,6 +19,7 @@ from socratic_api.scoring import shown_score
 from socratic_bench.domain.money import NANODOLLARS_PER_DOLLAR
 from socratic_bench.domain.response import Response as StoredResponse
 from socratic_bench.errors import InvalidInput
+from socratic_bench.reporting.profiles.choice import common_profiles
 from socratic_bench.reporting.transcripts.run_transcripts import Transcript, Turn, transcript_of
 from socratic_bench.scoring.profile import OVERALL
 from socratic_bench.scoring.statuses import Status
@@ -80,6 +81,12 @@ class RunSummary(BaseModel):
 class RunDetails(RunSummary):
     """One run with the plan around it."""
 
+    profile: str | None
+    """The profile of the scores here."""
+
+    profiles: tuple[str, ...]
+    """The profiles that the experiment has scores by, its own one first."""
+
     context: RunContext | None
     """Null for a run whose experiment the store no longer has."""
 
@@ -116,6 +123,9 @@ class RunTurns(BaseModel):
     model_config = ConfigDict(frozen=True)
 
     run_id: str
+    profile: str | None
+    """The profile of the scores here."""
+
     turns: tuple[RunTurn, ...]
     total: int = Field(ge=0)
     """The number of all turns of the run."""
@@ -127,17 +137,24 @@ def endpoints(store: RunStore) -> list[Endpoint]:
     """Return the endpoints of one run. A run may still grow, so each request reads the store."""
 
     async def summarise_run(request: Request) -> Response:
-        found = await transcript_of(store, _run_id(request), chosen_profile(request))
-        context = await run_context(store, found.run)
-        details = RunDetails(**dict(run_summary(found)), context=context)
+        profile = chosen_profile(request)
+        found = await transcript_of(store, _run_id(request), profile)
+        details = RunDetails(
+            **dict(run_summary(found)),
+            profile=profile or found.own_profile,
+            profiles=await common_profiles(store, [found.run.experiment_id]),
+            context=await run_context(store, found.run),
+        )
         return ready_response(request, make_ready(to_json(details), JSON))
 
     async def list_turns(request: Request) -> Response:
         offset = whole_number(request, "offset", default=0, low=0, high=OFFSET_LIMIT)
         limit = whole_number(request, "limit", default=_PAGE, low=1, high=_PAGE_LIMIT)
-        found = await transcript_of(store, _run_id(request), chosen_profile(request))
+        profile = chosen_profile(request)
+        found = await transcript_of(store, _run_id(request), profile)
         page = RunTurns(
             run_id=found.run.run_id,
+            profile=profile or found.own_profile,
             turns=tuple(map(_turn, found.turns[offset : offset + limit])),
             total=len(found.turns),
             offset=offset,

@@ -29,26 +29,31 @@ export async function readBoth(
   repeat: number,
 ): Promise<[Said, Said, number]> {
   const [one, other] = await Promise.all([
-    runsOf(difference.first, scenario),
-    runsOf(difference.second, scenario),
+    runsOf(difference.first, scenario, difference.profile),
+    runsOf(difference.second, scenario, difference.profile),
   ]);
   const [first, second] = await Promise.all([
-    saidIn(difference.first, one, repeat),
-    saidIn(difference.second, other, repeat),
+    saidIn(difference.first, one, repeat, difference.profile),
+    saidIn(difference.second, other, repeat, difference.profile),
   ]);
   return [first, second, Math.max(one.length, other.length)];
 }
 
-async function runsOf(side: Side, scenario: string): Promise<RunSummary[]> {
-  const fields = { experiment: side.experiment_id, model: side.model_id, scenario };
+async function runsOf(side: Side, scenario: string, profile: string): Promise<RunSummary[]> {
+  const fields = { experiment: side.experiment_id, model: side.model_id, scenario, profile };
   const page = (await read("/api/detailed-results", { ...fields, limit: MOST_RUNS })).data;
   return page?.runs ?? [];
 }
 
-async function saidIn(side: Side, runs: RunSummary[], repeat: number): Promise<Said> {
+async function saidIn(
+  side: Side,
+  runs: RunSummary[],
+  repeat: number,
+  profile: string,
+): Promise<Said> {
   const run = runs.find((each) => each.repeat === repeat) ?? null;
   if (!run?.turns) return { side, run, turns: [] };
-  const fields = { run_id: run.run_id, limit: "100" };
+  const fields = { run_id: run.run_id, profile, limit: "100" };
   return { side, run, turns: (await read("/runs/{run_id}/turns", fields)).data?.turns ?? [] };
 }
 

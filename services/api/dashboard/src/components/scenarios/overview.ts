@@ -3,6 +3,7 @@
 import type { AnalysedScenario } from "../../lib/api_types";
 import { drawing, element } from "../../lib/dom";
 import { UNKNOWN, count, interval, score } from "../../lib/format";
+import { scenarioAnchor } from "../../lib/links";
 
 const TICKS = [0, 20, 40, 60, 80, 100];
 /** Ebel's limits for the discrimination of a test's items. */
@@ -17,10 +18,6 @@ export function nameOf({ title, scenario_id: id }: AnalysedScenario): string {
   return title || id;
 }
 
-export function anchorOf({ scenario_id: id }: AnalysedScenario): string {
-  return `scenario-${encodeURIComponent(id)}`;
-}
-
 /** How well a scenario tells tutors apart, in a word. */
 export function tells(discrimination: number | null): string {
   if (discrimination === null) return "";
@@ -29,7 +26,11 @@ export function tells(discrimination: number | null): string {
 
 export function overviewRow(scenario: AnalysedScenario): HTMLTableRowElement {
   const { discrimination, responses, scored_responses: scored } = scenario;
-  const link = element("a", { href: `#${anchorOf(scenario)}` }, nameOf(scenario));
+  const link = element(
+    "a",
+    { href: `#${encodeURIComponent(scenarioAnchor(scenario.scenario_id))}` },
+    nameOf(scenario),
+  );
   return element(
     "tr",
     {},

@@ -4,18 +4,22 @@ import { problemOf, read } from "../../lib/api";
 import type { AnalysedScenario, RunSummary } from "../../lib/api_types";
 import { element, say } from "../../lib/dom";
 import { UNKNOWN, count, counted, interval, score } from "../../lib/format";
-import { runPage } from "../../lib/links";
+import { runPage, scenarioAnchor } from "../../lib/links";
 import { fact } from "../fact";
-import { anchorOf, nameOf, signed, tells } from "./overview";
+import { nameOf, signed, tells } from "./overview";
 
 const LISTED = 200;
 
-export function scenarioSection(experiment: string, scenario: AnalysedScenario): HTMLElement {
+export function scenarioSection(
+  experiment: string,
+  profile: string,
+  scenario: AnalysedScenario,
+): HTMLElement {
   const { scenario_id: id, dimension, persona, aim, student_messages: messages } = scenario;
   const turns = messages.length > 1 ? `${dimension}, ${count(messages.length)} turns` : dimension;
   return element(
     "section",
-    { class: "scenario", id: anchorOf(scenario), "aria-label": nameOf(scenario) },
+    { class: "scenario", id: scenarioAnchor(id), "aria-label": nameOf(scenario) },
     element("h2", { dir: "auto" }, nameOf(scenario)),
     element("p", { class: "quiet" }, element("span", { class: "identifier" }, id), ` · ${turns}`),
     element("ol", { class: "asked" }, ...messages.map(message)),
@@ -26,7 +30,7 @@ export function scenarioSection(experiment: string, scenario: AnalysedScenario):
       ...(aim ? [fact("A Socratic answer", element("bdi", {}, aim))] : []),
       ...figures(scenario),
     ),
-    responses(experiment, scenario),
+    responses(experiment, profile, scenario),
   );
 }
 
@@ -46,25 +50,29 @@ function figures({ mean, interval: between, discrimination, models }: AnalysedSc
 }
 
 /** The runs of the scenario, read when a person opens them. */
-function responses(experiment: string, { scenario_id: scenario, runs }: AnalysedScenario): Node {
+function responses(
+  experiment: string,
+  profile: string,
+  { scenario_id: scenario, runs }: AnalysedScenario,
+): Node {
   const told = element("p", { class: "quiet", role: "status" }, "Reading…");
   const list = element("ul", { class: "runs" });
   const summary = element("summary", {}, `Responses: ${counted(runs, "run")}`);
   const details = element("details", {}, summary, told, list);
   details.addEventListener("toggle", () => {
-    if (details.open && !list.children.length) void fill(experiment, scenario, list, told);
+    if (details.open && !list.children.length)
+      void fill({ experiment, profile, scenario }, list, told);
   });
   return details;
 }
 
 async function fill(
-  experiment: string,
-  scenario: string,
+  chosen: Record<"experiment" | "profile" | "scenario", string>,
   list: HTMLElement,
   told: HTMLElement,
 ): Promise<void> {
   try {
-    const query = { experiment, scenario, limit: String(LISTED) };
+    const query = { ...chosen, limit: String(LISTED) };
     const { data } = await read("/api/detailed-results", query);
     if (!data) return;
     const ended = data.runs.filter((run) => run.turns > 0 || run.failure);

@@ -1,9 +1,9 @@
 // The head of a run: whose it is, what it scored, the plan around it, and the runs beside it.
 
 import type { RunContext, RunDetails, RunLink } from "../../lib/api_types";
-import { byId, element, say, toggle } from "../../lib/dom";
+import { byId, element, fill, say, toggle } from "../../lib/dom";
 import { amount, count, counted, dollars, score, shortened } from "../../lib/format";
-import { comparePage, rankingPage, runPage } from "../../lib/links";
+import { comparePage, experimentRanking, rankingPage, runPage } from "../../lib/links";
 import { fact } from "../fact";
 import { plainText } from "./plain_text";
 
@@ -13,17 +13,17 @@ export function showRunHead(run: RunDetails): void {
   const { context } = run;
   const model = context?.model_name ?? run.model_id;
   const title = titleOf(run);
-  byId("title").replaceChildren(element("bdi", {}, title));
+  fill(byId("title"), element("bdi", {}, title));
   document.title = `${title} · ${model} · Socratic Bench`;
   const back = element("a", { href: rankingPage(run.experiment_id, run.model_id) });
   back.append(element("bdi", {}, shortened(model, 60)));
-  const ranking = element("a", { href: "research.html" }, "Ranking");
-  byId("crumbs").replaceChildren(ranking, " › ", back, ` › ${run.dimension} › `, scenarioOf(run));
+  const ranking = element("a", { href: experimentRanking(run.experiment_id) }, "Ranking");
+  fill(byId("crumbs"), ranking, " › ", back, ` › ${run.dimension} › `, scenarioOf(run));
   showSentence(run, model);
   toggle(byId("plan"), true);
-  byId("plan").replaceChildren(...plan(run));
+  showPlan(run);
   showNeighbours(run, context);
-  const profile = context ? `Scored by ${context.profile} · ` : "";
+  const profile = run.profile ? `Scored by ${run.profile} · ` : "";
   const experiment = context?.experiment_title ? `${context.experiment_title} ` : "";
   const of = `experiment ${experiment}(${run.experiment_id})`;
   say(byId("provenance"), `${profile}run ${run.run_id} of ${of}`);
@@ -60,23 +60,36 @@ function showSentence(run: RunDetails, model: string): void {
     const at = `The run failed at turn ${failure.turn} after ${attempts}: ${failure.kind}`;
     sentence.append(` ${at}: `, element("bdi", {}, failure.message), ".");
   }
-  byId("summary").replaceChildren(sentence);
+  fill(byId("summary"), sentence);
 }
 
-function plan(run: RunDetails): HTMLElement[] {
+/** The plan stays as it is while a run grows, an opened prompt too; what it took changes. */
+function showPlan(run: RunDetails): void {
+  const node = byId("plan");
+  const took = facts(run);
+  const shown = node.querySelector(".took");
+  if (shown && node.dataset.run === run.run_id) shown.replaceWith(took);
+  else node.replaceChildren(...plan(run), took);
+  node.dataset.run = run.run_id;
+}
+
+function facts(run: RunDetails): HTMLElement {
   const { context } = run;
   const simulated = context?.simulated_latency_ms ? " (simulated)" : "";
   const vectors = Object.entries(run.scores).filter(([name]) => name !== "overall");
-  const facts = element(
+  return element(
     "dl",
-    { class: "facts" },
+    { class: "facts took" },
     ...(run.turns > 1 ? vectors.map(([name, mean]) => fact(`Mean ${name}`, score(mean))) : []),
     fact("Latency", amount(run.total_latency_ms, "ms in all"), simulated),
     fact("Cost", run.total_cost_usd === null ? "unknown" : dollars(run.total_cost_usd)),
     fact("Attempts", count(run.attempts)),
     fact("Model", element("bdi", { class: "identifier" }, run.model_id)),
   );
-  if (!context) return [element("p", { class: "quiet" }, NO_CONTEXT), facts];
+}
+
+function plan({ context }: RunDetails): HTMLElement[] {
+  if (!context) return [element("p", { class: "quiet" }, NO_CONTEXT)];
   const { persona, aim } = context.scenario;
   const about = [
     ...(persona ? [fact("Student", element("bdi", {}, persona))] : []),
@@ -85,7 +98,6 @@ function plan(run: RunDetails): HTMLElement[] {
   return [
     ...(about.length ? [element("dl", { class: "facts about-scenario" }, ...about)] : []),
     systemPrompt(context),
-    facts,
   ];
 }
 
@@ -106,7 +118,8 @@ function showNeighbours(run: RunDetails, context: RunContext | null): void {
   if (!context) return;
   const scenario = (link: RunLink) => `${shortened(link.scenario_id, 30)}, run ${link.repeat}`;
   const model = (link: RunLink) => shortened(link.model_name, 30);
-  byId("neighbours").replaceChildren(
+  fill(
+    byId("neighbours"),
     pair("This tutor", context.previous, context.next, scenario),
     pair("This question", context.previous_model, context.next_model, model),
     ...sideBySide(run, context),
