@@ -7,7 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from socratic_bench.adapters.sql.store import SqlStore
 from tests.dashboard.conftest import DESKTOP, PHONE, Visit
+from tests.dashboard.research_page import models_at, width_of
+from tests.dashboard.seeding import experiment, seed, tutors
+from tests.dashboard.test_accessibility import findings
 
 if TYPE_CHECKING:
     from playwright.async_api import Route
@@ -142,3 +146,52 @@ async def test_a_vector_that_does_not_apply_has_a_dash_and_enters_no_mean(visit:
     figures = await page.locator("#figures dd.figure").all_inner_texts()
     assert figures == ["–", "0.50", "1.00", "0.75"]
     assert "mean of 0.50, 1.00" in await page.locator("#figures").inner_text()
+
+
+async def test_an_interval_is_computed_step_by_step_on_written_scores(visit: Visit):
+    page = await visit("/methodology.html#interval")
+    steps = page.locator("#interval-steps")
+    await steps.get_by_text("which is 0.61 to 0.91").wait_for()
+    told = await steps.inner_text()
+    for part in ("The mean m of the 10 runs is 0.80", "5/4 · 0.260 / 10² = 0.00325", "= 49.2"):
+        assert part in told
+
+    await page.locator("#own-scores").fill("1\n0\n1")
+    await steps.get_by_text("An interval needs 5 scenarios; 3 scenarios have a score.").wait_for()
+    assert "which is" not in await steps.inner_text()
+
+
+async def test_a_wrong_score_is_named_with_its_scenario(visit: Visit):
+    page = await visit("/methodology.html", quiet=False)
+    await page.locator("#own-scores").fill("0.5\n7")
+    await page.get_by_text("scenario 2: '7' is no number from 0 to 1").wait_for()
+    await page.locator("#own-scores").fill(" ")
+    await page.get_by_text("scores: hold no number").wait_for()
+
+
+async def test_the_steps_of_a_model_lead_to_the_interval_of_the_ranking(
+    store: SqlStore, visit: Visit, address: str
+):
+    planned = experiment(tutors(3))
+    await seed(store, planned)
+    model = (await models_at(address))[1]
+    page = await visit("/methodology.html")
+    await page.locator("#interval-experiment").select_option(planned.experiment_id)
+    await page.locator("#interval-model").select_option(model["model_id"])
+    await page.locator("#interval-vector").select_option("interrogative")
+    low, high = model["vectors"]["interrogative"]["interval"]
+    await page.get_by_text(f"which is {low:.2f} to {high:.2f}").wait_for()
+
+    assert "vector=interrogative" in page.url
+    await page.reload()
+    await page.get_by_text(f"which is {low:.2f} to {high:.2f}").wait_for()
+    assert await findings(page) == []
+    assert await width_of(page) <= DESKTOP["width"]
+
+
+async def test_a_text_is_scored_by_another_profile(visit: Visit):
+    page = await visit("/methodology.html")
+    await page.locator("#score-profile").select_option("socratic-v2")
+    await page.locator("#student").fill("I think the moon is made of cheese.")
+
+    await page.locator("#figures").get_by_text("withholding").first.wait_for()

@@ -29,6 +29,7 @@ from socratic_api.routes import (
 )
 from socratic_api.routes.comparisons import (
     compare,
+    interval,
     rankings,
     scenario_scores,
     scenarios,
@@ -106,6 +107,7 @@ def build_app(
             *dead_letters.endpoints(capabilities),
             *timeseries.endpoints(store, ready),
             *compare.endpoints(store, ready),
+            *interval.endpoints(store, ready),
             *rankings.endpoints(store, ready),
             *scenarios.endpoints(store, ready),
             *scenario_scores.endpoints(store, ready),

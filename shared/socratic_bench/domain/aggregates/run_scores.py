@@ -37,6 +37,10 @@ class RunScores:
         else:
             own.merge(tally)
 
+    def add(self, turn: int, millionths: int) -> None:
+        """Add one score of a turn."""
+        self.turns.setdefault(turn, Tally()).add(millionths)
+
     @property
     def scores(self) -> int:
         """The number of scored responses."""

@@ -61,53 +61,133 @@ class Estimate:
     clusters: int
 
 
+@dataclass(frozen=True, slots=True)
+class BoundedInterval:
+    """A 95 % interval of a mean on the scale from 0 to 1, with the figures that lead to it."""
+
+    answers: float | None
+    """The independent yes-or-no answers that would have this variance; None without variance."""
+
+    kurtosis: float | None
+    """The excess kurtosis of the clusters' means, at least 0; None where no formula asks for it."""
+
+    degrees: float | None
+    """The degrees of freedom of Student's t; None without variance."""
+
+    quantile: float | None
+    ends: tuple[float, float]
+
+
+@dataclass(frozen=True, slots=True)
+class ClusteredMean:
+    """A mean over runs with its clusters, and the interval that they give."""
+
+    runs: int
+    mean: float
+    residuals: tuple[float, ...]
+    """Of each cluster: its sum, less its runs times the mean."""
+
+    squares: float
+    """The sum of the residuals' squares."""
+
+    variance: float | None
+    """None with fewer than FEWEST_CLUSTERS clusters, as the interval."""
+
+    interval: BoundedInterval | None
+
+
 def clustered_estimate(clusters: Sequence[RunScores]) -> Estimate:
     """Return the mean over all runs, with an interval in which each element is one cluster.
 
     Each holds one scenario's scores; empty ones do not count.
     """
-    filled, runs_of = [], []
-    for scores in clusters:
-        if own_runs := scores.runs:
-            filled.append(scores)
-            runs_of.append(own_runs)
-    runs = sum(runs_of)
-    if runs == 0:
+    sums = _ExactSums(clusters)
+    if sums.runs == 0:
         return Estimate(0, None, None, 0)
-    totals, scale = _common_totals(filled)
-    total = sum(totals)
-    centre = total / (runs * scale) / MILLIONTHS
-    groups = len(filled)
-    scored = sum(scores.scores for scores in filled)
-    if groups < FEWEST_CLUSTERS:
-        return Estimate(scored, centre, None, groups)
-    # (S_c - n_c * total / runs) * runs is a whole number: the residuals are summed exactly.
-    squares = sum(
-        (own * runs - own_runs * total) ** 2 for own, own_runs in zip(totals, runs_of, strict=True)
+    scored = sum(scores.scores for scores in sums.clusters)
+    interval = sums.interval()
+    ends = None if interval is None else interval.ends
+    return Estimate(scored, sums.mean, ends, len(sums.clusters))
+
+
+def clustered_mean(clusters: Sequence[RunScores]) -> ClusteredMean | None:
+    """Return the figures behind `clustered_estimate`; None without a score."""
+    sums = _ExactSums(clusters)
+    if sums.runs == 0:
+        return None
+    interval = sums.interval()
+    return ClusteredMean(
+        runs=sums.runs,
+        mean=sums.mean,
+        residuals=tuple(each / sums.runs / sums.scale / MILLIONTHS for each in sums.residuals()),
+        squares=sums.squares() / (sums.runs**2 * sums.scale**2) / MILLIONTHS**2,
+        variance=None if interval is None else sums.variance(),
+        interval=interval,
     )
-    variance = groups / (groups - 1) * (squares / (runs**4 * scale**2)) / MILLIONTHS**2
-    return Estimate(scored, centre, _bounded_interval(centre, variance, groups), groups)
 
 
-def _common_totals(clusters: Sequence[RunScores]) -> tuple[list[int], int]:
-    """Return the sum over each cluster's runs in millionths, and the divisor of them all."""
-    each = [scores.total() for scores in clusters]
-    common = math.lcm(*(scale for _, scale in each))
-    return [total * (common // scale) for total, scale in each], common
+class _ExactSums:
+    """The sums of the clusters that have scores, in whole numbers: the residuals are exact."""
+
+    def __init__(self, clusters: Sequence[RunScores]) -> None:
+        self.clusters: list[RunScores] = []
+        self._runs_of: list[int] = []
+        for scores in clusters:
+            if own_runs := scores.runs:
+                self.clusters.append(scores)
+                self._runs_of.append(own_runs)
+        self.runs = sum(self._runs_of)
+        each = [scores.total() for scores in self.clusters]
+        self.scale = math.lcm(*(scale for _, scale in each))
+        self._totals = [total * (self.scale // scale) for total, scale in each]
+        """The sum over each cluster's runs: in millionths, times the scale."""
+
+        self._total = sum(self._totals)
+
+    @property
+    def mean(self) -> float:
+        """Over the runs, of which there is one at least."""
+        return self._total / (self.runs * self.scale) / MILLIONTHS
+
+    def residuals(self) -> list[int]:
+        """Return (S_c - n_c * mean) * runs of each cluster, which is a whole number."""
+        return [
+            own * self.runs - own_runs * self._total
+            for own, own_runs in zip(self._totals, self._runs_of, strict=True)
+        ]
+
+    def squares(self) -> int:
+        """Return the sum of the squares of the residuals."""
+        return sum(each**2 for each in self.residuals())
+
+    def variance(self) -> float:
+        """Return the variance of the mean over runs, on the scale from 0 to 1."""
+        groups, scale = len(self.clusters), self.runs**4 * self.scale**2
+        return groups / (groups - 1) * (self.squares() / scale) / MILLIONTHS**2
+
+    def interval(self) -> BoundedInterval | None:
+        """Return the interval of the mean; None with fewer than FEWEST_CLUSTERS clusters."""
+        if len(self.clusters) < FEWEST_CLUSTERS:
+            return None
+        return _bounded_interval(self.mean, self.variance(), len(self.clusters))
 
 
-def _bounded_interval(centre: float, variance: float, groups: int) -> tuple[float, float]:
+def _bounded_interval(centre: float, variance: float, groups: int) -> BoundedInterval:
     """Return the 95 % interval of a mean on the scale from 0 to 1, by the module's formulas."""
     spread = centre * (1 - centre)
     if spread == 0:
         # Scenarios that all score 0, or all 1, say no more than one answer each.
-        return wilson_interval(centre, groups, _quantile(groups - 1))
+        quantile = _quantile(groups - 1)
+        ends = wilson_interval(centre, groups, quantile)
+        return BoundedInterval(groups, None, groups - 1, quantile, ends)
     if variance == 0:
-        return centre, centre
+        return BoundedInterval(None, None, None, None, (centre, centre))
     likeness = min(1.0, groups * variance / spread)
     kurtosis = max(0.0, 1 / spread - 6) * likeness
     degrees = 2 / (2 / (groups - 1) + kurtosis / groups)
-    return wilson_interval(centre, spread / variance, _quantile(degrees))
+    answers, quantile = spread / variance, _quantile(degrees)
+    ends = wilson_interval(centre, answers, quantile)
+    return BoundedInterval(answers, kurtosis, degrees, quantile, ends)
 
 
 def wilson_interval(centre: float, answers: float, quantile: float) -> tuple[float, float]:

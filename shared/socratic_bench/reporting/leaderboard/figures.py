@@ -14,10 +14,11 @@ from socratic_bench.domain.aggregates.leaderboard import (
     ModelRow,
     Standing,
 )
-from socratic_bench.domain.aggregates.statistics import FEWEST_CLUSTERS, Estimate
+from socratic_bench.domain.aggregates.statistics import Estimate
 from socratic_bench.domain.money import NANODOLLARS_PER_DOLLAR
 from socratic_bench.providers.registry import is_reference, simulated_latency_ms
 from socratic_bench.reporting.costs import known_share, total, total_usd
+from socratic_bench.reporting.interval_steps import scenarios_missing
 from socratic_bench.reporting.leaderboard.baseline import BASELINE_ID, BASELINE_NAME, Baseline
 from socratic_bench.reporting.leaderboard.places import Place
 from socratic_bench.scoring.profile import OVERALL
@@ -214,8 +215,7 @@ def baseline_figures(baseline: Baseline, board: Leaderboard) -> ModelFigures:
 def _interval_note(estimate: Estimate) -> str | None:
     if estimate.mean is None or estimate.interval is not None:
         return None
-    counted = "1 scenario has" if estimate.clusters == 1 else f"{estimate.clusters} scenarios have"
-    return f"An interval needs {FEWEST_CLUSTERS} scenarios; {counted} a score."
+    return scenarios_missing(estimate.clusters)
 
 
 def _vector_figure(standing: Standing, vector: str) -> VectorFigure:

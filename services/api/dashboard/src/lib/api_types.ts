@@ -240,6 +240,21 @@ export interface Health {
   status?: "ok";
 }
 
+export interface IntervalSteps {
+  scenarios: ScenarioStep[];
+  runs: number;
+  mean: number | null;
+  squares: number | null;
+  variance: number | null;
+  standard_error: number | null;
+  effective_answers: number | null;
+  excess_kurtosis: number | null;
+  degrees_of_freedom: number | null;
+  quantile: number | null;
+  interval: [number, number] | null;
+  interval_note: string | null;
+}
+
 export interface ItemProblem {
   error: Problem;
 }
@@ -637,6 +652,13 @@ export interface ScenarioScores {
   models: ModelScores[];
 }
 
+export interface ScenarioStep {
+  scenario: string;
+  runs: number;
+  mean: number;
+  residual: number;
+}
+
 export interface ScenarioText {
   title: string;
   persona: string;
@@ -840,6 +862,7 @@ export interface GetAnswers {
   "/api/experiments": ExperimentPage;
   "/api/experiments/{experiment_id}": ExperimentDetail;
   "/api/experiments/{experiment_id}/pending": PendingRuns;
+  "/api/interval": IntervalSteps;
   "/api/latest-rankings": LatestRankings;
   "/api/model-comparison": ModelComparison;
   "/api/profiles": ProfileList;

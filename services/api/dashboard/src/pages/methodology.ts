@@ -1,5 +1,6 @@
 // The method page: the profile as the scorer describes it, and the box that scores a text.
 
+import { connectIntervalForm } from "../components/interval_form";
 import { describedVector, weighing } from "../components/profile";
 import { showScore } from "../components/transcript/scored_text";
 import { validityTable } from "../components/validity";
@@ -16,8 +17,8 @@ import { byId, element, say, toggle } from "../lib/dom";
 const TYPING_PAUSE_MS = 300;
 const STATUSES: Status[] = ["ok", "truncated", "refused", "empty", "error"];
 
-/** Describes the profile on the page and returns it; null where the API does not answer. */
-async function showProfile(): Promise<DescribedProfile | null> {
+/** Describes the profiles on the page and returns them, the default one first; none where the API does not answer. */
+async function showProfiles(): Promise<DescribedProfile[]> {
   const node = byId("profile");
   try {
     const profiles = (await read("/api/profiles")).data?.profiles ?? [];
@@ -27,12 +28,12 @@ async function showProfile(): Promise<DescribedProfile | null> {
     node.replaceChildren(...profile.vectors.map(describedVector), words);
     const others = profiles.filter((each) => each !== profile);
     byId("other-profiles").replaceChildren(...others.map(otherProfile));
-    return profile;
+    return [profile, ...others];
   } catch {
     const told =
       "The API does not answer, so the vectors cannot be described here. Load the page again in a moment.";
     node.replaceChildren(element("p", { class: "notice" }, told));
-    return null;
+    return [];
   }
 }
 
@@ -60,13 +61,16 @@ class Scorer {
   readonly #text = byId("text", HTMLTextAreaElement);
   readonly #tokens = byId("tokens", HTMLInputElement);
   readonly #status = byId("status", HTMLSelectElement);
-  #profile: DescribedProfile | null = null;
+  readonly #student = byId("student", HTMLTextAreaElement);
+  readonly #profile = byId("score-profile", HTMLSelectElement);
+  #profiles: readonly DescribedProfile[] = [];
   #asked: AbortController | null = null;
   #pause: ReturnType<typeof setTimeout> | undefined;
 
   constructor() {
     byId("score").addEventListener("click", () => void this.score());
-    for (const node of [this.#text, this.#tokens, this.#status]) {
+    const fields = [this.#text, this.#tokens, this.#status, this.#student, this.#profile];
+    for (const node of fields) {
       node.addEventListener("input", () => {
         clearTimeout(this.#pause);
         this.#pause = setTimeout(() => void this.score(), TYPING_PAUSE_MS);
@@ -74,9 +78,11 @@ class Scorer {
     }
   }
 
-  /** Names the vectors and marks as the profile does. */
-  use(profile: DescribedProfile | null): void {
-    this.#profile = profile;
+  /** Lets a person choose among the profiles, which name their vectors and marks. */
+  offer(profiles: readonly DescribedProfile[]): void {
+    this.#profiles = profiles;
+    const names = profiles.map(({ name }) => element("option", { value: name }, name));
+    this.#profile.replaceChildren(...names);
   }
 
   async score(): Promise<void> {
@@ -87,7 +93,7 @@ class Scorer {
     try {
       const answer = await send("/api/score", request, asked.signal);
       toggle(byId("problem"), false);
-      if (isScore(answer)) showScore(request.text, answer, this.#profile);
+      if (isScore(answer)) showScore(request.text, answer, this.#chosen(request.profile));
     } catch (error) {
       if (asked.signal.aborted) return;
       toggle(byId("problem"), true);
@@ -96,9 +102,15 @@ class Scorer {
     }
   }
 
+  #chosen(wanted: string | null | undefined): DescribedProfile | null {
+    return this.#profiles.find(({ name }) => name === wanted) ?? null;
+  }
+
   #request(): ScoreRequest {
     const status = STATUSES.find((each) => each === this.#status.value) ?? "ok";
-    const request = { text: this.#text.value, status };
+    const said = this.#student.value === "" ? {} : { student_message: this.#student.value };
+    const by = this.#profile.value === "" ? {} : { profile: this.#profile.value };
+    const request: ScoreRequest = { text: this.#text.value, status, ...said, ...by };
     const tokens = this.#tokens.value;
     return tokens === "" ? request : { ...request, output_tokens: Number(tokens) };
   }
@@ -111,5 +123,6 @@ function isScore(answer: ScoreOrBatchAnswer): answer is ScoreAnswer {
 byId("status").append(...STATUSES.map((status) => element("option", { value: status }, status)));
 const scorer = new Scorer();
 void showValidity();
-scorer.use(await showProfile());
+connectIntervalForm();
+scorer.offer(await showProfiles());
 await scorer.score();
