@@ -59,7 +59,13 @@ export function runsInRanking(experiment: string, model: string, runs: string): 
   return pageByProfile("research", { experiment, open: model, runs });
 }
 
-const READING_PAGES: readonly string[] = ["research", "heatmap", "compare", "scenarios"];
+const READING_PAGES: readonly string[] = [
+  "research",
+  "frontier",
+  "heatmap",
+  "compare",
+  "scenarios",
+];
 
 /** The address of another page that shows the same experiment by the same profile as this one. */
 export function sameResults(address: string): string {
