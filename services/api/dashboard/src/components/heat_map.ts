@@ -9,7 +9,7 @@ import type { CsvRow } from "./copy_button";
 
 export const OVERALL = "overall";
 
-function figure(found: ScenarioScore, vector: string): number | null {
+export function figure(found: ScenarioScore, vector: string): number | null {
   return vector === OVERALL ? found.overall : (found.vectors[vector] ?? null);
 }
 
@@ -19,7 +19,7 @@ function mean({ scores }: ModelScores, vector: string): number | null {
 }
 
 /** The tutors, best mean over scenarios first. */
-function ordered(table: ScenarioScores, vector: string): ModelScores[] {
+export function ordered(table: ScenarioScores, vector: string): ModelScores[] {
   const key = (model: ModelScores) => mean(model, vector) ?? -1;
   return table.models.toSorted((a, b) => key(b) - key(a));
 }

@@ -650,6 +650,7 @@ export interface ScenarioScores {
   vectors: string[];
   scenarios: ScoredScenario[];
   models: ModelScores[];
+  version?: string;
 }
 
 export interface ScenarioStep {

@@ -3,6 +3,9 @@
 import { differenceCsv, differenceTable } from "../components/comparison/differences";
 import { readBoth, sideBySide } from "../components/comparison/side_by_side";
 import { sides, verdict } from "../components/comparison/verdict";
+import { differenceFigure } from "../components/figures/difference_figure";
+import type { Figure } from "../components/figures/figure";
+import { saveControl } from "../components/figures/save_control";
 import { copyButton } from "../components/copy_button";
 import { connectProfiles, sayProblem, showProfiles } from "../components/profile_choice";
 import { ApiProblem, read } from "../lib/api";
@@ -46,6 +49,7 @@ class ComparePage {
     });
     byId("differences-head").append(
       copyButton(() => (this.#difference ? differenceCsv(this.#difference) : [])),
+      saveControl(() => this.#figure()),
     );
     addEventListener("popstate", () => {
       this.#view = readView();
@@ -152,9 +156,7 @@ class ComparePage {
     toggle(byId("note"), difference.note !== null);
     say(byId("note"), difference.note ?? "");
     toggle(byId("comparison"), difference.by_scenario.length > 0);
-    const kinds = new Map(this.#models.map((model) => [model.model_id, model.kind]));
-    const taking = [difference.first.model_id, difference.second.model_id];
-    const hollow = taking.some((id) => kinds.get(id) === "reference");
+    const hollow = this.#isHollow(difference);
     const scenario = this.#scenario(difference);
     const choose = (chosen: string) => {
       this.#change({ scenario: chosen, repeat: "" });
@@ -165,6 +167,18 @@ class ComparePage {
     const id = CSS.escape(focused?.dataset.scenario ?? "");
     if (focused) table.querySelector<HTMLElement>(`[data-scenario="${id}"] button`)?.focus();
     say(byId("provenance"), `Scored by ${difference.profile} · ${sides(difference)}`);
+  }
+
+  #figure(): Figure | null {
+    if (!this.#difference) return null;
+    const said = byId("verdict").textContent;
+    return differenceFigure(this.#difference, said, this.#isHollow(this.#difference));
+  }
+
+  /** Whether a reference tutor takes part. */
+  #isHollow({ first, second }: ModelDifference): boolean {
+    const kinds = new Map(this.#models.map((model) => [model.model_id, model.kind]));
+    return [first, second].some(({ model_id: id }) => kinds.get(id) === "reference");
   }
 
   /** The chosen scenario, or else the one that separates the two most. */

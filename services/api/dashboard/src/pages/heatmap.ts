@@ -1,6 +1,9 @@
 // The page with the heat map of tutors and scenarios.
 
 import { copyButton } from "../components/copy_button";
+import { heatFigure } from "../components/figures/heat_figure";
+import { saveControl } from "../components/figures/save_control";
+import { citedOf, type Cited } from "../components/figures/source";
 import { heatCsv, heatMap, OVERALL } from "../components/heat_map";
 import { connectProfiles, sayProblem, showProfiles } from "../components/profile_choice";
 import { ApiProblem, read } from "../lib/api";
@@ -12,6 +15,7 @@ const AGAIN_MS = 5_000;
 
 class HeatMapPage {
   #table: ScenarioScores | null = null;
+  #cited: Cited | null = null;
   #vector = OVERALL;
   #profile = "";
   #round = 0;
@@ -32,6 +36,7 @@ class HeatMapPage {
     }
     byId("choice").append(
       copyButton(() => (this.#table ? heatCsv(this.#table, this.#vector) : [])),
+      saveControl(() => this.#table && heatFigure(this.#table, this.#vector, this.#cited)),
     );
     addEventListener("popstate", () => void this.#ask());
     void this.#ask();
@@ -59,6 +64,9 @@ class HeatMapPage {
       ]);
       if (mine !== this.#round || !table.data) return;
       this.#table = table.data;
+      const id = table.data.experiment_id;
+      const own = experiments.data?.experiments.find((each) => each.experiment_id === id);
+      this.#cited = own ? citedOf(own) : null;
       this.#choices(
         "experiment",
         (experiments.data?.experiments ?? []).map((each) => [

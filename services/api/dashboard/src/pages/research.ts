@@ -1,6 +1,8 @@
 // The ranking page: reads the API, shows what it says, and keeps it fresh.
 
 import { experimentOptions } from "../components/experiment_choice";
+import { rankingFigure } from "../components/figures/ranking_figure";
+import { saveControl } from "../components/figures/save_control";
 import { pending, showProgress, standing, type State } from "../components/progress";
 import { Ranking, skeleton } from "../components/ranking";
 import { connectProfiles, sayProblem, showProfiles } from "../components/profile_choice";
@@ -76,6 +78,8 @@ class ResearchPage {
       this.#showRanking();
     });
     connectExport(() => this.#view);
+    const figure = () => this.#comparison && rankingFigure(this.#comparison, this.#view);
+    byId("toolbar").append(saveControl(figure));
     addEventListener("popstate", () => {
       this.#choose(readAddress());
     });

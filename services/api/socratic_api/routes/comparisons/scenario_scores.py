@@ -31,6 +31,7 @@ from socratic_bench.providers.registry import is_reference
 from socratic_bench.reporting.profiles.choice import common_profiles, scored_by
 from socratic_bench.scoring.profile import OVERALL
 from socratic_bench.scoring.profiles import known_vectors
+from socratic_bench.version import __version__
 
 
 class ScoredScenario(BaseModel):
@@ -84,6 +85,8 @@ class ScenarioScores(BaseModel):
     vectors: tuple[str, ...]
     scenarios: tuple[ScoredScenario, ...]
     models: tuple[ModelScores, ...]
+    version: str = __version__
+    """The version of Socratic Bench that made the answer."""
 
 
 class ScoreStore(RunStore, Aggregates, Protocol):

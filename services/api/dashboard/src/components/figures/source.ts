@@ -13,7 +13,12 @@ export interface Cited {
   conditions_id: string;
 }
 
-export function citedOf(experiment: ExperimentSummary): Cited {
+type Named = Pick<
+  ExperimentSummary,
+  "experiment_id" | "name" | "occasion" | "created_at" | "conditions_id"
+>;
+
+export function citedOf(experiment: Named): Cited {
   const { experiment_id, name, occasion, created_at, conditions_id } = experiment;
   return { experiment_id, title: name ?? occasion, created_at, conditions_id };
 }
