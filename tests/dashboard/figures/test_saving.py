@@ -51,10 +51,9 @@ async def saved(page: Page, place: str, name: str, folder: Path) -> Path:
 async def test_a_saved_svg_stands_alone_and_names_its_source(
     store: SqlStore, visit: Visit, browser: Browser, tmp_path: Path, path: str
 ):
-    for week in range(2):
-        at = MONDAY + timedelta(weeks=week)
-        planned = experiment(MODELS, occasion=f"week {week}", created_at=at)
-        await seed(store, planned, failing=0)
+    planned = experiment(MODELS, occasion="week 1", created_at=MONDAY + timedelta(weeks=1))
+    for each in (experiment(MODELS, occasion="week 0"), planned):
+        await seed(store, each, failing=0)
     page = await visit(path, color_scheme="dark", viewport=PHONE)
 
     file = await saved(page, PAGES[path], "SVG", tmp_path)
@@ -63,9 +62,9 @@ async def test_a_saved_svg_stands_alone_and_names_its_source(
     svg = ET.fromstring(text)
     assert file.suffix == ".svg"
     assert svg.get("width") == "960"
-    tags = {each.tag.partition("}")[2] for each in svg.iter()}
+    tags = {node.tag.partition("}")[2] for node in svg.iter()}
     assert tags <= {"svg", "title", "desc", "g", "rect", "circle", "line", "path", "text"}
-    attributes = {name for each in svg.iter() for name in each.attrib}
+    attributes = {name for node in svg.iter() for name in node.attrib}
     assert not attributes & {"class", "style", "href", "onclick"}
     assert "var(" not in text
     assert "rgb(" not in text
@@ -73,8 +72,8 @@ async def test_a_saved_svg_stands_alone_and_names_its_source(
     assert ground is not None
     assert ground.get("fill") == "#ffffff"
     told = "".join(svg.itertext())
-    for each in (planned.experiment_id, "2026-03-09", "socratic-v1", planned.conditions_id):
-        assert each in told
+    for word in (planned.experiment_id, "2026-03-09", "socratic-v1", planned.conditions_id):
+        assert word in told
     assert f"Socratic Bench {__version__}" in told
     other = await (await browser.new_context()).new_page()
     await other.goto(file.as_uri())
