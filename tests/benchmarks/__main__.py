@@ -6,6 +6,7 @@ from tests.benchmarks import (
     api_throughput,
     aws_pipeline,
     command_start,
+    dynamodb_queries,
     dynamodb_units,
     embedded_throughput,
     scoring_speed,
@@ -13,7 +14,9 @@ from tests.benchmarks import (
     start_up,
 )
 from tests.benchmarks.calls import call_cost, many_endpoints
+from tests.benchmarks.scale import __main__ as scale
 from tests.benchmarks.services import (
+    dashboard_latency,
     distributed_throughput,
     slow_model,
     slow_model_in_functions,
@@ -30,6 +33,7 @@ if __name__ == "__main__":
     aws_pipeline.main()
     sqs_requests.main()
     dynamodb_units.main()
+    dynamodb_queries.main()
     many_endpoints.main()
     slow_model.main()
     slow_model_in_functions.main()
@@ -37,3 +41,5 @@ if __name__ == "__main__":
     start_up.main()
     command_start.main()
     visible_latency.main()
+    dashboard_latency.main()
+    scale.main()

@@ -44,8 +44,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         url = f"sqlite:///{Path(folder)}/benchmark.db"
         asyncio.run(_fill(url, experiment(tutors(MODELS))))
-        rates = asyncio.run(_measure(url))
-    ours, bare = (statistics.median(rates[name]) for name in ("ours", "bare"))
+        ours, bare = asyncio.run(measure(url))
     print(f"{PATH}, {MODELS} models: {ours:,.0f} requests/s")
     print(f"a bare route with the same bytes: {bare:,.0f} requests/s")
     print(f"ratio: {ours / bare:.2f} (budget: at least {BUDGET})")
@@ -58,7 +57,8 @@ async def _fill(url: str, planned: Experiment) -> None:
     await store.close()
 
 
-async def _measure(url: str) -> dict[str, list[float]]:
+async def measure(url: str) -> tuple[float, float]:
+    """Return the requests a second of the API over a store, and of the bare route."""
     context = multiprocessing.get_context("spawn")
     ports, processes = {}, []
     for name, target in (("ours", _serve_ours), ("bare", _serve_bare)):
@@ -72,7 +72,7 @@ async def _measure(url: str) -> dict[str, list[float]]:
         for _ in range(ROUNDS):
             for name, port in ports.items():
                 rates[name].append(await _rate(port))
-        return rates
+        return statistics.median(rates["ours"]), statistics.median(rates["bare"])
     finally:
         for process in processes:
             process.terminate()

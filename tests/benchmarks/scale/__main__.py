@@ -3,7 +3,8 @@
     python -m tests.benchmarks.scale [sqlite|postgresql] [FOLDER]
 
 It fills two stores, serves the API over both, and asks both in turns, right after their stores
-changed. A `FOLDER` keeps SQLite's stores for the next time.
+changed. At last it compares the ranking with a bare route that sends the same bytes, over each. A
+`FOLDER` keeps SQLite's stores for the next time.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import sys
 import tempfile
 from contextlib import AsyncExitStack
 
+from tests.benchmarks import api_throughput
 from tests.benchmarks.scale import endpoints, pages
 from tests.benchmarks.scale.plans import BIG, SMALL, Size
 from tests.benchmarks.scale.stores import FilledStore, served
@@ -30,6 +32,11 @@ async def measure(kind: str, folder: str) -> None:
             stores.append(await stack.enter_async_context(served(url, size)))
         _print(f"{kind}, requests, milliseconds", stores, await endpoints.times_of(stores))
         _print(f"{kind}, pages, milliseconds", stores, await pages.times_of(stores))
+        for store in stores:
+            ours, bare = await api_throughput.measure(store.url)
+            print(
+                f"{store.size}: {api_throughput.PATH} {ours:,.0f} requests/s, {ours / bare:.2f} x"
+            )
 
 
 async def _url(stack: AsyncExitStack, kind: str, folder: str, size: Size) -> str:

@@ -11,10 +11,12 @@ from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Final
+from unittest import mock
 from urllib.parse import urlsplit
 
 import asyncpg
 
+from socratic_api.answers import ready_bytes
 from socratic_api.bootstrap import build_app
 from socratic_api.settings import ApiSettings
 from socratic_bench.adapters.sql.store import SqlStore
@@ -83,7 +85,8 @@ async def _api(url: str) -> AsyncIterator[str]:
 
 
 def _serve(url: str, ready: Connection) -> None:
-    with quiet_garbage_collector():
+    # An answer is waited for until it is made: a reader in haste would get the one before.
+    with quiet_garbage_collector(), mock.patch.object(ready_bytes, "_STALE_AFTER", 60.0):
         asyncio.run(_serve_api(url, ready))
 
 

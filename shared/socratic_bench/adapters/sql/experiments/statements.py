@@ -103,7 +103,8 @@ _DONE = (
 PROGRESS = select(
     EXPERIMENTS.c.experiment_id,
     EXPERIMENTS.c.planned_runs,
-    _DONE,
+    # A complete experiment has all its runs done: a list of many reads no cells of it.
+    case((EXPERIMENTS.c.completed_at.is_not(None), EXPERIMENTS.c.planned_runs), else_=_DONE),
     select(func.count())
     .where(FAILURES.c.experiment_id == EXPERIMENTS.c.experiment_id)
     .where(FAILURES.c.profile == EXPERIMENTS.c.profile, FAILURES.c.counted)
