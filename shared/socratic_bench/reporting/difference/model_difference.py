@@ -126,6 +126,8 @@ async def model_difference(
 ) -> ModelDifference:
     """Compare two models, each `MODEL` or `MODEL@EXPERIMENT`, by what both were asked.
 
+    An experiment of one model stands for that model.
+
     `experiment` holds for a side that names none; without it two models are looked for in the
     newest experiment that has both, or else each in its newest one. A difference less than `margin`
     is too small to matter. `profile` replaces the own one of both experiments. Raises UnknownModel,

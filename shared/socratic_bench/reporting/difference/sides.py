@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from socratic_bench.domain.experiment.outline import ExperimentOutline
-from socratic_bench.errors import UnknownModel
+from socratic_bench.errors import UnknownExperiment, UnknownModel
 from socratic_bench.reporting.experiment_choice import find_experiment
 from socratic_bench.reporting.result_store import ResultStore
 
@@ -23,7 +23,7 @@ async def find_sides(
     texts: tuple[str, str],
     experiment: str | None,
 ) -> tuple[ComparedSide, ComparedSide]:
-    """Find the two models, each `MODEL` or `MODEL@EXPERIMENT`.
+    """Find the two models, each `MODEL` or `MODEL@EXPERIMENT`, or an experiment of one model.
 
     `outlines` are newest first. Raises UnknownModel, UnknownExperiment, AmbiguousExperiment.
     """
@@ -49,8 +49,28 @@ async def _find_side(
         if model in outline.model_ids:
             return model, outline
         raise UnknownModel(_unknown(model, f"experiment {named}", outline.model_ids))
+    if named_experiment := await _experiment_called(store, text):
+        return _only_model(text, named_experiment), named_experiment
     known = dict.fromkeys(id_ for outline in outlines for id_ in outline.model_ids)
     raise UnknownModel(_unknown(text, "this store" if len(outlines) != 1 else "it", list(known)))
+
+
+async def _experiment_called(store: ResultStore, text: str) -> ExperimentOutline | None:
+    try:
+        return ExperimentOutline.of(await find_experiment(store, text))
+    except UnknownExperiment:
+        return None
+
+
+def _only_model(text: str, experiment: ExperimentOutline) -> str:
+    """Return the model of an experiment of one. Raises UnknownModel for one of several."""
+    first, *others = experiment.model_ids
+    if not others:
+        return first
+    raise UnknownModel(
+        f"{text!r} is an experiment of {len(others) + 1} models: write MODEL@{text} for one of "
+        f"them, such as {first}@{text}"
+    )
 
 
 def _unknown(model: str, where: str, known: Sequence[str]) -> str:

@@ -69,6 +69,18 @@ def test_one_model_is_compared_on_two_occasions(finished: Terminal) -> None:
     assert not difference["is_real"]
 
 
+def test_an_experiment_of_one_model_stands_for_the_model(finished: Terminal) -> None:
+    for name in ("calm", "curt"):
+        config = f"name: {name}\nsystem_prompt: Be {name}.\nmodels: [reference/hedger]\nrepeats: 1"
+        finished.run("run", finished.write(f"{name}.yaml", config))
+
+    difference = json.loads(finished.run("compare", "calm", "curt", "--json").stdout)
+
+    assert [difference[side]["title"] for side in ("first", "second")] == ["calm", "curt"]
+    assert difference["first"]["model_id"] == "reference/hedger"
+    assert "differ in their test conditions" in difference["note"]
+
+
 def test_a_difference_that_is_too_small_to_matter_is_called_so(finished: Terminal) -> None:
     sides = ("reference/lecturer@spring", "reference/lecturer@autumn")
 
@@ -89,6 +101,7 @@ def test_a_difference_that_is_too_small_to_matter_is_called_so(finished: Termina
         (("reference/socratic", "hosted/none@spring"), "no model 'hosted/none' in experiment"),
         (("reference/socratic@winter", "reference/lecturer"), "no experiment 'winter'"),
         (("reference/socratic", "reference/socratic"), "write MODEL@EXPERIMENT"),
+        (("spring", "autumn"), "'spring' is an experiment of 2 models: write MODEL@spring"),
     ],
 )
 def test_a_wrong_side_is_named(finished: Terminal, sides: tuple[str, str], told: str) -> None:
