@@ -10,7 +10,9 @@ from socratic_bench.reporting.formats import MISSING, figure, signed
 from socratic_bench.reporting.profiles.agreement import FigureAgreement, Limits, ProfileAgreement
 from socratic_bench.reporting.profiles.grading_cost import cost_sentence
 from socratic_bench.reporting.report.markup import element, page, table
+from socratic_bench.reporting.report.saved_figure import save_link
 from socratic_bench.reporting.report.style import STYLE
+from socratic_bench.version import __version__
 
 _STYLE: Final = (
     STYLE
@@ -20,8 +22,18 @@ figure { margin: 0; } figcaption { font-size: .875rem; }
 .plot { max-width: 100%; height: auto; font: 11px system-ui, sans-serif; }
 .plot text { fill: var(--quiet); } .plot .limit { stroke: var(--mark); stroke-dasharray: 4 3; }
 .plot .mean { stroke: var(--mark); stroke-width: 1.5; } .plot circle { fill-opacity: .35; }
+@media print { .save { display: none; } }
 """
 )
+_LOOKS: Final = {
+    "axis": {"stroke": "#d9dce1"},
+    "limit": {"stroke": "#1f5fa8", "stroke-dasharray": "4 3"},
+    "mean": {"stroke": "#1f5fa8", "stroke-width": "1.5"},
+    "circle": {"fill": "#1f5fa8", "fill-opacity": "0.35"},
+    "text": {"fill": "#5b6169"},
+}
+"""The looks of a saved plot: those of the page on a light ground."""
+
 _WIDTH, _HEIGHT, _LEFT, _RIGHT, _TOP = 320, 220, 44, 18, 12
 
 
@@ -57,7 +69,9 @@ def _content(agreement: ProfileAgreement, title: str) -> Iterator[Element]:
         "about 95 % of the differences. Dots on a slope or in a fan tell of scales that differ.",
         class_="aid",
     )
-    plots = (_plot(each, each.difference) for each in agreement.figures if each.difference)
+    plots = (
+        _plot(agreement, each, each.difference) for each in agreement.figures if each.difference
+    )
     yield element("div", *plots, class_="plots")
     yield element("h2", "Ranks of the models")
     yield element(
@@ -158,7 +172,7 @@ def _ranks(agreement: ProfileAgreement) -> Element:
     return table(headings, rows, caption="Models, in the order of the first profile")
 
 
-def _plot(each: FigureAgreement, limits: Limits) -> Element:
+def _plot(agreement: ProfileAgreement, each: FigureAgreement, limits: Limits) -> Element:
     said = (
         f"{each.name}: mean difference {signed(limits.mean)}, 95 % limits {limits_text(limits)}, "
         f"{each.pairs:,} responses"
@@ -183,7 +197,16 @@ def _plot(each: FigureAgreement, limits: Limits) -> Element:
         height=f"{_HEIGHT}",
         class_="plot",
     )
-    return element("figure", drawn, element("figcaption", said))
+    caption = (
+        f"{each.name}: mean difference {signed(limits.mean)}",
+        f"95 % limits {limits_text(limits)}, {each.pairs:,} responses",
+        f"{agreement.first} less {agreement.second}",
+        agreement.experiment_id,
+        f"Socratic Bench {__version__}",
+    )
+    file = f"socratic-bench-agreement-{each.name}-{agreement.experiment_id}"
+    link = save_link(drawn, file, caption, _LOOKS)
+    return element("figure", drawn, element("figcaption", said, " ", link))
 
 
 def _line(value: float, kind: str) -> Element:

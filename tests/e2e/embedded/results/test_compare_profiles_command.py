@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import base64
 import json
+import re
 from pathlib import Path
+from xml.etree import ElementTree as ET
 
 import pytest
 
@@ -51,6 +54,11 @@ def test_two_profiles_are_compared_in_a_table_in_json_and_on_a_page(
     assert "Spearman" in table.stdout
     page = (tmp_path / "report.html").read_text()
     assert page.count("<circle") == overall["pairs"]
+    [saved] = re.findall(r'href="data:image/svg\+xml;base64,([^"]+)"', page)
+    svg = ET.fromstring(base64.b64decode(saved))
+    assert len(svg.findall(".//{*}circle")) == overall["pairs"]
+    assert not any("class" in mark.attrib for mark in svg.iter())
+    assert found["experiment_id"] in "".join(svg.itertext())
     assert "&lt;first&gt; &amp; one" in page
     assert "<first>" not in page
     assert "<script" not in page

@@ -30,6 +30,8 @@ const RINGS = [GAP, 18, 28, 40, 54, 70, 90];
 /** In a narrow figure long lines cross too much: a name without room stays out. */
 const NARROW = 600;
 const NARROW_RINGS = 4;
+/** Of more marks than these, plain names stand right beside theirs or stay out. */
+const MANY = 60;
 const DIRECTIONS = Array.from({ length: 16 }, (_, at) => (at * Math.PI) / 8);
 /** A name across a whisker reads worse than one a ring further out. */
 const CROSSING = 1.5;
@@ -90,9 +92,11 @@ export function placeLabels(
   size: number,
 ): (Placed | null)[] {
   const taken: Box[] = [];
+  const rings = area.right - area.left < NARROW ? NARROW_RINGS : RINGS.length;
   return marks.map((mark) => {
     const width = textWidth(mark.text, size, mark.isBold ? 600 : 400) + 4;
-    const best = bestPlace(mark, width, [...hard, ...taken], soft, area);
+    const most = marks.length > MANY && !mark.isBold ? 1 : rings;
+    const best = bestPlace(mark, width, [...hard, ...taken], soft, area, most);
     if (!best) return null;
     taken.push(best.box);
     const { left, top, bottom } = best.box;
@@ -106,12 +110,12 @@ function bestPlace(
   hard: readonly Box[],
   soft: readonly Box[],
   area: Box,
+  most: number,
 ): { box: Box; ring: number } | null {
   let best: { box: Box; ring: number; price: number } | null = null;
   const own = around(mark.x, mark.y, 1);
   const others = hard.filter((box) => !overlap(box, own));
-  const isNarrow = area.right - area.left < NARROW;
-  for (const [ring, reach] of RINGS.slice(0, isNarrow ? NARROW_RINGS : RINGS.length).entries()) {
+  for (const [ring, reach] of RINGS.slice(0, most).entries()) {
     // Nothing further out can be better.
     if (best && best.price <= ring) break;
     for (const direction of DIRECTIONS) {
