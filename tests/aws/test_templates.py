@@ -4,6 +4,7 @@ import json
 import re
 import subprocess
 from collections.abc import Iterator
+from fnmatch import fnmatchcase
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from socratic_bench.adapters.dynamodb.table.items import PK, SK
 from socratic_bench.adapters.dynamodb.table.schema import EXPIRES, TABLE
 from socratic_bench.adapters.sqs.server_limits import LAST_RESORT_RECEIVES
 from socratic_bench.consuming.queues import BROADCASTS, WORK_QUEUES
+from tests.architecture.api_types import openapi_document
 from tests.aws.environment import python, synthesize
 
 ALLOWED_WILDCARDS = re.compile(r"^/socratic-dev-claims/\*$|^/responses/\*$|^:\*$|^/\*$")
@@ -329,3 +331,18 @@ def lint(folder) -> str:
         check=False,
     )
     return done.stdout + done.stderr
+
+
+async def test_cloudfront_leads_the_paths_of_the_api_to_it_and_those_of_pages_to_files(
+    templates: dict[str, Any],
+) -> None:
+    [distribution] = properties(templates, "AWS::CloudFront::Distribution")
+    config = distribution["DistributionConfig"]
+    patterns = [f"/{each['PathPattern']}" for each in config["CacheBehaviors"]]
+    paths = (await openapi_document())["paths"]
+    files = {path for path in paths if path.startswith("/assets/") or path.endswith(".html")}
+
+    led = {path for path in paths if any(fnmatchcase(path, each) for each in patterns)}
+
+    # The metrics are those of one process, and the first page is the bucket's.
+    assert led == set(paths) - files - {"/", "/metrics"}

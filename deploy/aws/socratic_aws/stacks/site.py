@@ -19,7 +19,7 @@ from socratic_aws.stacks.nag import accept
 from socratic_aws.stacks.service_stack import ServiceStack, stage_domain
 from socratic_aws.stacks.stage import Stage
 
-OF_THE_API: Final = ("api/*", "openapi.json", "healthz", "readyz")
+OF_THE_API: Final = ("api/*", "runs/*", "weekly", "openapi.json", "healthz", "readyz")
 """The paths that the API answers; all others are files."""
 
 SAME_ORIGIN: Final = Path(__file__).with_name("same_origin.js")
