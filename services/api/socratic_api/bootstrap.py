@@ -19,6 +19,7 @@ from socratic_api.http.cross_origin import cross_origin
 from socratic_api.http.problems import HANDLERS
 from socratic_api.http.security_headers import SecurityHeaders
 from socratic_api.routes import (
+    api_capabilities,
     cost_analysis,
     dashboard,
     health,
@@ -117,6 +118,7 @@ def build_app(
             *score.endpoints(turns),
             *profiles.endpoints(),
             *validity.endpoints(),
+            *api_capabilities.endpoints(capabilities, needs_key=bool(settings.api_keys)),
             *health.endpoints(readiness, metrics),
             *dashboard.endpoints(),
         ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -52,14 +53,12 @@ async def told(page: Page, selector: str, text: str) -> None:
 async def test_an_experiment_in_detail_changes_in_place_while_it_runs(
     store: SqlStore, visit: Visit, events: bool
 ):
-    planned = experiment(tutors(3))
+    planned = experiment(tutors(3), created_at=datetime.now(UTC))
     await seed(store, planned, share=0.5, failing=0.2)
-    page = await visit("/methodology.html", quiet=events)
+    page = await visit("/methodology.html")
     if not events:
-        problem = {"title": "Conflict", "status": 409, "detail": "This API cannot stream."}
-        await page.route(
-            "**/events", lambda route: route.fulfill(status=409, body=json.dumps(problem))
-        )
+        abilities = {"starts": True, "changes": True, "streams": False, "needs_key": False}
+        await page.route("**/api/capabilities", lambda route: route.fulfill(json=abilities))
     await page.goto(
         page.url.replace("methodology.html", f"experiments.html?experiment={planned.experiment_id}")
     )
@@ -162,8 +161,38 @@ async def test_dead_letters_are_shown_with_their_reasons_and_put_back(
 async def test_without_a_broker_the_page_says_what_it_does_not_know(store: SqlStore, visit: Visit):
     page = await visit("/experiments.html", quiet=False)
     await told(page, "#dead-letters-told", "Unknown: this API has no broker.")
-    await page.click("#submit")
-    await told(page, "#mistakes", "socratic-bench submit")
+    await told(page, "#starts-none", "socratic-bench submit")
+    assert not await page.locator("#config").is_visible()
+
+
+async def test_a_page_whose_events_are_refused_polls_and_shows_a_change_at_once(
+    store: SqlStore, visit: Visit
+):
+    planned = experiment(tutors(2))
+    await seed(store, planned, share=0.5)
+    async with with_broker(store) as (address, _):
+        page = await visit("/methodology.html", origin=address, quiet=False, clock=True)
+        await page.route("**/events", lambda route: route.fulfill(status=503, json={}))
+        await page.goto(f"{address}/experiments.html?experiment={planned.experiment_id}")
+        await told(page, "#detail-state", "Past the deadline.")
+        await page.get_by_role("button", name="Pause").click()
+        await told(page, "#detail-state", "Paused.")
+
+
+async def test_an_api_that_only_reads_offers_no_change(store: SqlStore, visit: Visit):
+    planned = experiment(tutors(2))
+    await seed(store, planned, share=0.5)
+    page = await visit("/methodology.html")
+    abilities = {"starts": False, "changes": False, "streams": True, "needs_key": True}
+    await page.route("**/api/capabilities", lambda route: route.fulfill(json=abilities))
+    await page.goto(
+        page.url.replace("methodology.html", f"experiments.html?experiment={planned.experiment_id}")
+    )
+    await told(page, "#detail-state", "Past the deadline.")
+    await page.get_by_role("link", name="Its ranking").wait_for()
+
+    assert await page.get_by_role("button", name="Pause").count() == 0
+    assert not await page.locator("#controls .key").is_visible()
 
 
 async def test_the_page_fits_a_phone(store: SqlStore, visit: Visit):

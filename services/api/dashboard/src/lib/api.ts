@@ -72,15 +72,23 @@ export async function readText(address: string): Promise<string> {
   return (await requireGood(await get(address))).text();
 }
 
-/** POSTs JSON. Raises ApiProblem. */
+/** The headers of JSON, with the key if there is one. */
+function jsonWith(key: string): Headers {
+  const headers = new Headers({ "content-type": "application/json" });
+  if (key) headers.set("authorization", `Bearer ${key}`);
+  return headers;
+}
+
+/** POSTs JSON, with the key if there is one. Raises ApiProblem. */
 export async function send<Path extends keyof PostAnswers>(
   path: Path,
   body: object,
+  key: string,
   signal: AbortSignal,
 ): Promise<PostAnswers[Path]> {
   const response = await fetch(`${api}${path}`, {
     method: "POST",
-    headers: { "content-type": "application/json" },
+    headers: jsonWith(key),
     body: JSON.stringify(body),
     signal: AbortSignal.any([signal, AbortSignal.timeout(DEADLINE_MS)]),
   });
@@ -104,11 +112,9 @@ export async function change<
   body: object | string | null,
   key: string,
 ): Promise<ChangeAnswers[Method][Path]> {
-  const headers = new Headers({ "content-type": "application/json" });
-  if (key) headers.set("authorization", `Bearer ${key}`);
   const response = await fetch(addressOf(path, fields), {
     method,
-    headers,
+    headers: jsonWith(key),
     body: typeof body === "object" && body !== null ? JSON.stringify(body) : body,
     signal: AbortSignal.timeout(CHANGE_DEADLINE_MS),
   });

@@ -24,6 +24,13 @@ export interface AnalysedScenario {
   responses: number;
 }
 
+export interface ApiCapabilities {
+  starts: boolean;
+  changes: boolean;
+  streams: boolean;
+  needs_key: boolean;
+}
+
 export interface BatchAnswer {
   scores: (ScoreAnswer | ConvertedAnswer | ItemProblem)[];
 }
@@ -856,6 +863,7 @@ export interface WorkedExample {
 }
 
 export interface GetAnswers {
+  "/api/capabilities": ApiCapabilities;
   "/api/compare": ModelDifference;
   "/api/cost-analysis": CostAnalysis;
   "/api/dead-letters": DeadLetters;

@@ -68,6 +68,11 @@ export function shortened(text: string, limit = 34): string {
   return `${letters.slice(0, head).join("")}…${letters.slice(head + 1 - limit).join("")}`;
 }
 
+/** Somebody's text within a sentence of plain text: its direction, and its controls, end with it. */
+export function isolated(text: string): string {
+  return text && `\u2068${text}\u2069`;
+}
+
 export function clockTime(date: Date): string {
   return date.toLocaleTimeString(undefined, {
     hour: "2-digit",

@@ -2,12 +2,13 @@
 
 import { showDeadLetters } from "../components/experiments/dead_letters";
 import { showDetail } from "../components/experiments/detail";
-import { connectKeys, keyGiven } from "../components/experiments/keys";
+import { connectKeys, keyGiven, showKeys } from "../components/experiments/keys";
 import { showList, showListSummary } from "../components/experiments/list";
 import { Pending } from "../components/experiments/pending";
 import { connectStart } from "../components/experiments/start";
 import { ApiProblem, change, problemOf, read } from "../lib/api";
 import type { ExperimentDetail, ExperimentStatus } from "../lib/api_types";
+import { capabilities } from "../lib/capabilities";
 import { byId, element, say, toggle } from "../lib/dom";
 import { clockTime } from "../lib/format";
 import { experimentPage } from "../lib/links";
@@ -30,6 +31,7 @@ class ExperimentsPage {
 
   start(): void {
     connectKeys();
+    void this.#offer();
     connectStart((experiment) => {
       history.pushState(null, "", experimentPage(experiment));
       this.#show();
@@ -66,6 +68,9 @@ class ExperimentsPage {
         changed: (detail) => {
           this.#showDetail(detail);
         },
+        unchanged: () => {
+          this.#answered();
+        },
         away: (error) => {
           this.#showAway(error);
         },
@@ -77,6 +82,19 @@ class ExperimentsPage {
     this.#etag = null;
     void this.#refreshList();
     void this.#refreshDeadLetters();
+  }
+
+  /** Offers what the API does, and nothing else. */
+  async #offer(): Promise<void> {
+    try {
+      const { starts, changes, needs_key: needsKey } = await capabilities();
+      toggle(byId("starts"), starts);
+      toggle(byId("starts-none"), !starts);
+      for (const node of document.querySelectorAll<HTMLElement>(".changes")) toggle(node, changes);
+      showKeys(needsKey && (starts || changes));
+    } catch {
+      setTimeout(() => void this.#offer(), RESTING_MS);
+    }
   }
 
   #showDetail(detail: ExperimentDetail): void {
@@ -126,6 +144,7 @@ class ExperimentsPage {
     const state = button.dataset.state ?? "";
     await this.#act(button, async () => {
       await change("PATCH", PATH, { experiment_id: this.#id }, { state }, keyGiven());
+      this.#live?.refresh();
       return state === "resumed"
         ? "Resumed. Services request its pending runs within seconds."
         : "No further call begins. Calls in flight finish, and their responses are stored.";

@@ -12,6 +12,7 @@ import type {
   ScoreRequest,
   Status,
 } from "../lib/api_types";
+import { capabilities } from "../lib/capabilities";
 import { byId, element, say, toggle } from "../lib/dom";
 
 const TYPING_PAUSE_MS = 300;
@@ -63,13 +64,18 @@ class Scorer {
   readonly #status = byId("status", HTMLSelectElement);
   readonly #student = byId("student", HTMLTextAreaElement);
   readonly #profile = byId("score-profile", HTMLSelectElement);
+  readonly #key = byId("key", HTMLInputElement);
+  #needsKey = false;
   #profiles: readonly DescribedProfile[] = [];
   #asked: AbortController | null = null;
   #pause: ReturnType<typeof setTimeout> | undefined;
 
   constructor() {
-    byId("score").addEventListener("click", () => void this.score());
-    const fields = [this.#text, this.#tokens, this.#status, this.#student, this.#profile];
+    byId("scorer").addEventListener("submit", (event) => {
+      event.preventDefault();
+      void this.score();
+    });
+    const fields = [this.#text, this.#tokens, this.#status, this.#student, this.#profile, this.#key];
     for (const node of fields) {
       node.addEventListener("input", () => {
         clearTimeout(this.#pause);
@@ -85,13 +91,24 @@ class Scorer {
     this.#profile.replaceChildren(...names);
   }
 
+  /** Asks for the key where scoring takes one: without it the API would only refuse. */
+  takesKey(needed: boolean): void {
+    this.#needsKey = needed;
+    toggle(byId("key-choice"), needed);
+  }
+
   async score(): Promise<void> {
     clearTimeout(this.#pause);
     this.#asked?.abort();
+    if (this.#needsKey && this.#key.value === "") {
+      toggle(byId("problem"), true);
+      say(byId("problem"), "Scoring on this server takes its key. The examples above need none.");
+      return;
+    }
     const asked = (this.#asked = new AbortController());
     const request = this.#request();
     try {
-      const answer = await send("/api/score", request, asked.signal);
+      const answer = await send("/api/score", request, this.#key.value, asked.signal);
       toggle(byId("problem"), false);
       if (isScore(answer)) showScore(request.text, answer, this.#chosen(request.profile));
     } catch (error) {
@@ -125,4 +142,10 @@ const scorer = new Scorer();
 void showValidity();
 connectIntervalForm();
 scorer.offer(await showProfiles());
+await capabilities().then(
+  ({ needs_key: needed }) => {
+    scorer.takesKey(needed);
+  },
+  () => undefined,
+);
 await scorer.score();

@@ -1,5 +1,7 @@
 // The key for writing: a person types it, this page alone holds it, and a reload forgets it.
 
+import { toggle } from "../../lib/dom";
+
 let key = "";
 
 /** Makes every field for the key on the page show the same one. */
@@ -15,4 +17,9 @@ export function connectKeys(): void {
 
 export function keyGiven(): string {
   return key;
+}
+
+/** Shows the fields for the key where changes take one. */
+export function showKeys(needed: boolean): void {
+  for (const field of document.querySelectorAll<HTMLElement>(".key-choice")) toggle(field, needed);
 }
