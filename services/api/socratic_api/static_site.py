@@ -43,12 +43,18 @@ def site_files(static: Traversable | None = None, *, api: str = "") -> dict[str,
     for page in pages:
         site |= _files_of(page)
     if api:
+        site |= {path: _of_the_api(site[path], api) for path in site if path.endswith(".html")}
         site[CONFIG] = f"export const api = {json.dumps(api.rstrip('/'))};\n".encode()
     return site
 
 
 def _files_of(page: ReadPage) -> dict[str, bytes]:
     return {f"assets/{page.name}/{file.name}": file.read_bytes() for file in page.files}
+
+
+def _of_the_api(page: bytes, api: str) -> bytes:
+    """Return a page whose links to the API, which start at a root, lead to the API's address."""
+    return page.replace(b'href="/', f'href="{escape(api.rstrip("/"))}/'.encode())
 
 
 def _policy(api: str) -> str:

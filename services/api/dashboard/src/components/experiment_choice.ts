@@ -2,7 +2,7 @@
 
 import type { ExperimentPage } from "../lib/api_types";
 import { element } from "../lib/dom";
-import { counted, day, shortened } from "../lib/format";
+import { counted, day, isolated, shortened } from "../lib/format";
 
 /** With the default first, and all experiments after it. */
 export function experimentOptions({ experiments }: ExperimentPage): HTMLOptionElement[] {
@@ -10,7 +10,8 @@ export function experimentOptions({ experiments }: ExperimentPage): HTMLOptionEl
     element("option", { value: "" }, "newest complete or pinned"),
     element("option", { value: "all" }, "all, by test conditions"),
     ...experiments.map(({ experiment_id: id, name, occasion, created_at, models }) => {
-      const parts = [name, occasion, day(created_at), counted(models, "tutor"), shortened(id, 14)];
+      const title = isolated(shortened(name ?? "", 40));
+      const parts = [title, occasion, day(created_at), counted(models, "tutor"), shortened(id, 14)];
       return element("option", { value: id, title: id }, parts.filter(Boolean).join(" · "));
     }),
   ];

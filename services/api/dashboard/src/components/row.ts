@@ -2,7 +2,7 @@
 
 import type { ModelComparison, ModelFigures } from "../lib/api_types";
 import { element, say, toggle } from "../lib/dom";
-import { cost, count, interval, percent, score, shortened, UNKNOWN } from "../lib/format";
+import { cost, count, interval, isolated, percent, score, shortened, UNKNOWN } from "../lib/format";
 import { anyCost, ranks, ties } from "../lib/models";
 import { breakdown } from "./breakdown";
 import { Plot } from "./plot";
@@ -18,7 +18,7 @@ function cell(kind: string, ...children: Node[]): HTMLTableCellElement {
 /** The experiment of a row, in a table with several rows of a model. */
 function experimentOf(model: ModelFigures, { experiments }: ModelComparison): string {
   const found = experiments.find((each) => each.experiment_id === model.experiment_ids[0]);
-  return found ? ` · ${found.name ?? found.occasion ?? found.experiment_id}` : "";
+  return found ? ` · ${isolated(found.name ?? found.occasion ?? found.experiment_id)}` : "";
 }
 
 /** What a reader opens and closes. */

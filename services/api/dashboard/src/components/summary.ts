@@ -2,7 +2,7 @@
 
 import type { ModelComparison, ModelFigures } from "../lib/api_types";
 import { byId, element, say, toggle } from "../lib/dom";
-import { counted, day, interval, listed, score } from "../lib/format";
+import { counted, day, interval, isolated, listed, score } from "../lib/format";
 import { leaderOf } from "../lib/models";
 
 export function showSummary({ models, vectors }: ModelComparison): void {
@@ -58,6 +58,6 @@ export function showProvenance({ experiments, profile }: ModelComparison): void 
     return;
   }
   const title = one.name ?? one.occasion;
-  const id = title ? `${title} (${one.experiment_id})` : one.experiment_id;
+  const id = title ? `${isolated(title)} (${one.experiment_id})` : one.experiment_id;
   say(node, `Scored by ${profile} · experiment ${id}, begun ${day(one.created_at)}`);
 }

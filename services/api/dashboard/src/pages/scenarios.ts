@@ -6,7 +6,7 @@ import { scenarioSection } from "../components/scenarios/scenario";
 import { ApiProblem, problemOf, read } from "../lib/api";
 import type { AnalysedScenario, ScenarioAnalysis } from "../lib/api_types";
 import { byId, element, say, toggle } from "../lib/dom";
-import { count, counted, day, shortened } from "../lib/format";
+import { count, counted, day, isolated, shortened } from "../lib/format";
 
 const ORDERS: Record<string, (scenario: AnalysedScenario) => number> = {
   hardest: ({ mean }) => mean ?? Infinity,
@@ -92,7 +92,7 @@ class ScenariosPage {
     const { data } = await read("/api/experiments", { limit: "500" });
     const experiments = data?.experiments ?? [];
     const options = experiments.map(({ experiment_id: id, name, occasion, created_at: begun }) => {
-      const parts = [name, occasion, day(begun), shortened(id, 14)];
+      const parts = [isolated(shortened(name ?? "", 40)), occasion, day(begun), shortened(id, 14)];
       return element("option", { value: id, title: id }, parts.filter(Boolean).join(" · "));
     });
     const select = byId("experiment", HTMLSelectElement);
@@ -128,7 +128,7 @@ class ScenariosPage {
       .querySelector("tbody")
       ?.replaceChildren(...ordered.map(overviewRow));
     byId("scenarios").replaceChildren(...ordered.map((each) => scenarioSection(id, profile, each)));
-    const title = [analysis.name, analysis.occasion, id].filter(Boolean).join(" · ");
+    const title = [isolated(analysis.name ?? ""), analysis.occasion, id].filter(Boolean).join(" · ");
     say(byId("provenance"), `Scored by ${profile} · experiment ${title}`);
   }
 }

@@ -2,7 +2,7 @@
 
 import type { RunContext, RunDetails, RunLink } from "../../lib/api_types";
 import { byId, element, fill, say, toggle } from "../../lib/dom";
-import { amount, count, counted, dollars, score, shortened } from "../../lib/format";
+import { amount, count, counted, dollars, isolated, score, shortened } from "../../lib/format";
 import { comparePage, experimentRanking, rankingPage, runPage } from "../../lib/links";
 import { fact } from "../fact";
 import { plainText } from "./plain_text";
@@ -24,7 +24,7 @@ export function showRunHead(run: RunDetails): void {
   showPlan(run);
   showNeighbours(run, context);
   const profile = run.profile ? `Scored by ${run.profile} · ` : "";
-  const experiment = context?.experiment_title ? `${context.experiment_title} ` : "";
+  const experiment = context?.experiment_title ? `${isolated(context.experiment_title)} ` : "";
   const of = `experiment ${experiment}(${run.experiment_id})`;
   say(byId("provenance"), `${profile}run ${run.run_id} of ${of}`);
 }
