@@ -75,6 +75,7 @@ test-all: test $(MOTO)/.ready $(FUZZ)/.ready ## The same and the long tests: cha
 
 test-aws: $(TEST_SETUP) $(AWS)/.ready ## Test what deploys to AWS: packages, templates, functions, a deployment to an emulator
 	@$(PYTHON) $(PAGES)
+	@sh tests/install_browser.sh $(BIN)
 	@$(BIN)/python -m pytest tests/aws --durations=10
 	@MYPYPATH=deploy/aws:shared $(AWS)/bin/python -m mypy --config-file deploy/aws/mypy.ini -p socratic_aws
 

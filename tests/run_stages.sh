@@ -15,16 +15,7 @@ unset PYTHONDONTWRITEBYTECODE
 
 say() { printf '\n== %s\n' "$1" >&2; }
 
-chromium=$(command -v chromium || command -v chromium-browser || command -v google-chrome || true)
-if [ -n "$chromium" ]; then
-  "$python" -m pip --disable-pip-version-check --quiet install --require-hashes \
-    -r tests/dashboard/requirements.txt
-elif [ "${CI:-}" = true ]; then
-  echo "CI=true, and no Chromium was found for the dashboard's tests" >&2
-  exit 1
-else
-  echo "no Chromium here: the dashboard's tests in a browser are skipped" >&2
-fi
+sh tests/install_browser.sh "$bin"
 
 case "$length" in
   short)

@@ -6,8 +6,7 @@ To start a browser takes longer than most tests: all of them share one, and so o
 from __future__ import annotations
 
 import asyncio
-import shutil
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,25 +19,15 @@ from socratic_api.settings import ApiSettings
 from socratic_bench.adapters.sql.store import SqlStore
 from socratic_bench.ports.broker import Broker
 from tests.built_pages import require_pages
-from tests.servers.discovery import missing
+from tests.dashboard.browser import DESKTOP, PHONE, Visit, launched, visiting
 from tests.waiting import PATIENCE
 
 if TYPE_CHECKING:
-    from playwright.async_api import Browser, Page
+    from playwright.async_api import Browser
 
-BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-ARGUMENTS = [
-    "--no-sandbox",
-    "--headless",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
-DESKTOP = {"width": 1440, "height": 1000}
-PHONE = {"width": 390, "height": 844}
+pytest.register_assert_rewrite("tests.dashboard.backends.suite")
+
+__all__ = ["DESKTOP", "PHONE", "Visit", "serving"]
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -48,17 +37,8 @@ def _pages() -> None:
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
 async def browser() -> AsyncIterator[Browser]:
-    try:
-        from playwright.async_api import async_playwright
-    except ImportError:
-        missing("Playwright is not installed: pip install -r tests/dashboard/requirements.txt")
-    executable = next((found for name in BROWSERS if (found := shutil.which(name))), None)
-    if executable is None:
-        missing("no Chromium or Chrome is installed")
-    async with async_playwright() as playwright:
-        browser = await playwright.chromium.launch(executable_path=executable, args=ARGUMENTS)
+    async with launched() as browser:
         yield browser
-        await browser.close()
 
 
 @pytest_asyncio.fixture(loop_scope="session")
@@ -97,36 +77,8 @@ async def address(store: SqlStore) -> AsyncIterator[str]:
         yield address
 
 
-Visit = Callable[..., Awaitable["Page"]]
-
-
 @pytest_asyncio.fixture(loop_scope="session")
 async def visit(browser: Browser, address: str) -> AsyncIterator[Visit]:
-    """Opens a page; at the end no page that was opened may have said anything in its console.
-
-    With `clock`, time in the page can be wound on, so that nobody waits for its next look.
-    """
-    complaints: list[str] = []
-
-    async def open_page(
-        path: str,
-        *,
-        quiet: bool = True,
-        clock: bool = False,
-        origin: str = address,
-        **context: Any,
-    ) -> Page:
-        context.setdefault("viewport", DESKTOP)
-        page = await (await browser.new_context(**context)).new_page()
-        if clock:
-            await page.clock.install()
-        if quiet:
-            page.on("console", lambda message: complaints.append(message.text))
-        page.on("pageerror", lambda error: complaints.append(str(error)))
-        await page.goto(origin + path)
-        return page
-
-    yield open_page
-    for context in browser.contexts:
-        await context.close()
-    assert complaints == []
+    """Opens pages over the store, as `visiting` says."""
+    async with visiting(browser, address) as visit:
+        yield visit

@@ -61,7 +61,7 @@ async def seed(
         run for repeat in range(1, planned.manifest.repeats + 1) for run in _runs(planned, repeat)
     ]
     done = every[: round(len(every) * share)]
-    scores = [_scored(run) for run in done if not _fails(run, failing)]
+    scores = [scored(run) for run in done if not _fails(run, failing)]
     failures = [_failure(run) for run in done if _fails(run, failing)]
     for start in range(0, len(scores), 1000):
         await store.fold(scores[start : start + 1000], ())
@@ -90,7 +90,7 @@ def _fails(run: Run, share: float) -> bool:
     return random.Random(f"failure {run.run_id}").random() < share
 
 
-def _scored(run: Run) -> ScoredResponse:
+def scored(run: Run) -> ScoredResponse:
     chance = random.Random(run.run_id)
     skill = {"reference/socratic": 0.95, "reference/lecturer": 0.05}.get(
         run.model_id, random.Random(run.model_id).uniform(0.15, 0.9)

@@ -82,6 +82,14 @@ class Operator:
         """The release that answers a request to the API."""
         return self.request("/api/experiments")[0]
 
+    def api_key(self) -> str:
+        """The key for writing that the deployment made."""
+        found = self.client("ssm").get_parameter(
+            Name=f"/socratic-{STAGE}/api-keys", WithDecryption=True
+        )
+        key: str = found["Parameter"]["Value"]
+        return key
+
     def configure(self, config: Mapping[str, Any]) -> None:
         """Have the next plan follow this configuration."""
         self.client("s3").put_object(Bucket=BUCKET, Key=CONFIG, Body=json.dumps(config).encode())

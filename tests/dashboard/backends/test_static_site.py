@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-import functools
-import subprocess
-import sys
-import threading
 from collections.abc import Iterator
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
 
 from socratic_api.settings import ApiSettings
 from socratic_bench.adapters.sql.store import SqlStore
+from tests.dashboard.backends.web_server import web_server, write_site
 from tests.dashboard.conftest import Visit, serving
 from tests.dashboard.research_page import rows_of
 from tests.dashboard.seeding import experiment, seed, tutors
-from tests.waiting import PATIENCE
 
 pytestmark = [
     pytest.mark.connected,
@@ -26,26 +21,11 @@ pytestmark = [
 ]
 
 
-class Quiet(SimpleHTTPRequestHandler):
-    def log_request(self, code: object = "-", size: object = "-") -> None:
-        """Say nothing of a request that went well."""
-
-
 @pytest.fixture
 def site(tmp_path: Path) -> Iterator[tuple[Path, str]]:
     """A folder below the root of a web server, and its address."""
-    handler = functools.partial(Quiet, directory=str(tmp_path))
-    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
-        yield tmp_path / "bench", f"http://127.0.0.1:{server.server_port}"
-        server.shutdown()
-        thread.join(PATIENCE)
-
-
-def write_site(folder: Path, api: str) -> None:
-    words = [sys.executable, "-m", "socratic_api.static_site", str(folder), "--api", api]
-    subprocess.run(words, check=True, timeout=PATIENCE)
+    with web_server(tmp_path) as origin:
+        yield tmp_path / "bench", origin
 
 
 async def test_pages_in_a_folder_ask_the_api_that_their_config_file_names(
@@ -64,6 +44,8 @@ async def test_pages_in_a_folder_ask_the_api_that_their_config_file_names(
         await page.locator("nav a", has_text="Method").click()
         await page.locator("#figures .sums").wait_for()
         assert page.url == f"{origin}/bench/methodology.html"
+        link = page.locator("footer a", has_text="/openapi.json")
+        assert await link.get_attribute("href") == f"{api}/openapi.json"
         await page.locator(".wordmark").click()
         assert len(await rows_of(page)) == 3
 
