@@ -20,6 +20,8 @@ LONGEST_IN_AN_ID = 60
 SLOWEST_FIRST = ("chaos", "e2e", "dashboard", "contract", "integration")
 """Folders whose tests are begun first, so that none of them is left over alone in the end."""
 
+pytest.register_assert_rewrite("tests.dashboard.backends.suite")
+
 # How long an example takes, or its making, says something about the machine only.
 settings.register_profile(
     "socratic", print_blob=True, deadline=None, suppress_health_check=[HealthCheck.too_slow]

@@ -25,8 +25,6 @@ from tests.waiting import PATIENCE
 if TYPE_CHECKING:
     from playwright.async_api import Browser
 
-pytest.register_assert_rewrite("tests.dashboard.backends.suite")
-
 __all__ = ["DESKTOP", "PHONE", "Visit", "serving"]
 
 

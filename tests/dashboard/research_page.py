@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import httpx
 import pytest
 
-from tests.dashboard.conftest import DESKTOP, PHONE
+from tests.dashboard.browser import DESKTOP, PHONE
 
 if TYPE_CHECKING:
     from playwright.async_api import Page

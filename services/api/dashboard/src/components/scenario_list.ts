@@ -14,7 +14,8 @@ import { runPage } from "../lib/links";
 import { copyButton, type CsvRow } from "./copy_button";
 
 const MOST_RUNS = 200;
-const AWAY = "The API does not answer. Open this again in a moment.";
+const AWAY_MS = 5_000;
+const AWAY = `The API does not answer. Trying again every ${AWAY_MS / 1000} seconds.`;
 
 interface Entry {
   scenario: ScoredScenario;
@@ -59,7 +60,12 @@ export class ScenarioList {
       this.#etag = etag;
       if (data) this.#fill(data, model);
     } catch {
+      if (mine !== this.#round) return;
+      toggle(this.#told, true);
       say(this.#told, AWAY);
+      setTimeout(() => {
+        if (mine === this.#round && this.node.isConnected) void this.show(model, profile, open);
+      }, AWAY_MS);
       return;
     }
     for (const row of this.#table.querySelectorAll<HTMLElement>("tr[data-scenario]")) {
@@ -142,6 +148,9 @@ export class ScenarioList {
       cell.replaceChildren(...runList(page?.runs ?? [], page?.total ?? 0));
     } catch {
       cell.replaceChildren(AWAY);
+      setTimeout(() => {
+        if (cell.isConnected) void this.#open(row, true);
+      }, AWAY_MS);
     }
   }
 
