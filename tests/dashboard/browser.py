@@ -74,4 +74,4 @@ async def visiting(browser: Browser, address: str) -> AsyncIterator[Visit]:
     yield open_page
     for context in browser.contexts:
         await context.close()
-    assert complaints == []
+    assert not complaints, complaints

@@ -128,7 +128,9 @@ class ScenariosPage {
       .querySelector("tbody")
       ?.replaceChildren(...ordered.map(overviewRow));
     byId("scenarios").replaceChildren(...ordered.map((each) => scenarioSection(id, profile, each)));
-    const title = [isolated(analysis.name ?? ""), analysis.occasion, id].filter(Boolean).join(" · ");
+    const title = [isolated(analysis.name ?? ""), analysis.occasion, id]
+      .filter(Boolean)
+      .join(" · ");
     say(byId("provenance"), `Scored by ${profile} · experiment ${title}`);
   }
 }
