@@ -1,6 +1,7 @@
 // Being told when an answer of the API changes, by server-sent events, while the page is seen.
 
 import { addressOf } from "./api";
+import { capabilities } from "./capabilities";
 
 const CHANGES = { "/api/model-comparison": "/api/model-comparison/events" } as const;
 
@@ -24,6 +25,18 @@ export class Changes {
     if (document.hidden || address === this.#address) return;
     this.stop();
     this.#address = address;
+    void this.#open(address);
+  }
+
+  /** An API that cannot stream would answer with an error: there the page polls alone. */
+  async #open(address: string): Promise<void> {
+    try {
+      if (!(await capabilities()).streams) return;
+    } catch {
+      if (address === this.#address) this.#address = "";
+      return;
+    }
+    if (address !== this.#address || this.#source) return;
     this.#source = new EventSource(address);
     this.#source.addEventListener("change", () => void this.#tell());
   }

@@ -75,7 +75,14 @@ class Scorer {
       event.preventDefault();
       void this.score();
     });
-    const fields = [this.#text, this.#tokens, this.#status, this.#student, this.#profile, this.#key];
+    const fields = [
+      this.#text,
+      this.#tokens,
+      this.#status,
+      this.#student,
+      this.#profile,
+      this.#key,
+    ];
     for (const node of fields) {
       node.addEventListener("input", () => {
         clearTimeout(this.#pause);
