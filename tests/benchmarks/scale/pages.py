@@ -13,7 +13,7 @@ from urllib.parse import quote
 
 from socratic_bench.domain.experiment.manifest import Experiment
 from tests.benchmarks.scale.stores import FilledStore
-from tests.dashboard.conftest import ARGUMENTS, BROWSERS
+from tests.dashboard.browser import ARGUMENTS, BROWSERS
 
 if TYPE_CHECKING:
     from playwright.async_api import Browser
@@ -57,9 +57,7 @@ def visits_of(experiments: Sequence[Experiment]) -> list[Visit]:
     opened = f"open={quote(model.id, safe='')}"
     return [
         Visit("ranking", "/research.html", "#ranking:not(.loading) tr.row[data-model]"),
-        Visit(
-            "ranking, a row opened", f"/research.html?{opened}", "tr.detail:not([hidden]) .group"
-        ),
+        Visit("row opened", f"/research.html?{opened}", "tr.detail:not([hidden]) .group"),
         Visit(
             "ranking of all",
             "/research.html?experiment=all",
@@ -70,7 +68,7 @@ def visits_of(experiments: Sequence[Experiment]) -> list[Visit]:
         Visit("run", f"/run.html?run={run}", "article"),
         Visit("scenarios", "/scenarios.html", "#overview tbody tr"),
         Visit("frontier", "/frontier.html", "main svg circle"),
-        Visit("trends", "/trends.html", "main svg path, main svg polyline"),
+        Visit("trends", "/trends.html", "#trends:not([hidden]) #multiples svg"),
         Visit("experiments", "/experiments.html", "#experiments tbody tr"),
         Visit("one experiment", f"/experiments.html?experiment={id_}", "#detail tbody tr"),
         Visit("method", "/methodology.html", "main h1"),

@@ -23,7 +23,7 @@ from socratic_bench.adapters.sql.store import SqlStore
 from socratic_bench.domain.experiment.manifest import Experiment
 from tests.benchmarks.services.running_services import PATIENCE, experiment_of, running
 from tests.benchmarks.services.visible_latency import TUTORS, request
-from tests.dashboard.conftest import ARGUMENTS, BROWSERS
+from tests.dashboard.browser import ARGUMENTS, BROWSERS
 
 if TYPE_CHECKING:
     from playwright.async_api import Page
