@@ -13,6 +13,7 @@ from itertools import islice
 
 from structlog.contextvars import bound_contextvars
 
+from socratic_bench.concurrency.thawing_timeout import ThawingTimeout
 from socratic_bench.domain.call_cost import most_a_call_costs, tokens_at_most
 from socratic_bench.domain.experiment.manifest import Experiment, TutorModel
 from socratic_bench.domain.response import Response
@@ -74,7 +75,7 @@ class Check:
             conversation.call_begins(asyncio.get_running_loop().time())
             # D-037: one call, no lease and no retry.
             with bound_contextvars(**log_fields(question)):
-                deadline = asyncio.timeout(model.deadline)
+                deadline = ThawingTimeout(asyncio.get_running_loop().time() + model.deadline)
                 result = await ask(model, question, most, UNOBSERVED, deadline)
             if isinstance(result, Reply):
                 permit.replied(result)

@@ -147,7 +147,7 @@ async def test_sqlite_looks_keys_up_in_an_index(tmp_path: Path) -> None:
 
     with engine.connect() as connection:
         connection.execute(of.leases.take_calls, of.leases.keys_of_calls(turns))
-        times = {"now": 0, "dead_before": 0}
+        times = {"now": 0, "dead_before": 0, "silent_before": 0}
         keys = of.leases.keys_of_calls(turns, claimant="a", **times)
         connection.execute(of.leases.find_leases, keys)
         connection.execute(of.experiments.hold_open, {"experiment_ids": ["exp", "other"]})

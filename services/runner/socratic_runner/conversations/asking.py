@@ -6,6 +6,7 @@ import asyncio
 
 import structlog
 
+from socratic_bench.concurrency.thawing_timeout import ThawingTimeout
 from socratic_bench.errors import FailureKind, ModelCallFailed
 from socratic_bench.ports.models import Question, Reply
 from socratic_runner.conversations.call_observing import CallObserver
@@ -22,7 +23,7 @@ async def ask(
     question: Question,
     most: int,
     observer: CallObserver,
-    deadline: asyncio.Timeout,
+    deadline: ThawingTimeout,
 ) -> Reply | ModelCallFailed:
     """Return the outcome of one call that may cost `most` nanodollars; never raises by itself.
 

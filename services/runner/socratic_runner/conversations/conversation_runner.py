@@ -15,6 +15,7 @@ from typing import Final
 from structlog.contextvars import bound_contextvars
 
 from socratic_bench.concurrency.deadlines import wait_at_most
+from socratic_bench.concurrency.thawing_timeout import ThawingTimeout
 from socratic_bench.domain.call_cost import tokens_at_most
 from socratic_bench.domain.response import Response
 from socratic_bench.errors import ModelCallFailed, ModelUnusable
@@ -131,8 +132,12 @@ class ConversationRunner:
                 if not isinstance(prepared, PreparedCall):
                     return prepared
                 conversation.call_begins(_now())
-                with model.breaker.admitted(), bound_contextvars(**log_fields(question)):
-                    deadline = asyncio.timeout(model.deadline)
+                with (
+                    self.leases.held.calling(prepared.lease.key),
+                    model.breaker.admitted(),
+                    bound_contextvars(**log_fields(question)),
+                ):
+                    deadline = ThawingTimeout(_now() + model.deadline)
                     reserve = prepared.lease.reserve
                     result = await ask(model, question, reserve, self.observer, deadline)
                     _learn(model, prepared.permit, result)
@@ -156,7 +161,10 @@ class ConversationRunner:
             await self.leases.end_calls([CallEnd(lease.key, result.kind in MAY_BE_BILLED)])
             return result
         response = conversation.response(question, result, model, self.clock.now())
-        [stored] = await self.recorder.record([Recorded(response, lease)])
+        # D-410: a cancellation ends the wait, and not the storing of what was paid for.
+        storing = self.recorder.begin([Recorded(response, lease)])
+        storing.add_done_callback(lambda _: self.leases.held.discard(lease.key))
+        [stored] = await asyncio.shield(storing)
         return stored
 
     def _next_delay(

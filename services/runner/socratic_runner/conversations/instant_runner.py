@@ -10,6 +10,7 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from socratic_bench.concurrency.thawing_timeout import ThawingTimeout
 from socratic_bench.errors import ModelCallFailed
 from socratic_bench.ports.stores.leases import CallEnd, LeaseAnswer
 from socratic_runner.conversations.asking import ask
@@ -44,7 +45,7 @@ class InstantRunner:
             if answer is not LeaseAnswer.GRANTED:
                 continue
             each.call_begins(begun_at)
-            no_deadline = asyncio.timeout(None)
+            no_deadline = ThawingTimeout()
             result = await ask(model, question, lease.reserve, self.runner.observer, no_deadline)
             if isinstance(result, ModelCallFailed):
                 each.failure = result
@@ -53,10 +54,14 @@ class InstantRunner:
                 response = each.response(question, result, model, now)
                 replied[each] = Recorded(response, lease)
                 self.runner.troubles.replied(each.run)
-        if failed:
-            await self.runner.leases.end_calls(failed)
-        if replied:
-            stored = await self.runner.recorder.record(list(replied.values()))
-            for each, response in zip(replied, stored, strict=True):
-                each.answered(response)
+        try:
+            if failed:
+                await self.runner.leases.end_calls(failed)
+            if replied:
+                stored = await self.runner.recorder.record(list(replied.values()))
+                for each, response in zip(replied, stored, strict=True):
+                    each.answered(response)
+        finally:
+            for lease in leases:
+                self.runner.leases.held.discard(lease.key)
         return list(replied)

@@ -6,19 +6,24 @@ import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import Final
 
 from socratic_bench.concurrency.cancellation import finish_despite_cancel
+from socratic_bench.concurrency.retry_policy import RetryPolicy
 from socratic_bench.consuming.waits import Waits
 from socratic_bench.errors import StoreUnavailable
 from socratic_bench.ports.stores.leases import CallEnd, Lease, LeaseAnswer, LeaseKey, Leases
-from socratic_runner.conversations.heartbeat import Heartbeat
+from socratic_runner.conversations.heartbeat import Heartbeat, HeldLeases
 from socratic_runner.conversations.write_patience import WritePatience
 from socratic_runner.troubles import Troubles
 
 STOPPED_SECONDS: Final = 3_600.0
 """Seconds for which the runner remembers a claim that was refused as stopped: every unused lease is
 younger."""
+
+BEATS_AGAIN: Final = RetryPolicy(first_delay=0.25, longest_delay=1.0)
+"""A store that comes back hears of a live owner before others may judge its silence."""
 
 CANCEL_PATIENCE: Final = 5.0
 """Seconds that a cancelled task waits for the store's answer, to know the leases to give back."""
@@ -50,10 +55,13 @@ class LeaseBook:
         self._stopped_at: dict[str, float] = {}
         """When the store last refused a claim of a stopped experiment, by experiment."""
 
+        self.held = HeldLeases()
+
         self._closing = asyncio.Event()
         beginning = WritePatience(waits, draining, StoreUnavailable)
         ending = WritePatience(waits, self._closing)
-        self.heartbeat = Heartbeat(store, owner, beginning, troubles)
+        beats = replace(beginning, retry_policy=BEATS_AGAIN)
+        self.heartbeat = Heartbeat(store, owner, beats, troubles, self.held)
         self._take = beginning.grouped(self._take_now)
         self._give_back = ending.grouped(self._give_back_now)
         self._end = ending.grouped(self._end_now)
@@ -81,19 +89,32 @@ class LeaseBook:
 
         Raises StoreUnavailable once the runner drains.
         """
+        claimed_at = asyncio.get_running_loop().time()
         await self.heartbeat.beat_if_due()
-        return await finish_despite_cancel(self._take.begin(leases), patience=CANCEL_PATIENCE)
+        answers = await finish_despite_cancel(self._take.begin(leases), patience=CANCEL_PATIENCE)
+        for lease, answer in zip(leases, answers, strict=True):
+            if answer is LeaseAnswer.GRANTED:
+                self.held.add(lease, claimed_at)
+        return answers
 
     async def give_back(self, leases: Sequence[LeaseKey]) -> None:
         """End leases whose calls never began."""
+        for lease in leases:
+            self.held.discard(lease)
         await self._give_back(leases)
 
     async def end_calls(self, ends: Sequence[CallEnd]) -> None:
         """End leases whose calls ended without a reply."""
-        await self._end(ends)
+        try:
+            await self._end(ends)
+        finally:
+            for end in ends:
+                self.held.discard(end.lease)
 
     async def _take_now(self, leases: Sequence[Lease]) -> Sequence[LeaseAnswer]:
-        answers = await self._store.take_leases(leases, self.owner)
+        answers = await self._store.take_leases(
+            leases, self.owner, may_judge=self.heartbeat.may_judge
+        )
         self.answers.update(answers)
         if LeaseAnswer.STOPPED in answers:
             self._note_stopped(

@@ -53,8 +53,15 @@ class Recorder:
                 self._closing.set()
 
     async def record(self, responses: Sequence[Recorded]) -> Sequence[Response]:
-        """Store responses; returns the stored ones of their turns, since the first write wins."""
-        return await self._record(responses)
+        """Store responses; returns the stored ones of their turns, since the first write wins.
+
+        A cancellation ends the wait, and not the storing.
+        """
+        return await asyncio.shield(self.begin(responses))
+
+    def begin(self, responses: Sequence[Recorded]) -> asyncio.Future[Sequence[Response]]:
+        """Return the future of what `record` returns."""
+        return self._record.begin(responses)
 
     async def record_failures(self, failures: Sequence[RecordedFailure]) -> None:
         """Store failures, before they are published."""

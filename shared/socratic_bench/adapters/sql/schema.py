@@ -6,7 +6,18 @@ A row has its searched columns and a `record`: the fact as JSON. Times are micro
 
 from __future__ import annotations
 
-from sqlalchemy import BigInteger, Boolean, Column, Index, Integer, MetaData, Table, Text, true
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    Column,
+    Index,
+    Integer,
+    MetaData,
+    Table,
+    Text,
+    false,
+    true,
+)
 
 METADATA = MetaData()
 
@@ -122,10 +133,12 @@ OWNERS = Table(
     Column("gone", Boolean, nullable=False),
     Column("in_hand", Text, nullable=False),
     Column("troubles", Text),
+    Column("overdue", Boolean, nullable=False, server_default=false()),
     postgresql_with=REWRITTEN,
 )
 """The owners of leases. `beat` counts heartbeats; `in_hand` is JSON: pairs of experiment and model.
-`troubles` is JSON, a list of records; null where no model fails.
+`troubles` is JSON, a list of records; null where no model fails. `overdue` tells that an owner has
+to store outcomes of calls whose leases are over.
 """
 
 FAILED_RUNS = Table(

@@ -109,15 +109,22 @@ class Leases(Protocol):
     heartbeat is older than DEAD_AFTER_SECONDS; an owner without any heartbeat counts as alive.
     """
 
-    async def take_leases(self, leases: Sequence[Lease], owner: str) -> Sequence[LeaseAnswer]:
+    async def take_leases(
+        self, leases: Sequence[Lease], owner: str, *, may_judge: bool = True
+    ) -> Sequence[LeaseAnswer]:
         """Claim leases for `owner`; serves and answers the claims in their order.
 
         The store grants a turn without a stored response if it is free: the turn has no open lease,
-        or the open one is `owner`'s own, its owner is dead, or its time is over. If the claim
+        or the open one is `owner`'s own, its owner is dead, or its time is over and its owner, if
+        alive, did not say with its last heartbeat that it is overdue. If the claim
         reserves money, the budget must have room for it beside all that is committed: the store
         never commits more than the budget, however many owners claim at once. A granted lease
         counts as a call. The reservation of a lease that was taken over stays committed until that
         lease is settled.
+
+        Only a claimant that has heard from the store all the while `may_judge` the silence of
+        others: without that, a silent owner may be dead, or the store was away for everybody. To
+        other claimants a silent owner counts as alive, and as overdue; one that left is dead.
 
         The store grants a claim again whose lease `owner` already holds, and changes nothing.
 
@@ -150,8 +157,13 @@ class Leases(Protocol):
         owner: str,
         in_hand: Collection[ModelInHand],
         troubles: Collection[Trouble] = (),
+        *,
+        overdue: bool = False,
     ) -> None:
         """Note that `owner` is alive, its models in hand, and their troubles.
+
+        `overdue` tells whether it still has to store the outcome of a call whose lease is over, or
+        will be before its next heartbeats.
 
         A runner calls this every few seconds while it has runs in hand. It revives an owner that
         counted as dead.

@@ -33,8 +33,8 @@ def run(experiment: Experiment) -> Run:
     return next(iter(experiment.runs()))
 
 
-async def _take(store: Store, claim: Lease, owner: str) -> LeaseAnswer:
-    [answer] = await store.take_leases([claim], owner)
+async def _take(store: Store, claim: Lease, owner: str, *, may_judge: bool = True) -> LeaseAnswer:
+    [answer] = await store.take_leases([claim], owner, may_judge=may_judge)
     return answer
 
 
@@ -58,6 +58,54 @@ async def test_the_leases_of_an_owner_whose_heart_has_stopped_are_free(
     clock.pass_by(1)
     assert await _take(other_store, claim_of(run, "b1"), B) is GRANTED
     assert await _take(store, claim_of(run, "a2"), A) is HELD
+
+
+async def test_the_leases_of_an_overdue_owner_last_as_long_as_it_lives(
+    store: Store, other_store: Store, run: Run, clock: StoppedClock
+) -> None:
+    await _take(store, claim_of(run, "a1", seconds=60), A)
+    for _ in range(10):
+        await store.heartbeat(A, [], overdue=True)
+        clock.pass_by(DEAD_AFTER_SECONDS)
+        assert await _take(other_store, claim_of(run, "b1"), B) is HELD
+    assert await store.calls(ID) == CallCount(calls=1, turns=1)
+    clock.pass_by(1)
+    assert await _take(other_store, claim_of(run, "b1"), B) is GRANTED
+
+
+async def test_a_lease_that_its_living_owner_forgot_ends_with_its_time(
+    store: Store, other_store: Store, run: Run, clock: StoppedClock
+) -> None:
+    await _take(store, claim_of(run, "a1", seconds=60), A)
+    await store.heartbeat(A, [], overdue=True)
+    clock.pass_by(61)
+    await store.heartbeat(A, [])
+    assert await _take(other_store, claim_of(run, "b1"), B) is GRANTED
+
+
+@pytest.mark.parametrize("is_over", [False, True])
+async def test_only_who_has_heard_from_the_store_takes_a_silent_owner_for_dead(
+    store: Store, other_store: Store, run: Run, clock: StoppedClock, *, is_over: bool
+) -> None:
+    await _take(store, claim_of(run, "a1", seconds=60), A)
+    await store.heartbeat(A, [])
+    clock.pass_by(61 if is_over else DEAD_AFTER_SECONDS + 1)
+    assert await _take(other_store, claim_of(run, "b1"), B, may_judge=False) is HELD
+    assert await _take(other_store, claim_of(run, "b1"), B) is GRANTED
+
+
+async def test_everybody_knows_that_an_owner_left_and_that_a_lease_without_an_owner_is_over(
+    store: Store, experiment: Experiment, clock: StoppedClock
+) -> None:
+    left, unknown, *_ = experiment.runs()
+    await _take(store, claim_of(left, "a1"), A)
+    await store.heartbeat(A, [], overdue=True)
+    await store.leave(A)
+    assert await _take(store, claim_of(left, "b1"), B, may_judge=False) is GRANTED
+    await _take(store, claim_of(unknown, "c1", seconds=60), "unknown")
+    assert await _take(store, claim_of(unknown, "b1"), B, may_judge=False) is HELD
+    clock.pass_by(61)
+    assert await _take(store, claim_of(unknown, "b1"), B, may_judge=False) is GRANTED
 
 
 async def test_an_owner_that_was_taken_for_dead_is_alive_again_with_its_next_heartbeat(

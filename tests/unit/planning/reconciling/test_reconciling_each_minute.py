@@ -114,9 +114,9 @@ async def test_a_pass_with_nothing_to_do_writes_nothing(broker, clock, monkeypat
     await store.prepare()
     take_leases = store.take_leases
 
-    async def claimed(leases, owner):
+    async def claimed(leases, owner, **judging):
         claims.append(clock.seconds)
-        return await take_leases(leases, owner)
+        return await take_leases(leases, owner, **judging)
 
     monkeypatch.setattr(store, "take_leases", claimed)
     healer = Reconciler(store, broker, clock, "scheduler-1", monotonic=clock)

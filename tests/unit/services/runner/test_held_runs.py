@@ -92,7 +92,7 @@ async def test_a_turn_that_another_runner_answers_meanwhile_is_not_asked_for(sto
     theirs = await hold(store, seconds=300)
     client, looks, take = ScriptedClient(lambda *_: reply()), [], store.take_leases
 
-    async def take_leases(claims, owner):
+    async def take_leases(claims, owner, **judging):
         looks.append(owner)
         if len(looks) == 3:
             async with parts_of_a_runner(store, client, owner="runner-2") as others:
@@ -102,7 +102,7 @@ async def test_a_turn_that_another_runner_answers_meanwhile_is_not_asked_for(sto
                 conversation.call_begins(0.0)
                 given = conversation.response(question, reply("theirs"), model, TIME)
             await store.record([given], [theirs.lease_id])
-        return await take(claims, owner)
+        return await take(claims, owner, **judging)
 
     store.take_leases = take_leases
     [event] = await carry_out(store, client, ONE)

@@ -264,8 +264,8 @@ class FourCalls:
             await self.answer.wait()
         return reply()
 
-    async def _take(self, claims, owner):
-        answers = await self.take(claims, owner)
+    async def _take(self, claims, owner, **judging):
+        answers = await self.take(claims, owner, **judging)
         if len(self.client.asked) == 3:
             self.prepared.set()
         return answers

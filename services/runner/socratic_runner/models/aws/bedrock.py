@@ -12,6 +12,7 @@ from contextlib import aclosing, asynccontextmanager
 from dataclasses import replace
 from typing import Any, Final
 
+from socratic_bench.concurrency.thawing_timeout import ThawingTimeout
 from socratic_bench.domain.experiment.manifest import TutorModel
 from socratic_bench.errors import FailureKind, ModelCallFailed
 from socratic_bench.ports.models import ModelClient, Question, Reply
@@ -123,7 +124,7 @@ class BedrockClient:
                 stream.close()
         return answer.reply(latency_ms=watch.ms, first_token_ms=first_token_ms)
 
-    def _wait_for_more(self, answer: Answer, waiting: asyncio.Timeout, watch: _Stopwatch) -> None:
+    def _wait_for_more(self, answer: Answer, waiting: ThawingTimeout, watch: _Stopwatch) -> None:
         """Bound the wait for the rest of a finished reply, and no other wait."""
         if not answer.finished:
             waiting.reschedule(None)
@@ -133,13 +134,13 @@ class BedrockClient:
             waiting.reschedule(asyncio.get_running_loop().time() + min(rest, left))
 
     @asynccontextmanager
-    async def _timeout(self, answer: Answer) -> AsyncIterator[asyncio.Timeout]:
+    async def _timeout(self, answer: Answer) -> AsyncIterator[ThawingTimeout]:
         """Make a timeout until the first event.
 
         The caller reschedules it after the first event, and again after the reply is finished.
         """
         seconds = self._limits.first_byte_timeout_seconds
-        waiting = asyncio.timeout(seconds)
+        waiting = ThawingTimeout(asyncio.get_running_loop().time() + seconds)
         try:
             async with waiting:
                 yield waiting

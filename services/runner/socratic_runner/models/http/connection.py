@@ -14,6 +14,7 @@ from urllib.request import getproxies_environment, proxy_bypass
 import aiohttp
 from aiohttp.http_exceptions import HttpProcessingError
 
+from socratic_bench.concurrency.thawing_timeout import ThawingTimeout
 from socratic_bench.domain.experiment.manifest import Limits
 from socratic_bench.errors import FailureKind, InvalidInput, ModelCallFailed
 from socratic_runner.models.connecting import refused_address
@@ -88,7 +89,7 @@ class Connection:
         ends_at = _now() + self._limits.timeout_seconds - _MARGIN_SECONDS
         try:
             async with (
-                asyncio.timeout(None) as waiting,
+                ThawingTimeout() as waiting,
                 self._open_session().post(
                     self._url,
                     data=data,
@@ -140,7 +141,7 @@ class Connection:
             context: SimpleNamespace,
             _params: aiohttp.TraceRequestHeadersSentParams,
         ) -> None:
-            waiting: asyncio.Timeout | None = context.trace_request_ctx
+            waiting: ThawingTimeout | None = context.trace_request_ctx
             if waiting is not None:
                 now = asyncio.get_running_loop().time()
                 waiting.reschedule(now + self._limits.first_byte_timeout_seconds)
@@ -198,7 +199,7 @@ def _is_undecodable(error: BaseException) -> bool:
 
 
 async def _read(
-    response: aiohttp.ClientResponse, reading: Reading, waiting: asyncio.Timeout, ends_at: float
+    response: aiohttp.ClientResponse, reading: Reading, waiting: ThawingTimeout, ends_at: float
 ) -> None:
     """Reads a response. Its call ends at `ends_at`, by the loop's clock."""
     if not 200 <= response.status < 300:
@@ -212,7 +213,7 @@ async def _read(
 
 
 async def _read_events(
-    response: aiohttp.ClientResponse, reading: Reading, waiting: asyncio.Timeout, ends_at: float
+    response: aiohttp.ClientResponse, reading: Reading, waiting: ThawingTimeout, ends_at: float
 ) -> None:
     decoder, size, complete, settled = EventDecoder(), 0, False, False
     before: list[bytes] | None = []
@@ -248,7 +249,7 @@ def _take_no_stream(body: bytes, reading: Reading) -> None:
 
 
 async def _read_whole(
-    response: aiohttp.ClientResponse, reading: Reading, waiting: asyncio.Timeout
+    response: aiohttp.ClientResponse, reading: Reading, waiting: ThawingTimeout
 ) -> None:
     pieces, size = [], 0
     try:

@@ -18,11 +18,14 @@ from socratic_bench.ports.stores.responses import TurnKey
 class Granting:
     """Claims of different turns of one experiment: as many as one transaction holds."""
 
-    def __init__(self, table: Table, leases: Sequence[Lease], owner: str, now: int) -> None:
+    def __init__(
+        self, table: Table, leases: Sequence[Lease], owner: str, now: int, *, may_judge: bool
+    ) -> None:
         self._table = table
         self._leases = leases
         self._owner = owner
         self._now = now
+        self._may_judge = may_judge
         self._owners: Mapping[str, Owner] = {}
         self._overtaken: set[str] = set()
         """The owners whose leases this call takes over because they are dead."""
@@ -69,11 +72,18 @@ class Granting:
         return LeaseAnswer.GRANTED
 
     def _may_take_over(self, turn: Turn) -> bool:
-        """Whether the open lease of a turn is the claimant's, expired, or a dead owner's."""
-        if turn.owner == self._owner or (turn.leased_until or 0) < self._now:
+        """Whether the open lease of a turn is the claimant's, a dead owner's, or over and not
+        awaited by its owner.
+        """
+        if turn.owner == self._owner:
             return True
         owner = self._owners.get(turn.owner)
-        if owner is None or owner.is_alive(self._now):
+        is_over = (turn.leased_until or 0) < self._now
+        if owner is None:
+            return is_over
+        if owner.is_alive(self._now):
+            return is_over and not owner.overdue
+        if not (owner.is_gone or self._may_judge):
             return False
         self._overtaken.add(turn.owner)
         return True

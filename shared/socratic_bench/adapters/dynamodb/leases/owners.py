@@ -34,6 +34,7 @@ class Owner:
     is_gone: bool
     in_hand: tuple[ModelInHand, ...] = ()
     troubles: tuple[Trouble, ...] = ()
+    overdue: bool = False
 
     def is_alive(self, now: int) -> bool:
         return not self.is_gone and self.seen_at >= now - int(DEAD_AFTER_SECONDS * SECOND)
@@ -46,6 +47,7 @@ def item_of_owner(
     troubles: Collection[Trouble] = (),
     *,
     is_gone: bool = False,
+    overdue: bool = False,
 ) -> Item:
     return at(
         keys.owner(name),
@@ -54,6 +56,7 @@ def item_of_owner(
             "is_gone": is_gone,
             "in_hand": json.dumps(sorted(set(in_hand))) if in_hand else None,
             "troubles": _TROUBLES.dump_json(tuple(troubles)).decode() if troubles else None,
+            "overdue": overdue or None,
             EXPIRES: (now + FORGOTTEN_AFTER) // SECOND,
         },
     )
@@ -72,4 +75,5 @@ def _owner_of_item(item: Item) -> Owner:
         is_gone=bool(item["is_gone"]),
         in_hand=tuple(ModelInHand(*each) for each in json.loads(str(item.get("in_hand", "[]")))),
         troubles=_TROUBLES.validate_json(str(item.get("troubles", "[]"))),
+        overdue=bool(item.get("overdue", False)),
     )

@@ -33,7 +33,9 @@ class DynamoDBLeases(DynamoDBRole):
     """Grants and ends leases, and knows the live owners."""
 
     @ends_before_close
-    async def take_leases(self, leases: Sequence[Lease], owner: str) -> Sequence[LeaseAnswer]:
+    async def take_leases(
+        self, leases: Sequence[Lease], owner: str, *, may_judge: bool = True
+    ) -> Sequence[LeaseAnswer]:
         firsts: dict[LeaseKey, Lease] = {}
         for lease in leases:
             firsts.setdefault(_turn_of(lease.key), lease)
@@ -41,7 +43,8 @@ class DynamoDBLeases(DynamoDBRole):
         for lease in firsts.values():
             of_experiments[lease.key.experiment_id].append(lease)
         answered = await together(
-            self._take_of_experiment(some, owner) for some in of_experiments.values()
+            self._take_of_experiment(some, owner, may_judge=may_judge)
+            for some in of_experiments.values()
         )
         granted = {turn: answer for answers in answered for turn, answer in answers.items()}
         answers: list[LeaseAnswer] = []
@@ -54,13 +57,13 @@ class DynamoDBLeases(DynamoDBRole):
         return answers
 
     async def _take_of_experiment(
-        self, leases: Sequence[Lease], owner: str
+        self, leases: Sequence[Lease], owner: str, *, may_judge: bool
     ) -> dict[LeaseKey, LeaseAnswer]:
         """Claim leases of different turns; a later one gets the room that earlier ones left."""
         answers: dict[LeaseKey, LeaseAnswer] = {}
         async with self._table.alone(leases[0].key.experiment_id):
             for some in chunks(leases, TURNS_AT_ONCE):
-                granting = Granting(self._table, some, owner, self._now())
+                granting = Granting(self._table, some, owner, self._now(), may_judge=may_judge)
                 for lease, answer in zip(some, await granting.answers(), strict=True):
                     answers[_turn_of(lease.key)] = answer
         return answers
@@ -105,8 +108,10 @@ class DynamoDBLeases(DynamoDBRole):
         owner: str,
         in_hand: Collection[ModelInHand],
         troubles: Collection[Trouble] = (),
+        *,
+        overdue: bool = False,
     ) -> None:
-        await self._table.put(item_of_owner(owner, self._now(), in_hand, troubles))
+        await self._table.put(item_of_owner(owner, self._now(), in_hand, troubles, overdue=overdue))
 
     async def leave(self, owner: str) -> None:
         await self._table.put(item_of_owner(owner, self._now(), is_gone=True))

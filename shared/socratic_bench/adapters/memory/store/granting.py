@@ -16,6 +16,8 @@ class Claimant(NamedTuple):
 
     owner: str
     now: datetime
+    may_judge: bool
+    """Whether it may take a silent owner for dead."""
 
 
 def is_alive(owner: Owner, now: datetime) -> bool:
@@ -62,6 +64,15 @@ def grant(state: StoreState, lease: Lease, claimant: Claimant) -> LeaseAnswer:
 
 
 def _may_take_over(state: StoreState, calls: TurnCalls, claimant: Claimant) -> bool:
-    """Whether the open lease of a turn is the claimant's, expired, or a dead owner's."""
+    """Whether the open lease of a turn is the claimant's, a dead owner's, or over and not awaited
+    by its owner.
+    """
+    if calls.owner == claimant.owner:
+        return True
+    owner = state.owners.get(calls.owner)
     is_over = calls.leased_until is None or calls.leased_until < claimant.now
-    return calls.owner == claimant.owner or is_over or is_dead(state, calls.owner, claimant.now)
+    if owner is None or owner.gone:
+        return is_over or owner is not None
+    if not is_alive(owner, claimant.now):
+        return claimant.may_judge
+    return is_over and not owner.overdue

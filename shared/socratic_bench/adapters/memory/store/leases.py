@@ -29,11 +29,13 @@ FORGOTTEN_AFTER: Final = timedelta(days=7)
 class MemoryLeases(MemoryRole):
     """Grants and ends leases, and knows the live owners."""
 
-    async def take_leases(self, leases: Sequence[Lease], owner: str) -> Sequence[LeaseAnswer]:
+    async def take_leases(
+        self, leases: Sequence[Lease], owner: str, *, may_judge: bool = True
+    ) -> Sequence[LeaseAnswer]:
         firsts: dict[LeaseKey, tuple[LeaseKey, LeaseAnswer]] = {}
         answers: list[LeaseAnswer] = []
         async with self._state_alone() as state:
-            claimant = Claimant(owner, self._now())
+            claimant = Claimant(owner, self._now(), may_judge)
             for lease in leases:
                 turn = lease.key._replace(lease_id="")
                 if turn not in firsts:
@@ -59,10 +61,14 @@ class MemoryLeases(MemoryRole):
         owner: str,
         in_hand: Collection[ModelInHand],
         troubles: Collection[Trouble] = (),
+        *,
+        overdue: bool = False,
     ) -> None:
         told = tuple(trouble.model_copy(deep=True) for trouble in troubles)
         async with self._state_alone() as state:
-            state.owners[owner] = Owner(self._now(), in_hand=frozenset(in_hand), troubles=told)
+            state.owners[owner] = Owner(
+                self._now(), in_hand=frozenset(in_hand), troubles=told, overdue=overdue
+            )
 
     async def leave(self, owner: str) -> None:
         async with self._state_alone() as state:

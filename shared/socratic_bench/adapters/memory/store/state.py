@@ -122,6 +122,7 @@ class Owner:
     gone: bool = False
     in_hand: frozenset[ModelInHand] = frozenset()
     troubles: tuple[Trouble, ...] = ()
+    overdue: bool = False
 
 
 @dataclass(slots=True)

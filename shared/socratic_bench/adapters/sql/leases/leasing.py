@@ -25,6 +25,9 @@ class Claimant(NamedTuple):
     now: int
     """In microseconds, by the clock of the store."""
 
+    may_judge: bool
+    """Whether it may take a silent owner for dead."""
+
 
 class Held(NamedTuple):
     """Claimed turns that an owner holds."""
@@ -43,7 +46,7 @@ class Leasing:
         self._transaction = transaction
         self._statements = statements
         self._claimant = claimant
-        self._times = times_of_judgement(claimant.now)
+        self._times = times_of_judgement(claimant.now, may_judge=claimant.may_judge)
         self._ledger = Ledger(transaction, statements.leases)
 
     async def take(self, claims: Sequence[Lease]) -> list[LeaseAnswer]:
@@ -155,9 +158,14 @@ class Leasing:
         return answered
 
 
-def times_of_judgement(now: int) -> dict[str, int]:
-    """Return the parameters of a statement that selects live owners and open leases."""
-    return {"now": now, "dead_before": now - round(DEAD_AFTER_SECONDS * MICROSECONDS)}
+def times_of_judgement(now: int, *, may_judge: bool = True) -> dict[str, int]:
+    """Return the parameters of a statement that selects live owners and open leases.
+
+    No silent owner is dead unless the claimant may judge its silence.
+    """
+    silent_before = now - round(DEAD_AFTER_SECONDS * MICROSECONDS)
+    dead_before = silent_before if may_judge else 0
+    return {"now": now, "dead_before": dead_before, "silent_before": silent_before}
 
 
 def _answer_to(claim: Lease, firsts: Claims, answers: Mapping[CallKey, LeaseAnswer]) -> LeaseAnswer:

@@ -43,11 +43,13 @@ FORGOTTEN_AFTER = 7 * 24 * 3600 * MICROSECONDS
 class SqlLeases(SqlRole):
     """Grants and ends leases, and knows the live owners."""
 
-    async def take_leases(self, leases: Sequence[Lease], owner: str) -> Sequence[LeaseAnswer]:
+    async def take_leases(
+        self, leases: Sequence[Lease], owner: str, *, may_judge: bool = True
+    ) -> Sequence[LeaseAnswer]:
         if not leases:
             return []
         async with self._database.write() as transaction:
-            claimant = Claimant(owner, await self._clock.now(transaction))
+            claimant = Claimant(owner, await self._clock.now(transaction), may_judge)
             leasing = Leasing(transaction, self._statements, claimant)
             return await leasing.take(leases)
 
@@ -62,10 +64,17 @@ class SqlLeases(SqlRole):
         owner: str,
         in_hand: Collection[ModelInHand],
         troubles: Collection[Trouble] = (),
+        *,
+        overdue: bool = False,
     ) -> None:
         async with self._database.write() as transaction:
             await self._write_owners(
-                transaction, [owner], gone=False, in_hand=in_hand, troubles=troubles
+                transaction,
+                [owner],
+                gone=False,
+                in_hand=in_hand,
+                troubles=troubles,
+                overdue=overdue,
             )
 
     async def leave(self, owner: str) -> None:
@@ -142,6 +151,7 @@ class SqlLeases(SqlRole):
         gone: bool,
         in_hand: Collection[ModelInHand] = (),
         troubles: Collection[Trouble] = (),
+        overdue: bool = False,
     ) -> None:
         seen_at = await self._clock.now(transaction)
         rows = [
@@ -152,6 +162,7 @@ class SqlLeases(SqlRole):
                 "gone": gone,
                 "in_hand": json.dumps(sorted(set(in_hand))),
                 "troubles": record_of_troubles(troubles),
+                "overdue": overdue,
             }
             for owner in sorted(owners)
         ]

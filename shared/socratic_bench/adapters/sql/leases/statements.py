@@ -28,6 +28,14 @@ _IS_ALIVE = and_(~OWNERS.c.gone, OWNERS.c.seen_at >= bindparam("dead_before"))
 _OF_THE_DEAD = CALLS.c.owner.in_(select(OWNERS.c.owner).where(~_IS_ALIVE))
 """Whether a call's owner is dead. Takes `dead_before`."""
 
+_OF_THE_OVERDUE = CALLS.c.owner.in_(
+    select(OWNERS.c.owner).where(
+        _IS_ALIVE, or_(OWNERS.c.overdue, OWNERS.c.seen_at < bindparam("silent_before"))
+    )
+)
+"""Whether a call's owner is alive and may still have its outcome to store. Takes `dead_before` and
+`silent_before`."""
+
 SPENDINGS = select(
     SPENDING.c.experiment_id,
     SPENDING.c.budget,
@@ -96,7 +104,7 @@ class LeaseStatements:
         is_another = or_(
             CALLS.c.lease_id != call.excluded.lease_id, CALLS.c.owner != call.excluded.owner
         )
-        is_free = or_(CALLS.c.leased_until < _NOW, _OF_THE_DEAD)
+        is_free = or_(and_(CALLS.c.leased_until < _NOW, ~_OF_THE_OVERDUE), _OF_THE_DEAD)
         lease = call.on_conflict_do_update(
             index_elements=list(CALLS.primary_key),
             set_={
@@ -110,7 +118,7 @@ class LeaseStatements:
             where=and_(is_another, or_(CALLS.c.owner == call.excluded.owner, is_free)),
         )
         self.lease = dialect.insertion(CALLS, lease)
-        """Also takes `now` and `dead_before`. Returns the new leases."""
+        """Also takes the times of judgement. Returns the new leases."""
 
         call_key = list(CALLS.primary_key.columns)
         self.keys_of_calls = partial(dialect.keys, call_key)
@@ -120,8 +128,8 @@ class LeaseStatements:
             CALLS.c.lease_id,
             or_(CALLS.c.owner == bindparam("claimant"), is_free),
         ).where(dialect.keyed(call_key))
-        """Takes `keys_of_calls`, `claimant`, `now` and `dead_before`. Returns whether the claimant
-        may take each."""
+        """Takes `keys_of_calls`, `claimant` and the times of judgement. Returns whether the
+        claimant may take each."""
 
         self.take_calls = (
             select(CALLS)
@@ -147,5 +155,6 @@ class LeaseStatements:
                 "gone": owner.excluded.gone,
                 "in_hand": owner.excluded.in_hand,
                 "troubles": owner.excluded.troubles,
+                "overdue": owner.excluded.overdue,
             },
         )

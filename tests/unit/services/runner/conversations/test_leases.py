@@ -8,7 +8,7 @@ from socratic_bench.adapters.memory.store.leases import MemoryLeases
 from socratic_bench.concurrency.retry_policy import RetryPolicy
 from socratic_bench.consuming.waits import Waits
 from socratic_bench.errors import StoreUnavailable
-from socratic_bench.ports.stores.leases import Lease, LeaseAnswer, LeaseKey, ModelInHand
+from socratic_bench.ports.stores.leases import CallEnd, Lease, LeaseAnswer, LeaseKey, ModelInHand
 from socratic_runner.conversations import heartbeat
 from socratic_runner.conversations.call_observing import UNOBSERVED
 from socratic_runner.conversations.leases import LeaseBook
@@ -26,17 +26,24 @@ class LoggedLeases(MemoryLeases):
         self.away = away
         self.asked = asyncio.Event()
         self.log = []
+        self.judged = []
+        """Whether each claim might judge the silence of others."""
 
-    async def take_leases(self, leases, owner):
+        self.overdue = []
+        """What each heartbeat said."""
+
+    async def take_leases(self, leases, owner, *, may_judge=True):
         self.log.append("take")
         self.asked.set()
         if self.away:
             raise StoreUnavailable("away")
-        return await super().take_leases(leases, owner)
+        self.judged.append(may_judge)
+        return await super().take_leases(leases, owner, may_judge=may_judge)
 
-    async def heartbeat(self, owner, in_hand, troubles=()):
+    async def heartbeat(self, owner, in_hand, troubles=(), *, overdue=False):
         self.log.append(("beat", *in_hand))
-        await super().heartbeat(owner, in_hand, troubles)
+        self.overdue.append(overdue)
+        await super().heartbeat(owner, in_hand, troubles, overdue=overdue)
 
     async def leave(self, owner):
         self.log.append("leave")
@@ -85,3 +92,76 @@ async def test_after_a_freeze_no_call_begins_until_the_next_heartbeat(monkeypatc
         await book.take([LEASE])
         assert book.may_begin(LEASE, now)
     assert store.log == [("beat",), "take", ("beat",), "take", "leave"]
+
+
+@pytest.fixture
+def time(monkeypatch):
+    """The time of the loop as the heartbeat sees it; a test moves it."""
+    seconds = [1_000.0]
+    monkeypatch.setattr(heartbeat, "_now", lambda: seconds[0])
+    return seconds
+
+
+async def beat_for(book, time, seconds, every=3.0):
+    """Send heartbeats for so long."""
+    for _ in range(round(seconds / every)):
+        time[0] += every
+        await book.heartbeat._beat()
+
+
+async def test_the_silence_of_others_is_judged_after_hearing_from_the_store_for_long(time):
+    store = LoggedLeases()
+    book = book_of(store)
+    async with book.open():
+        await book.take([LEASE])
+        await beat_for(book, time, 12)
+        await book.take([LEASE])
+        await beat_for(book, time, 3)
+        await book.take([LEASE])
+    assert store.judged == [False, False, True]
+
+
+@pytest.mark.parametrize("gap", [7.0, 60.0])
+async def test_after_a_freeze_or_an_outage_the_silence_of_others_proves_nothing(time, gap):
+    store = LoggedLeases()
+    book = book_of(store)
+    async with book.open():
+        await book.take([LEASE])
+        await beat_for(book, time, 30)
+        assert book.heartbeat.may_judge
+        time[0] += gap
+        assert not book.heartbeat.may_judge
+        await beat_for(book, time, 12)
+        assert not book.heartbeat.may_judge
+        await beat_for(book, time, 6)
+        assert book.heartbeat.may_judge
+
+
+async def test_an_owner_is_overdue_from_before_the_end_of_a_lease_until_its_outcome_is_stored(
+    time, monkeypatch
+):
+    monkeypatch.setattr(asyncio.get_running_loop(), "time", lambda: time[0])
+    store = LoggedLeases()
+    book = book_of(store)
+    long = LEASE._replace(seconds=150.0)
+    async with book.open():
+        await book.take([long])
+        await beat_for(book, time, 120)
+        assert not any(store.overdue)
+        await beat_for(book, time, 60)
+        assert all(store.overdue[-15:])
+        await book.end_calls([CallEnd(long.key, billed=False)])
+        await beat_for(book, time, 3)
+        assert not store.overdue[-1]
+
+
+async def test_a_lease_that_was_given_back_makes_no_owner_overdue(time):
+    store = LoggedLeases()
+    book = book_of(store)
+    async with book.open():
+        await book.take([LEASE])
+        await book.give_back([LEASE.key])
+        with pytest.raises(RuntimeError), book.held.calling(LEASE.key):
+            raise RuntimeError
+        await beat_for(book, time, 60)
+    assert not any(store.overdue)

@@ -104,3 +104,19 @@ async def test_a_store_that_takes_nothing_is_told_of_loudly_and_known_to_be_wait
     assert [line["log_level"] for line in lines] == ["critical", "debug"]
     assert [str(error) for error in seen] == ["None", "disk full", "disk full"]
     assert waits.error is None
+
+
+async def test_a_paid_reply_is_stored_although_nobody_waits_for_it_any_more(monkeypatch):
+    monkeypatch.setattr(RetryPolicy, "delay", lambda *_: 3600.0)
+    store = FailingResponses(StoreUnavailable("away"), 1)
+    recorder = Recorder(store, Waits())
+    async with waiting_for("the store"), recorder.open():
+        waiting = [asyncio.create_task(recorder.record([recorded(ONE)]))]
+        await store.asked.wait()
+        waiting.append(asyncio.create_task(recorder.record([recorded(TWO)])))
+        await asyncio.sleep(0)
+        for each in waiting:
+            each.cancel()
+        await asyncio.wait(waiting)
+    stored = await store.responses([ONE.run.run_id, TWO.run.run_id])
+    assert stored == {ONE.run.run_id: [ONE], TWO.run.run_id: [TWO]}
