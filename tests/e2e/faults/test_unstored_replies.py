@@ -172,7 +172,8 @@ class TwoRunners:
             held = await self.second.metric("socratic_lease_answers_total", answer="held")
             if asyncio.get_running_loop().time() > after and at_first is None:
                 at_first = held
-            return (at_first is not None and held > at_first) or len(self.model.asked) > RUNS
+            is_refused = at_first is not None and held > at_first
+            return is_refused or max(self.model.calls_of_a_turn.values()) > 1
 
         await until(refused, bool, "the second runner to be refused a lease")
         assert set(self.model.calls_of_a_turn.values()) == {1}
@@ -184,9 +185,16 @@ class TwoRunners:
         assert await self.store.calls(self.experiment_id) == CallCount(RUNS, RUNS)
 
 
+async def fill(model: Endpoint) -> None:
+    """Wait until as many calls are under way as a runner makes after the first answer."""
+    await model.until_asked(1)
+    await model.answer_next(1)
+    await model.until_asked(9)
+
+
 @asynccontextmanager
 async def two_runners(broken: BreakableStore, terminal: Terminal) -> AsyncIterator[TwoRunners]:
-    """All calls under way at the first runner, none answered, and all requested again."""
+    """Calls under way at the first runner, one answered, and all runs requested again."""
     async with AsyncExitStack() as stack:
         environment = terminal.environment
         store = open_store(broken.url)
@@ -202,7 +210,7 @@ async def two_runners(broken: BreakableStore, terminal: Terminal) -> AsyncIterat
         await first.ready()
         config = model.config(repeats=1, timeout_seconds=CALL_SECONDS)
         experiment_id = await submitted(terminal, config)
-        await model.until_asked(RUNS)
+        await fill(model)
         asked_at = asyncio.get_running_loop().time()
         at_second = {**environment, "SOCRATIC_STORE_URL": broken.second.url}
         second = await stack.enter_async_context(started("runner", at_second))
@@ -263,7 +271,7 @@ async def test_replies_that_came_while_their_runner_was_frozen_are_stored(tmp_pa
         model.hold()
         config = model.config(repeats=1, timeout_seconds=SHORT_SECONDS)
         experiment_id = await submitted(terminal, config)
-        await model.until_asked(RUNS)
+        await fill(model)
         services["runner"].send_signal(signal.SIGSTOP)
         await model.release()
         # Beyond the deadlines of the calls, and of their leases.

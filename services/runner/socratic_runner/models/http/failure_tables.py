@@ -20,6 +20,7 @@ _STATUSES: Final = {
     413: FailureKind.CONTEXT_TOO_LONG,
     425: FailureKind.OVERLOADED,
     429: FailureKind.RATE_LIMITED,
+    498: FailureKind.OVERLOADED,  # Groq's flex tier
     502: FailureKind.OVERLOADED,
     503: FailureKind.OVERLOADED,
     504: FailureKind.TIMEOUT,
@@ -41,6 +42,10 @@ _NAMES: Final = {
     "content_filter": FailureKind.REFUSED,
     "content_policy_violation": FailureKind.REFUSED,
     "moderation_blocked": FailureKind.REFUSED,
+    "flagged_input": FailureKind.REFUSED,  # OpenRouter
+    "invalid_prompt": FailureKind.REFUSED,  # OpenAI
+    "data_inspection_failed": FailureKind.REFUSED,  # Alibaba
+    "datainspectionfailed": FailureKind.REFUSED,
     "responsibleaipolicyviolation": FailureKind.REFUSED,
     "insufficient_quota": FailureKind.AUTH,
     "billing_hard_limit_reached": FailureKind.AUTH,
@@ -56,6 +61,10 @@ _NAMES: Final = {
 
 _BROAD_NAMES: Final = {
     "overloaded": FailureKind.OVERLOADED,
+    "server_is_overloaded": FailureKind.OVERLOADED,  # OpenAI
+    "engine_overloaded": FailureKind.OVERLOADED,
+    "capacity_exceeded": FailureKind.OVERLOADED,  # Groq
+    "service_tier_capacity_exceeded": FailureKind.OVERLOADED,  # Mistral
     "overloaded_error": FailureKind.OVERLOADED,
     "unavailable_error": FailureKind.OVERLOADED,
     "service_unavailable": FailureKind.OVERLOADED,
@@ -67,6 +76,7 @@ _BROAD_NAMES: Final = {
     "rate_limit_error": FailureKind.RATE_LIMITED,
     "rate_limit_exceeded": FailureKind.RATE_LIMITED,
     "rate_limited": FailureKind.RATE_LIMITED,
+    "slow_down": FailureKind.RATE_LIMITED,  # OpenAI
     "too_many_requests": FailureKind.RATE_LIMITED,
     "throttling_error": FailureKind.RATE_LIMITED,  # LiteLLM
     "ratelimiterror": FailureKind.RATE_LIMITED,
@@ -99,6 +109,9 @@ _PHRASES: Final = (
         re.compile(
             r"prompt is too long|input is too long|too many (input |prompt )?tokens"
             r"|(maximum|max|exceeds?\b.*) context|context (length|window|size)"
+            r"|exceeds the maximum number of tokens|maximum prompt length"
+            r"|max_tokens must be at least 1, got -|tokens?`? .*must be <= \d"
+            r"|^request too large for "
         ),
         FailureKind.CONTEXT_TOO_LONG,
     ),
@@ -106,18 +119,20 @@ _PHRASES: Final = (
         re.compile(
             r"content (management )?policy|content filter|safety system|(was|been) flagged"
             r"|blocked by .*(safety|moderation|guardrail)"
+            r"|violates (our |the )?(usage|content) (guidelines|polic)|content exists risk"
         ),
         FailureKind.REFUSED,
     ),
     (
         re.compile(
-            r"api key (not valid|is invalid|expired)|credit balance is too low"
+            r"api key (not valid|is invalid|expired)|(incorrect|invalid) api key"
+            r"|credit balance is too low"
             r"|reached your specified .*usage limit"
         ),
         FailureKind.AUTH,
     ),
 )
-_PHRASES_COUNT: Final = frozenset({400, 403, 413, 422, None})
+_PHRASES_COUNT: Final = frozenset({400, 403, 413, 422, 429, None})
 """Messages that say more than the number, if there is one."""
 
 

@@ -12,7 +12,7 @@ from socratic_runner.conversations.failure_classes import PASSING, UNUSABLE
 from socratic_runner.models.http.failure_tables import kind_of
 from socratic_runner.models.http.keys import Key, hide
 from socratic_runner.models.http.problems import Problem, problem_in, read_problem
-from socratic_runner.models.http.retry_after import retry_after
+from socratic_runner.models.http.retry_after import retry_after, until_reset
 
 LONGEST_MESSAGE: Final = 1000
 """The most characters of a provider's message."""
@@ -85,11 +85,12 @@ class Failures:
     def _told(
         self, kind: FailureKind, what: str, problem: Problem, headers: Mapping[str, str]
     ) -> ModelCallFailed:
-        wait = retry_after(headers, datetime.now(UTC))
+        now = datetime.now(UTC)
+        waits = (retry_after(headers, now), problem.retry_after, until_reset(headers, now))
         return self.failure(
             kind,
             f"{what}{self._said(problem)}",
-            wait=wait if wait is not None else problem.retry_after,
+            wait=next((wait for wait in waits if wait is not None), None),
             passing=headers.get("x-should-retry") != "false",
         )
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from socratic_runner.models.http.retry_after import delay, in_words, retry_after
+from socratic_runner.models.http.retry_after import delay, in_words, retry_after, until_reset
 
 _WAITS: Final = ("retry_after", "retry_after_seconds")
 
@@ -46,8 +46,9 @@ def problem_in(parsed: Any) -> Problem:
     """Read an error from parsed JSON, such as `{"error": {"message": …, "type": …, "code": …}}`."""
     if isinstance(parsed, list) and parsed:
         parsed = parsed[0]  # so does Google
-    if isinstance(parsed, dict) and parsed.get("error"):
-        parsed = parsed["error"]
+    if isinstance(parsed, dict) and (error := parsed.get("error")):
+        # xAI and Text Generation Inference name the error beside its message.
+        parsed = {**parsed, "message": error} if isinstance(error, str) else error
     if not isinstance(parsed, dict):
         return Problem(_text(parsed))
     details, metadata = parsed.get("details"), parsed.get("metadata")
@@ -58,6 +59,8 @@ def problem_in(parsed: Any) -> Problem:
         _member(metadata, "error_type"),  # OpenRouter
         parsed.get("type"),
         parsed.get("status"),
+        parsed.get("error_type"),  # Text Generation Inference
+        "flagged_input" if _member(metadata, "flagged_input") else None,  # OpenRouter's moderation
     )
     message = _message(parsed)
     return Problem(
@@ -90,7 +93,9 @@ def _waits(problem: dict[str, Any], message: str) -> Iterator[float]:
             yield from _given(delay(_member(place, name)))
     headers = _member(metadata, "headers")
     if isinstance(headers, Mapping):  # the headers that a router received
-        yield from _given(retry_after(headers, datetime.now(UTC)))
+        now = datetime.now(UTC)
+        yield from _given(retry_after(headers, now))
+        yield from _given(until_reset(headers, now))
     yield from _given(in_words(message))
 
 

@@ -15,6 +15,18 @@ _DECIMAL: Final = re.compile(r"[0-9]{1,15}(\.[0-9]{0,15})?")
 _PART: Final = r"[0-9]{1,9}(?:\.[0-9]{1,15})?"
 _DURATION: Final = re.compile(rf"(?:({_PART})h)?(?:({_PART})m)?(?:({_PART})s)?(?:({_PART})ms)?")
 _UNITS: Final = (3600.0, 60.0, 1.0, 0.001)
+_RESET: Final = re.compile(r"(?:[a-z]+-)?ratelimit[a-z]*(?:-[a-z-]+)?-reset(?:-[a-z-]+)?")
+"""The names of headers that tell when a limit is reset: they vary with provider and limit."""
+
+_STANDARD: Final = re.compile(rf"\b(?:r|remaining)=0\b.*\b(?:t|reset)=({_PART})")
+"""An exhausted limit in the header of a standard's drafts."""
+
+_EPOCH: Final = 1e9
+"""A larger number is a time in seconds since 1970, and no wait."""
+
+_EPOCH_MILLISECONDS: Final = 1e11
+"""A larger number is such a time in milliseconds."""
+
 _IN_WORDS: Final = re.compile(
     rf"\b(?:retry|try again) (?:after|in) ((?:{_PART}(?:h|ms?|s))+|{_PART} seconds?)\b"
 )
@@ -32,10 +44,55 @@ def retry_after(headers: Mapping[str, Any], now: datetime) -> float | None:
         if milliseconds is not None:
             return min(milliseconds / 1000, LONGEST)
     value = said.get("retry-after", "")
-    seconds = _number(value)
+    seconds = delay(value)
     if seconds is None:
         seconds = _until(value, _date(said.get("date", "")) or now)
     return None if seconds is None else min(seconds, LONGEST)
+
+
+def until_reset(headers: Mapping[str, Any], now: datetime) -> float | None:
+    """Read the seconds until all exhausted limits are reset, from the headers that tell of limits;
+    returns None without such a limit.
+    """
+    said = {name.lower(): str(value) for name, value in headers.items()}
+    since = _date(said.get("date", "")) or now
+    waits = [
+        _until_time(said[name], since)
+        for name in said
+        if _RESET.fullmatch(name) and _is_exhausted(name, said)
+    ]
+    if standard := _STANDARD.search(said.get("ratelimit", "")):
+        waits.append(delay(standard[1]))
+    known = [wait for wait in waits if wait is not None]
+    return min(max(known), LONGEST) if known else None
+
+
+def _is_exhausted(reset: str, said: Mapping[str, str]) -> bool:
+    """Whether nothing is left of the limit that a header's name tells the reset of.
+
+    A header without a limit's name may come without the number of what is left.
+    """
+    left = said.get(reset.replace("reset", "remaining"))
+    if left is None:
+        return reset.endswith("ratelimit-reset")
+    return _number(left) == 0
+
+
+def _until_time(value: str, since: datetime) -> float | None:
+    """Read seconds from a duration, or from a time in seconds, milliseconds or words."""
+    number = _number(value)
+    if number is not None and number > _EPOCH:
+        until = number / 1000 if number > _EPOCH_MILLISECONDS else number
+        return max(0.0, until - since.timestamp())
+    seconds = delay(value)
+    if seconds is not None:
+        return seconds
+    try:
+        date = datetime.fromisoformat(value.strip())
+    except ValueError:
+        return _until(value, since)
+    date = date if date.tzinfo else date.replace(tzinfo=UTC)
+    return max(0.0, (date - since).total_seconds())
 
 
 def delay(duration: Any) -> float | None:

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Final
 from pydantic import BaseModel
 
 from socratic_bench.domain.response import Usage
+from socratic_bench.errors import ModelCallFailed
 from socratic_bench.scoring.statuses import Status
 from socratic_runner.models.http.problems import parse
 from socratic_runner.models.http.reading import Aside, Count, Name, Reading
@@ -14,6 +15,9 @@ from socratic_runner.models.http.server_sent_events import Event
 from socratic_runner.models.stop_reasons import Ended
 
 _LAST: Final = b"[DONE]"
+
+_NONE: Final = frozenset({"null", "none"})
+"""Words for no stop reason: Alibaba writes `null` as text."""
 
 
 class _Part(BaseModel):
@@ -71,10 +75,16 @@ class Counts(BaseModel):
         )
 
 
+class _Groq(BaseModel):
+    error: str | None = None
+    """Why the stream was stopped early."""
+
+
 class _Chunk(BaseModel):
     """A reply, or a piece of one."""
 
     choices: list[_Choice] | None = None
+    x_groq: Annotated[_Groq | None, Aside] = None
     usage: Annotated[Counts | None, Aside] = None
     model: Name = None
     error: Any = None
@@ -86,13 +96,20 @@ class OpenAIReading(Reading):
 
     _counts: Counts | None = None
     _refused = False
+    _strange = b""
+    """The last data that belongs to no reply."""
+
+    _has_choices = False
 
     def take_event(self, event: Event) -> None:
         """Take a chunk, or the end marker."""
         if event.data.strip() == _LAST:
             self.complete = True
             return
-        self._take(self._read(_Chunk, event.data), event.data)
+        if event.name == "error" and isinstance(parsed := parse(event.data), dict):
+            raise self.failures.reported(parsed, self.headers)
+        if not self._take(self._read(_Chunk, event.data), event.data):
+            self._strange = event.data
 
     def take_whole(self, body: bytes) -> None:
         """Take a reply that came in one piece."""
@@ -104,7 +121,9 @@ class OpenAIReading(Reading):
     def _take(self, chunk: _Chunk, data: bytes) -> bool:
         """Take a chunk; returns whether it had choices."""
         if chunk.error:
-            raise self.reported(chunk.error)
+            raise self.failures.reported(parse(data), self.headers)
+        if chunk.x_groq is not None and chunk.x_groq.error:
+            raise self.reported(chunk.x_groq.error)
         if chunk.object == "error":  # FastChat, and vLLM before 0.10
             raise self.failures.reported(parse(data), self.headers)
         self._model = chunk.model or self._model
@@ -112,15 +131,19 @@ class OpenAIReading(Reading):
         for choice in chunk.choices or ():
             if not choice.index:
                 self._take_choice(choice)
+        self._has_choices = self._has_choices or bool(chunk.choices)
         return bool(chunk.choices)
 
     def _take_choice(self, choice: _Choice) -> None:
-        message = choice.message or choice.delta
+        # D-413: beside a delta, or after some, a message repeats their text.
+        message = choice.delta or (None if self.streamed and self.wrote else choice.message)
         if message is not None:
             self._take_message(message)
         if choice.error or choice.finish_reason == "error":
             raise self.reported(choice.error or "the model failed")
-        self._stop_reason = choice.finish_reason or self._stop_reason
+        reason = choice.finish_reason
+        if reason and reason.lower() not in _NONE:
+            self._stop_reason = reason
 
     def _take_message(self, message: _Message) -> None:
         if message.reasoning_content or message.reasoning:
@@ -134,6 +157,12 @@ class OpenAIReading(Reading):
         if message.refusal:
             self._refused = True
             self._write(message.refusal)
+
+    def cut(self, why: str) -> ModelCallFailed:
+        """Make the failure of an incomplete reply, or of a stream that held none."""
+        if self._strange and not self._has_choices:
+            return self.unreadable("it has no choices", self._strange)
+        return super().cut(why)
 
     def _ended(self, reason: str) -> Ended:
         ended = super()._ended(reason)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from socratic_runner.models.http.retry_after import retry_after
+from socratic_runner.models.http.retry_after import retry_after, until_reset
 
 NOW = datetime(2026, 5, 1, 12, 0, 0, tzinfo=UTC)
 
@@ -49,4 +49,16 @@ VALUES = (
 def test_no_header_makes_anything_else_than_a_wait(seconds: str, milliseconds: str):
     headers = {"Retry-After": seconds, "retry-after-ms": milliseconds}
     wait = retry_after(headers, NOW)
+    assert wait is None or (math.isfinite(wait) and wait >= 0)
+
+
+@given(reset=VALUES, left=VALUES, standard=VALUES)
+def test_no_header_of_a_limit_makes_anything_else_than_a_wait(reset: str, left: str, standard: str):
+    headers = {
+        "x-ratelimit-reset": reset,
+        "x-ratelimit-reset-tokens": reset,
+        "x-ratelimit-remaining-tokens": left,
+        "ratelimit": standard,
+    }
+    wait = until_reset(headers, NOW)
     assert wait is None or (math.isfinite(wait) and wait >= 0)
