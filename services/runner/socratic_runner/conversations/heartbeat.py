@@ -163,11 +163,11 @@ class Heartbeat:
                 begun = _now()
                 troubles = self._troubles.present()
 
-                async def beat(models: Sequence[ModelInHand]) -> None:
+                async def beat(_models: Sequence[ModelInHand]) -> None:
                     nonlocal begun
                     begun = _now()
                     sending = self._leases.heartbeat(
-                        self._owner, models, troubles, overdue=self._held.overdue
+                        self._owner, sorted(self._in_hand), troubles, overdue=self._held.overdue
                     )
                     try:
                         await within(ANSWER_SECONDS, sending)
@@ -185,9 +185,8 @@ class Heartbeat:
         while True:
             await asyncio.sleep(BEAT_SECONDS)
             if self._in_hand or self._held or self._told_of_troubles:
-                with suppress(StoreError, TimeoutError):
-                    async with asyncio.timeout(BEAT_SECONDS):
-                        await self._beat()
+                with suppress(StoreError):
+                    await self._beat()
 
     async def _leave(self) -> None:
         if self._beaten_at == float("-inf"):

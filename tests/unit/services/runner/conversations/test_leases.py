@@ -165,3 +165,19 @@ async def test_a_lease_that_was_given_back_makes_no_owner_overdue(time):
             raise RuntimeError
         await beat_for(book, time, 60)
     assert not any(store.overdue)
+
+
+async def test_a_store_that_answers_slowly_hears_of_a_living_owner(monkeypatch):
+    monkeypatch.setattr(heartbeat, "BEAT_SECONDS", 0.01)
+    beaten = asyncio.Event()
+
+    class SlowLeases(LoggedLeases):
+        async def heartbeat(self, owner, in_hand, troubles=(), *, overdue=False):
+            await asyncio.sleep(5 * heartbeat.BEAT_SECONDS)
+            await super().heartbeat(owner, in_hand, troubles, overdue=overdue)
+            beaten.set()
+
+    book = book_of(SlowLeases())
+    async with waiting_for("a heartbeat"), book.open():
+        with book.heartbeat.in_hand([ModelInHand("exp", "a/b")]):
+            await beaten.wait()
