@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, field
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
 from datetime import UTC, datetime
-from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
 import pytest
-from aiohttp import web
 
 from socratic_bench.addresses import open_broker, open_store
 from socratic_bench.consuming.queues import BROADCASTS, WORK_QUEUES
@@ -22,10 +20,8 @@ from socratic_bench.ports.stores.store import Store
 from tests.e2e.command import Terminal
 from tests.e2e.experiments import completed, submitted
 from tests.e2e.service_processes import ServiceProcess, all_ready, started
-from tests.integration.dynamodb.faulty_gateway import API, FaultyGateway, serving
-from tests.servers import aws_emulator, dynamodb, postgresql, rabbitmq
+from tests.servers import postgresql, rabbitmq
 from tests.servers.providers.endpoint import Endpoint, endpoint
-from tests.servers.proxy import Proxy, proxy
 from tests.waiting import until
 
 pytestmark = [pytest.mark.connected, pytest.mark.long]
@@ -46,110 +42,12 @@ SETTINGS = {
 }
 
 
-@dataclass
-class WayToStore:
-    """One runner's way to the store, which a test can close."""
-
-    url: str
-    go_away: Callable[[], Awaitable[object]]
-    come_back: Callable[[], Awaitable[object]]
-
-
-@dataclass
-class BreakableStore:
-    """A store, and the ways of two runners to it."""
-
-    url: str
-    first: WayToStore
-    second: WayToStore
-    without_outcomes: Callable[[], AbstractAsyncContextManager[object]]
-    """While this context is open, the first runner can store heartbeats, and no outcomes."""
-
-    environment: dict[str, str] = field(default_factory=dict)
-
-
-class StoreGateway(FaultyGateway):
-    """Takes no transactions, or nothing at all, while a test wants that."""
-
-    def __init__(self, server: str) -> None:
-        super().__init__(server, 0.0, 0)
-        self.is_away = False
-        self.refuses_transactions = False
-
-    async def handle(self, request: web.Request) -> web.StreamResponse:
-        if self.is_away:
-            assert request.transport is not None
-            request.transport.abort()
-            return web.Response()
-        if self.refuses_transactions and "TransactWrite" in request.headers["X-Amz-Target"]:
-            error = f"{API}ProvisionedThroughputExceededException"
-            return web.json_response({"__type": error, "message": "slow down"}, status=400)
-        return await super().handle(request)
-
-    @asynccontextmanager
-    async def without_transactions(self) -> AsyncIterator[None]:
-        self.refuses_transactions = True
+@asynccontextmanager
+async def without_outcomes(url: str) -> AsyncIterator[None]:
+    """A database that takes heartbeats, and no responses."""
+    async with postgresql.connected(url) as locking, locking.transaction():
+        await locking.execute("LOCK TABLE responses IN EXCLUSIVE MODE")
         yield
-        self.refuses_transactions = False
-
-
-@asynccontextmanager
-async def breakable_postgresql() -> AsyncIterator[BreakableStore]:
-    async with AsyncExitStack() as stack:
-        url = await stack.enter_async_context(postgresql.prepared_database())
-        host, port = urlsplit(url).hostname or "127.0.0.1", urlsplit(url).port or 5432
-
-        async def way() -> WayToStore:
-            between: Proxy = await stack.enter_async_context(proxy(host, port))
-            parts = urlsplit(url)
-            user = f"{parts.username}@" if parts.username else ""
-            there = parts._replace(netloc=f"{user}127.0.0.1:{between.port}").geturl()
-            return WayToStore(there, between.stop, between.start)
-
-        @asynccontextmanager
-        async def without_outcomes() -> AsyncIterator[None]:
-            async with postgresql.connected(url) as locking, locking.transaction():
-                await locking.execute("LOCK TABLE responses IN EXCLUSIVE MODE")
-                yield
-
-        yield BreakableStore(url, await way(), await way(), without_outcomes)
-
-
-@asynccontextmanager
-async def breakable_dynamodb() -> AsyncIterator[BreakableStore]:
-    async with AsyncExitStack() as stack:
-        url = await stack.enter_async_context(dynamodb.new_table())
-        store = open_store(url)
-        await store.prepare()
-        await store.close()
-        gateways: list[StoreGateway] = []
-
-        async def way() -> WayToStore:
-            server = StoreGateway(aws_emulator.SERVER.address())
-            gateway = await stack.enter_async_context(serving(server))
-            gateways.append(gateway)
-            address, _, options = url.partition("?")
-            through = {**dict(parse_qsl(options)), "endpoint": gateway.url}
-
-            async def set_away(is_away: bool) -> None:
-                gateway.is_away = is_away
-
-            return WayToStore(
-                f"{address}?{urlencode(through, quote_via=quote)}",
-                lambda: set_away(True),
-                lambda: set_away(False),
-            )
-
-        first, second = await way(), await way()
-        yield BreakableStore(
-            url, first, second, gateways[0].without_transactions, aws_emulator.credentials()
-        )
-
-
-@pytest.fixture(params=[breakable_postgresql, breakable_dynamodb], ids=["postgresql", "dynamodb"])
-async def broken(request: pytest.FixtureRequest) -> AsyncIterator[BreakableStore]:
-    async with request.param() as store:
-        yield store
 
 
 @dataclass
@@ -193,11 +91,11 @@ async def fill(model: Endpoint) -> None:
 
 
 @asynccontextmanager
-async def two_runners(broken: BreakableStore, terminal: Terminal) -> AsyncIterator[TwoRunners]:
+async def two_runners(terminal: Terminal) -> AsyncIterator[TwoRunners]:
     """Calls under way at the first runner, one answered, and all runs requested again."""
     async with AsyncExitStack() as stack:
         environment = terminal.environment
-        store = open_store(broken.url)
+        store = open_store(environment["SOCRATIC_STORE_URL"])
         stack.push_async_callback(store.close)
         broker = open_broker(environment["SOCRATIC_BROKER_URL"])
         stack.push_async_callback(broker.close)
@@ -205,15 +103,13 @@ async def two_runners(broken: BreakableStore, terminal: Terminal) -> AsyncIterat
         model = await stack.enter_async_context(endpoint())
         model.hold()
         await stack.enter_async_context(all_ready(environment, "judge", "curator"))
-        at_first = {**environment, "SOCRATIC_STORE_URL": broken.first.url}
-        first = await stack.enter_async_context(started("runner", at_first))
+        first = await stack.enter_async_context(started("runner", environment))
         await first.ready()
         config = model.config(repeats=1, timeout_seconds=CALL_SECONDS)
         experiment_id = await submitted(terminal, config)
         await fill(model)
         asked_at = asyncio.get_running_loop().time()
-        at_second = {**environment, "SOCRATIC_STORE_URL": broken.second.url}
-        second = await stack.enter_async_context(started("runner", at_second))
+        second = await stack.enter_async_context(started("runner", environment))
         await second.ready()
         experiment = await store.experiment(experiment_id)
         assert experiment is not None
@@ -226,36 +122,19 @@ async def two_runners(broken: BreakableStore, terminal: Terminal) -> AsyncIterat
 
 
 @pytest.fixture
-async def terminal(tmp_path, broken) -> AsyncIterator[Terminal]:
-    async with rabbitmq.namespace() as broker:
-        addresses = {"SOCRATIC_BROKER_URL": broker, "SOCRATIC_STORE_URL": broken.url}
-        yield Terminal(tmp_path, {**addresses, **broken.environment, **SETTINGS})
+async def terminal(tmp_path) -> AsyncIterator[Terminal]:
+    async with rabbitmq.namespace() as broker, postgresql.prepared_database() as store:
+        addresses = {"SOCRATIC_BROKER_URL": broker, "SOCRATIC_STORE_URL": store}
+        yield Terminal(tmp_path, {**addresses, **SETTINGS})
 
 
 async def test_a_lease_outlasts_its_time_while_its_runner_cannot_store_the_reply(
-    broken: BreakableStore, terminal: Terminal
+    terminal: Terminal,
 ) -> None:
-    async with two_runners(broken, terminal) as both:
-        async with broken.without_outcomes():
+    async with two_runners(terminal) as both:
+        async with without_outcomes(terminal.environment["SOCRATIC_STORE_URL"]):
             await both.model.release()
             await both.second_was_refused(after=both.leases_end)
-        await both.ends()
-
-
-async def test_after_an_outage_nobody_is_taken_for_dead_who_could_not_be_heard(
-    broken: BreakableStore, terminal: Terminal
-) -> None:
-    async with two_runners(broken, terminal) as both:
-        await both.second_was_refused()
-        await broken.first.go_away()
-        await broken.second.go_away()
-        await both.model.release()
-        # Longer than a silent runner is alive.
-        await asyncio.sleep(20)
-        await broken.second.come_back()
-        now = asyncio.get_running_loop().time()
-        await both.second_was_refused(after=now)
-        await broken.first.come_back()
         await both.ends()
 
 
