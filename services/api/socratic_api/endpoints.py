@@ -34,8 +34,8 @@ class Endpoint:
     answer: type[BaseModel] | str
     """The model of a successful answer, or the media type of an answer other than JSON."""
 
-    also: str | None = None
-    """The media type of another form of the same answer, which a query selects."""
+    also: tuple[str, ...] = ()
+    """The media types of other forms of the same answer, which a query selects."""
 
     method: str = "GET"
     status: int = 200

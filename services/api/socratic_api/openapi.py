@@ -90,8 +90,9 @@ def _content(endpoint: Endpoint, references: References) -> dict[str, Any]:
         content = {endpoint.answer: {"schema": {}}}
     else:
         content = {JSON: {"schema": references[endpoint.answer, "serialization"]}}
-    if endpoint.also is not None:
-        content[endpoint.also.partition(";")[0]] = {"schema": {"type": "string"}}
+    for media_type in endpoint.also:
+        schema = {"type": "string"} if media_type.startswith("text/") else {}
+        content[media_type.partition(";")[0]] = {"schema": schema}
     return content
 
 

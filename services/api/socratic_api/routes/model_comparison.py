@@ -80,7 +80,7 @@ def endpoints(
             compare_models,
             "All models, best first, with intervals, coverage, dimensions, vectors and costs",
             ModelComparison,
-            also=CSV,
+            also=(CSV,),
             parameters=(EXPERIMENT, PROFILE, FORMAT),
             problems=PROBLEMS,
             ready=partial(ready.fresh, KEY),

@@ -12,6 +12,7 @@ from typing import Final, Protocol
 from socratic_bench.domain.experiment.manifest import Experiment
 from socratic_bench.domain.response import Response
 from socratic_bench.domain.run import Run, RunFailure, batches
+from socratic_bench.domain.scenario import Scenario
 from socratic_bench.errors import InvalidInput, UnknownRun
 from socratic_bench.ports.stores.aggregates import Aggregates
 from socratic_bench.ports.stores.responses import Responses
@@ -89,7 +90,7 @@ async def transcripts(
         if model in {None, run.model_id} and scenario in {None, run.scenario_id}
     )
     for batch in batches(wanted, RUNS_PER_QUERY):
-        for transcript in await _read(store, batch, profile):
+        for transcript in await read_transcripts(store, batch, profile):
             yield transcript
 
 
@@ -115,15 +116,21 @@ async def transcripts_page(
     models = [each.id for each in manifest.models if model in {None, each.id}]
     scenarios = [each for each in manifest.scenarios if scenario in {None, each.id}]
     total = manifest.repeats * len(scenarios) * len(models)
-    runs = []
-    for place in range(offset, min(offset + limit, total)):
-        # The order of `Experiment.runs`: models take turns.
-        before, at_model = divmod(place, len(models))
-        repeat, at_scenario = divmod(before, len(scenarios))
-        runs.append(experiment.run(models[at_model], scenarios[at_scenario], repeat + 1))
-    found = {each.run.run_id: each for each in await _read(store, runs, profile)}
+    runs = _runs_between(experiment, models, scenarios, offset, min(offset + limit, total))
+    found = {each.run.run_id: each for each in await read_transcripts(store, runs, profile)}
     page = tuple(found.get(run.run_id, Transcript(run, (), None)) for run in runs)
     return TranscriptPage(page, total)
+
+
+def runs_from(experiment: Experiment, first: int, count: int) -> list[Run]:
+    """Return `count` planned runs from a place in the plan on, or as many as there are.
+
+    It takes as long at the end of a plan as at its beginning.
+    """
+    manifest = experiment.manifest
+    models = [each.id for each in manifest.models]
+    end = min(first + count, manifest.planned_runs)
+    return _runs_between(experiment, models, manifest.scenarios, first, end)
 
 
 async def worst_first(found: AsyncIterator[Transcript], count: int) -> Sequence[Transcript]:
@@ -164,7 +171,13 @@ async def transcript_of(
     return Transcript(run, turns, failure)
 
 
-async def _read(store: Responses, runs: Sequence[Run], profile: str | None) -> list[Transcript]:
+async def read_transcripts(
+    store: Responses, runs: Sequence[Run], profile: str | None
+) -> list[Transcript]:
+    """Return the transcripts of these runs, without those that have no response and no failure.
+
+    `profile` scores them in place of the own one. Scores are computed in a thread.
+    """
     ids = [run.run_id for run in runs]
     responses = await store.responses(ids)
     failures = await store.recorded_failures(ids)
@@ -184,6 +197,22 @@ async def _read(store: Responses, runs: Sequence[Run], profile: str | None) -> l
         for run in runs
         if run.run_id in responses or run.run_id in failures
     ]
+
+
+def _runs_between(
+    experiment: Experiment,
+    models: Sequence[str],
+    scenarios: Sequence[Scenario],
+    first: int,
+    end: int,
+) -> list[Run]:
+    runs = []
+    for place in range(first, end):
+        # The order of `Experiment.runs`: models take turns.
+        before, at_model = divmod(place, len(models))
+        repeat, at_scenario = divmod(before, len(scenarios))
+        runs.append(experiment.run(models[at_model], scenarios[at_scenario], repeat + 1))
+    return runs
 
 
 def _scored(responses: Iterable[Response], profile: str | None) -> tuple[Turn, ...]:

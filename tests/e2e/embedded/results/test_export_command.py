@@ -5,6 +5,7 @@ import io
 import json
 from statistics import fmean
 
+import duckdb
 import pytest
 
 from tests.e2e.command import Terminal
@@ -50,6 +51,37 @@ def test_csv_has_the_same_records_and_opens_in_a_spreadsheet(finished: Terminal)
     assert list(rows[0]) == list(expected[0])
     assert "Wrote 15 records" in done.stderr
     assert not list(finished.folder.glob("*.part"))
+
+
+def test_every_table_is_written_in_every_format_with_the_same_records(finished: Terminal) -> None:
+    for table, expected in {"responses": 15, "scenarios": 15, "turns": 15}.items():
+        written = {}
+        for output in ("jsonl", "csv", "parquet"):
+            name = f"{table}.{output}"
+            asked = ("export", "spring", "--table", table, "--format", output, "--out", name)
+            assert f"Wrote {expected} records" in finished.run(*asked).stderr
+            written[output] = finished.folder / name
+        records = [json.loads(line) for line in written["jsonl"].read_text().splitlines()]
+        found = duckdb.read_parquet(str(written["parquet"]))
+        assert found.columns == list(records[0])
+        times = {name for name in found.columns if name in {"created_at", "recorded_at"}}
+        chosen = ", ".join(f'"{name}"' for name in found.columns if name not in times)
+        rows = found.project(chosen).fetchall()
+        assert rows == [
+            tuple(value for name, value in record.items() if name not in times)
+            for record in records
+        ]
+        content = written["csv"].read_text(encoding="utf-8-sig")
+        assert len(list(csv.DictReader(io.StringIO(content, newline="")))) == expected
+
+
+def test_a_turn_has_what_the_call_took_and_no_score(finished: Terminal) -> None:
+    lines = finished.run("export", "spring", "--table", "turns").stdout.splitlines()
+    record = json.loads(lines[0])
+    assert record["attempts"] == 1
+    assert record["recorded_at"]
+    assert record["profile"] is None
+    assert "overall" not in record
 
 
 def test_a_folder_that_is_not_there_is_named(finished: Terminal) -> None:

@@ -6,7 +6,9 @@ import httpx
 
 from socratic_bench.adapters.sql.store import SqlStore
 from socratic_bench.reporting.difference.model_difference import model_difference
-from socratic_bench.reporting.transcripts.records import as_csv, as_json_lines, records
+from socratic_bench.reporting.export.formats import FORMATS
+from socratic_bench.reporting.export.tables import TABLES, open_table
+from socratic_bench.reporting.export.writing import file_pieces
 from tests.contract.store.facts import a_response
 from tests.dashboard.seeding import experiment, seed, tutors
 
@@ -17,14 +19,26 @@ async def test_an_export_has_the_bytes_of_the_command(client: httpx.AsyncClient,
     runs = list(planned.runs())[:60]  # more than one query of them
     await store.record([a_response(run, "=What, then?") for run in runs], [None] * len(runs))
 
-    lines = await client.get("/api/export")
-    table = await client.get(f"/api/export?experiment={planned.experiment_id}&format=csv")
+    for what in TABLES:
+        for output, of_format in FORMATS.items():
+            answer = await client.get(f"/api/export?table={what}&format={output}")
 
-    assert lines.text == "".join([each async for each in as_json_lines(records(store, planned))])
-    assert table.text == "".join([each async for each in as_csv(records(store, planned))])
+            table = await open_table(what, store, planned)
+            assert answer.content == b"".join([each async for each in file_pieces(table, output)])
+            assert answer.headers["content-type"] == of_format.media_type
+            of_table = "" if what == "responses" else f"-{what}"
+            name = f'"{planned.experiment_id}{of_table}.{output}"'
+            assert answer.headers["content-disposition"].endswith(name)
+    lines = await client.get(f"/api/export?experiment={planned.experiment_id}")
     assert len(lines.text.splitlines()) == 60
-    assert lines.headers["content-type"] == "application/x-ndjson"
-    assert table.headers["content-disposition"].endswith(f'"{planned.experiment_id}.csv"')
+
+
+async def test_an_export_of_an_unknown_table_or_format_is_a_problem(
+    client: httpx.AsyncClient, store: SqlStore
+):
+    await seed(store, experiment(tutors(2)))
+    for query in ("table=runs", "format=xlsx", "table=", "profile=absent"):
+        assert (await client.get(f"/api/export?{query}")).status_code == 422
 
 
 async def test_two_models_are_compared_as_the_command_does(

@@ -1,25 +1,38 @@
-"""`socratic-bench export`: writes the responses of an experiment for other programs."""
+"""`socratic-bench export`: writes a table of an experiment for other programs."""
 
 from __future__ import annotations
 
 import asyncio
+import sys
 from pathlib import Path
-from typing import IO
+from typing import IO, Final
 
 import click
 
+from socratic_bench.errors import InvalidInput
 from socratic_bench.reporting.experiment_choice import find_experiment
-from socratic_bench.reporting.transcripts.records import FORMATS, records
+from socratic_bench.reporting.export.formats import FORMATS
+from socratic_bench.reporting.export.tables import TABLES, open_table
+from socratic_bench.reporting.export.writing import Written, file_pieces
 from socratic_cli.display.terminal import counted, say
-from socratic_cli.options.output_file import whole_file
+from socratic_cli.options.output_file import whole_binary_file
 from socratic_cli.options.profile import profile_option
 from socratic_cli.options.store import readable_store, store_option
+
+_PARQUET: Final = "parquet"
 
 
 @click.command()
 @click.argument("experiment")
 @store_option
 @profile_option
+@click.option(
+    "--table",
+    type=click.Choice(list(TABLES)),
+    default="responses",
+    show_default=True,
+    help="What a record is: a scored response, a scenario, or a turn without scores.",
+)
 @click.option(
     "--format", "output", type=click.Choice(list(FORMATS)), default="jsonl", show_default=True
 )
@@ -30,30 +43,38 @@ from socratic_cli.options.store import readable_store, store_option
     help="Write to FILE, which appears once it is whole. Without it: standard output.",
 )
 def export(
-    experiment: str, store_url: str, profile: str | None, output: str, out: Path | None
+    experiment: str,
+    store_url: str,
+    profile: str | None,
+    table: str,
+    output: str,
+    out: Path | None,
 ) -> None:
     """Write the scored responses of an experiment to a file.
 
-    The formats are JSON lines and CSV. EXPERIMENT is an ID, its start, an occasion or a name. A
-    failed run is a record without a score.
+    Or its scenarios, or its turns. The formats are JSON lines, CSV and Parquet. EXPERIMENT is an
+    ID, its start, an occasion or a name. A failed run is a record without a score.
     """
+    work = (store_url, experiment, profile, table, output)
     if out is None:
-        with click.open_file("-", "w", encoding="utf-8") as standard_output:
-            asyncio.run(_write(store_url, experiment, profile, output, standard_output))
+        if output == _PARQUET and sys.stdout.isatty():
+            raise InvalidInput("--format parquet: no text for a terminal; write it with --out FILE")
+        asyncio.run(_write(*work, sys.stdout.buffer))
         return
-    with whole_file(out) as file:
-        written = asyncio.run(_write(store_url, experiment, profile, output, file))
+    with whole_binary_file(out) as file:
+        written = asyncio.run(_write(*work, file))
     say(f"Wrote {counted(written, 'record')} to {out}.")
 
 
 async def _write(
-    store_url: str, wanted: str, profile: str | None, output: str, file: IO[str]
+    store_url: str, wanted: str, profile: str | None, what: str, output: str, file: IO[bytes]
 ) -> int:
-    """Write the records one by one, and return how many they are."""
-    written = 0
+    """Write the records a piece at a time, and return how many they are."""
+    written = Written()
     async with readable_store(store_url) as store:
-        found = records(store, await find_experiment(store, wanted), profile)
-        async for line in FORMATS[output](found):
-            file.write(line)
-            written += 1
-    return written
+        experiment = await find_experiment(store, wanted)
+        table = await open_table(what, store, experiment, profile)
+        async for piece in file_pieces(table, output, written):
+            file.write(piece)
+    file.flush()
+    return written.records

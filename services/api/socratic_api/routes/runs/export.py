@@ -1,7 +1,8 @@
-"""`/api/export`: the scored responses of an experiment, as a stream of records."""
+"""`/api/export`: a table of an experiment, as a stream of records."""
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Final
 
 from starlette.requests import Request
@@ -16,47 +17,51 @@ from socratic_api.routes.experiment_choice import (
 )
 from socratic_api.routes.runs.detailed_results import EXPERIMENT, experiment_of
 from socratic_api.routes.runs.run_context import RunStore
+from socratic_bench.domain.experiment.manifest import Experiment
 from socratic_bench.errors import InvalidInput
-from socratic_bench.reporting.profiles.choice import scored_by
-from socratic_bench.reporting.transcripts.records import FORMATS, records
+from socratic_bench.reporting.export.formats import FORMATS
+from socratic_bench.reporting.export.tables import TABLES, open_table
+from socratic_bench.reporting.export.writing import file_pieces
 
-JSON_LINES: Final = "application/x-ndjson"
-_MEDIA_TYPES: Final = {"jsonl": JSON_LINES, "csv": "text/csv; charset=utf-8"}
+_RESPONSES: Final = "responses"
+_JSON_LINES: Final = "jsonl"
 
+_TABLE: Final = QueryParameter(
+    "table",
+    "What a record is: a scored response, a scenario, or a turn without scores.",
+    {"type": "string", "enum": list(TABLES), "default": _RESPONSES},
+)
 _FORMAT: Final = QueryParameter(
     "format",
     "The same bytes as `socratic-bench export --format` writes.",
-    {"type": "string", "enum": list(FORMATS), "default": "jsonl"},
+    {"type": "string", "enum": list(FORMATS), "default": _JSON_LINES},
 )
 
 
 def endpoints(store: RunStore) -> list[Endpoint]:
     """Return the endpoint. It sends records as it reads them, so its memory stays flat."""
 
-    async def export_responses(request: Request) -> Response:
-        wanted = request.query_params.get("format", "jsonl")
-        if wanted not in FORMATS:
-            raise InvalidInput(f"format: must be one of {', '.join(FORMATS)}, not {wanted!r}")
+    async def export_table(request: Request) -> Response:
+        what = _one_of(request, "table", TABLES, _RESPONSES)
+        output = _one_of(request, "format", FORMATS, _JSON_LINES)
         experiment = await experiment_of(store, chosen_experiment(request))
-        profile = chosen_profile(request)
-        if profile is not None:
-            # Before the answer begins: a stream cannot refuse.
-            await scored_by(store, [experiment.experiment_id], profile)
-        name = f"{experiment.experiment_id}.{wanted}"
+        # Before the answer begins: a stream cannot refuse.
+        table = await open_table(what, store, experiment, chosen_profile(request))
+        name = file_name(experiment, what, output)
         return StreamingResponse(
-            FORMATS[wanted](records(store, experiment, profile)),
-            media_type=_MEDIA_TYPES[wanted],
+            file_pieces(table, output),
+            media_type=FORMATS[output].media_type,
             headers={"Content-Disposition": f'attachment; filename="{name}"'},
         )
 
     return [
         Endpoint(
             "/api/export",
-            export_responses,
-            "The scored responses of an experiment, a record each, as JSON lines or CSV",
-            JSON_LINES,
-            also=_MEDIA_TYPES["csv"],
-            parameters=(EXPERIMENT, PROFILE, _FORMAT),
+            export_table,
+            "The scored responses of an experiment, or another table, as a file",
+            FORMATS[_JSON_LINES].media_type,
+            also=tuple(each.media_type for each in FORMATS.values())[1:],
+            parameters=(EXPERIMENT, PROFILE, _TABLE, _FORMAT),
             problems={
                 **PROBLEMS,
                 404: "There is no such experiment, or none at all",
@@ -64,3 +69,16 @@ def endpoints(store: RunStore) -> list[Endpoint]:
             },
         )
     ]
+
+
+def file_name(experiment: Experiment, what: str, output: str) -> str:
+    """Return the name that a browser saves the file under."""
+    of_table = "" if what == _RESPONSES else f"-{what}"
+    return f"{experiment.experiment_id}{of_table}.{output}"
+
+
+def _one_of(request: Request, name: str, known: Collection[str], usual: str) -> str:
+    wanted = request.query_params.get(name, usual)
+    if wanted not in known:
+        raise InvalidInput(f"{name}: must be one of {', '.join(known)}, not {wanted!r}")
+    return wanted

@@ -1,0 +1,1 @@
+"""Exports: tables of an experiment as files for spreadsheets and programs."""

@@ -1,0 +1,1 @@
+"""Scenarios: the scores of models on each, and what each says about the models."""

@@ -1,0 +1,145 @@
+"""The mean score of each model on each scenario of an experiment, from cells."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict
+
+from socratic_bench.domain.aggregates.cell import Cell, Tally
+from socratic_bench.domain.aggregates.run_scores import RunScores
+from socratic_bench.domain.experiment.manifest import Experiment, TutorModel
+from socratic_bench.ports.stores.aggregates import Aggregates
+from socratic_bench.providers.registry import is_reference
+from socratic_bench.reporting.profiles.choice import common_profiles
+from socratic_bench.scoring.profile import OVERALL
+from socratic_bench.scoring.profiles import known_vectors
+from socratic_bench.version import __version__
+
+
+class ScoredScenario(BaseModel):
+    """A scenario of the experiment, in the plan's order."""
+
+    model_config = ConfigDict(frozen=True)
+
+    scenario_id: str
+    dimension: str
+    title: str
+
+
+class ScenarioScore(BaseModel):
+    """What a model scored on one scenario, over all its runs; a run counts once."""
+
+    model_config = ConfigDict(frozen=True)
+
+    overall: float | None
+    """0.0 to 1.0, unrounded; null without a scored response."""
+
+    vectors: dict[str, float | None]
+    runs: int
+    """Runs that ended."""
+
+    scored_responses: int
+    responses: int
+    """Responses that ended with any status, failures included."""
+
+
+class ModelScores(BaseModel):
+    """The scores of one model, one for each scenario, in the order of the scenarios."""
+
+    model_config = ConfigDict(frozen=True)
+
+    model_id: str
+    model_name: str
+    kind: Literal["reference", "model"]
+    scores: tuple[ScenarioScore, ...]
+
+
+class ScenarioScores(BaseModel):
+    """A table of models and scenarios."""
+
+    model_config = ConfigDict(frozen=True)
+
+    experiment_id: str
+    profile: str
+    profiles: tuple[str, ...]
+    """The profiles that the experiment has scores by, its own one first."""
+
+    vectors: tuple[str, ...]
+    scenarios: tuple[ScoredScenario, ...]
+    models: tuple[ModelScores, ...]
+    version: str = __version__
+    """The version of Socratic Bench that made the answer."""
+
+
+async def scenario_scores(
+    store: Aggregates,
+    experiment: Experiment,
+    models: Iterable[TutorModel],
+    profile: str | None = None,
+) -> ScenarioScores:
+    """Return the table of these models over the scenarios of their experiment.
+
+    `profile` replaces the experiment's own one.
+    """
+    id_ = experiment.experiment_id
+    cells, profiles = await store.cells({id_}), await common_profiles(store, [id_])
+    return _table(experiment, models, cells, profile or experiment.manifest.profile, profiles)
+
+
+def _table(
+    experiment: Experiment,
+    models: Iterable[TutorModel],
+    cells: Iterable[Cell],
+    profile: str,
+    profiles: tuple[str, ...],
+) -> ScenarioScores:
+    manifest = experiment.manifest
+    by_place: defaultdict[tuple[str, str], list[Cell]] = defaultdict(list)
+    for cell in cells:
+        if cell.key.profile == profile:
+            by_place[cell.key.model_id, cell.key.scenario_id].append(cell)
+    vectors = known_vectors(profile) or tuple(
+        sorted({name for each in by_place.values() for cell in each for name in cell.vectors})
+    )
+    vectors = tuple(name for name in vectors if name != OVERALL)
+    return ScenarioScores(
+        experiment_id=experiment.experiment_id,
+        profile=profile,
+        profiles=profiles,
+        vectors=vectors,
+        scenarios=tuple(
+            ScoredScenario(scenario_id=each.id, dimension=each.dimension, title=each.title)
+            for each in manifest.scenarios
+        ),
+        models=tuple(
+            ModelScores(
+                model_id=model.id,
+                model_name=model.display_name,
+                kind="reference" if is_reference(model) else "model",
+                scores=tuple(
+                    _score(by_place[model.id, each.id], vectors) for each in manifest.scenarios
+                ),
+            )
+            for model in models
+        ),
+    )
+
+
+def _score(turns: list[Cell], vectors: Iterable[str]) -> ScenarioScore:
+    return ScenarioScore(
+        overall=_mean(turns, OVERALL),
+        vectors={name: _mean(turns, name) for name in vectors},
+        runs=sum(cell.runs_ended for cell in turns),
+        scored_responses=sum(cell.scored for cell in turns),
+        responses=sum(cell.responses for cell in turns),
+    )
+
+
+def _mean(turns: list[Cell], vector: str) -> float | None:
+    scores = RunScores()
+    for cell in turns:
+        scores.merge(cell.key.turn, cell.vectors.get(vector, Tally()))
+    return scores.mean
