@@ -6,6 +6,7 @@ ENDPOINTS := .venv-endpoints
 AWS := .venv-aws
 MOTO := .venv-moto
 FUZZ := .venv-fuzz
+EMULATOR := .venv-emulator
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 DISTRIBUTIONS := shared services/runner services/judge services/curator services/api deploy/cli
@@ -15,7 +16,10 @@ PACKAGES := socratic_bench socratic_runner socratic_judge socratic_curator socra
 DEMO_STORE := sqlite:///demo-data/benchmark.db
 PAGES := services/api/dashboard/build.py
 REQUIRED := $(if $(filter true,$(CI)),--required)
-COMPOSE := docker compose --file deploy/compose/compose.yaml
+BROKER ?= rabbitmq
+STACK_rabbitmq := compose.yaml
+STACK_sqs := sqs.yaml
+COMPOSE = docker compose --file deploy/compose/$(or $(STACK_$(BROKER)),$(error BROKER is rabbitmq or sqs, not "$(BROKER)"))
 RUNNERS ?= 1
 JUDGES ?= 1
 CURATORS ?= 1
@@ -49,21 +53,24 @@ serve: $(VENV)/.runtime ## Open the API and the dashboard of the demo on http://
 
 up: export VERSION := $(shell sed -n 's/^__version__ = "\(.*\)"/\1/p' $(VERSION_FILE))
 up: export REVISION := $(shell git rev-parse HEAD 2>/dev/null || echo unknown)
-up: ## Start every service in a container, with RabbitMQ and PostgreSQL (JUDGES=2 for two judges)
+up: ## Start every service in a container, with RabbitMQ and PostgreSQL (BROKER=sqs: with an emulator of AWS; JUDGES=2)
 	@$(COMPOSE) ls --quiet >/dev/null 2>&1 || { echo "make up needs Docker, running, with Compose; without them there is make up-local." >&2; exit 2; }
 	@$(PYTHON) $(PAGES) --required
-	@$(COMPOSE) up --build --detach --wait --wait-timeout 300 --scale runner=$(RUNNERS) --scale judge=$(JUDGES) --scale curator=$(CURATORS) || { echo "Not everything came up: $(COMPOSE) logs says why. Ports in use are changed in deploy/compose/.env, see .env.example there." >&2; exit 1; }
+	@$(COMPOSE) up --build --detach --remove-orphans --wait --wait-timeout 300 --scale runner=$(RUNNERS) --scale judge=$(JUDGES) --scale curator=$(CURATORS) || { echo "Not everything came up: $(COMPOSE) logs says why. Ports in use are changed in deploy/compose/.env, see .env.example there." >&2; exit 1; }
 	@echo
 	@echo "Dashboard:  http://$$($(COMPOSE) port api 8000)"
-	@echo "Queues:     http://$$($(COMPOSE) port rabbitmq 15672) (user socratic)"
+	@$(if $(filter sqs,$(BROKER)), \
+	  echo "AWS:        http://$$($(COMPOSE) port emulator 4566) (an emulator, to try things on: no limits, no bill)", \
+	  echo "Queues:     http://$$($(COMPOSE) port rabbitmq 15672) (user socratic)")
 	@echo "Benchmark:  make install && eval \"\$$(sh deploy/compose/addresses.sh)\" && $(BIN)/socratic-bench submit deploy/cli/socratic_cli/configs/quickstart.yaml"
 	@echo "Stop:       make down"
 
 down: ## Stop and remove the containers of make up; their data is kept
-	@$(COMPOSE) down
+	@$(COMPOSE) down --remove-orphans
 	@echo "The data is kept. To remove it too: $(COMPOSE) down --volumes"
 
-up-local: $(VENV)/.runtime ## The same without containers, on a RabbitMQ and a PostgreSQL that are running already
+up-local: export BROKER := $(BROKER)
+up-local: $(VENV)/.runtime $(if $(filter sqs,$(BROKER)),$(EMULATOR)/.ready) ## The same without containers, on a RabbitMQ and a PostgreSQL that run already (none with BROKER=sqs)
 	@$(PYTHON) $(PAGES)
 	@$(BIN)/python deploy/local/up.py
 
@@ -122,7 +129,7 @@ lock: ## Resolve all dependencies and write the lock files
 	sh deploy/lock.sh
 
 clean: ## Remove everything that was set up or measured here
-	rm -rf $(VENV) $(ENDPOINTS) $(AWS) $(MOTO) $(FUZZ) build deploy/aws/node_modules tests/endpoints/node_modules services/api/dashboard/node_modules \
+	rm -rf $(VENV) $(ENDPOINTS) $(AWS) $(MOTO) $(FUZZ) $(EMULATOR) build deploy/aws/node_modules tests/endpoints/node_modules services/api/dashboard/node_modules \
 	  services/api/dashboard/.venv-node services/api/socratic_api/static .venv-lock demo-data .mypy_cache .pytest_cache .ruff_cache .hypothesis
 
 $(BIN)/python:
@@ -146,6 +153,12 @@ $(ENDPOINTS)/.ready: tests/endpoints/requirements.txt tests/endpoints/package-lo
 	@$(ENDPOINTS)/bin/python -m pip --disable-pip-version-check --quiet install --require-hashes -r tests/endpoints/requirements.txt
 	@if command -v npm >/dev/null; then npm ci --silent --no-audit --no-fund --prefix tests/endpoints; \
 	  else echo "no npm here: the tests that need it are skipped" >&2; fi
+	@touch $@
+
+# The emulator of AWS for `make up-local BROKER=sqs`: it pins versions of its own, too.
+$(EMULATOR)/.ready: deploy/emulator/requirements.txt
+	@$(PYTHON) -m venv $(EMULATOR)
+	@$(EMULATOR)/bin/python -m pip --disable-pip-version-check --quiet install --require-hashes -r deploy/emulator/requirements.txt
 	@touch $@
 
 # What deploys to AWS: large, and nothing else needs it. Its CDK program comes from npm.

@@ -107,11 +107,15 @@ def _make(engine: Engine, image: str) -> None:
 
 def _download_wheels(folder: Path) -> None:
     # For Debian's Python: its version is the oldest that the project supports.
-    locks = [ROOT / "constraints.txt", ROOT / "deploy/requirements-build.txt"]
-    named = [word for lock in locks for word in ("--requirement", str(lock))]
     chosen = ["--require-hashes", "--only-binary=:all:", "--python-version=3.11"]
     pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--quiet"]
-    _done([*pip, "download", *chosen, *named, "--dest", str(folder)])
+    # The emulator pins versions of its own.
+    for locks in (
+        ["constraints.txt", "deploy/requirements-build.txt"],
+        ["deploy/emulator/requirements.txt"],
+    ):
+        named = [word for lock in locks for word in ("--requirement", str(ROOT / lock))]
+        _done([*pip, "download", *chosen, *named, "--dest", str(folder)])
 
 
 def _done(words: list[str]) -> None:

@@ -1,34 +1,20 @@
-"""`make up` starts the services in containers, with real servers.
-
-Without a container engine or base images the tests are skipped with the reason, also with CI=true:
-not every CI machine can start a container.
-"""
+"""`make up` starts the services in containers, with real servers."""
 
 from __future__ import annotations
 
 import asyncio
 import json
-import re
-import secrets
-import subprocess
 import time
 import urllib.request
-from contextlib import ExitStack
-from dataclasses import dataclass
-from pathlib import Path
 
 import pytest
 
 import socratic_bench
 from socratic_bench.addresses import open_store
-from tests.containers.base_images import provide_base_images
-from tests.containers.engine import engine
+from tests.containers.stack import assert_all_was_counted_once, stack_of, submitted
 from tests.e2e.command import Terminal
 from tests.e2e.quiet_run import cells_of, cells_of_a_quiet_run
-from tests.servers.discovery import NotHere
 
-ROOT = Path(__file__).parents[2]
-COMPOSE = ("docker", "compose", "--file", "deploy/compose/compose.yaml")
 SERVICES = {"runner", "judge", "curator", "api"}
 ARCHETYPES = ("socratic", "lecturer", "hedger", "drifter", "faulty")
 CONFIG = """
@@ -53,66 +39,11 @@ pytestmark = [
 ]
 
 
-@dataclass(frozen=True)
-class Stack:
-    """The running containers of a project of this test's own."""
-
-    environment: dict[str, str]
-
-    def run(self, *words: str, deadline: float = 300) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            words,
-            cwd=ROOT,
-            env=self.environment,
-            capture_output=True,
-            text=True,
-            timeout=deadline,
-            check=False,
-        )
-
-    def compose(self, *words: str) -> str:
-        done = self.run(*COMPOSE, *words)
-        assert done.returncode == 0, done.stderr
-        return done.stdout
-
-    def containers(self, *words: str) -> list[dict[str, object]]:
-        lines = self.compose("ps", "--all", "--format", "json", *words).splitlines()
-        return [json.loads(line) for line in lines]
-
-    def up(self, *words: str) -> str:
-        done = self.run("make", "up", *words, deadline=900)
-        assert done.returncode == 0, done.stdout + done.stderr
-        return done.stdout
-
-    def addresses(self) -> dict[str, str]:
-        done = self.run("sh", "deploy/compose/addresses.sh")
-        assert done.returncode == 0, done.stderr
-        return dict(re.findall(r"^export (\w+)='(.*)'$", done.stdout, re.MULTILINE))
-
-
 @pytest.fixture(scope="module")
-def stack(tmp_path_factory):
-    with ExitStack() as opened:
-        try:
-            running = opened.enter_context(engine(tmp_path_factory.mktemp("docker")))
-            provide_base_images(running)
-        except NotHere as reason:
-            pytest.skip(str(reason))
-        ports = ("API_PORT", "RABBITMQ_PORT", "RABBITMQ_PAGE_PORT", "POSTGRES_PORT")
-        stack = Stack(
-            {
-                **running.environment,
-                "COMPOSE_PROJECT_NAME": f"socratic-bench-test-{secrets.token_hex(4)}",
-                "RABBITMQ_PASSWORD": secrets.token_hex(8),
-                "POSTGRES_PASSWORD": secrets.token_hex(8),
-                **dict.fromkeys(ports, "0"),
-            }
-        )
-        try:
-            assert "socratic-bench submit" in stack.up("JUDGES=2")
-            yield stack
-        finally:
-            stack.run(*COMPOSE, "down", "--volumes", "--timeout", "1")
+def stack(container_engine):
+    with stack_of(container_engine, "compose.yaml") as stack:
+        assert "socratic-bench submit" in stack.up("JUDGES=2")
+        yield stack
 
 
 @pytest.fixture
@@ -120,26 +51,10 @@ def terminal(stack, tmp_path):
     return Terminal(tmp_path, stack.addresses())
 
 
-def submitted(terminal: Terminal, config: str) -> str:
-    done = terminal.run("submit", terminal.write("benchmark.yaml", config), "--json")
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)["experiment_id"]
-
-
 def complete(terminal: Terminal, experiment_id: str) -> bool:
     done = terminal.run("status", experiment_id, "--json")
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)["state"] == "complete"
-
-
-def assert_all_was_counted_once(terminal: Terminal, experiment_id: str, runs: int) -> None:
-    watched = terminal.run("watch", experiment_id, "--json")
-    assert watched.returncode == 0, watched.stderr
-    result = json.loads(watched.stdout)
-    assert (result["done"], result["failed"]) == (runs, 0)
-    assert sum(model["total_runs"] for model in result["leaderboard"]["models"]) == runs
-    verified = terminal.run("verify")
-    assert verified.returncode == 0, verified.stdout + verified.stderr
 
 
 def test_a_submitted_benchmark_is_carried_out_and_shown(stack, terminal):
@@ -235,7 +150,7 @@ def test_a_killed_runner_and_a_killed_judge_lose_nothing(stack, terminal):
 @pytest.mark.parametrize("service", sorted(SERVICES))
 def test_a_service_has_no_rights_and_writes_nothing_but_its_tmp(stack, service):
     script = "id -u; touch /tmp/a && rm /tmp/a && echo tmp; touch /b /opt/b /replays/b 2>/dev/null"
-    done = stack.run(*COMPOSE, "exec", "-T", service, "sh", "-c", script)
+    done = stack.run(*stack.command, "exec", "-T", service, "sh", "-c", script)
     assert done.stdout.split() == ["10001", "tmp"]
     assert done.returncode != 0
 

@@ -14,7 +14,7 @@ from socratic_curator.settings import CuratorProcessSettings
 from socratic_judge.settings import JudgeProcessSettings
 from socratic_runner.settings import RunnerProcessSettings
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 COMPOSE = ROOT / "deploy" / "compose"
 SETTINGS: dict[str, type[BaseSettings]] = {
     "runner": RunnerProcessSettings,

@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 import pytest
 import yaml
 
-from tests.architecture.container_files import (
+from tests.architecture.containers.container_files import (
     COMPOSE,
     SERVICES,
     SETTINGS,
@@ -172,7 +172,7 @@ def test_keys_of_model_providers_are_told_to_the_runner_alone_and_never_committe
 
 
 def test_the_example_of_an_env_file_names_every_variable_and_sets_none():
-    text = (COMPOSE / "compose.yaml").read_text()
+    text = (COMPOSE / "compose.yaml").read_text() + (COMPOSE / "sqs.yaml").read_text()
     used = VARIABLE.findall(text)
     assert all(default for _, default in used)
     example = (COMPOSE / ".env.example").read_text()

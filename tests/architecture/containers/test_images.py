@@ -8,7 +8,7 @@ import tomllib
 
 import pytest
 
-from tests.architecture.container_files import (
+from tests.architecture.containers.container_files import (
     ROOT,
     SERVICES,
     Image,
