@@ -71,6 +71,11 @@ def test_the_layer_holds_the_library_and_nothing_of_tests_or_other_brokers(packa
     }
     assert "sqs" in services
     assert len(services) < 10
+    with zipfile.ZipFile(packages / "layer.zip") as opened:
+        endpoints = json.loads(opened.read("python/botocore/data/endpoints.json"))
+    [aws] = [each for each in endpoints["partitions"] if each["partition"] == "aws"]
+    assert set(aws["services"]) <= services
+    assert "eu-central-1" in aws["services"]["dynamodb"]["endpoints"]
 
 
 @pytest.mark.parametrize("service", SERVICES)

@@ -9,6 +9,7 @@ from tests.benchmarks import (
     dynamodb_queries,
     dynamodb_units,
     embedded_throughput,
+    function_start,
     scoring_speed,
     sqs_requests,
     start_up,
@@ -39,6 +40,7 @@ if __name__ == "__main__":
     slow_model_in_functions.main()
     call_cost.main()
     start_up.main()
+    function_start.main()
     command_start.main()
     visible_latency.main()
     dashboard_latency.main()

@@ -40,10 +40,15 @@ async def opened_broker(address: SecretStr) -> AsyncIterator[Broker]:
 
 
 @asynccontextmanager
-async def opened_store(address: SecretStr) -> AsyncIterator[Store]:
-    """Yield the store at `address`, and close it in the end. Raises InvalidSettings."""
+async def opened_store(
+    address: SecretStr, open_: Callable[[str], Store] = open_store
+) -> AsyncIterator[Store]:
+    """Yield the store at `address`, and close it in the end. Raises InvalidSettings.
+
+    `open_` may be the adapter's own; else the address selects one, which is imported only then.
+    """
     with naming("SOCRATIC_STORE_URL"):
-        store = open_store(address.get_secret_value())
+        store = open_(address.get_secret_value())
     async with _closing(store, "store"):
         yield store
 

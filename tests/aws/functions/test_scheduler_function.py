@@ -16,7 +16,7 @@ from tests.aws.records import received
 from tests.servers import aws_emulator, dynamodb
 from tests.waiting import block_until
 
-HANDLER = "socratic_curator.entrypoints.lambda_function.scheduled"
+HANDLER = "socratic_curator.entrypoints.scheduler_function.handler"
 PLAN = {"task": "plan"}
 RECONCILE = {"task": "reconcile"}
 MODELS = ["reference/socratic"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -48,9 +49,20 @@ def cut(folder: Path) -> None:
             file.unlink()
     for tests in [*folder.glob("*/tests"), *folder.glob("*/test")]:
         shutil.rmtree(tests)
-    for service in (folder / "botocore" / "data").iterdir():
+    descriptions = folder / "botocore" / "data"
+    for service in descriptions.iterdir():
         if service.is_dir() and service.name not in AWS_SERVICES:
             shutil.rmtree(service)
+    _cut_endpoints(descriptions / "endpoints.json")
+
+
+def _cut_endpoints(file: Path) -> None:
+    """Keep the endpoints of the services of AWS_SERVICES: every first client parses the file."""
+    endpoints = json.loads(file.read_text())
+    for partition in endpoints["partitions"]:
+        kept = set(AWS_SERVICES) & partition["services"].keys()
+        partition["services"] = {name: partition["services"][name] for name in sorted(kept)}
+    file.write_text(json.dumps(endpoints, separators=(",", ":")))
 
 
 def compile_all(folder: Path, installed_at: str) -> None:

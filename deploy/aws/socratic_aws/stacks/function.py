@@ -66,7 +66,7 @@ class ServiceFunction(Construct):
             runtime=self._runtime(),
             architecture=self._architecture(),
             code=lambda_.Code.from_asset(stage.packages.path(service.of_package)),
-            handler=f"socratic_{service.of_package}.entrypoints.lambda_function.{service.handler}",
+            handler=f"socratic_{service.of_package}.entrypoints.{service.entry_point}.handler",
             layers=[layer],
             timeout=Duration.seconds(service.timeout),
             memory_size=service.memory,

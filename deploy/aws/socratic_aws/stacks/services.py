@@ -46,9 +46,11 @@ class Service:
 
     consumes: tuple[Consumption, ...] = ()
     publishes: tuple[WorkQueue, ...] = ()
-    handler: str = "handler"
+    entry_point: str = "lambda_function"
+    """The module with the handler."""
+
     package: str = ""
-    """The package with the handler, where it is not the service's own."""
+    """The package with that module, where it is not the service's own."""
 
     announces: bool = False
     """Whether it publishes the broadcasts."""
@@ -102,7 +104,7 @@ SCHEDULER: Final = Service(
         CURATOR_RUN_FAILED,
     ),
     announces=True,
-    handler="scheduled",
+    entry_point="scheduler_function",
     package="curator",
     store="write",
 )

@@ -12,6 +12,7 @@ from socratic_api.bootstrap import build_app
 from socratic_api.control.capabilities import Capabilities
 from socratic_api.settings import ApiFunctionSettings, ApiSettings
 from socratic_bench.adapters.aws.documents import read_parameter
+from socratic_bench.adapters.dynamodb.store import DynamoDBStore
 from socratic_bench.errors import InvalidSettings
 from socratic_bench.hosting.functions.environment import Environment
 from socratic_bench.hosting.functions.http_function import HttpFunction
@@ -30,7 +31,7 @@ async def _opened() -> AsyncIterator[ASGIApp]:
     api_settings = load_settings(ApiSettings, store_url=settings.store_url, api_keys=keys)
     if not api_settings.api_keys:
         raise InvalidSettings(f"the parameter {settings.api_keys_parameter} holds no key")
-    async with opened_store(settings.store_url) as store:
+    async with opened_store(settings.store_url, DynamoDBStore.from_url) as store:
         # Its role may read the table alone, and an HTTP API takes whole answers.
         only_reads = Capabilities(may_write=False, may_stream=False)
         yield build_app(store, api_settings, capabilities=only_reads)

@@ -48,7 +48,7 @@ async def _opened() -> AsyncIterator[Mapping[str, QueueWork]]:
     endpoints = SecretEndpoints(settings)
     async with (
         function_broker(settings.broker_url, queues) as broker,
-        function_store(settings.store_url) as store,
+        function_store(settings.store_url, DynamoDBStore.from_url) as store,
     ):
         metrics = metrics_of("runner", settings)
         calls = FunctionCallMetrics(metrics, partial(_refused_writes, store))

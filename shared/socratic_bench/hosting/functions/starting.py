@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from functools import partial
 from typing import Final, TypeVar
@@ -58,9 +58,13 @@ async def function_broker(
 
 
 @asynccontextmanager
-async def function_store(address: SecretStr) -> AsyncIterator[Store]:
-    """Yield the store, prepared. Raises InvalidSettings and CannotStart."""
-    async with opened_store(address) as store:
+async def function_store(address: SecretStr, open_: Callable[[str], Store]) -> AsyncIterator[Store]:
+    """Yield the store, prepared. Raises InvalidSettings and CannotStart.
+
+    `open_` is the adapter's own: a function imports it before its first event, while Lambda gives
+    it a whole processor (D-382). The judge has no store, and imports none.
+    """
+    async with opened_store(address, open_) as store:
         await reach("store", store.prepare, REACH_SECONDS)
         yield store
 

@@ -47,6 +47,8 @@ class AwsConnection:
         """How many requests were made, by operation: they are the bill."""
         self._opened = AsyncExitStack()
         self._clients: dict[Service, Any] = {}
+        self._session = AioSession()
+        """One for all clients: each reads the list of AWS's endpoints again (D-382)."""
         self._opening = asyncio.Lock()
         self._closed = False
 
@@ -120,7 +122,7 @@ class AwsConnection:
 
     async def _open(self, service: Service) -> Any:
         _keep_requests_out_of_logs()
-        client = AioSession().create_client(
+        client = self._session.create_client(
             service,
             region_name=self.address.region,
             endpoint_url=self.address.endpoint,
