@@ -75,7 +75,7 @@ def test_without_a_word_the_services_use_the_servers_that_run(
 ) -> None:
     monkeypatch.setenv("SOCRATIC_STORE_URL", "postgresql://elsewhere/db")
     [told] = {tuple(settings(each.environment)) for each in up.planned()}
-    assert told == (up.BROKER_URL, "postgresql://elsewhere/db", None)
+    assert told == (up.BROKER_URL, "postgresql://elsewhere/db", "")
     assert up.planned_emulator() is None
 
 
@@ -98,7 +98,7 @@ def test_credentials_of_ones_own_are_kept_for_models_on_bedrock(
 ) -> None:
     monkeypatch.setenv("BROKER", "sqs")
     monkeypatch.setenv("AWS_PROFILE", "benchmarks")
-    assert {tuple(settings(each.environment))[2] for each in up.planned()} == {None}
+    assert {tuple(settings(each.environment))[2] for each in up.planned()} == {""}
 
 
 def test_an_unknown_broker_is_named(up: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -107,6 +107,6 @@ def test_an_unknown_broker_is_named(up: ModuleType, monkeypatch: pytest.MonkeyPa
         up.planned()
 
 
-def settings(environment: Mapping[str, str]) -> Iterator[str | None]:
+def settings(environment: Mapping[str, str]) -> Iterator[str]:
     for name in ("SOCRATIC_BROKER_URL", "SOCRATIC_STORE_URL", "AWS_ACCESS_KEY_ID"):
-        yield environment.get(name)
+        yield environment.get(name, "")

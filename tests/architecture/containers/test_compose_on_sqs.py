@@ -23,14 +23,14 @@ class Tagged(yaml.SafeLoader):
     """A reader of Compose's tags."""
 
 
-Tagged.add_constructor(
-    "!override",
-    lambda loader, node: (
-        loader.construct_sequence(node, deep=True)
-        if isinstance(node, yaml.SequenceNode)
-        else loader.construct_mapping(node, deep=True)
-    ),
-)
+def overridden(loader, node):
+    """The value of `!override`, which is all that stands in its place."""
+    if isinstance(node, yaml.SequenceNode):
+        return loader.construct_sequence(node, deep=True)
+    return loader.construct_mapping(node, deep=True)
+
+
+Tagged.add_constructor("!override", overridden)
 
 
 def services() -> dict:
