@@ -67,7 +67,7 @@ up: ## Start every service in a container, with RabbitMQ and PostgreSQL (BROKER=
 
 down: ## Stop and remove the containers of make up; their data is kept
 	@$(COMPOSE) down --remove-orphans
-	@echo "The data is kept. To remove it too: $(COMPOSE) down --volumes"
+	@echo "The data is kept. To remove it too: docker compose --project-name $(or $(COMPOSE_PROJECT_NAME),socratic-bench) down --volumes"
 
 up-local: export BROKER := $(BROKER)
 up-local: $(VENV)/.runtime $(if $(filter sqs,$(BROKER)),$(EMULATOR)/.ready) ## The same without containers, on a RabbitMQ and a PostgreSQL that run already (none with BROKER=sqs)
