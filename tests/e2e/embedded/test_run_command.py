@@ -133,7 +133,7 @@ def test_progress_is_shown_on_a_terminal_and_not_in_a_pipe(terminal, config):
 
 
 def test_a_model_that_fails_every_time_is_named_and_loses_nothing_else(terminal):
-    terminal.write("recorded.jsonl", '{"scenario_id": "unheard-of", "text": "What?"}\n')
+    terminal.write("recorded.jsonl", "")
     config = terminal.write("b.yaml", "models: [replay/recorded.jsonl, reference/socratic]\n")
     done = terminal.run("run", config)
     assert done.returncode == 1

@@ -180,6 +180,8 @@ async def test_a_profile_that_nobody_has_gets_one_sentence_everywhere(
         asked.append(path)
         assert "profile" in names, path
         query = {"profile": "nobody-v1", "a": "reference/tutor-0", "b": "reference/tutor-1"}
+        if path == "/api/interval":
+            query["model"] = "reference/tutor-0"
         answer = await rescoring.get(path.replace("{run_id}", run_id), params=query)
         assert (answer.status_code, answer.headers["content-type"]) == (
             422,

@@ -46,7 +46,7 @@ async def answers(*_: object) -> Reply:
 async def test_where_no_lease_can_be_written_it_ends_before_the_first_call(
     store: SqlStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def full(*_: object) -> None:
+    async def full(*_: object, **_options: object) -> None:
         raise FULL
 
     monkeypatch.setattr(store, "take_leases", full)

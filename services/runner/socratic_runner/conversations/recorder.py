@@ -60,8 +60,10 @@ class Recorder:
         return await asyncio.shield(self.begin(responses))
 
     def begin(self, responses: Sequence[Recorded]) -> asyncio.Future[Sequence[Response]]:
-        """Return the future of what `record` returns."""
-        return self._record.begin(responses)
+        """Return the future of what `record` returns; it may fail after its caller has gone."""
+        storing = self._record.begin(responses)
+        storing.add_done_callback(_take_note)
+        return storing
 
     async def record_failures(self, failures: Sequence[RecordedFailure]) -> None:
         """Store failures, before they are published."""
@@ -75,3 +77,9 @@ class Recorder:
     async def _fail_now(self, failures: Sequence[RecordedFailure]) -> Sequence[None]:
         await self._store.record_failures(failures)
         return [None for _ in failures]
+
+
+def _take_note(storing: asyncio.Future[Sequence[Response]]) -> None:
+    """Mark an error as seen: a caller that was cancelled no longer waits for it."""
+    if not storing.cancelled():
+        storing.exception()

@@ -103,8 +103,16 @@ _DONE = (
 PROGRESS = select(
     EXPERIMENTS.c.experiment_id,
     EXPERIMENTS.c.planned_runs,
-    # A complete experiment has all its runs done: a list of many reads no cells of it.
-    case((EXPERIMENTS.c.completed_at.is_not(None), EXPERIMENTS.c.planned_runs), else_=_DONE),
+    # A complete experiment has all its runs done, unless it was deleted: a list of many reads no
+    # cells of it.
+    case(
+        (
+            EXPERIMENTS.c.completed_at.is_not(None)
+            & (EXPERIMENTS.c.state != ExperimentState.DELETED),
+            EXPERIMENTS.c.planned_runs,
+        ),
+        else_=_DONE,
+    ),
     select(func.count())
     .where(FAILURES.c.experiment_id == EXPERIMENTS.c.experiment_id)
     .where(FAILURES.c.profile == EXPERIMENTS.c.profile, FAILURES.c.counted)
