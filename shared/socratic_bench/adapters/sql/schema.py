@@ -47,7 +47,9 @@ EXPERIMENTS = Table(
     Column("state", Text, nullable=False, server_default="open"),
     Column("submitted", Boolean, nullable=False, server_default=true()),
 )
-"""The row of a deleted experiment stays, with an empty object as its manifest: a tombstone."""
+"""The row of a deleted experiment stays, with NO_MANIFEST: a tombstone."""
+
+NO_MANIFEST = "{}"
 
 IS_RUNNING = EXPERIMENTS.c.completed_at.is_(None)
 """The condition of the index below, too."""

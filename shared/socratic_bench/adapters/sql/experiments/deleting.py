@@ -24,6 +24,7 @@ from socratic_bench.adapters.sql.schema import (
     EXPERIMENTS,
     FAILED_RUNS,
     FAILURES,
+    NO_MANIFEST,
     SCORES,
 )
 from socratic_bench.adapters.sql.statements import Statements
@@ -36,7 +37,7 @@ ROWS_AT_A_TIME = 2_000
 MAKE_TOMBSTONE = AT_EXPERIMENT.values(
     state=ExperimentState.DELETED,
     # D-122: late replies and scores must see the deletion.
-    manifest="{}",
+    manifest=NO_MANIFEST,
     # A version without states skips complete experiments.
     completed_at=func.coalesce(EXPERIMENTS.c.completed_at, bindparam("at")),
     revision=EXPERIMENTS.c.revision + 1,

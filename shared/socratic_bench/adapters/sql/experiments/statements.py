@@ -22,6 +22,7 @@ from socratic_bench.adapters.sql.schema import (
     FAILURES,
     IS_RUNNING,
     KEY,
+    NO_MANIFEST,
     SPENDING,
 )
 from socratic_bench.domain.experiment.state import MAY_CALL, ExperimentState
@@ -107,8 +108,7 @@ PROGRESS = select(
     # cells of it.
     case(
         (
-            EXPERIMENTS.c.completed_at.is_not(None)
-            & (EXPERIMENTS.c.state != ExperimentState.DELETED),
+            EXPERIMENTS.c.completed_at.is_not(None) & (EXPERIMENTS.c.manifest != NO_MANIFEST),
             EXPERIMENTS.c.planned_runs,
         ),
         else_=_DONE,
