@@ -95,7 +95,7 @@ async def test_killed_services_delay_a_benchmark_and_change_nothing(
     services_terminal: Terminal, addresses: dict[str, str], store: Store
 ) -> None:
     async with all_ready(addresses, "judge", "curator", "runner") as services:
-        experiment_id = await submitted(services_terminal, models(latency_ms=100))
+        experiment_id = await submitted(services_terminal, models(latency_ms=400))
         called = 0
         for kind in ("judge", "curator", "runner"):
             # Not by the runs that are done: they end with the first of the three.
