@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from enum import Enum
 from typing import Any, Final
 
+import h11
 from uvicorn.config import Config
 from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
 from uvicorn.server import ServerState
@@ -30,6 +31,13 @@ LEAST_CONNECTIONS: Final = 16
 
 HEAD_BYTES: Final = 16 * 1024
 """The most bytes of a request's head."""
+
+INVALID_REQUEST: Final = (
+    b'{"type":"about:blank","title":"Bad Request","status":400,"detail":"'
+    b"the server cannot read this as an HTTP request: its head has a character that a head may not "
+    b'have, is incomplete, or exceeds %d bytes; correct it and send it again"}' % HEAD_BYTES
+)
+"""The answer to what is no HTTP request: no application sees it. Problem details (RFC 9457)."""
 
 
 class Owes(Enum):
@@ -74,6 +82,25 @@ class GuardedProtocol(H11Protocol):
     def on_response_complete(self) -> None:
         self._guard.put_last(self, self.loop.time())
         super().on_response_complete()
+
+    def send_400_response(self, msg: str) -> None:
+        """Answer what is no HTTP request as the application answers its errors."""
+        if self.conn.our_state not in (h11.IDLE, h11.SEND_RESPONSE):
+            self.transport.abort()  # another answer has begun: this one would lie in its body
+            return
+        headers = [
+            (b"content-type", b"application/problem+json"),
+            (b"content-length", b"%d" % len(INVALID_REQUEST)),
+            (b"x-content-type-options", b"nosniff"),
+            (b"connection", b"close"),
+        ]
+        for event in (
+            h11.Response(status_code=400, headers=headers, reason=b"Bad Request"),
+            h11.Data(data=INVALID_REQUEST),
+            h11.EndOfMessage(),
+        ):
+            self.transport.write(self.conn.send(event) or b"")
+        self.transport.close()
 
     @property
     def owes(self) -> Owes | None:

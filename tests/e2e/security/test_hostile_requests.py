@@ -249,14 +249,17 @@ async def test_sixteen_large_batches_at_once_are_all_scored(api: ServiceProcess)
     content = batch(990, MIGHT)
 
     async def score() -> int:
+        """Post it again as often as the API asks for that, which a slow machine makes it do."""
         headers = {"content-type": "application/json"}
         async with httpx.AsyncClient(base_url=address, timeout=PATIENCE) as client:
-            answer = await client.post("/api/score", content=content, headers=headers)
-        assert answer.text.count('"overall"') == 990
-        return answer.status_code
+            while True:
+                answer = await client.post("/api/score", content=content, headers=headers)
+                if answer.status_code != 503:
+                    return answer.text.count('"overall"')
+                await asyncio.sleep(float(answer.headers["retry-after"]))
 
     async with waiting_for("the scores of sixteen large batches"), bystander.asking(address):
-        assert set(await asyncio.gather(*(score() for _ in range(16)))) == {200}
+        assert await asyncio.gather(*(score() for _ in range(16))) == [990] * 16
     bystander.assert_served()
     assert_within_memory(api)
 

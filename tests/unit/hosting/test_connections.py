@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 
 import pytest
 from starlette.applications import Starlette
-from starlette.requests import Request
-from starlette.responses import Response
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
 from socratic_bench.hosting.connections import (
@@ -42,10 +43,22 @@ async def give_much(_request: Request) -> Response:
     return Response(b"x" * LARGE)
 
 
+async def answer_early(request: Request) -> Response:
+    """Begin the answer, and read the body after that."""
+
+    async def parts() -> AsyncIterator[bytes]:
+        yield b"begun"
+        with suppress(ClientDisconnect):
+            await request.body()
+
+    return StreamingResponse(parts())
+
+
 APP = Starlette(
     routes=[
         Route("/", say_hello),
         Route("/take", take, methods=["POST"]),
+        Route("/early", answer_early, methods=["POST"]),
         Route("/much", give_much),
     ]
 )
@@ -162,10 +175,35 @@ async def test_everybody_is_answered_beside_a_crowd_of_half_open_connections():
                 assert b"200 OK" in await speaking.ask()
 
 
-async def test_a_head_that_is_too_large_is_refused():
+@pytest.mark.parametrize(
+    "head",
+    [
+        b"GET / HTTP/1.1\r\nhost: here\r\nx-large: " + b"x" * (2 * HEAD_BYTES),
+        b"GET /?a=\x01 HTTP/1.1\r\nhost: here\r\n\r\n",
+        b"no request at all\r\n\r\n",
+        b"GET / HTTP/1.1\r\n\r\n",
+    ],
+    ids=["too large", "a control character", "no request", "no host"],
+)
+async def test_what_is_no_request_is_answered_with_a_problem(head: bytes):
     async with server() as speaking, waiting_for("an answer"):
-        large = b"GET / HTTP/1.1\r\nhost: here\r\nx-large: " + b"x" * (2 * HEAD_BYTES)
-        assert b" 400 " in await ended(await speaking.connect(large))
+        answer = await ended(await speaking.connect(head))
+    head, _, body = answer.partition(b"\r\n\r\n")
+    assert head.startswith(b"HTTP/1.1 400 ")
+    assert b"content-type: application/problem+json" in head.lower()
+    problem = json.loads(body)
+    assert problem["status"] == 400
+    assert "correct it" in problem["detail"]
+
+
+async def test_a_mistake_in_a_body_whose_answer_has_begun_ends_the_connection():
+    begun = b"POST /early HTTP/1.1\r\nhost: here\r\ntransfer-encoding: chunked\r\n\r\n"
+    async with server() as speaking, waiting_for("the end of a connection"):
+        reader, writer = await speaking.connect(begun)
+        assert b"200 OK" in await reader.readuntil(b"begun\r\n")
+        writer.write(b"no chunk\r\n")
+        assert await ended((reader, writer)) == b""
+        assert b"200 OK" in await speaking.ask()
 
 
 def test_connections_leave_files_for_everything_else(monkeypatch: pytest.MonkeyPatch):
