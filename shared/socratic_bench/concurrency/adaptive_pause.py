@@ -29,14 +29,17 @@ class AdaptivePause:
         self,
         longest: float,
         *,
+        busy: float = BUSY,
         processor_time: Callable[[], float] = time.process_time,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """No pause is longer than `longest` seconds; 0 means none.
 
+        A process is busy that uses `busy` or more of a core.
         `processor_time` gives the seconds that the process has used, `clock` those that passed.
         """
         self._longest = longest
+        self._busy = busy
         self._processor_time = processor_time
         self._clock = clock
         self._used_before = processor_time()
@@ -51,7 +54,7 @@ class AdaptivePause:
         elapsed = max(now - self._before, 1e-9)
         busy = (used - self._used_before) / elapsed
         self._used_before, self._before = used, now
-        if busy >= BUSY:
+        if busy >= self._busy:
             return self._longest
         # What a process does in an hour without messages says little about the next batch.
         lately = busy * min(elapsed, self._longest)

@@ -36,6 +36,11 @@ GROUPS_SECONDS: Final = 1.0
 FIRST_PAUSE: Final = 0.005
 """Seconds from a full batch to the next one, until the first message is settled."""
 
+# D-428: a third of a core, as for the embedded pipeline, made single runs wait.
+BUSY_SERVICE: Final = 2 / 3
+"""The share of a core from which a service is busy. The stages of an embedded pipeline share a
+thread, and are busy earlier."""
+
 FindGroups = Callable[[], Awaitable[Collection[str]]]
 
 
@@ -86,7 +91,7 @@ class Worker:
         self._consumer: Consumer | None = None
         self._draining = False
         self._has_settled = False
-        self._pause = AdaptivePause(intake.longest_pause)
+        self._pause = AdaptivePause(intake.longest_pause, busy=BUSY_SERVICE)
         self._lasted = 0.0
 
     @property

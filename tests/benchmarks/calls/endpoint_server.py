@@ -15,6 +15,7 @@ import asyncio
 import json
 import random
 import re
+import selectors
 from typing import Final
 
 SCATTER = random.Random(1)
@@ -94,6 +95,11 @@ class _Endpoint(asyncio.Protocol):
         loop.call_later(milliseconds / 1000, self._transport.write, answer)
 
 
+def _punctual_loop() -> asyncio.AbstractEventLoop:
+    """A loop whose timers end to the microsecond: epoll counts in whole milliseconds."""
+    return asyncio.SelectorEventLoop(selectors.SelectSelector())
+
+
 async def _serve() -> None:
     loop = asyncio.get_running_loop()
     server = await loop.create_server(_Endpoint, "127.0.0.1", 0, backlog=1024)
@@ -103,4 +109,5 @@ async def _serve() -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(_serve())
+    with asyncio.Runner(loop_factory=_punctual_loop) as runner:
+        runner.run(_serve())

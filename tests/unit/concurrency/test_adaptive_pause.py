@@ -51,6 +51,17 @@ def test_a_busy_process_pauses_longest(share):
     assert pause.next(lasted=0.001) == LONGEST
 
 
+def test_a_process_with_a_core_for_itself_is_busy_later():
+    machine = Machine()
+    pause = AdaptivePause(
+        LONGEST, busy=0.8, processor_time=lambda: machine.used, clock=lambda: machine.now
+    )
+    machine.passes(0.02, 0.01)
+    assert pause.next(lasted=0.001) == pytest.approx(REST * 0.01)
+    machine.passes(0.02, 0.016)
+    assert pause.next(lasted=0.001) == LONGEST
+
+
 def test_a_process_that_gets_no_processor_pauses_as_long_as_its_batch_took():
     machine = Machine()
     pause = machine.pause()
