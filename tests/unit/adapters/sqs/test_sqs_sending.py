@@ -87,12 +87,17 @@ async def test_what_sqs_refuses_for_good_is_an_error_at_once() -> None:
 
 
 async def test_a_publish_that_never_succeeds_is_unavailable_in_the_end(monkeypatch) -> None:
-    monkeypatch.setattr(sender, "SEND_SECONDS", 0.5)
-    aws = ScriptedAws(lambda _operation, _request: refused("RequestThrottled"))
+    throttled = False
+    aws = ScriptedAws(
+        lambda _, request: refused("RequestThrottled") if throttled else all_taken(request)
+    )
     async with connected(aws) as connection:
+        await Sender(connection).send(outgoing(1))  # making the client takes its time
+        monkeypatch.setattr(sender, "SEND_SECONDS", 0.5)
+        throttled = True
         with pytest.raises(BrokerUnavailable, match="RequestThrottled"):
             await Sender(connection).send(outgoing(1))
-    assert len(aws.asked) > 1
+    assert len(aws.asked) > 2
 
 
 async def test_a_missing_queue_is_named() -> None:
