@@ -11,6 +11,7 @@ from socratic_bench.domain.aggregates.cell import Tally
 from socratic_bench.domain.aggregates.leaderboard import ModelRow
 from socratic_bench.providers.registry import is_reference
 from socratic_bench.reporting.costs import known_share, total, total_usd
+from socratic_bench.reporting.filters import EVERYTHING, Filters
 from socratic_bench.reporting.leaderboard.selection import select
 from socratic_bench.reporting.result_store import ResultStore
 
@@ -62,7 +63,7 @@ class CostAnalysis(BaseModel):
 
     models: tuple[ModelCost, ...]
     total_cost_usd: float | None
-    """The known total of all real models."""
+    """The known total of all real models that are shown."""
 
     cost_known: float | None
     """The share of their ended responses with a known cost; null before one ended."""
@@ -71,23 +72,27 @@ class CostAnalysis(BaseModel):
 
 
 async def cost_analysis(
-    store: ResultStore, experiment: str | None = None, profile: str | None = None
+    store: ResultStore,
+    experiment: str | None = None,
+    profile: str | None = None,
+    filters: Filters = EVERYTHING,
 ) -> CostAnalysis:
     """Return the costs of what belongs together, of one experiment, or of `all`.
 
     Selects experiments as `model_comparison` does; under another `profile` the same responses cost
-    the same, and others of them may be scored. Raises UnknownExperiment, AmbiguousExperiment,
-    NoScores.
+    the same, and others of them may be scored. With `filters` the totals are those of what is
+    shown. Raises UnknownExperiment, AmbiguousExperiment, NoScores, InvalidInput.
     """
-    selected = await select(store, experiment, profile)
+    selected = await select(store, experiment, profile, filters)
     board = await asyncio.to_thread(selected.leaderboard)
+    rows = [row for row in board.rows if selected.shows(row.model.id)]
     paid, responses = Tally(), 0
-    for row in board.rows:
+    for row in rows:
         if not is_reference(row.model):
             paid.merge(row.consumption.cost_nanodollars)
             responses += row.standing.responses
     return CostAnalysis(
-        models=tuple(sorted(map(_model_cost, board.rows), key=_most_expensive_first)),
+        models=tuple(sorted(map(_model_cost, rows), key=_most_expensive_first)),
         total_cost_usd=total_usd(paid),
         cost_known=known_share(paid, responses),
         profile=board.profile,

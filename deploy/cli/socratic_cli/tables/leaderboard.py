@@ -204,6 +204,6 @@ def _legend(comparison: ModelComparison, table: FittedTable, *, detail: bool) ->
         lines.append("cost: \u2265 if some costs are unknown, such as those of failed runs.")
     if not detail:
         lines += table.note("see --detail, or --format csv")
-    if comparison.note:
-        lines.append(comparison.note)
+    if comparison.cautions:
+        lines.append(comparison.cautions)
     return lines

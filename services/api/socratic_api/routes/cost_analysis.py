@@ -12,30 +12,28 @@ from socratic_api.answers.ready_bytes import ReadyBytes, ready_response
 from socratic_api.endpoints import Endpoint
 from socratic_api.routes.experiment_choice import (
     EXPERIMENT,
+    FILTERS,
     PROBLEMS,
     PROFILE,
-    asked_key,
-    chosen_experiment,
-    chosen_profile,
+    chosen_results,
 )
 from socratic_bench.reporting.cost_analysis import CostAnalysis, cost_analysis
 from socratic_bench.reporting.result_store import ResultStore
 
 KEY = "cost-analysis "
-"""The cache key of the costs; the experiment's id and the profile follow, if any."""
+"""The cache key of the costs; what is asked for follows, if anything."""
 
 
 def endpoints(store: ResultStore, ready: ReadyBytes) -> list[Endpoint]:
     """Return the endpoint of the costs, encoded once for each revision of the store."""
 
     async def analyse_costs(request: Request) -> Response:
-        experiment, profile = chosen_experiment(request), chosen_profile(request)
+        results = chosen_results(request)
 
         async def encode() -> bytes:
-            return to_json(await cost_analysis(store, experiment, profile))
+            return to_json(await cost_analysis(store, *results))
 
-        body = await ready.get(KEY + asked_key(experiment, profile), encode)
-        return ready_response(request, body)
+        return ready_response(request, await ready.get(KEY + results.key, encode))
 
     return [
         Endpoint(
@@ -46,7 +44,7 @@ def endpoints(store: ResultStore, ready: ReadyBytes) -> list[Endpoint]:
             description="In USD. Unknown is null and never zero; where `cost_known` is below 1, "
             "the costs beside it are what was paid at least. What `/api/experiments` says was "
             "spent includes calls that failed and may have been paid for.",
-            parameters=(EXPERIMENT, PROFILE),
+            parameters=(EXPERIMENT, PROFILE, *FILTERS),
             problems=PROBLEMS,
             ready=partial(ready.fresh, KEY),
         )

@@ -1,17 +1,20 @@
-"""The experiments of a request: `experiment=` in the query of an address."""
+"""The results that a request is about: experiment, profile and filters in the query."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from typing import Final
+from collections.abc import Collection, Mapping
+from typing import Final, NamedTuple
 
 from starlette.requests import Request
 
 from socratic_api.endpoints import QueryParameter
 from socratic_bench.errors import InvalidInput
+from socratic_bench.reporting.filters import Filters, written_time
 
 _ID_LIMIT = 200
+_NAME_LIMIT: Final = 300
+_MOST_MODELS: Final = 20
 
 EXPERIMENT: Final = QueryParameter(
     "experiment",
@@ -28,13 +31,63 @@ PROFILE: Final = QueryParameter(
     {"type": "string", "minLength": 1, "maxLength": _ID_LIMIT},
 )
 
+_TIMES: Final = "A date such as 2026-11-23, or a time such as 2026-11-23T12:00Z, in UTC by default."
+
+MODELS: Final = QueryParameter(
+    "model",
+    "The id of a model to show, once for each; ranks stay those among all models of the table. "
+    "Experiments that ask none of them are passed over.",
+    {
+        "type": "array",
+        "items": {"type": "string", "minLength": 1, "maxLength": _NAME_LIMIT},
+        "maxItems": _MOST_MODELS,
+    },
+)
+
+DIMENSION: Final = QueryParameter(
+    "dimension",
+    "One dimension: every figure is then that of its scenarios alone.",
+    {"type": "string", "minLength": 1, "maxLength": _NAME_LIMIT},
+)
+
+SINCE: Final = QueryParameter(
+    "since", f"Experiments created at this time or later. {_TIMES}", {"type": "string"}
+)
+
+UNTIL: Final = QueryParameter(
+    "until",
+    f"Experiments created before this time, and of a date before its end. {_TIMES}",
+    {"type": "string"},
+)
+
+FILTERS: Final = (MODELS, DIMENSION, SINCE, UNTIL)
+
 PROBLEMS: Final[Mapping[int, str]] = {
     400: "Several experiments could be meant; the detail names them",
     404: "There is no such experiment",
-    422: "The experiment's id is none at all, or it has no score by the profile",
+    422: "A parameter is no id, name or time, or names what no experiment has, or there is no "
+    "score by the profile",
     503: "The store does not answer",
 }
 """The possible problems of such a request."""
+
+
+class Results(NamedTuple):
+    """The results that a request asks for."""
+
+    experiment: str | None
+    profile: str | None
+    filters: Filters
+
+    @property
+    def key(self) -> str:
+        """A part of a cache key that only these results have; empty for the default ones."""
+        return asked_key(self.experiment, self.profile, *self.filters.key)
+
+
+def chosen_results(request: Request) -> Results:
+    """Return the requested results. Raises InvalidInput, which names the parameter."""
+    return Results(chosen_experiment(request), chosen_profile(request), chosen_filters(request))
 
 
 def chosen_experiment(request: Request) -> str | None:
@@ -53,6 +106,28 @@ def chosen_profile(request: Request) -> str | None:
     if profile is not None and (len(profile) > _ID_LIMIT or not profile.isprintable()):
         raise InvalidInput("profile: longer than any name, or with characters that no name has")
     return profile
+
+
+def chosen_filters(request: Request) -> Filters:
+    """Return the requested filters. Raises InvalidInput, which names the parameter."""
+    models = {model for model in request.query_params.getlist("model") if model}
+    if len(models) > _MOST_MODELS:
+        raise InvalidInput(f"model: {len(models)} of them; one answer takes {_MOST_MODELS}")
+    dimension = request.query_params.get("dimension") or None
+    _require_names("model", models)
+    _require_names("dimension", {dimension} if dimension else ())
+    since, until = (request.query_params.get(name) for name in ("since", "until"))
+    return Filters(
+        models=tuple(sorted(models)),
+        dimension=dimension,
+        since=written_time("since", since) if since else None,
+        until=written_time("until", until) if until else None,
+    )
+
+
+def _require_names(what: str, names: Collection[str]) -> None:
+    if any(len(name) > _NAME_LIMIT or not name.isprintable() for name in names):
+        raise InvalidInput(f"{what}: longer than any name, or with characters that no name has")
 
 
 def asked_key(*asked: str | None) -> str:

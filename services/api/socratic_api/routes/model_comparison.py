@@ -16,11 +16,11 @@ from socratic_api.endpoints import Endpoint, QueryParameter
 from socratic_api.http.problems import Conflict
 from socratic_api.routes.experiment_choice import (
     EXPERIMENT,
+    FILTERS,
     PROBLEMS,
     PROFILE,
-    asked_key,
-    chosen_experiment,
-    chosen_profile,
+    Results,
+    chosen_results,
 )
 from socratic_bench.errors import InvalidInput
 from socratic_bench.reporting.leaderboard.comparison import ModelComparison, model_comparison
@@ -28,7 +28,7 @@ from socratic_bench.reporting.leaderboard.csv_text import comparison_csv
 from socratic_bench.reporting.result_store import ResultStore
 
 KEY = "model-comparison "
-"""The cache key of the leaderboard; the experiment's id and the profile follow, if any."""
+"""The cache key of the leaderboard; what is asked for follows, if anything."""
 
 CSV_KEY = "model-comparison.csv "
 CSV: Final = "text/csv; charset=utf-8"
@@ -46,30 +46,30 @@ def endpoints(
 ) -> list[Endpoint]:
     """Return the endpoints of the leaderboard, encoded once for each revision of the store."""
 
-    async def read(experiment: str | None, profile: str | None) -> ReadyBody:
+    async def read(results: Results) -> ReadyBody:
         async def encode() -> bytes:
-            return to_json(await model_comparison(store, experiment, profile))
+            return to_json(await model_comparison(store, *results))
 
-        return await ready.get(KEY + asked_key(experiment, profile), encode)
+        return await ready.get(KEY + results.key, encode)
 
     async def compare_models(request: Request) -> Response:
-        experiment, profile = chosen_experiment(request), chosen_profile(request)
+        results = chosen_results(request)
         if _wants_csv(request):
-            return await as_csv(request, experiment, profile)
-        return ready_response(request, await read(experiment, profile))
+            return await as_csv(request, results)
+        return ready_response(request, await read(results))
 
     async def follow_comparison(request: Request) -> Response:
         if not capabilities.may_stream:
             raise Conflict("this API cannot stream: poll /api/model-comparison with If-None-Match")
-        reading = partial(read, chosen_experiment(request), chosen_profile(request))
+        reading = partial(read, chosen_results(request))
         await reading()  # an unknown experiment is a problem, not a stream
         return streams.response(reading, request.headers.get("last-event-id"), change_told)
 
-    async def as_csv(request: Request, experiment: str | None, profile: str | None) -> Response:
+    async def as_csv(request: Request, results: Results) -> Response:
         async def encode() -> bytes:
-            return comparison_csv(await model_comparison(store, experiment, profile)).encode()
+            return comparison_csv(await model_comparison(store, *results)).encode()
 
-        body = await ready.get(CSV_KEY + asked_key(experiment, profile), encode, CSV)
+        body = await ready.get(CSV_KEY + results.key, encode, CSV)
         response = ready_response(request, body)
         response.raw_headers.append(_FILE)
         return response
@@ -81,7 +81,7 @@ def endpoints(
             "All models, best first, with intervals, coverage, dimensions, vectors and costs",
             ModelComparison,
             also=(CSV,),
-            parameters=(EXPERIMENT, PROFILE, FORMAT),
+            parameters=(EXPERIMENT, PROFILE, *FILTERS, FORMAT),
             problems=PROBLEMS,
             ready=partial(ready.fresh, KEY),
         ),
@@ -94,7 +94,7 @@ def endpoints(
             "data: ask `/api/model-comparison` for it. `away` says that the store does not answer, "
             "`gone` that the experiment was deleted. A comment comes every 15 seconds. Where an "
             "answer has to be whole, as behind a function, poll with If-None-Match instead.",
-            parameters=(EXPERIMENT, PROFILE),
+            parameters=(EXPERIMENT, PROFILE, *FILTERS),
             problems={
                 **PROBLEMS,
                 409: "This API cannot stream",

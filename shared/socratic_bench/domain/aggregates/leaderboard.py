@@ -119,13 +119,15 @@ def build_leaderboard(
     cells: Iterable[Cell],
     profile: str,
     vectors: tuple[str, ...] | None,
+    dimension: str | None = None,
 ) -> Leaderboard:
     """Fold `cells` into a leaderboard of the selected experiments, under one profile.
 
     `selection` gives each row's experiments, newest first; the fold skips cells of other
     experiments, models or profiles. A conversation that several experiments share counts once, in
     the experiment with the most ended runs: the others may hold adopted copies. `vectors` are the
-    profile's in its order, or None for an unknown profile: the cells then name them.
+    profile's in its order, or None for an unknown profile: the cells then name them. With a
+    `dimension` every figure is that of its scenarios alone, planned runs and ranks included.
     """
     rows_of = {
         (experiment.experiment_id, key.model_id): key
@@ -135,9 +137,13 @@ def build_leaderboard(
     by_row: defaultdict[RowKey, list[Cell]] = defaultdict(list)
     for cell in cells:
         row = rows_of.get((cell.key.experiment_id, cell.key.model_id))
-        if row is not None and cell.key.profile == profile:
+        is_counted = cell.key.profile == profile and dimension in {None, cell.dimension}
+        if row is not None and is_counted:
             by_row[row].append(cell)
-    rows = [_model_row(key, experiments, by_row[key]) for key, experiments in selection.items()]
+    rows = [
+        _model_row(key, experiments, by_row[key], dimension)
+        for key, experiments in selection.items()
+    ]
     found = {e.experiment_id: e for chosen_ones in selection.values() for e in chosen_ones}
     experiments = tuple(
         sorted(found.values(), key=lambda e: (e.created_at, e.experiment_id), reverse=True)
@@ -149,7 +155,7 @@ def build_leaderboard(
     rows.sort(key=lambda row: (places[row.conditions_id], _best_first(row)))
     return Leaderboard(
         vectors=vectors or _vectors_named_in(rows),
-        dimensions=_dimensions(experiments),
+        dimensions=_dimensions(experiments, dimension),
         profile=profile,
         rows=tuple(rows),
         experiments=experiments,
@@ -157,9 +163,12 @@ def build_leaderboard(
 
 
 def _model_row(
-    key: RowKey, experiments: tuple[ExperimentOutline, ...], cells: Sequence[Cell]
+    key: RowKey,
+    experiments: tuple[ExperimentOutline, ...],
+    cells: Sequence[Cell],
+    dimension: str | None,
 ) -> ModelRow:
-    counted = _counted(key.model_id, experiments, cells)
+    counted = _counted(key.model_id, experiments, cells, dimension)
     cells = [cell for cell in cells if (cell.key.experiment_id, cell.key.scenario_id) in counted]
     if len(experiments) > 1:
         cells = _pooled(cells)
@@ -173,7 +182,7 @@ def _model_row(
         planned_runs=sum(counted.values()),
         standing=standing(cells),
         dimensions={
-            dimension: standing(by_dimension[dimension]) for dimension in _dimensions(experiments)
+            each: standing(by_dimension[each]) for each in _dimensions(experiments, dimension)
         },
         consumption=_consumption(cells),
         scenarios=run_scores(cells, _scenario_of).get(OVERALL, {}),
@@ -195,7 +204,10 @@ def _pooled(cells: Iterable[Cell]) -> list[Cell]:
 
 
 def _counted(
-    model_id: str, experiments: tuple[ExperimentOutline, ...], cells: Sequence[Cell]
+    model_id: str,
+    experiments: tuple[ExperimentOutline, ...],
+    cells: Sequence[Cell],
+    dimension: str | None,
 ) -> dict[tuple[str, str], int]:
     """Return the planned runs of each counted conversation, by experiment and scenario."""
     # D-130: otherwise experiments that share adopted answers count them twice.
@@ -208,6 +220,8 @@ def _counted(
     for experiment in experiments:
         asked = _outline_of(model_id, experiment).asked
         for scenario in experiment.scenarios:
+            if dimension not in {None, scenario.dimension}:
+                continue
             candidate = (experiment.experiment_id, scenario.id)
             repeats[candidate] = experiment.repeats
             key = scenario.id if is_alone else (*asked, scenario.said)
@@ -281,11 +295,16 @@ def _best_first(row: ModelRow) -> tuple[bool, float, str]:
     return (mean is None, -(mean or 0.0), row.model.id)
 
 
-def _dimensions(experiments: Iterable[ExperimentOutline]) -> tuple[str, ...]:
-    """Return the dimensions in the order in which the scenarios first name them."""
+def _dimensions(
+    experiments: Iterable[ExperimentOutline], only: str | None = None
+) -> tuple[str, ...]:
+    """Return the dimensions in the order in which the scenarios first name them, or `only` one."""
     return tuple(
         dict.fromkeys(
-            scenario.dimension for experiment in experiments for scenario in experiment.scenarios
+            scenario.dimension
+            for experiment in experiments
+            for scenario in experiment.scenarios
+            if only in {None, scenario.dimension}
         )
     )
 

@@ -28,6 +28,14 @@ class Baseline(NamedTuple):
 
     dimensions: dict[str, dict[str, float | None]]
     responses: int
+    """All of the scenarios, whatever the dimension."""
+
+    def of(self, dimension: str | None) -> Baseline:
+        """Return the baseline of one dimension alone; None: of all."""
+        if dimension is None:
+            return self
+        own = self.dimensions.get(dimension, {OVERALL: None})
+        return Baseline(own, {dimension: own}, self.responses)
 
 
 MOST_KEPT: Final = 64
@@ -58,7 +66,7 @@ async def table_baseline(store: Experiments, selected: Selection) -> Baseline | 
         while len(_kept) >= MOST_KEPT:
             del _kept[next(iter(_kept))]
         _kept[place] = await asyncio.to_thread(baseline_of, experiment.manifest, selected.profile)
-    return _kept[place]
+    return _kept[place].of(selected.filters.dimension)
 
 
 def baseline_of(manifest: Manifest, profile: str) -> Baseline:

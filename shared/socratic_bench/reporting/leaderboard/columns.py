@@ -9,7 +9,11 @@ from functools import partial
 from typing import Any, Literal
 
 from socratic_bench.reporting.formats import MISSING, cost, figure, interval, share
-from socratic_bench.reporting.leaderboard.comparison import ExperimentSummary, ModelComparison
+from socratic_bench.reporting.leaderboard.comparison import (
+    ExperimentSummary,
+    Filtered,
+    ModelComparison,
+)
 from socratic_bench.reporting.leaderboard.figures import ModelFigures, TurnFigures
 from socratic_bench.scoring.profile import OVERALL
 from socratic_bench.version import __version__
@@ -294,7 +298,13 @@ def _provenance(comparison: ModelComparison) -> Sequence[Column]:
             }
         ),
         Column({f"{name}_runs": _runs_of(name) for name in comparison.dimensions}),
+        *_filter(comparison.filtered),
     )
+
+
+def _filter(filtered: Filtered | None) -> Sequence[Column]:
+    """A filtered CSV says so in every row: it stands alone."""
+    return () if filtered is None else (Column({"filter": lambda _: filtered.told}),)
 
 
 def _runs_of(dimension: str) -> Read:

@@ -8,8 +8,10 @@ from typing import Final
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from socratic_bench.domain.aggregates.leaderboard import Leaderboard
 from socratic_bench.domain.experiment.outline import ExperimentOutline
 from socratic_bench.ports.stores.aggregates import Aggregates
+from socratic_bench.reporting.filters import EVERYTHING, Filters
 from socratic_bench.reporting.leaderboard.baseline import Baseline, table_baseline
 from socratic_bench.reporting.leaderboard.choice import LeftOutReason
 from socratic_bench.reporting.leaderboard.figures import (
@@ -84,6 +86,46 @@ class LeftOut(BaseModel):
     """The newest 20, newest first."""
 
 
+class Filtered(BaseModel):
+    """What a table is filtered by, and the choice there is."""
+
+    model_config = ConfigDict(frozen=True)
+
+    models: tuple[str, ...]
+    """The ids of the models that are shown; empty: all."""
+
+    dimension: str | None
+    since: datetime | None
+    """Experiments created at this time or later."""
+
+    until: datetime | None
+    """Experiments created before this time."""
+
+    told: str
+    """The filters and their meaning in sentences."""
+
+    known_models: tuple[str, ...]
+    """The ids of all models of the table, hidden ones included."""
+
+    known_dimensions: tuple[str, ...]
+    """All dimensions of the table's experiments."""
+
+    @classmethod
+    def of(cls, filters: Filters, board: Leaderboard) -> Filtered:
+        models = tuple(dict.fromkeys(row.model.id for row in board.rows))
+        return cls(
+            models=filters.models,
+            dimension=filters.dimension,
+            since=filters.since,
+            until=filters.until,
+            told=filters.sentences(models, len(board.experiments)),
+            known_models=models,
+            known_dimensions=tuple(
+                dict.fromkeys(each.dimension for e in board.experiments for each in e.scenarios)
+            ),
+        )
+
+
 class ModelComparison(BaseModel):
     """All models under one profile, best first; those without a score last, by id.
 
@@ -94,7 +136,8 @@ class ModelComparison(BaseModel):
 
     models: tuple[ModelFigures, ...]
     winner: str | None
-    """The first model's id, if it has a score and the table has one set of conditions."""
+    """The first model's id, if it has a score and the table has one set of conditions; null where
+    models are filtered. Of one dimension, it is the first on that dimension."""
 
     profile: str
     profiles: tuple[str, ...]
@@ -119,6 +162,9 @@ class ModelComparison(BaseModel):
     mixed_conditions: bool
     """Whether the table has different conditions; figures compare only within one."""
 
+    filtered: Filtered | None = Field(default=None, exclude_if=lambda each: each is None)
+    """The filters; left out without one."""
+
     note: str | None
     """A caution for comparisons; null without one."""
 
@@ -130,17 +176,27 @@ class ModelComparison(BaseModel):
         """The rows of a table for people: the models, and then the baseline."""
         return self.models if self.baseline is None else (*self.models, self.baseline)
 
+    @property
+    def cautions(self) -> str | None:
+        """The filters and the note in one text, for a table that stands alone."""
+        told = None if self.filtered is None else self.filtered.told
+        return " ".join(filter(None, (told, self.note))) or None
+
 
 async def model_comparison(
-    store: ResultStore, experiment: str | None = None, profile: str | None = None
+    store: ResultStore,
+    experiment: str | None = None,
+    profile: str | None = None,
+    filters: Filters = EVERYTHING,
 ) -> ModelComparison:
     """Return the leaderboard of what belongs together, of one experiment, or of `all`.
 
     A table has one profile: the experiments' own one, or `profile`. `left_out` and `note` name the
-    experiments that it leaves out. Raises UnknownExperiment, AmbiguousExperiment, and NoScores
-    where no experiment has a score by `profile`.
+    experiments that it leaves out, `filtered` what the filters hide. Raises UnknownExperiment,
+    AmbiguousExperiment, NoScores where no experiment has a score by `profile`, and InvalidInput
+    for a model or a dimension that no experiment has.
     """
-    selected = await select(store, experiment, profile)
+    selected = await select(store, experiment, profile, filters)
     baseline = await table_baseline(store, selected)
     profiles = await _profiles(store, selected)
     return await asyncio.to_thread(_compare, selected, baseline, profiles)
@@ -159,12 +215,14 @@ def _compare(
     selected: Selection, baseline: Baseline | None, profiles: tuple[str, ...]
 ) -> ModelComparison:
     board = selected.leaderboard()
-    winner = board.winner
+    # D-417: the first of some hidden models wins nothing.
+    winner = None if selected.filters.models else board.winner
     mixed = len(board.conditions) > 1
     return ModelComparison(
         models=tuple(
             model_figures(row, place, board)
             for row, place in zip(board.rows, places(board), strict=True)
+            if selected.shows(row.model.id)
         ),
         winner=None if winner is None else winner.model.id,
         profile=board.profile,
@@ -178,6 +236,7 @@ def _compare(
         left_out=_left_out(selected),
         baseline=None if baseline is None else baseline_figures(baseline, board),
         mixed_conditions=mixed,
+        filtered=Filtered.of(selected.filters, board) if selected.filters else None,
         note=note(board, selected),
     )
 

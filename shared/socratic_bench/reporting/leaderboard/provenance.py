@@ -38,7 +38,7 @@ def reading_aid(comparison: ModelComparison) -> list[str]:
         )
     if comparison.baseline is not None:
         sentences.append(BASELINE)
-    return sentences if comparison.note is None else [*sentences, comparison.note]
+    return sentences if comparison.cautions is None else [*sentences, comparison.cautions]
 
 
 def provenance(comparison: ModelComparison) -> list[str]:

@@ -14,6 +14,7 @@ from socratic_bench.errors import AmbiguousExperiment, UnknownExperiment
 from socratic_bench.ports.stores.aggregates import Aggregates
 from socratic_bench.ports.stores.experiments import Experiments
 from socratic_bench.reporting.experiment_choice import find_experiment
+from socratic_bench.reporting.filters import EVERYTHING, Filters
 from socratic_bench.reporting.leaderboard.choice import (
     Choice,
     LeftOutReason,
@@ -61,31 +62,45 @@ class Selection:
     is_default: bool
     """Whether the table is the default one: nobody named an experiment."""
 
+    filters: Filters
+
     def leaderboard(self) -> Leaderboard:
-        """Return the models, best first. Many models take long: call it outside the event loop."""
-        vectors = known_vectors(self.profile)
-        return build_leaderboard(self.choice.rows, self.cells, self.profile, vectors)
+        """Return the models, best first. Many models take long: call it outside the event loop.
+
+        It has all models of the table, hidden ones included: ranks are those among all.
+        """
+        vectors, dimension = known_vectors(self.profile), self.filters.dimension
+        return build_leaderboard(self.choice.rows, self.cells, self.profile, vectors, dimension)
+
+    def shows(self, model_id: str) -> bool:
+        """Whether the filters let a model's row be seen."""
+        return not self.filters.models or model_id in self.filters.models
 
 
 async def select(
-    store: ResultStore, experiment: str | None, profile: str | None = None
+    store: ResultStore,
+    experiment: str | None,
+    profile: str | None = None,
+    filters: Filters = EVERYTHING,
 ) -> Selection:
     """Select what belongs together, one experiment by `find_experiment`, or `all`.
 
-    A table has one profile and a limited size. `profile` replaces the experiments' own one, and
+    `filters` choose among the experiments first, and may leave none. A table has one profile and a
+    limited size. `profile` replaces the experiments' own one, and
     leaves out those without scores by it. The default table passes over complete experiments in
     which no run has a score, if another one has. Raises UnknownExperiment, AmbiguousExperiment,
-    NoScores.
+    NoScores, and InvalidInput for a model or a dimension that there is not.
     """
-    candidates = await _candidates(store, experiment)
-    first = selected = await _select(store, candidates, experiment, profile)
+    candidates = filters.fitting(await _candidates(store, experiment))
+    chosen = (experiment, profile, filters)
+    first = selected = await _select(store, candidates, *chosen)
     set_aside: dict[str, LeftOutReason] = {}
     while unscored := _unscored(selected):
         set_aside |= dict.fromkeys(unscored, LeftOutReason.NO_SCORE)
         others = [each for each in candidates if each.experiment_id not in set_aside]
         if not others or len(set_aside) > _MOST_SET_ASIDE:
             return first
-        selected = await _select(store, others, experiment, profile)
+        selected = await _select(store, others, *chosen)
     choice = Choice(selected.choice.rows, {**selected.choice.left_out, **set_aside})
     return replace(selected, choice=choice, experiments=candidates)
 
@@ -124,6 +139,7 @@ async def _select(
     candidates: Sequence[ExperimentOutline],
     experiment: str | None,
     profile: str | None,
+    filters: Filters,
 ) -> Selection:
     choice = await _choice(store, candidates, experiment)
     chosen = list({e.experiment_id: e for row in choice.rows.values() for e in row}.values())
@@ -136,7 +152,13 @@ async def _select(
         choice, experiments = await _scored(store, choice, experiments, profile)
     cells, done = await _cells_and_done(store, choice.rows, experiments, profile)
     return Selection(
-        within(choice, done), cells, done, profile, candidates, is_default=experiment is None
+        within(choice, done),
+        cells,
+        done,
+        profile,
+        candidates,
+        is_default=experiment is None,
+        filters=filters,
     )
 
 

@@ -15,11 +15,13 @@ from socratic_api.answers.ready_bytes import ReadyBytes, ready_response
 from socratic_api.endpoints import Endpoint, QueryParameter
 from socratic_api.routes.experiment_choice import (
     EXPERIMENT,
+    FILTERS,
     PROBLEMS,
     PROFILE,
-    asked_key,
-    chosen_experiment,
+    Results,
+    chosen_filters,
     chosen_profile,
+    chosen_results,
 )
 from socratic_bench.errors import InvalidInput, UnknownExperiment
 from socratic_bench.ports.stores.experiments import Experiments
@@ -68,7 +70,8 @@ class LatestRankings(BaseModel):
 
     rankings: tuple[RankedModel, ...]
     winner: str | None
-    """The first model's id, if it has a score and all models have the same conditions."""
+    """The first model's id, if it has a score and all models have the same conditions; null where
+    models are filtered."""
 
     profile: str
     profiles: tuple[str, ...]
@@ -78,7 +81,7 @@ class LatestRankings(BaseModel):
     """The creation of the newest experiment in the ranking; null without one."""
 
     note: str | None
-    """A caution for comparisons; null without one."""
+    """The filters, and a caution for comparisons; null without both."""
 
     @classmethod
     def of(cls, comparison: ModelComparison) -> LatestRankings:
@@ -90,7 +93,7 @@ class LatestRankings(BaseModel):
             profile=comparison.profile,
             profiles=comparison.profiles,
             latest_at=newest,
-            note=comparison.note,
+            note=comparison.cautions,
         )
 
 
@@ -110,26 +113,23 @@ def endpoints(store: ResultStore, ready: ReadyBytes) -> list[Endpoint]:
     """Return both endpoints, encoded once for each revision of the store."""
 
     async def rank_latest(request: Request) -> Response:
-        experiment, profile = chosen_experiment(request), chosen_profile(request)
+        results = chosen_results(request)
 
         async def encode() -> bytes:
-            return to_json(LatestRankings.of(await model_comparison(store, experiment, profile)))
+            return to_json(LatestRankings.of(await model_comparison(store, *results)))
 
-        key = f"rankings {asked_key(experiment, profile)}"
-        return ready_response(request, await ready.get(key, encode))
+        return ready_response(request, await ready.get(f"rankings {results.key}", encode))
 
     async def compare_week(request: Request) -> Response:
         week = request.query_params.get("week") or None
         if week is not None and not _WEEK.fullmatch(week):
             raise InvalidInput("week: must be an ISO week such as 2026-W48")
-        profile = chosen_profile(request)
+        results = Results(week, chosen_profile(request), chosen_filters(request))
 
         async def encode() -> bytes:
-            return to_json(await _weekly(store, week, profile))
+            return to_json(await _weekly(store, results))
 
-        return ready_response(
-            request, await ready.get(f"weekly {asked_key(week, profile)}", encode)
-        )
+        return ready_response(request, await ready.get(f"weekly {results.key}", encode))
 
     return [
         Endpoint(
@@ -137,7 +137,7 @@ def endpoints(store: ResultStore, ready: ReadyBytes) -> list[Endpoint]:
             rank_latest,
             "The ranking in short: ranks, scores, intervals and coverage, best first",
             LatestRankings,
-            parameters=(EXPERIMENT, PROFILE),
+            parameters=(EXPERIMENT, PROFILE, *FILTERS),
             problems=PROBLEMS,
         ),
         Endpoint(
@@ -154,25 +154,26 @@ def endpoints(store: ResultStore, ready: ReadyBytes) -> list[Endpoint]:
                     {"type": "string", "pattern": f"^{_WEEK.pattern}$"},
                 ),
                 PROFILE,
+                *FILTERS,
             ),
             problems={
                 400: "Several experiments have this week as their occasion; the detail names them",
                 404: "There is no experiment of this week, or of any",
-                422: "`week` is no ISO week, or its experiment has no score by the profile",
+                422: "A parameter is none, or names what the week's experiment does not have",
                 503: "The store does not answer",
             },
         ),
     ]
 
 
-async def _weekly(store: ResultStore, week: str | None, profile: str | None) -> WeeklyComparison:
+async def _weekly(store: ResultStore, results: Results) -> WeeklyComparison:
     weeks = await _weeks(store)
-    wanted = week or next(iter(weeks), None)
+    wanted = results.experiment or next(iter(weeks), None)
     if wanted not in weeks:
         which = "any week" if wanted is None else wanted
         known = f"; there are {', '.join(weeks[:5])}" if weeks else ""
         raise UnknownExperiment(f"week: there is no experiment of {which}{known}")
-    comparison = await model_comparison(store, wanted, profile)
+    comparison = await model_comparison(store, wanted, results.profile, results.filters)
     return WeeklyComparison(week=wanted, weeks=weeks[:_WEEKS_LISTED], comparison=comparison)
 
 
