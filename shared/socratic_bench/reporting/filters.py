@@ -69,10 +69,11 @@ class Filters:
         if not self or not experiments:
             return experiments
         for model in self.models:
-            require_known("model", model, (id_ for e in experiments for id_ in e.model_ids))
+            asked = (id_ for e in experiments for id_ in e.model_ids)
+            require_known("model", model, asked, "no experiment has a")
         if self.dimension is not None:
             named = (scenario.dimension for e in experiments for scenario in e.scenarios)
-            require_known("dimension", self.dimension, named)
+            require_known("dimension", self.dimension, named, "no experiment has a")
         return [each for each in experiments if self._fits(each)]
 
     def _fits(self, experiment: ExperimentOutline) -> bool:
@@ -110,7 +111,12 @@ class Filters:
 EVERYTHING: Final = Filters()
 
 
-def require_known(what: str, name: str, names: Iterable[str]) -> None:
+def require_known(
+    what: str,
+    name: str,
+    names: Iterable[str],
+    told: Literal["no experiment has a", "the experiment has no"],
+) -> None:
     """Raise InvalidInput, with a known name, unless `name` is one of `names`."""
     known = dict.fromkeys(names)
     if name in known:
@@ -119,7 +125,7 @@ def require_known(what: str, name: str, names: Iterable[str]) -> None:
     more = ", \u2026" if len(known) > MOST_NAMED else ""
     there_are = f"there are: {', '.join([*known][:MOST_NAMED])}{more}"
     remedy = f"did you mean {meant}?" if meant else there_are
-    raise InvalidInput(f"{what}: no experiment has a {what} {quoted(name)}; {remedy}")
+    raise InvalidInput(f"{what}: {told} {what} {name!r}; {remedy}")
 
 
 def written_time(what: Literal["since", "until"], text: str) -> datetime:

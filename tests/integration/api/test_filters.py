@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from datetime import timedelta
 
 import httpx
@@ -9,6 +10,7 @@ import pytest
 
 from socratic_api.settings import ApiSettings
 from socratic_bench.adapters.sql.store import SqlStore
+from tests.contract.store.facts import a_response
 from tests.dashboard.seeding import MONDAY, experiment, seed, tutors
 from tests.integration.api.conftest import opened
 
@@ -128,3 +130,46 @@ async def test_the_csv_is_filtered_and_says_so(client: httpx.AsyncClient):
     assert head.endswith(",filter")
     assert len(rows) == 5
     assert all("Filtered: dimension ethical." in row for row in rows)
+
+
+async def test_runs_scenarios_scores_and_exports_are_those_of_the_dimension(
+    client: httpx.AsyncClient, store: SqlStore
+):
+    planned = experiment(tutors(3))
+    await seed(store, planned)
+    runs = list(planned.runs())
+    await store.record([a_response(run, "Why?") for run in runs], [None] * len(runs))
+    model = tutors(3)[2].id
+    asked = {"dimension": "ethical", "model": model}
+
+    page = (await client.get("/api/detailed-results", params=asked)).raise_for_status().json()
+    table = (await client.get("/api/scenario-scores", params=asked)).raise_for_status().json()
+    every = (await client.get("/api/scenarios")).raise_for_status().json()["scenarios"]
+    own = (await client.get("/api/scenarios", params={"dimension": "ethical"})).json()["scenarios"]
+    file = await client.get("/api/export", params=asked)
+
+    assert page["total"] == len(page["runs"]) == 15
+    assert {run["model_id"] for run in page["runs"]} == {model}
+    assert [each["dimension"] for each in table["scenarios"]] == ["ethical"] * 5
+    assert [len(each["scores"]) for each in table["models"]] == [5]
+    assert own == [each for each in every if each["dimension"] == "ethical"]
+    records = [json.loads(line) for line in file.text.splitlines()]
+    assert len(records) == 15
+    assert {(each["model_id"], each["dimension"]) for each in records} == {(model, "ethical")}
+    assert file.headers["content-disposition"].endswith('-filtered.jsonl"')
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["/api/detailed-results", "/api/scenario-scores", "/api/scenarios", "/api/export"],
+)
+@pytest.mark.usefixtures("weeks")
+async def test_a_dimension_that_the_experiment_lacks_is_422_and_named(
+    client: httpx.AsyncClient, address: str
+):
+    answer = await client.get(address, params={"dimension": "ethics"})
+
+    assert answer.status_code == 422
+    assert answer.json()["detail"] == (
+        "dimension: the experiment has no dimension 'ethics'; did you mean ethical?"
+    )

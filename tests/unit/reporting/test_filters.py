@@ -49,9 +49,9 @@ def test_an_experiment_fits_that_asks_one_of_the_models():
 @pytest.mark.parametrize(
     ("filters", "told"),
     [
-        (Filters(models=("provider-1/tutr-1",)), 'model "provider-1/tutr-1"; did you mean pro'),
-        (Filters(dimension="ethics"), 'dimension "ethics"; did you mean ethical?'),
-        (Filters(dimension="x"), 'dimension "x"; there are: ambiguous, ethical, student'),
+        (Filters(models=("provider-1/tutr-1",)), "model 'provider-1/tutr-1'; did you mean pro"),
+        (Filters(dimension="ethics"), "dimension 'ethics'; did you mean ethical?"),
+        (Filters(dimension="x"), "dimension 'x'; there are: ambiguous, ethical, student"),
     ],
 )
 def test_a_name_that_no_experiment_has_is_a_mistake_and_the_known_ones_are_named(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 from starlette.requests import Request
@@ -13,7 +13,7 @@ from socratic_bench.errors import InvalidInput
 from socratic_bench.reporting.filters import Filters, written_time
 
 _ID_LIMIT = 200
-_NAME_LIMIT: Final = 300
+NAME_LIMIT: Final = 300
 _MOST_MODELS: Final = 20
 
 EXPERIMENT: Final = QueryParameter(
@@ -35,19 +35,19 @@ _TIMES: Final = "A date such as 2026-11-23, or a time such as 2026-11-23T12:00Z,
 
 MODELS: Final = QueryParameter(
     "model",
-    "The id of a model to show, once for each; ranks stay those among all models of the table. "
-    "Experiments that ask none of them are passed over.",
+    "The id of a model to show, once for each; without it, all. Ranks stay those among all models "
+    "of a table.",
     {
         "type": "array",
-        "items": {"type": "string", "minLength": 1, "maxLength": _NAME_LIMIT},
+        "items": {"type": "string", "minLength": 1, "maxLength": NAME_LIMIT},
         "maxItems": _MOST_MODELS,
     },
 )
 
 DIMENSION: Final = QueryParameter(
     "dimension",
-    "One dimension: every figure is then that of its scenarios alone.",
-    {"type": "string", "minLength": 1, "maxLength": _NAME_LIMIT},
+    "One dimension: every figure is that of its scenarios alone.",
+    {"type": "string", "minLength": 1, "maxLength": NAME_LIMIT},
 )
 
 SINCE: Final = QueryParameter(
@@ -110,24 +110,33 @@ def chosen_profile(request: Request) -> str | None:
 
 def chosen_filters(request: Request) -> Filters:
     """Return the requested filters. Raises InvalidInput, which names the parameter."""
-    models = {model for model in request.query_params.getlist("model") if model}
-    if len(models) > _MOST_MODELS:
-        raise InvalidInput(f"model: {len(models)} of them; one answer takes {_MOST_MODELS}")
-    dimension = request.query_params.get("dimension") or None
-    _require_names("model", models)
-    _require_names("dimension", {dimension} if dimension else ())
     since, until = (request.query_params.get(name) for name in ("since", "until"))
     return Filters(
-        models=tuple(sorted(models)),
-        dimension=dimension,
+        models=chosen_models(request),
+        dimension=chosen_name(request, "dimension"),
         since=written_time("since", since) if since else None,
         until=written_time("until", until) if until else None,
     )
 
 
-def _require_names(what: str, names: Collection[str]) -> None:
-    if any(len(name) > _NAME_LIMIT or not name.isprintable() for name in names):
+def chosen_models(request: Request) -> tuple[str, ...]:
+    """Return the ids of the requested models, sorted; none asks for all. Raises InvalidInput."""
+    models = {_name("model", text) for text in request.query_params.getlist("model") if text}
+    if len(models) > _MOST_MODELS:
+        raise InvalidInput(f"model: {len(models)} of them; one answer takes {_MOST_MODELS}")
+    return tuple(sorted(models))
+
+
+def chosen_name(request: Request, name: str) -> str | None:
+    """Return the name or id that a parameter gives; None without one. Raises InvalidInput."""
+    text = request.query_params.get(name)
+    return _name(name, text) if text else None
+
+
+def _name(what: str, text: str) -> str:
+    if len(text) > NAME_LIMIT or not text.isprintable():
         raise InvalidInput(f"{what}: longer than any name, or with characters that no name has")
+    return text
 
 
 def asked_key(*asked: str | None) -> str:

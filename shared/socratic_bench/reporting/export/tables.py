@@ -6,7 +6,6 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Final, Protocol
 
-from socratic_bench.domain.experiment.manifest import Experiment
 from socratic_bench.ports.stores.aggregates import Aggregates
 from socratic_bench.ports.stores.responses import Responses
 from socratic_bench.reporting.export.columns import Column, Record
@@ -16,11 +15,8 @@ from socratic_bench.reporting.export.turns import TURN_COLUMNS, turn_records
 from socratic_bench.reporting.profiles.choice import scored_by
 from socratic_bench.reporting.scenarios.analysis import scenario_analysis
 from socratic_bench.reporting.scenarios.scores import scenario_scores
-from socratic_bench.reporting.transcripts.run_transcripts import (
-    RUNS_PER_QUERY,
-    read_transcripts,
-    runs_from,
-)
+from socratic_bench.reporting.transcripts.chosen_runs import ChosenRuns
+from socratic_bench.reporting.transcripts.run_transcripts import RUNS_PER_QUERY, read_transcripts
 from socratic_bench.scoring.profiles import profile_named
 
 
@@ -34,7 +30,7 @@ class Table:
 
     columns: tuple[Column, ...]
     places: int
-    """The number of places that records are at; of a table with a record for each turn, the planned
+    """The number of places that records are at; of a table with a record for each turn, the chosen
     runs. A place may have no record, or several."""
 
     step: int
@@ -45,36 +41,35 @@ class Table:
 
 
 async def open_table(
-    what: str, store: ExportStore, experiment: Experiment, profile: str | None = None
+    what: str, store: ExportStore, chosen: ChosenRuns, profile: str | None = None
 ) -> Table:
-    """Return one of TABLES. Scores are by the experiment's own profile, or by `profile`.
+    """Return one of TABLES of these runs. Scores are by the experiment's own profile, or `profile`.
 
     Raises NoScores for a profile without scores.
     """
     if profile is not None:
-        await scored_by(store, [experiment.experiment_id], profile)
-    return TABLES[what](store, experiment, profile)
+        await scored_by(store, [chosen.experiment.experiment_id], profile)
+    return TABLES[what](store, chosen, profile)
 
 
-def _responses(store: ExportStore, experiment: Experiment, profile: str | None) -> Table:
-    shown = profile or experiment.manifest.profile
+def _responses(store: ExportStore, chosen: ChosenRuns, profile: str | None) -> Table:
+    shown = profile or chosen.experiment.manifest.profile
     vectors = profile_named(shown).vectors
 
     async def read(first: int) -> list[Record]:
-        runs = runs_from(experiment, first, RUNS_PER_QUERY)
+        runs = chosen.runs(first, RUNS_PER_QUERY)
         return [
             record
             for transcript in await read_transcripts(store, runs, profile)
-            for record in response_records(transcript, vectors, experiment, shown)
+            for record in response_records(transcript, vectors, chosen.experiment, shown)
         ]
 
-    places = experiment.manifest.planned_runs
-    return Table(response_columns(vectors), places, RUNS_PER_QUERY, read)
+    return Table(response_columns(vectors), chosen.total, RUNS_PER_QUERY, read)
 
 
-def _turns(store: ExportStore, experiment: Experiment, _profile: str | None) -> Table:
+def _turns(store: ExportStore, chosen: ChosenRuns, _profile: str | None) -> Table:
     async def read(first: int) -> list[Record]:
-        ids = [run.run_id for run in runs_from(experiment, first, RUNS_PER_QUERY)]
+        ids = [run.run_id for run in chosen.runs(first, RUNS_PER_QUERY)]
         responses = await store.responses(ids)
         failures = await store.recorded_failures(ids)
         return [
@@ -83,25 +78,28 @@ def _turns(store: ExportStore, experiment: Experiment, _profile: str | None) -> 
             for record in turn_records(
                 responses.get(run_id, ()),
                 failures[run_id].failure if run_id in failures else None,
-                experiment,
+                chosen.experiment,
             )
         ]
 
-    return Table(TURN_COLUMNS, experiment.manifest.planned_runs, RUNS_PER_QUERY, read)
+    return Table(TURN_COLUMNS, chosen.total, RUNS_PER_QUERY, read)
 
 
-def _scenarios(store: ExportStore, experiment: Experiment, profile: str | None) -> Table:
-    manifest = experiment.manifest
+def _scenarios(store: ExportStore, chosen: ChosenRuns, profile: str | None) -> Table:
+    experiment = chosen.experiment
+    models = [experiment.manifest.models_by_id[each] for each in chosen.models]
 
     async def read(_first: int) -> list[Record]:
-        scores = await scenario_scores(store, experiment, manifest.models, profile)
-        return [*scenario_records(scenario_analysis(experiment, scores), experiment)]
+        scores = await scenario_scores(store, experiment, models, profile)
+        analysis = scenario_analysis(experiment, scores)
+        own = analysis.within({each.id for each in chosen.scenarios})
+        return [*scenario_records(own, experiment)]
 
-    places = len(manifest.scenarios)
+    places = len(chosen.scenarios)
     return Table(SCENARIO_COLUMNS, places, places, read)
 
 
-TABLES: Final[Mapping[str, Callable[[ExportStore, Experiment, str | None], Table]]] = {
+TABLES: Final[Mapping[str, Callable[[ExportStore, ChosenRuns, str | None], Table]]] = {
     "responses": _responses,
     "scenarios": _scenarios,
     "turns": _turns,

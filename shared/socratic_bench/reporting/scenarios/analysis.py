@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
@@ -67,6 +67,11 @@ class ScenarioAnalysis(BaseModel):
     experiment has fewer than three models."""
 
     scenarios: tuple[AnalysedScenario, ...]
+
+    def within(self, scenario_ids: Collection[str]) -> ScenarioAnalysis:
+        """Return the analysis of these scenarios, with the figures that they have among all."""
+        kept = tuple(each for each in self.scenarios if each.scenario_id in scenario_ids)
+        return self.model_copy(update={"scenarios": kept})
 
 
 def scenario_analysis(experiment: Experiment, table: ScenarioScores) -> ScenarioAnalysis:

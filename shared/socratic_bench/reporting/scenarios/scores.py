@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict
 from socratic_bench.domain.aggregates.cell import Cell, Tally
 from socratic_bench.domain.aggregates.run_scores import RunScores
 from socratic_bench.domain.experiment.manifest import Experiment, TutorModel
+from socratic_bench.domain.scenario import Scenario
 from socratic_bench.ports.stores.aggregates import Aggregates
 from socratic_bench.providers.registry import is_reference
 from socratic_bench.reporting.profiles.choice import common_profiles
@@ -79,24 +80,16 @@ async def scenario_scores(
     experiment: Experiment,
     models: Iterable[TutorModel],
     profile: str | None = None,
+    scenarios: Sequence[Scenario] | None = None,
 ) -> ScenarioScores:
-    """Return the table of these models over the scenarios of their experiment.
+    """Return the table of these models over the scenarios of their experiment, or some of them.
 
     `profile` replaces the experiment's own one.
     """
     id_ = experiment.experiment_id
     cells, profiles = await store.cells({id_}), await common_profiles(store, [id_])
-    return _table(experiment, models, cells, profile or experiment.manifest.profile, profiles)
-
-
-def _table(
-    experiment: Experiment,
-    models: Iterable[TutorModel],
-    cells: Iterable[Cell],
-    profile: str,
-    profiles: tuple[str, ...],
-) -> ScenarioScores:
-    manifest = experiment.manifest
+    shown = experiment.manifest.scenarios if scenarios is None else scenarios
+    profile = profile or experiment.manifest.profile
     by_place: defaultdict[tuple[str, str], list[Cell]] = defaultdict(list)
     for cell in cells:
         if cell.key.profile == profile:
@@ -106,22 +99,20 @@ def _table(
     )
     vectors = tuple(name for name in vectors if name != OVERALL)
     return ScenarioScores(
-        experiment_id=experiment.experiment_id,
+        experiment_id=id_,
         profile=profile,
         profiles=profiles,
         vectors=vectors,
         scenarios=tuple(
             ScoredScenario(scenario_id=each.id, dimension=each.dimension, title=each.title)
-            for each in manifest.scenarios
+            for each in shown
         ),
         models=tuple(
             ModelScores(
                 model_id=model.id,
                 model_name=model.display_name,
                 kind="reference" if is_reference(model) else "model",
-                scores=tuple(
-                    _score(by_place[model.id, each.id], vectors) for each in manifest.scenarios
-                ),
+                scores=tuple(_score(by_place[model.id, each.id], vectors) for each in shown),
             )
             for model in models
         ),

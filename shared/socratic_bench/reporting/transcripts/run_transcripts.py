@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import heapq
-from collections.abc import AsyncIterator, Collection, Iterable, Sequence
+from collections.abc import AsyncIterator, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import chain, groupby
 from typing import Final, Protocol
 
 from socratic_bench.domain.experiment.manifest import Experiment
 from socratic_bench.domain.response import Response
-from socratic_bench.domain.run import Run, RunFailure, batches
-from socratic_bench.domain.scenario import Scenario
-from socratic_bench.errors import InvalidInput, UnknownRun
+from socratic_bench.domain.run import Run, RunFailure
+from socratic_bench.errors import UnknownRun
 from socratic_bench.ports.stores.aggregates import Aggregates
 from socratic_bench.ports.stores.responses import Responses
 from socratic_bench.reporting.profiles.choice import scored_by
+from socratic_bench.reporting.transcripts.chosen_runs import ChosenRuns, chosen_runs
 from socratic_bench.reporting.transcripts.gradings import with_gradings
 from socratic_bench.scoring.score import Score, score
 
@@ -81,56 +81,28 @@ async def transcripts(
     InvalidInput for what the experiment does not have, NoScores for a profile without scores.
     """
     await _check_profile(store, experiment.experiment_id, profile)
-    manifest = experiment.manifest
-    _check("model", model, [each.id for each in manifest.models])
-    _check("scenario", scenario, [each.id for each in manifest.scenarios])
-    wanted = (
-        run
-        for run in experiment.runs()
-        if model in {None, run.model_id} and scenario in {None, run.scenario_id}
-    )
-    for batch in batches(wanted, RUNS_PER_QUERY):
-        for transcript in await read_transcripts(store, batch, profile):
+    models = () if model is None else (model,)
+    chosen = chosen_runs(experiment, models=models, scenario=scenario)
+    for first in range(0, chosen.total, RUNS_PER_QUERY):
+        for transcript in await read_transcripts(
+            store, chosen.runs(first, RUNS_PER_QUERY), profile
+        ):
             yield transcript
 
 
 async def transcripts_page(
-    store: TranscriptStore,
-    experiment: Experiment,
-    *,
-    model: str | None = None,
-    scenario: str | None = None,
-    profile: str | None = None,
-    offset: int,
-    limit: int,
+    store: TranscriptStore, chosen: ChosenRuns, profile: str | None, *, offset: int, limit: int
 ) -> TranscriptPage:
     """Return some planned runs, in the plan's order; a run that has not ended has no turn.
 
-    `model` and `scenario` choose among the runs, and `profile` scores them, as in `transcripts`. A
-    page takes as long at the end of a plan as at its beginning. Raises InvalidInput.
+    `profile` scores them, as in `transcripts`. A page takes as long at the end of a plan as at its
+    beginning. Raises NoScores.
     """
-    await _check_profile(store, experiment.experiment_id, profile)
-    manifest = experiment.manifest
-    _check("model", model, [each.id for each in manifest.models])
-    _check("scenario", scenario, [each.id for each in manifest.scenarios])
-    models = [each.id for each in manifest.models if model in {None, each.id}]
-    scenarios = [each for each in manifest.scenarios if scenario in {None, each.id}]
-    total = manifest.repeats * len(scenarios) * len(models)
-    runs = _runs_between(experiment, models, scenarios, offset, min(offset + limit, total))
+    await _check_profile(store, chosen.experiment.experiment_id, profile)
+    runs = chosen.runs(offset, limit)
     found = {each.run.run_id: each for each in await read_transcripts(store, runs, profile)}
     page = tuple(found.get(run.run_id, Transcript(run, (), None)) for run in runs)
-    return TranscriptPage(page, total)
-
-
-def runs_from(experiment: Experiment, first: int, count: int) -> list[Run]:
-    """Return `count` planned runs from a place in the plan on, or as many as there are.
-
-    It takes as long at the end of a plan as at its beginning.
-    """
-    manifest = experiment.manifest
-    models = [each.id for each in manifest.models]
-    end = min(first + count, manifest.planned_runs)
-    return _runs_between(experiment, models, manifest.scenarios, first, end)
+    return TranscriptPage(page, chosen.total)
 
 
 async def worst_first(found: AsyncIterator[Transcript], count: int) -> Sequence[Transcript]:
@@ -199,22 +171,6 @@ async def read_transcripts(
     ]
 
 
-def _runs_between(
-    experiment: Experiment,
-    models: Sequence[str],
-    scenarios: Sequence[Scenario],
-    first: int,
-    end: int,
-) -> list[Run]:
-    runs = []
-    for place in range(first, end):
-        # The order of `Experiment.runs`: models take turns.
-        before, at_model = divmod(place, len(models))
-        repeat, at_scenario = divmod(before, len(scenarios))
-        runs.append(experiment.run(models[at_model], scenarios[at_scenario], repeat + 1))
-    return runs
-
-
 def _scored(responses: Iterable[Response], profile: str | None) -> tuple[Turn, ...]:
     return tuple(
         Turn(
@@ -237,10 +193,3 @@ def _scored(responses: Iterable[Response], profile: str | None) -> tuple[Turn, .
 async def _check_profile(store: Aggregates, experiment_id: str, profile: str | None) -> None:
     if profile is not None:
         await scored_by(store, [experiment_id], profile)
-
-
-def _check(what: str, wanted: str | None, known: Collection[str]) -> None:
-    if wanted is not None and wanted not in known:
-        raise InvalidInput(
-            f"the experiment has no {what} {wanted!r}; it has: {', '.join(sorted(known))}"
-        )

@@ -41,3 +41,26 @@ def test_a_pilot_replaces_no_result_until_it_is_pinned(tmp_path: Path) -> None:
     assert _shown(terminal) == by_default
     unknown = terminal.run("pin", "nowhere")
     assert (unknown.returncode, "there is no experiment 'nowhere'" in unknown.stderr) == (2, True)
+
+
+def test_a_dimension_models_and_a_time_filter_the_table(tmp_path: Path) -> None:
+    terminal = Terminal(tmp_path)
+    terminal.run("run", terminal.write("full.yaml", FULL))
+    model = _shown(terminal)["models"][0]["model_id"]
+
+    own = _shown(terminal, "--dimension", "ethical", "--model", model, "--since", "2026-01-01")
+    table = terminal.run("leaderboard", "--dimension", "ethical").stdout
+    none = terminal.run("leaderboard", "--until", "2026-01-01")
+    wrong = [
+        terminal.run("leaderboard", *words)
+        for words in (("--dimension", "ethics"), ("--model", "x"), ("--since", "soon"))
+    ]
+
+    assert [row["model_id"] for row in own["models"]] == [model]
+    assert own["dimensions"] == ["ethical"]
+    assert "Filtered: dimension ethical." in " ".join(table.split())
+    assert none.stdout == ""
+    assert none.stderr.strip().endswith("No experiment fits.")
+    assert [each.returncode for each in wrong] == [2, 2, 2]
+    assert "did you mean ethical?" in wrong[0].stderr
+    assert "a date such as" in wrong[2].stderr

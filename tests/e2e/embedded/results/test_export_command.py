@@ -89,3 +89,16 @@ def test_a_folder_that_is_not_there_is_named(finished: Terminal) -> None:
 
     assert done.returncode == 2
     assert "--out: none/responses.csv cannot be written" in done.stderr
+
+
+def test_models_and_a_dimension_filter_the_records(finished: Terminal) -> None:
+    only = ("--model", "reference/socratic", "--dimension", "ethical")
+    records = [
+        json.loads(line) for line in finished.run("export", "spring", *only).stdout.splitlines()
+    ]
+
+    assert len(records) == 5
+    assert {record["dimension"] for record in records} == {"ethical"}
+    wrong = finished.run("export", "spring", "--model", "reference/socrates")
+    assert wrong.returncode == 2
+    assert "did you mean reference/socratic?" in wrong.stderr

@@ -9,6 +9,7 @@ from socratic_bench.reporting.difference.model_difference import model_differenc
 from socratic_bench.reporting.export.formats import FORMATS
 from socratic_bench.reporting.export.tables import TABLES, open_table
 from socratic_bench.reporting.export.writing import file_pieces
+from socratic_bench.reporting.transcripts.chosen_runs import chosen_runs
 from tests.contract.store.facts import a_response
 from tests.dashboard.seeding import experiment, seed, tutors
 
@@ -23,7 +24,7 @@ async def test_an_export_has_the_bytes_of_the_command(client: httpx.AsyncClient,
         for output, of_format in FORMATS.items():
             answer = await client.get(f"/api/export?table={what}&format={output}")
 
-            table = await open_table(what, store, planned)
+            table = await open_table(what, store, chosen_runs(planned))
             assert answer.content == b"".join([each async for each in file_pieces(table, output)])
             assert answer.headers["content-type"] == of_format.media_type
             of_table = "" if what == "responses" else f"-{what}"

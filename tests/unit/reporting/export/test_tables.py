@@ -11,9 +11,11 @@ from socratic_bench.domain.experiment.manifest import Experiment
 from socratic_bench.domain.run import RunFailure
 from socratic_bench.ports.stores.responses import RecordedFailure
 from socratic_bench.ports.stores.store import Store
+from socratic_bench.reporting.export.columns import Record
 from socratic_bench.reporting.export.formats import FORMATS
-from socratic_bench.reporting.export.tables import open_table
+from socratic_bench.reporting.export.tables import Table, open_table
 from socratic_bench.reporting.export.writing import Written, file_pieces
+from socratic_bench.reporting.transcripts.chosen_runs import chosen_runs
 from socratic_bench.scoring.statuses import Status
 from tests.contract.store.facts import a_response, an_experiment
 
@@ -40,7 +42,7 @@ async def filled(store: Store) -> Experiment:
 async def test_an_error_is_null_and_never_a_score(store: Store, tmp_path: Path) -> None:
     experiment, written = await filled(store), Written()
     path = tmp_path / "responses.parquet"
-    table = await open_table("responses", store, experiment)
+    table = await open_table("responses", store, chosen_runs(experiment))
     with path.open("wb") as file:
         async for piece in file_pieces(table, "parquet", written):
             file.write(piece)
@@ -55,7 +57,7 @@ async def test_an_error_is_null_and_never_a_score(store: Store, tmp_path: Path) 
 
 async def test_turns_keep_the_words_of_a_failure(store: Store) -> None:
     experiment = await filled(store)
-    table = await open_table("turns", store, experiment)
+    table = await open_table("turns", store, chosen_runs(experiment))
     records = [
         each for place in range(0, table.places, table.step) for each in await table.read(place)
     ]
@@ -68,7 +70,7 @@ async def test_turns_keep_the_words_of_a_failure(store: Store) -> None:
 async def test_a_file_that_is_paused_after_any_read_has_the_same_records(store: Store) -> None:
     experiment = await filled(store)
     for what in ("responses", "turns", "scenarios"):
-        table = await open_table(what, store, experiment)
+        table = await open_table(what, store, chosen_runs(experiment))
         for output, of_format in FORMATS.items():
             if output == "parquet":
                 continue  # a pause ends a row group, which changes the bytes
@@ -85,7 +87,7 @@ async def test_a_file_that_is_paused_after_any_read_has_the_same_records(store: 
 
 async def test_scenarios_have_their_texts_and_no_figure_without_a_score(store: Store) -> None:
     experiment = await filled(store)
-    table = await open_table("scenarios", store, experiment)
+    table = await open_table("scenarios", store, chosen_runs(experiment))
     records = await table.read(0)
 
     assert [record["scenario_id"] for record in records] == [
@@ -93,3 +95,29 @@ async def test_scenarios_have_their_texts_and_no_figure_without_a_score(store: S
     ]
     assert {record["mean"] for record in records} == {None}
     assert json.dumps(records[0])
+
+
+async def test_a_filtered_table_has_the_records_of_the_whole_one_that_fit(store: Store) -> None:
+    experiment = await filled(store)
+    model = experiment.manifest.models[1].id
+    dimension = experiment.manifest.scenarios[1].dimension
+    filtered = chosen_runs(experiment, models=(model,), dimension=dimension)
+
+    for what in ("responses", "turns"):
+        whole = await records_of(await open_table(what, store, chosen_runs(experiment)))
+        table = await open_table(what, store, filtered)
+        expected = [
+            each for each in whole if each["model_id"] == model and each["dimension"] == dimension
+        ]
+        assert await records_of(table) == expected != []
+        assert table.places == 20 * len(filtered.scenarios)
+    scenarios = await open_table("scenarios", store, filtered)
+    [record, *_] = await records_of(scenarios)
+    assert record["dimension"] == dimension
+    assert record["runs"] <= 20
+
+
+async def records_of(table: Table) -> list[Record]:
+    return [
+        each for place in range(0, table.places, table.step) for each in await table.read(place)
+    ]

@@ -141,7 +141,7 @@ async def test_of_several_models_the_one_that_the_table_lacks_is_named(store: Sq
 async def test_an_unknown_dimension_is_a_mistake(store: SqlStore):
     await seed(store, experiment(tutors(3)))
 
-    with pytest.raises(InvalidInput, match=r"^dimension: no experiment has a dimension \"ethics\""):
+    with pytest.raises(InvalidInput, match=r"^dimension: no experiment has a dimension 'ethics'"):
         await model_comparison(store, filters=Filters(dimension="ethics"))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import sys
 from pathlib import Path
-from typing import IO, Final
+from typing import IO, Final, NamedTuple
 
 import click
 
@@ -14,7 +14,9 @@ from socratic_bench.reporting.experiment_choice import find_experiment
 from socratic_bench.reporting.export.formats import FORMATS
 from socratic_bench.reporting.export.tables import TABLES, open_table
 from socratic_bench.reporting.export.writing import Written, file_pieces
+from socratic_bench.reporting.transcripts.chosen_runs import chosen_runs
 from socratic_cli.display.terminal import counted, say
+from socratic_cli.options.filters import dimension_option, models_option
 from socratic_cli.options.output_file import whole_binary_file
 from socratic_cli.options.profile import profile_option
 from socratic_cli.options.store import readable_store, store_option
@@ -26,6 +28,8 @@ _PARQUET: Final = "parquet"
 @click.argument("experiment")
 @store_option
 @profile_option
+@models_option
+@dimension_option
 @click.option(
     "--table",
     type=click.Choice(list(TABLES)),
@@ -46,6 +50,8 @@ def export(
     experiment: str,
     store_url: str,
     profile: str | None,
+    models: tuple[str, ...],
+    dimension: str | None,
     table: str,
     output: str,
     out: Path | None,
@@ -55,7 +61,8 @@ def export(
     Or its scenarios, or its turns. The formats are JSON lines, CSV and Parquet. EXPERIMENT is an
     ID, its start, an occasion or a name. A failed run is a record without a score.
     """
-    work = (store_url, experiment, profile, table, output)
+    chosen = Chosen(experiment, profile, models, dimension)
+    work = (store_url, chosen, table, output)
     if out is None:
         if output == _PARQUET and sys.stdout.isatty():
             raise InvalidInput("--format parquet: no text for a terminal; write it with --out FILE")
@@ -66,14 +73,22 @@ def export(
     say(f"Wrote {counted(written, 'record')} to {out}.")
 
 
-async def _write(
-    store_url: str, wanted: str, profile: str | None, what: str, output: str, file: IO[bytes]
-) -> int:
+class Chosen(NamedTuple):
+    """What is exported."""
+
+    experiment: str
+    profile: str | None
+    models: tuple[str, ...]
+    dimension: str | None
+
+
+async def _write(store_url: str, chosen: Chosen, what: str, output: str, file: IO[bytes]) -> int:
     """Write the records a piece at a time, and return how many they are."""
     written = Written()
     async with readable_store(store_url) as store:
-        experiment = await find_experiment(store, wanted)
-        table = await open_table(what, store, experiment, profile)
+        experiment = await find_experiment(store, chosen.experiment)
+        runs = chosen_runs(experiment, models=chosen.models, dimension=chosen.dimension)
+        table = await open_table(what, store, runs, chosen.profile)
         async for piece in file_pieces(table, output, written):
             file.write(piece)
     file.flush()

@@ -5,16 +5,19 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
 from typing import Final
 
 import click
 
 from socratic_bench.reporting.failures import why_unscored
+from socratic_bench.reporting.filters import Filters
 from socratic_bench.reporting.leaderboard.comparison import ModelComparison, model_comparison
 from socratic_bench.reporting.leaderboard.csv_text import comparison_csv
 from socratic_bench.reporting.leaderboard.latex_text import comparison_latex
 from socratic_bench.reporting.leaderboard.markdown_text import comparison_markdown
 from socratic_cli.display.terminal import say, standard_output
+from socratic_cli.options.filters import dimension_option, models_option, time_options
 from socratic_cli.options.store import readable_store, store_option
 from socratic_cli.tables.leaderboard import comparison_table
 from socratic_cli.tables.profiles import profiles_table
@@ -51,13 +54,26 @@ EXPORTS: Final[Mapping[str, Callable[[ModelComparison], str]]] = {
     help="The profile to read the scores by. Without it: the experiment's own. Given twice, both "
     "stand side by side.",
 )
+@models_option
+@dimension_option
+@time_options
 def leaderboard(
-    store_url: str, output: str, detail: bool, experiment: str | None, profiles: tuple[str, ...]
+    *,
+    store_url: str,
+    output: str,
+    detail: bool,
+    experiment: str | None,
+    profiles: tuple[str, ...],
+    models: tuple[str, ...],
+    dimension: str | None,
+    since: datetime | None,
+    until: datetime | None,
 ) -> None:
     """Show the models, best first, with intervals and coverage."""
     if len(profiles) > 1 and (output not in {"table", "json"} or detail):
         raise click.UsageError("several --profile stand side by side in a table or in JSON alone")
-    found = asyncio.run(_load(store_url, experiment, profiles or (None,)))
+    filters = Filters(tuple(sorted({*models})), dimension, since, until)
+    found = asyncio.run(_load(store_url, experiment, profiles or (None,), filters))
     if len(found) == 1:
         [(comparison, reasons)] = found
         show_comparison(comparison, reasons, output=output, detail=detail)
@@ -69,10 +85,10 @@ def leaderboard(
 
 
 async def _load(
-    store_url: str, experiment: str | None, profiles: Sequence[str | None]
+    store_url: str, experiment: str | None, profiles: Sequence[str | None], filters: Filters
 ) -> list[tuple[ModelComparison, Mapping[str, str]]]:
     async with readable_store(store_url) as store:
-        found = [await model_comparison(store, experiment, each) for each in profiles]
+        found = [await model_comparison(store, experiment, each, filters) for each in profiles]
         return [(each, await why_unscored(store, each)) for each in found]
 
 
@@ -89,5 +105,7 @@ def show_comparison(
         console.print(
             comparison_table(comparison, detail=detail, width=console.width, reasons=reasons)
         )
+    elif comparison.filtered is not None:
+        say(comparison.filtered.told)
     else:
         say("There are no results yet: socratic-bench run CONFIG")

@@ -17,12 +17,14 @@ from socratic_api.routes.experiment_choice import (
     PROFILE,
     asked_key,
     chosen_experiment,
+    chosen_name,
     chosen_profile,
 )
-from socratic_api.routes.runs.detailed_results import EXPERIMENT, MODEL, chosen_id, experiment_of
+from socratic_api.routes.runs.detailed_results import EXPERIMENT, MODEL, experiment_of
 from socratic_bench.domain.aggregates.run_scores import RunScores
 from socratic_bench.errors import InvalidInput
 from socratic_bench.invalid_values import close_match
+from socratic_bench.reporting.filters import require_known
 from socratic_bench.reporting.interval_steps import (
     IntervalSteps,
     interval_steps,
@@ -65,14 +67,13 @@ def endpoints(store: ScoreStore, ready: ReadyBytes) -> list[Endpoint]:
         return await of_a_model(request)
 
     async def of_a_model(request: Request) -> Response:
-        model = chosen_id(request, "model")
+        model = chosen_name(request, "model")
         if model is None:
             raise InvalidInput(f"scores: are missing, and so is a model; {_FORM}")
-        vector, profile = chosen_id(request, "vector") or OVERALL, chosen_profile(request)
+        vector, profile = chosen_name(request, "vector") or OVERALL, chosen_profile(request)
         experiment = await experiment_of(store, chosen_experiment(request))
         id_ = experiment.experiment_id
-        if model not in experiment.manifest.models_by_id:
-            raise InvalidInput(f"model: the experiment has no model {model!r}")
+        require_known("model", model, experiment.manifest.models_by_id, "the experiment has no")
         if profile is not None:
             await scored_by(store, [id_], profile)
 

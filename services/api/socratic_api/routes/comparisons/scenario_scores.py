@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Protocol
 
 from pydantic_core import to_json
@@ -12,17 +11,21 @@ from starlette.responses import Response
 from socratic_api.answers.ready_bytes import ReadyBytes, ready_response
 from socratic_api.endpoints import Endpoint
 from socratic_api.routes.experiment_choice import (
+    DIMENSION,
     PROBLEMS,
     PROFILE,
+    asked_key,
     chosen_experiment,
+    chosen_name,
     chosen_profile,
 )
-from socratic_api.routes.runs.detailed_results import EXPERIMENT, MODEL, chosen_id, experiment_of
+from socratic_api.routes.runs.detailed_results import EXPERIMENT, MODEL, experiment_of
 from socratic_api.routes.runs.run_context import RunStore
-from socratic_bench.errors import InvalidInput
 from socratic_bench.ports.stores.aggregates import Aggregates
+from socratic_bench.reporting.filters import require_known
 from socratic_bench.reporting.profiles.choice import scored_by
 from socratic_bench.reporting.scenarios.scores import ScenarioScores, scenario_scores
+from socratic_bench.reporting.transcripts.chosen_runs import scenarios_of
 
 
 class ScoreStore(RunStore, Aggregates, Protocol):
@@ -33,22 +36,22 @@ def endpoints(store: ScoreStore, ready: ReadyBytes) -> list[Endpoint]:
     """Return the endpoint, encoded once for each experiment and revision of the store."""
 
     async def score_scenarios(request: Request) -> Response:
-        chosen, model = chosen_experiment(request), chosen_id(request, "model")
-        experiment = await experiment_of(store, chosen)
-        manifest = experiment.manifest
-        if model is not None and model not in manifest.models_by_id:
-            raise InvalidInput(f"model: the experiment has no model {model!r}")
-        models = manifest.models if model is None else (manifest.models_by_id[model],)
-
+        model, dimension = (chosen_name(request, each) for each in ("model", "dimension"))
+        experiment = await experiment_of(store, chosen_experiment(request))
+        models = experiment.manifest.models_by_id
+        if model is not None:
+            require_known("model", model, models, "the experiment has no")
+        shown = [each for each in models.values() if model in {None, each.id}]
+        scenarios = scenarios_of(experiment, dimension)
         profile = chosen_profile(request)
         if profile is not None:
             await scored_by(store, [experiment.experiment_id], profile)
 
         async def encode() -> bytes:
-            return to_json(await scenario_scores(store, experiment, models, profile))
+            return to_json(await scenario_scores(store, experiment, shown, profile, scenarios))
 
-        key = json.dumps([experiment.experiment_id, model, profile])
-        return ready_response(request, await ready.get(f"scenario-scores {key}", encode))
+        key = f"scenario-scores {asked_key(experiment.experiment_id, model, dimension, profile)}"
+        return ready_response(request, await ready.get(key, encode))
 
     return [
         Endpoint(
@@ -56,7 +59,7 @@ def endpoints(store: ScoreStore, ready: ReadyBytes) -> list[Endpoint]:
             score_scenarios,
             "The mean score of each model on each scenario of an experiment",
             ScenarioScores,
-            parameters=(EXPERIMENT, PROFILE, MODEL),
+            parameters=(EXPERIMENT, PROFILE, MODEL, DIMENSION),
             problems={
                 **PROBLEMS,
                 404: "There is no such experiment, or none at all",

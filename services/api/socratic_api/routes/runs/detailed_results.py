@@ -12,9 +12,12 @@ from starlette.responses import Response
 from socratic_api.answers.ready_bytes import JSON, make_ready, ready_response
 from socratic_api.endpoints import Endpoint, QueryParameter
 from socratic_api.routes.experiment_choice import (
+    DIMENSION,
+    NAME_LIMIT,
     PROBLEMS,
     PROFILE,
     chosen_experiment,
+    chosen_name,
     chosen_profile,
 )
 from socratic_api.routes.paging import OFFSET_LIMIT, page_of, whole_number
@@ -24,11 +27,11 @@ from socratic_bench.domain.experiment.manifest import Experiment
 from socratic_bench.errors import InvalidInput, UnknownExperiment
 from socratic_bench.reporting.experiment_choice import find_experiment
 from socratic_bench.reporting.leaderboard.selection import ALL
+from socratic_bench.reporting.transcripts.chosen_runs import chosen_runs
 from socratic_bench.reporting.transcripts.run_transcripts import transcripts_page
 
 _PAGE = 50
 _PAGE_LIMIT = 200
-_ID_LIMIT = 300
 
 EXPERIMENT: Final = QueryParameter(
     "experiment",
@@ -38,15 +41,16 @@ EXPERIMENT: Final = QueryParameter(
 )
 
 MODEL: Final = QueryParameter(
-    "model", "The id of one model.", {"type": "string", "maxLength": _ID_LIMIT}
+    "model", "The id of one model.", {"type": "string", "maxLength": NAME_LIMIT}
 )
 
 _PARAMETERS: Final = (
     EXPERIMENT,
     PROFILE,
     MODEL,
+    DIMENSION,
     QueryParameter(
-        "scenario", "The id of one scenario.", {"type": "string", "maxLength": _ID_LIMIT}
+        "scenario", "The id of one scenario.", {"type": "string", "maxLength": NAME_LIMIT}
     ),
     *page_of(_PAGE, _PAGE_LIMIT),
 )
@@ -76,15 +80,14 @@ def endpoints(store: RunStore) -> list[Endpoint]:
         limit = whole_number(request, "limit", default=_PAGE, low=1, high=_PAGE_LIMIT)
         experiment = await experiment_of(store, chosen_experiment(request))
         profile = chosen_profile(request)
-        page = await transcripts_page(
-            store,
+        model = chosen_name(request, "model")
+        chosen = chosen_runs(
             experiment,
-            model=chosen_id(request, "model"),
-            scenario=chosen_id(request, "scenario"),
-            profile=profile,
-            offset=offset,
-            limit=limit,
+            models=() if model is None else (model,),
+            scenario=chosen_name(request, "scenario"),
+            dimension=chosen_name(request, "dimension"),
         )
+        page = await transcripts_page(store, chosen, profile, offset=offset, limit=limit)
         results = DetailedResults(
             experiment_id=experiment.experiment_id,
             profile=profile or experiment.manifest.profile,
@@ -120,10 +123,3 @@ async def experiment_of(store: RunStore, wanted: str | None) -> Experiment:
         if found := await store.experiment(newest.experiment_id):
             return found
     raise UnknownExperiment("the store has no experiment yet: socratic-bench run CONFIG")
-
-
-def chosen_id(request: Request, name: str) -> str | None:
-    wanted = request.query_params.get(name) or None
-    if wanted is not None and (len(wanted) > _ID_LIMIT or not wanted.isprintable()):
-        raise InvalidInput(f"{name}: longer than any id, or with characters that no id has")
-    return wanted

@@ -10,9 +10,13 @@ from starlette.responses import Response, StreamingResponse
 
 from socratic_api.endpoints import Endpoint, QueryParameter
 from socratic_api.routes.experiment_choice import (
+    DIMENSION,
+    MODELS,
     PROBLEMS,
     PROFILE,
     chosen_experiment,
+    chosen_models,
+    chosen_name,
     chosen_profile,
 )
 from socratic_api.routes.runs.detailed_results import EXPERIMENT, experiment_of
@@ -22,6 +26,7 @@ from socratic_bench.errors import InvalidInput
 from socratic_bench.reporting.export.formats import FORMATS
 from socratic_bench.reporting.export.tables import TABLES, open_table
 from socratic_bench.reporting.export.writing import file_pieces
+from socratic_bench.reporting.transcripts.chosen_runs import chosen_runs
 
 _RESPONSES: Final = "responses"
 _JSON_LINES: Final = "jsonl"
@@ -45,9 +50,11 @@ def endpoints(store: RunStore) -> list[Endpoint]:
         what = _one_of(request, "table", TABLES, _RESPONSES)
         output = _one_of(request, "format", FORMATS, _JSON_LINES)
         experiment = await experiment_of(store, chosen_experiment(request))
+        models, dimension = chosen_models(request), chosen_name(request, "dimension")
         # Before the answer begins: a stream cannot refuse.
-        table = await open_table(what, store, experiment, chosen_profile(request))
-        name = file_name(experiment, what, output)
+        chosen = chosen_runs(experiment, models=models, dimension=dimension)
+        table = await open_table(what, store, chosen, chosen_profile(request))
+        name = file_name(experiment, what, output, is_whole=not models and dimension is None)
         return StreamingResponse(
             file_pieces(table, output),
             media_type=FORMATS[output].media_type,
@@ -61,20 +68,21 @@ def endpoints(store: RunStore) -> list[Endpoint]:
             "The scored responses of an experiment, or another table, as a file",
             FORMATS[_JSON_LINES].media_type,
             also=tuple(each.media_type for each in FORMATS.values())[1:],
-            parameters=(EXPERIMENT, PROFILE, _TABLE, _FORMAT),
+            parameters=(EXPERIMENT, PROFILE, MODELS, DIMENSION, _TABLE, _FORMAT),
             problems={
                 **PROBLEMS,
                 404: "There is no such experiment, or none at all",
-                422: "A parameter has no such value, or the experiment has no score by the profile",
+                422: "A parameter has no such value, or names what the experiment does not have",
             },
         )
     ]
 
 
-def file_name(experiment: Experiment, what: str, output: str) -> str:
+def file_name(experiment: Experiment, what: str, output: str, *, is_whole: bool) -> str:
     """Return the name that a browser saves the file under."""
     of_table = "" if what == _RESPONSES else f"-{what}"
-    return f"{experiment.experiment_id}{of_table}.{output}"
+    filtered = "" if is_whole else "-filtered"
+    return f"{experiment.experiment_id}{of_table}{filtered}.{output}"
 
 
 def _one_of(request: Request, name: str, known: Collection[str], usual: str) -> str:
