@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from socratic_bench.domain.experiment.manifest import Experiment
 from socratic_bench.domain.experiment.outline import ExperimentOutline
 from socratic_bench.domain.experiment.state import ExperimentState
@@ -38,6 +40,18 @@ async def find_experiment(store: Experiments, wanted: str) -> Experiment:
         f"there is no experiment {wanted!r} in this store: "
         "write its id, the start of the id, its occasion or its name"
     )
+
+
+def matching(experiments: Sequence[ExperimentOutline], text: str) -> list[ExperimentOutline]:
+    """Return the experiments with every word of a text in id, name, occasion or models' ids."""
+    words = text.casefold().split()
+
+    def matches(each: ExperimentOutline) -> bool:
+        parts = (each.experiment_id, each.name or "", each.occasion or "", *each.model_ids)
+        searched = "\n".join(parts).casefold()
+        return all(word in searched for word in words)
+
+    return [each for each in experiments if matches(each)]
 
 
 def _is_called(experiment: ExperimentOutline, text: str) -> bool:

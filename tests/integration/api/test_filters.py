@@ -173,3 +173,60 @@ async def test_a_dimension_that_the_experiment_lacks_is_422_and_named(
     assert answer.json()["detail"] == (
         "dimension: the experiment has no dimension 'ethics'; did you mean ethical?"
     )
+
+
+@pytest.mark.usefixtures("weeks")
+async def test_a_time_chooses_the_points_of_a_trend_and_a_dimension_its_scores(
+    client: httpx.AsyncClient,
+):
+    model = tutors(3)[2].id
+    asked = {"model": model, "dimension": "ethical", "since": "2026-03-09"}
+
+    [series] = (
+        (await client.get("/api/timeseries", params=asked)).raise_for_status().json()["models"]
+    )
+    none = (await client.get("/api/timeseries", params={"until": "2026-01-01"})).json()
+    wrong = await client.get("/api/timeseries", params={"dimension": "ethics"})
+
+    table = await client.get(ADDRESS, params={**asked, "experiment": "2026-W11"})
+    [row] = table.json()["models"]
+    [point] = series["points"]
+    assert point["overall_score"] == row["overall_score"]
+    assert point["confidence_interval"] == row["confidence_interval"]
+    assert point["total_runs"] == 15
+    assert none["models"] == []
+    assert wrong.status_code == 422
+    assert wrong.json()["detail"].startswith("dimension: ")
+
+
+async def test_experiments_are_searched_by_words_and_by_time(
+    client: httpx.AsyncClient, store: SqlStore
+):
+    for week in range(6):
+        occasion = f"{'Spring' if week % 2 else 'Autumn'} week {'abcdef'[week]}"
+        created_at = MONDAY + week * WEEK
+        models = tutors(3 + (week == 4))
+        await store.register(experiment(models, occasion=occasion, created_at=created_at))
+
+    async def found(**asked: str) -> tuple[list[str], int]:
+        page = (await client.get("/api/experiments", params=asked)).raise_for_status().json()
+        return [each["created_at"][5:10] for each in page["experiments"]], page["total"]
+
+    newest = (await client.get("/api/experiments")).json()["experiments"][0]["experiment_id"]
+    spring = ["04-06", "03-23", "03-09"]
+    assert await found(q="week spring") == (spring, 3)
+    assert await found(q="SPRING  week", limit="1") == (spring[:1], 3)
+    assert await found(q="spring", since="2026-03-09", until="2026-03-23") == (spring[1:], 2)
+    assert await found(q="provider-2/tutor-2") == (["03-30"], 1)
+    assert await found(q=newest) == (spring[:1], 1)
+    assert await found(q="nothing") == ([], 0)
+
+
+@pytest.mark.parametrize(("asked", "name"), [({"q": "x" * 201}, "q"), ({"since": "x"}, "since")])
+async def test_a_wrong_search_of_experiments_is_422_and_named(
+    client: httpx.AsyncClient, asked: dict[str, str], name: str
+):
+    answer = await client.get("/api/experiments", params=asked)
+
+    assert answer.status_code == 422
+    assert answer.json()["detail"].startswith(f"{name}: ")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Final, NamedTuple
 
 from starlette.requests import Request
@@ -110,10 +111,17 @@ def chosen_profile(request: Request) -> str | None:
 
 def chosen_filters(request: Request) -> Filters:
     """Return the requested filters. Raises InvalidInput, which names the parameter."""
-    since, until = (request.query_params.get(name) for name in ("since", "until"))
-    return Filters(
+    return replace(
+        chosen_time(request),
         models=chosen_models(request),
         dimension=chosen_name(request, "dimension"),
+    )
+
+
+def chosen_time(request: Request) -> Filters:
+    """Return the requested time as the only filter. Raises InvalidInput."""
+    since, until = (request.query_params.get(name) for name in ("since", "until"))
+    return Filters(
         since=written_time("since", since) if since else None,
         until=written_time("until", until) if until else None,
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Final, Literal, Protocol
 
@@ -18,6 +19,7 @@ from socratic_bench.domain.identifiers import run_id
 from socratic_bench.errors import UnknownModel
 from socratic_bench.ports.stores.responses import Responses
 from socratic_bench.providers.registry import is_reference
+from socratic_bench.reporting.filters import EVERYTHING, Filters
 from socratic_bench.reporting.leaderboard.selection import MOST_CELLS
 from socratic_bench.reporting.profiles.choice import scored_by
 from socratic_bench.reporting.result_store import ResultStore
@@ -115,18 +117,23 @@ class TimelineStore(ResultStore, Responses, Protocol):
 
 
 async def timeseries(
-    store: TimelineStore, model: str | None = None, profile: str | None = None
+    store: TimelineStore,
+    model: str | None = None,
+    profile: str | None = None,
+    filters: Filters = EVERYTHING,
 ) -> Timeseries:
-    """Return the points of all models, or of one. Raises UnknownModel, NoScores.
+    """Return the points of all models, or of one. Raises UnknownModel, NoScores, InvalidInput.
 
     A point is by its experiment's own profile, or by `profile`: then experiments without scores by
-    it have none. The newest MOST_POINTS experiments have points, and fewer where their cells are
-    many.
+    it have none. Of `filters`, the time chooses the points, and a dimension their scores: changes
+    and trends are those of the dimension. The newest MOST_POINTS experiments have points, and fewer
+    where their cells are many.
     """
     every = await store.outlines()
     asking = [each for each in every if model is None or model in each.model_ids]
     if model is not None and not asking:
         raise UnknownModel(f"no experiment of this store has a model {model!r}")
+    asking = list(replace(filters, models=()).fitting(asking))
     if profile is not None:
         ids = [each.experiment_id for each in asking[:MOST_POINTS]]
         scored = set(await scored_by(store, ids, profile))
@@ -142,7 +149,8 @@ async def timeseries(
         ]
         cells |= {experiment_id: [] for experiment_id in ids}
         for cell in await store.cells(ids, model):
-            cells[cell.key.experiment_id].append(cell)
+            if filters.dimension in {None, cell.dimension}:
+                cells[cell.key.experiment_id].append(cell)
             count += 1
     shown = [each for each in reversed(asking) if each.experiment_id in cells]
     versions = {} if model is None else await _versions(store, model, shown)

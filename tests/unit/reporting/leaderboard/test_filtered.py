@@ -120,7 +120,8 @@ async def test_a_time_without_an_experiment_gives_an_empty_table_that_says_so(
         store, experiment_id, "socratic-v1", Filters(since=MONDAY + WEEK)
     )
 
-    assert found.models == found.experiments == ()
+    assert found.models == ()
+    assert found.experiments == ()
     assert found.winner is None
     assert found.filtered.told == (
         "Filtered: experiments from 2026-03-09 09:30 UTC on. No experiment fits."

@@ -230,6 +230,16 @@ export interface FigurePair {
   interval: [number, number] | null;
 }
 
+export interface Filtered {
+  models: string[];
+  dimension: string | null;
+  since: string | null;
+  until: string | null;
+  told: string;
+  known_models: string[];
+  known_dimensions: string[];
+}
+
 export interface Gaming {
   reply: string;
   is_solved: boolean;
@@ -323,6 +333,7 @@ export interface ModelComparison {
   left_out: LeftOut[];
   baseline: ModelFigures | null;
   mixed_conditions: boolean;
+  filtered?: Filtered | null;
   note: string | null;
   version?: string;
 }

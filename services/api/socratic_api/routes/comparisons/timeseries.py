@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 
 from pydantic_core import to_json
@@ -9,32 +10,36 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from socratic_api.answers.ready_bytes import ReadyBytes, ready_response
-from socratic_api.endpoints import Endpoint, QueryParameter
-from socratic_api.routes.experiment_choice import PROFILE, asked_key, chosen_profile
-from socratic_bench.errors import InvalidInput
+from socratic_api.endpoints import Endpoint
+from socratic_api.routes.experiment_choice import (
+    DIMENSION,
+    PROFILE,
+    SINCE,
+    UNTIL,
+    asked_key,
+    chosen_name,
+    chosen_profile,
+    chosen_time,
+)
+from socratic_api.routes.runs.detailed_results import MODEL
 from socratic_bench.reporting.timeline.timeseries import TimelineStore, Timeseries, timeseries
 
 KEY = "timeseries "
-"""The cache key of all models; a model's id follows, if any."""
-
-_ID_LIMIT = 300
-_MODEL = QueryParameter("model", "The id of one model.", {"type": "string", "maxLength": _ID_LIMIT})
+"""The cache key of all models; what is asked for follows, if anything."""
 
 
 def endpoints(store: TimelineStore, ready: ReadyBytes) -> list[Endpoint]:
     """Return the endpoint, encoded once for each revision of the store."""
 
     async def show_timeseries(request: Request) -> Response:
-        model = request.query_params.get("model") or None
-        if model is not None and (len(model) > _ID_LIMIT or not model.isprintable()):
-            raise InvalidInput("model: longer than any id, or with characters that no id has")
-
-        profile = chosen_profile(request)
+        model, profile = chosen_name(request, "model"), chosen_profile(request)
+        filters = replace(chosen_time(request), dimension=chosen_name(request, "dimension"))
 
         async def encode() -> bytes:
-            return to_json(await timeseries(store, model, profile))
+            return to_json(await timeseries(store, model, profile, filters))
 
-        return ready_response(request, await ready.get(KEY + asked_key(model, profile), encode))
+        key = KEY + asked_key(model, profile, *filters.key)
+        return ready_response(request, await ready.get(key, encode))
 
     return [
         Endpoint(
@@ -42,9 +47,9 @@ def endpoints(store: TimelineStore, ready: ReadyBytes) -> list[Endpoint]:
             show_timeseries,
             "Each model's score over time, with changes and trends: one point per experiment",
             Timeseries,
-            parameters=(_MODEL, PROFILE),
+            parameters=(MODEL, PROFILE, DIMENSION, SINCE, UNTIL),
             problems={
-                422: "No experiment has the model, or a score by the profile",
+                422: "A parameter is no id, name or time, or names what no experiment has",
                 503: "The store does not answer",
             },
             ready=partial(ready.fresh, KEY),

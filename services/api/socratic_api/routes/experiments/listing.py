@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from functools import partial
 
 from pydantic import BaseModel, ConfigDict
@@ -11,9 +10,12 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from socratic_api.answers.ready_bytes import ReadyBytes, ready_response
-from socratic_api.endpoints import Endpoint
+from socratic_api.endpoints import Endpoint, QueryParameter
+from socratic_api.routes.experiment_choice import SINCE, UNTIL, asked_key, chosen_time
 from socratic_api.routes.paging import OFFSET_LIMIT, page_of, whole_number
+from socratic_bench.errors import InvalidInput
 from socratic_bench.ports.clock import Clock
+from socratic_bench.reporting.experiment_choice import matching
 from socratic_bench.reporting.experiment_status import (
     ExperimentStatus,
     StatusStore,
@@ -22,7 +24,14 @@ from socratic_bench.reporting.experiment_status import (
 
 _PAGE = 100
 _PAGE_LIMIT = 500
-_PARAMETERS = page_of(_PAGE, _PAGE_LIMIT)
+_LONGEST_SEARCH = 200
+_SEARCH = QueryParameter(
+    "q",
+    "Words, each of which stands in the experiment's id, name or occasion, or in the id of one of "
+    "its models; capitals do not matter.",
+    {"type": "string", "maxLength": _LONGEST_SEARCH},
+)
+_PARAMETERS = (_SEARCH, SINCE, UNTIL, *page_of(_PAGE, _PAGE_LIMIT))
 KEY = f"experiments 0 {_PAGE}"
 """The cache key of the first page."""
 
@@ -34,7 +43,7 @@ class ExperimentPage(BaseModel):
 
     experiments: tuple[ExperimentStatus, ...]
     total: int
-    """The number of all experiments."""
+    """The number of all experiments that the search and the time leave."""
 
     offset: int
 
@@ -45,11 +54,17 @@ def endpoints(store: StatusStore, ready: ReadyBytes, clock: Clock) -> list[Endpo
     async def list_experiments(request: Request) -> Response:
         offset = whole_number(request, "offset", default=0, low=0, high=OFFSET_LIMIT)
         limit = whole_number(request, "limit", default=_PAGE, low=1, high=_PAGE_LIMIT)
+        time, words = chosen_time(request), _words(request)
 
         async def encode() -> bytes:
-            return to_json(await _page(store, clock.now(), offset, limit))
+            every = matching(time.fitting(await store.outlines()), words)
+            statuses = await experiment_statuses(store, every[offset : offset + limit], clock.now())
+            return to_json(
+                ExperimentPage(experiments=tuple(statuses), total=len(every), offset=offset)
+            )
 
-        return ready_response(request, await ready.get(f"experiments {offset} {limit}", encode))
+        key = f"experiments {offset} {limit}{asked_key(words, *time.key)}"
+        return ready_response(request, await ready.get(key, encode))
 
     return [
         Endpoint(
@@ -60,14 +75,16 @@ def endpoints(store: StatusStore, ready: ReadyBytes, clock: Clock) -> list[Endpo
             parameters=_PARAMETERS,
             ready=partial(ready.fresh, KEY),
             problems={
-                422: "`offset` or `limit` is out of bounds",
+                422: "A parameter is out of bounds, or no time",
                 503: "The store does not answer",
             },
         )
     ]
 
 
-async def _page(store: StatusStore, now: datetime, offset: int, limit: int) -> ExperimentPage:
-    every = await store.outlines()
-    statuses = await experiment_statuses(store, every[offset : offset + limit], now)
-    return ExperimentPage(experiments=tuple(statuses), total=len(every), offset=offset)
+def _words(request: Request) -> str:
+    """Return the words of a search, in one form; empty without one. Raises InvalidInput."""
+    text: str = request.query_params.get("q", "")
+    if len(text) > _LONGEST_SEARCH:
+        raise InvalidInput(f"q: longer than {_LONGEST_SEARCH} characters")
+    return " ".join(sorted({*text.casefold().split()}))
