@@ -106,7 +106,8 @@ export class Row {
     toggle(this.detail, open);
     if (!open) return;
     this.#fill(model, comparison);
-    if (model.kind !== "baseline") void this.#scenarios.show(model, comparison.profile, scenarios);
+    const by = { profile: comparison.profile, dimension: comparison.filtered?.dimension ?? "" };
+    if (model.kind !== "baseline") void this.#scenarios.show(model, by, scenarios);
   }
 
   #showCost(model: ModelFigures, costs: boolean): void {

@@ -49,12 +49,16 @@ export class ScenarioList {
   }
 
   /** Shows the scenarios of a model, with the runs of those that are open. */
-  async show(model: ModelFigures, profile: string, open: ReadonlySet<string>): Promise<void> {
+  async show(
+    model: ModelFigures,
+    { profile, dimension }: { profile: string; dimension: string },
+    open: ReadonlySet<string>,
+  ): Promise<void> {
     const mine = (this.#round += 1);
     [this.#experiment, this.#model] = [model.experiment_ids[0] ?? "", model.model_id];
     this.#profile = profile;
     try {
-      const fields = { experiment: this.#experiment, profile, model: this.#model };
+      const fields = { experiment: this.#experiment, profile, dimension, model: this.#model };
       const { etag, data } = await read("/api/scenario-scores", fields, this.#etag);
       if (mine !== this.#round) return;
       this.#etag = etag;
@@ -64,7 +68,8 @@ export class ScenarioList {
       toggle(this.#told, true);
       say(this.#told, AWAY);
       setTimeout(() => {
-        if (mine === this.#round && this.node.isConnected) void this.show(model, profile, open);
+        if (mine === this.#round && this.node.isConnected)
+          void this.show(model, { profile, dimension }, open);
       }, AWAY_MS);
       return;
     }

@@ -3,7 +3,7 @@
 import type { ModelComparison, ModelFigures } from "../lib/api_types";
 import { byId, element, say, toggle } from "../lib/dom";
 import { counted, day, interval, isolated, listed, score } from "../lib/format";
-import { leaderOf } from "../lib/models";
+import { hasLeader, leaderOf } from "../lib/models";
 
 export function showSummary({ models, vectors }: ModelComparison): void {
   const runs = models.reduce((sum, model) => sum + model.total_runs, 0);
@@ -16,11 +16,12 @@ export function showSummary({ models, vectors }: ModelComparison): void {
 }
 
 /** Who leads, by how much, and who is not clearly behind. */
-export function showFinding({ models, mixed_conditions: areMixed }: ModelComparison): void {
+export function showFinding(comparison: ModelComparison): void {
+  const { models, filtered } = comparison;
   const node = byId("finding");
   const leader = leaderOf(models);
-  // Scores under different conditions do not compare, so none of them leads.
-  if (!leader || areMixed) {
+  // Scores under different conditions do not compare, and hidden models may score higher.
+  if (!leader || !hasLeader(comparison)) {
     say(node, "");
     return;
   }
@@ -28,10 +29,11 @@ export function showFinding({ models, mixed_conditions: areMixed }: ModelCompari
   const bounds = leader.confidence_interval
     ? ` (95 % ${interval(leader.confidence_interval)})`
     : "";
+  const where = filtered?.dimension ? ` on ${filtered.dimension}` : "";
   const isAlone =
     leader.kind === "model" && leader.confidence_interval && leader.rank_interval?.[1] === 1;
   const verb = isAlone ? "leads with" : "has the highest score,";
-  const told = `${roleOf(leader, models)} ${verb} ${score(leader.overall_score)}${bounds}. ${nearest(leader, models)}`;
+  const told = `${roleOf(leader, models)} ${verb} ${score(leader.overall_score)}${bounds}${where}. ${nearest(leader, models)}`;
   if (node.textContent === name + told) return;
   node.replaceChildren(element("strong", {}, element("bdi", {}, name)), told);
 }

@@ -3,15 +3,17 @@
 import type { View } from "../lib/address";
 import { addressOf, readText } from "../lib/api";
 import { byId, say } from "../lib/dom";
+import { filterFields } from "../lib/filters";
 
 const SHOWN_MS = 1500;
 
-/** The experiment and the profile of a table; empty for the default. */
-type Chosen = Pick<View, "experiment" | "profile">;
+/** What a table shows; empty for the default. */
+type Chosen = Pick<View, "experiment" | "profile" | "filters">;
 
 /** The address of the CSV of a table. */
-function csvAddress({ experiment, profile }: Chosen): string {
-  return addressOf("/api/model-comparison", { experiment, profile, format: "csv" });
+function csvAddress({ experiment, profile, filters }: Chosen): string {
+  const fields = { experiment, profile, ...filterFields(filters), format: "csv" };
+  return addressOf("/api/model-comparison", fields);
 }
 
 /** Lets the buttons copy and download the CSV of what `chosen` names. */
@@ -20,7 +22,7 @@ export function connectExport(chosen: () => Chosen): void {
   copy.addEventListener("click", () => void copyCsv(copy, csvAddress(chosen())));
 }
 
-/** Points the download at the chosen experiment. */
+/** Points the download at what is chosen. */
 export function showExport(chosen: Chosen): void {
   const link = byId("download", HTMLAnchorElement);
   const address = csvAddress(chosen);

@@ -1,5 +1,7 @@
 // What is shown stands in the address, so that every view can be linked.
 
+import { filterFields, filtersIn, type Filters } from "./filters";
+
 const ORDERS = ["cheapest", "most-expensive"] as const;
 
 export type Order = (typeof ORDERS)[number] | "";
@@ -8,6 +10,7 @@ export type Order = (typeof ORDERS)[number] | "";
 export interface View {
   experiment: string;
   profile: string;
+  filters: Filters;
   filter: string;
   order: Order;
   open: Set<string>;
@@ -29,6 +32,7 @@ export function readAddress(): View {
   return {
     experiment: query.get("experiment") ?? "",
     profile: query.get("profile") ?? "",
+    filters: filtersIn(query),
     filter: query.get("q") ?? "",
     order: orderNamed(query.get("order")),
     open: new Set(query.getAll("open")),
@@ -41,6 +45,9 @@ export function writeAddress(view: View, { step = false } = {}): void {
   const query = new URLSearchParams();
   if (view.experiment) query.set("experiment", view.experiment);
   if (view.profile) query.set("profile", view.profile);
+  for (const [name, values] of Object.entries(filterFields(view.filters))) {
+    for (const value of [values].flat()) if (value) query.append(name, value);
+  }
   if (view.filter) query.set("q", view.filter);
   if (view.order) query.set("order", view.order);
   for (const model of view.open) query.append("open", model);

@@ -40,9 +40,14 @@ function get(address: string): Promise<Response> {
   return fetch(address, { cache: "no-cache", signal: AbortSignal.timeout(DEADLINE_MS) });
 }
 
+/** The fields of an address by name; one with several values stands in it as often. */
+export type Fields = Readonly<Record<string, string | readonly string[]>>;
+
 /** An address: the fields that `path` names in braces stand in it, the others, if not empty, in its query. */
-export function addressOf(path: string, fields: Record<string, string>): string {
-  const given = Object.entries(fields).filter(([, value]) => value !== "");
+export function addressOf(path: string, fields: Fields): string {
+  const given = Object.entries(fields)
+    .flatMap(([name, values]) => [values].flat().map((value): [string, string] => [name, value]))
+    .filter(([, value]) => value !== "");
   const isInPath = ([name]: [string, string]) => path.includes(`{${name}}`);
   const text = new URLSearchParams(given.filter((field) => !isInPath(field))).toString();
   const place = given
@@ -57,7 +62,7 @@ export function addressOf(path: string, fields: Record<string, string>): string 
 /** GETs an address. Raises ApiProblem where the API answers with a problem. */
 export async function read<Path extends keyof GetAnswers>(
   path: Path,
-  fields: Record<string, string> = {},
+  fields: Fields = {},
   etag: string | null = null,
 ): Promise<Answer<GetAnswers[Path]>> {
   const response = await get(addressOf(path, fields));

@@ -1,6 +1,6 @@
 // Being told when an answer of the API changes, by server-sent events, while the page is seen.
 
-import { addressOf } from "./api";
+import { addressOf, type Fields } from "./api";
 import { capabilities } from "./capabilities";
 
 const CHANGES = { "/api/model-comparison": "/api/model-comparison/events" } as const;
@@ -20,7 +20,7 @@ export class Changes {
   }
 
   /** Follows this answer alone. Does nothing where it is followed, or was refused. */
-  follow(path: keyof typeof CHANGES, fields: Record<string, string>): void {
+  follow(path: keyof typeof CHANGES, fields: Fields): void {
     const address = addressOf(CHANGES[path], fields);
     if (document.hidden || address === this.#address) return;
     this.stop();

@@ -10,9 +10,14 @@ export function leaderOf(models: readonly ModelFigures[]): ModelFigures | null {
   return scored.find((model) => model.kind === "model") ?? scored[0] ?? null;
 }
 
-/** The model with the highest score; none across test conditions, and no reference tutor. */
+/** Whether one of the models leads: not under several conditions, nor where others are hidden. */
+export function hasLeader({ mixed_conditions: areMixed, filtered }: ModelComparison): boolean {
+  return !areMixed && !filtered?.models.length;
+}
+
+/** The model with the highest score, and no reference tutor; null where none leads. */
 export function leadingModel(comparison: ModelComparison): ModelFigures | null {
-  const leader = comparison.mixed_conditions ? null : leaderOf(comparison.models);
+  const leader = hasLeader(comparison) ? leaderOf(comparison.models) : null;
   return leader?.kind === "model" ? leader : null;
 }
 

@@ -5,6 +5,7 @@ import { rankingFigure } from "../components/figures/ranking_figure";
 import { saveControl } from "../components/figures/save_control";
 import { pending, showProgress, standing, type State } from "../components/progress";
 import { Ranking, skeleton } from "../components/ranking";
+import { FilterBar } from "../components/filter_bar";
 import { connectProfiles, sayProblem, showProfiles } from "../components/profile_choice";
 import { showFinding, showProvenance, showSummary } from "../components/summary";
 import { connectExport, showExport } from "../components/table_export";
@@ -13,6 +14,7 @@ import { ApiProblem, read } from "../lib/api";
 import type { ModelComparison } from "../lib/api_types";
 import { Changes } from "../lib/changes";
 import { byId, element, say, toggle } from "../lib/dom";
+import { filterFields } from "../lib/filters";
 import { clockTime } from "../lib/format";
 import { anyCost } from "../lib/models";
 
@@ -30,6 +32,11 @@ class ResearchPage {
   #timer: ReturnType<typeof setTimeout> | undefined;
   #round = 0;
   #choicesAt = 0;
+  readonly #filters = new FilterBar(this.#view.filters, (filters) => {
+    this.#view.filters = filters;
+    writeAddress(this.#view, { step: true });
+    this.#choose(this.#view);
+  });
   readonly #changes = new Changes(() => this.#refresh());
   readonly #ranking = new Ranking(byId("rows"), {
     model: (model) => {
@@ -115,8 +122,8 @@ class ResearchPage {
 
   /** Returns the milliseconds until the next look. Stops where a later round has begun. */
   async #ask(mine: number): Promise<number> {
-    const { experiment, profile } = this.#view;
-    const query = { experiment, profile };
+    const { experiment, profile, filters } = this.#view;
+    const query = { experiment, profile, ...filterFields(filters) };
     const { etag, data } = await read("/api/model-comparison", query, this.#etag);
     if (mine !== this.#round) return RESTING_MS;
     this.#answeredAt = new Date();
@@ -149,6 +156,7 @@ class ResearchPage {
     showFinding(comparison);
     toggle(byId("note"), Boolean(comparison.note));
     say(byId("note"), comparison.note ?? "");
+    this.#filters.show(this.#view.filters, comparison);
     showProgress(comparison.experiments, this.#states);
     showProfiles(comparison.profile, comparison.profiles);
     this.#showRanking();
@@ -157,12 +165,13 @@ class ResearchPage {
 
   #showRanking(): void {
     if (!this.#comparison) return;
-    const { models } = this.#comparison;
+    const { models, filtered } = this.#comparison;
     const isEmpty = models.length === 0;
     const shown = this.#ranking.show(this.#comparison, this.#view);
     byId("ranking").classList.remove("loading");
-    toggle(byId("empty"), isEmpty);
-    for (const id of ["ranking", "reading", "download", "toolbar"]) toggle(byId(id), !isEmpty);
+    toggle(byId("empty"), isEmpty && !filtered);
+    for (const id of ["ranking", "reading", "download"]) toggle(byId(id), !isEmpty);
+    for (const id of ["toolbar", "filters"]) toggle(byId(id), !isEmpty || Boolean(filtered));
     this.#showOrder(anyCost(models));
     // Browsers leave the clipboard out where a page came without TLS from another machine.
     toggle(byId("copy"), !isEmpty && "clipboard" in navigator);
@@ -210,6 +219,7 @@ class ResearchPage {
     sayProblem(byId("away"), told);
     // Figures of another address would pass for those of this one.
     if (isKnown) this.#hide();
+    this.#filters.show(this.#view.filters, this.#comparison);
     if (this.#comparison) return;
     say(byId("summary"), isKnown ? "There is nothing to show at this address." : "No figures yet.");
   }

@@ -3,7 +3,7 @@
 import type { View } from "../../lib/address";
 import type { ModelComparison, ModelFigures } from "../../lib/api_types";
 import { counted, interval, score, shortened } from "../../lib/format";
-import { leaderOf, ordered, ranks } from "../../lib/models";
+import { hasLeader, leaderOf, ordered, ranks } from "../../lib/models";
 import type { Figure } from "./figure";
 import { drawRows, type FigureRow } from "./row_figure";
 import { citedOf, sourceOf } from "./source";
@@ -25,13 +25,13 @@ function row(model: ModelFigures): FigureRow {
 }
 
 export function rankingFigure(comparison: ModelComparison, view: View): Figure {
-  const { models, baseline, experiments, profile, version, note } = comparison;
+  const { models, baseline, experiments, profile, version, note, filtered } = comparison;
   const wanted = view.filter.trim().toLowerCase();
   const shown = [...ordered(models, view.order), ...(baseline ? [baseline] : [])].filter(
     ({ model_name: name, model_id: id, kind }) =>
       `${name} ${id} ${kind}`.toLowerCase().includes(wanted),
   );
-  const leader = comparison.mixed_conditions ? null : leaderOf(models);
+  const leader = hasLeader(comparison) ? leaderOf(models) : null;
   const rows = shown.map(row);
   return {
     file: `socratic-bench-ranking-${experiments[0]?.experiment_id ?? "none"}`,
@@ -39,6 +39,7 @@ export function rankingFigure(comparison: ModelComparison, view: View): Figure {
     about: `The overall score of ${counted(rows.length, "tutor")} with its 95 % interval, from 0.0 to 1.0.`,
     source: [
       "Dots are means, lines 95 % intervals, clustered by scenario; the band is the interval of the best model. Models that share ranks differ by no more than chance may. Hollow: reference tutors and the baseline, which are no models.",
+      ...(filtered ? [filtered.told] : []),
       ...(note ? [note] : []),
       ...sourceOf(experiments.map(citedOf), [profile], version),
     ],
