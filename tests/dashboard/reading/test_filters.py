@@ -146,3 +146,65 @@ async def test_the_filters_fit_and_are_accessible(
 
     assert await width_of(page) <= viewport["width"]
     assert await findings(page) == []
+
+
+MANY = 130
+OLDEST = "occasion 000"
+PICKERS = [
+    ("/research.html", "#experiment"),
+    ("/frontier.html", "#experiment"),
+    ("/heatmap.html", "#experiment"),
+    ("/compare.html", "#experiment"),
+    ("/scenarios.html", "#experiment"),
+    ("/methodology.html", "#interval-experiment"),
+]
+
+
+async def many(store: SqlStore) -> list[str]:
+    """The ids of more experiments than a choice offers at once, the oldest first."""
+    ids = []
+    for number in range(MANY):
+        created_at = MONDAY + number * timedelta(hours=1)
+        planned = experiment(
+            tutors(3), occasion=f"occasion {number:03}", created_at=created_at, repeats=1
+        )
+        await store.register(planned)
+        ids.append(planned.experiment_id)
+    return ids
+
+
+async def test_every_choice_of_experiments_finds_one_among_hundreds(store: SqlStore, visit: Visit):
+    oldest, *_ = await many(store)
+    for path, select in PICKERS:
+        page = await visit(path)
+        options = page.locator(f"{select} option[title]")
+        await page.locator(f"{select} option[title]").nth(99).wait_for(state="attached")
+        assert await options.count() == 100
+        assert await page.locator(f"{select} option[value='{oldest}']").count() == 0
+
+        await page.get_by_label("Find experiment").fill(OLDEST.upper())
+        await page.get_by_text("1 experiment found").wait_for()
+        await page.locator(select).select_option(oldest)
+        await page.wait_for_url(f"**experiment={oldest}**")
+        assert await page.locator(select).input_value() == oldest
+
+        again = await visit(f"{path}?experiment={oldest}")
+        await again.locator(f"{select} option[value='{oldest}']").wait_for(state="attached")
+        assert await again.locator(select).input_value() == oldest
+        await page.context.close()
+        await again.context.close()
+
+
+async def test_the_palette_finds_an_experiment_among_hundreds(store: SqlStore, visit: Visit):
+    oldest, *_ = await many(store)
+    page = await visit("/research.html")
+    await page.locator("#provenance", has_text="experiment").wait_for()
+    await page.keyboard.press("/")
+    told = page.locator("dialog.palette [role=status]")
+    await page.locator("dialog.palette li", has_text="occasion 129").wait_for()
+
+    await page.locator("dialog.palette input").fill(f"experiment {OLDEST}")
+    await page.locator("dialog.palette li", has_text=OLDEST).wait_for()
+    assert await told.text_content() == "1 found"
+    await page.keyboard.press("Enter")
+    await page.wait_for_url(f"**/experiments.html?experiment={oldest}")

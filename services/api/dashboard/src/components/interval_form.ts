@@ -3,6 +3,7 @@
 import { ApiProblem, problemOf, read } from "../lib/api";
 import { byId, element, say, toggle } from "../lib/dom";
 import { shortened } from "../lib/format";
+import { ExperimentPicker } from "./experiment_picker";
 import { intervalSteps } from "./interval_steps";
 
 const TYPING_PAUSE_MS = 300;
@@ -11,6 +12,7 @@ const CHOSEN = ["experiment", "model", "vector"] as const;
 /** The steps follow the form, and the form the address where it names a model. */
 class IntervalForm {
   readonly #scores = byId("own-scores", HTMLTextAreaElement);
+  readonly #picker = new ExperimentPicker(this.#select("experiment"), [["", "your own"]]);
   #pause: ReturnType<typeof setTimeout> | undefined;
   #round = 0;
 
@@ -48,15 +50,7 @@ class IntervalForm {
 
   async #readExperiments(): Promise<void> {
     try {
-      const { data } = await read("/api/experiments", { limit: "500" });
-      const options = (data?.experiments ?? []).map((each) => {
-        const title = each.name ?? each.occasion ?? each.experiment_id;
-        return element("option", { value: each.experiment_id }, shortened(title, 40));
-      });
-      this.#select("experiment").append(...options);
-      const wanted = new URLSearchParams(location.search).get("experiment") ?? "";
-      this.#select("experiment").value = wanted;
-      if (this.#select("experiment").value !== wanted) this.#select("experiment").value = "";
+      await this.#picker.offer(new URLSearchParams(location.search).get("experiment") ?? "");
     } catch {
       // Written scores need no experiment; the steps say that the API does not answer.
     }

@@ -6,6 +6,7 @@ import { count, shortened } from "../lib/format";
 import { defaultRankingPage, experimentPage, sameResults, scenarioPage } from "../lib/links";
 
 const MOST_SHOWN = 30;
+const TYPING_PAUSE_MS = 150;
 
 interface Target {
   kind: "page" | "tutor" | "scenario" | "experiment";
@@ -25,13 +26,10 @@ function pages(): Target[] {
   }));
 }
 
-async function things(): Promise<Target[]> {
-  const [comparison, experiments] = await Promise.all([
-    read("/api/model-comparison"),
-    read("/api/experiments", { limit: "500" }),
-  ]);
-  const listed = experiments.data?.experiments ?? [];
-  const table = listed.length ? (await read("/api/scenario-scores")).data : null;
+async function tutorsAndScenarios(): Promise<Target[]> {
+  const comparison = await read("/api/model-comparison");
+  const isEmpty = comparison.data?.models.length === 0;
+  const table = isEmpty ? null : (await read("/api/scenario-scores")).data;
   return [
     ...(comparison.data?.models ?? []).map(({ model_id: id, model_name: name, kind }): Target => ({
       kind: "tutor",
@@ -42,16 +40,33 @@ async function things(): Promise<Target[]> {
     ...(table?.scenarios ?? []).map(({ scenario_id: id, title, dimension }): Target => ({
       kind: "scenario",
       name: title === "" ? id : title,
-      address: scenarioPage(table?.experiment_id ?? "", id),
+      address: scenarioPage(table?.experiment_id ?? "", id, table?.profiles ?? []),
       also: `${id} ${dimension}`,
     })),
-    ...listed.map(({ experiment_id: id, name, occasion }): Target => ({
+  ];
+}
+
+interface Experiments {
+  /** The words that they were searched by. */
+  words: string;
+  targets: Target[];
+  total: number;
+}
+
+/** The newest experiments with all words, which the API finds among all; "experiment" is none. */
+async function experimentsWith(words: readonly string[]): Promise<Experiments> {
+  const named = words.filter((word) => !(word.length > 2 && "experiment".startsWith(word)));
+  const fields = { q: named.join(" "), limit: String(MOST_SHOWN) };
+  const { data } = await read("/api/experiments", fields);
+  const targets = (data?.experiments ?? []).map(
+    ({ experiment_id: id, name, occasion }): Target => ({
       kind: "experiment",
       name: name ?? occasion ?? id,
       address: experimentPage(id),
       also: id,
-    })),
-  ];
+    }),
+  );
+  return { words: words.join(" "), targets, total: data?.total ?? 0 };
 }
 
 class Palette {
@@ -76,6 +91,9 @@ class Palette {
     this.#told,
   );
   #targets: Target[] = [];
+  #experiments: Experiments = { words: "", targets: [], total: 0 };
+  #pause: ReturnType<typeof setTimeout> | undefined;
+  #round = 0;
   #shown: Target[] = [];
   #active = 0;
 
@@ -83,6 +101,8 @@ class Palette {
     document.body.append(this.#dialog);
     this.#input.addEventListener("input", () => {
       this.#search();
+      clearTimeout(this.#pause);
+      this.#pause = setTimeout(() => void this.#find(), TYPING_PAUSE_MS);
     });
     this.#input.addEventListener("keydown", (event) => {
       this.#press(event);
@@ -103,24 +123,48 @@ class Palette {
 
   async #read(): Promise<void> {
     try {
-      this.#targets = [...pages(), ...(await things())];
-      this.#search();
+      this.#targets = [...pages(), ...(await tutorsAndScenarios())];
+      await this.#find();
     } catch {
       say(this.#told, "The API does not answer: these are the pages alone.");
     }
   }
 
-  #search(): void {
-    const words = this.#input.value.toLowerCase().split(/\s+/).filter(Boolean);
-    const found = this.#targets.filter(({ kind, name, also }) => {
+  #words(): string[] {
+    return this.#input.value.toLowerCase().split(/\s+/).filter(Boolean);
+  }
+
+  /** Has the API search the experiments, which may be hundreds. */
+  async #find(): Promise<void> {
+    const mine = (this.#round += 1);
+    try {
+      const found = await experimentsWith(this.#words());
+      if (mine !== this.#round) return;
+      this.#experiments = found;
+      this.#search(this.#active);
+    } catch {
+      if (mine === this.#round) say(this.#told, "The API does not answer: no experiment is found.");
+    }
+  }
+
+  /** Shows what is found, with the option at a place active. */
+  #search(active = 0): void {
+    const words = this.#words();
+    const matches = ({ kind, name, also }: Target) => {
       const text = `${kind} ${name} ${also}`.toLowerCase();
       return words.every((word) => text.includes(word));
-    });
-    this.#shown = found.slice(0, MOST_SHOWN);
-    const more = found.length > MOST_SHOWN ? `, of which ${MOST_SHOWN} are shown` : "";
-    say(this.#told, `${count(found.length)} found${more}`);
+    };
+    const found = this.#targets.filter(matches);
+    // Until the API has answered, those of the words before stand in.
+    const isCurrent = this.#experiments.words === words.join(" ");
+    const targets = this.#experiments.targets.filter((each) => isCurrent || matches(each));
+    const total = isCurrent ? this.#experiments.total : targets.length;
+    this.#shown = [...found, ...targets].slice(0, MOST_SHOWN);
+    const all = found.length + total;
+    const more = all > this.#shown.length ? `, of which ${this.#shown.length} are shown` : "";
+    say(this.#told, `${count(all)} found${more}`);
     this.#list.replaceChildren(...this.#shown.map((target, at) => this.#option(target, at)));
-    this.#activate(0);
+    this.#activate(Math.max(0, Math.min(active, this.#shown.length - 1)));
   }
 
   #option({ kind, name, address }: Target, at: number): HTMLElement {

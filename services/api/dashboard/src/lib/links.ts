@@ -44,9 +44,18 @@ export function scenarioAnchor(scenario: string): string {
   return `scenario-${encodeURIComponent(scenario)}`;
 }
 
-/** One scenario of an experiment: what it asks, how hard it is, and the responses to it. */
-export function scenarioPage(experiment: string, scenario: string): string {
-  return page("scenarios", { experiment }, `#${encodeURIComponent(scenarioAnchor(scenario))}`);
+/**
+ * One scenario of an experiment: what it asks, how hard it is, and the responses to it; by the
+ * profile of this page where the experiment has scores by it.
+ */
+export function scenarioPage(
+  experiment: string,
+  scenario: string,
+  profiles: readonly string[],
+): string {
+  const profile = profiles.includes(profileHere()) ? profileHere() : "";
+  const hash = `#${encodeURIComponent(scenarioAnchor(scenario))}`;
+  return page("scenarios", { experiment, profile }, hash);
 }
 
 /** Two tutors side by side on a scenario of an experiment. */
@@ -65,6 +74,7 @@ const READING_PAGES: readonly string[] = [
   "heatmap",
   "compare",
   "scenarios",
+  "trends",
 ];
 
 /** The address of another page that shows the same experiment by the same profile as this one. */
@@ -73,11 +83,12 @@ export function sameResults(address: string): string {
   const from = new URL(location.href);
   const nameOf = ({ pathname }: URL) => /([^/]*)\.html$/.exec(pathname)?.[1] ?? "research";
   if (!READING_PAGES.includes(nameOf(from)) || !READING_PAGES.includes(nameOf(to))) return to.href;
-  // Only the ranking shows all experiments in one table.
   const experiment = from.searchParams.get("experiment") ?? "";
   for (const name of ["experiment", "profile"]) to.searchParams.delete(name);
+  // Only the ranking shows all experiments in one table.
   if (experiment === "all" && nameOf(to) !== "research") return to.href;
-  if (experiment) to.searchParams.set("experiment", experiment);
+  // A trend has a point for each experiment, and so none of its own.
+  if (experiment && nameOf(to) !== "trends") to.searchParams.set("experiment", experiment);
   if (profileHere()) to.searchParams.set("profile", profileHere());
   return to.href;
 }

@@ -3,6 +3,7 @@
 import { differenceCsv, differenceTable } from "../components/comparison/differences";
 import { readBoth, sideBySide } from "../components/comparison/side_by_side";
 import { sides, verdict } from "../components/comparison/verdict";
+import { ExperimentPicker } from "../components/experiment_picker";
 import { differenceFigure } from "../components/figures/difference_figure";
 import type { Figure } from "../components/figures/figure";
 import { saveControl } from "../components/figures/save_control";
@@ -26,6 +27,9 @@ function readView(): View {
 
 class ComparePage {
   #view = readView();
+  readonly #picker = new ExperimentPicker(byId("experiment", HTMLSelectElement), [
+    ["", "the newest of both"],
+  ]);
   #models: readonly ModelFigures[] = [];
   #profiles: readonly DescribedProfile[] = [];
   #difference: ModelDifference | null = null;
@@ -97,23 +101,16 @@ class ComparePage {
   }
 
   async #readChoices(): Promise<void> {
-    const [comparison, experiments, profiles] = await Promise.all([
-      read("/api/model-comparison", { experiment: this.#view.experiment }),
-      read("/api/experiments", { limit: "500" }),
+    const { experiment } = this.#view;
+    const [comparison, profiles] = await Promise.all([
+      read("/api/model-comparison", { experiment }),
       read("/api/profiles"),
     ]);
     this.#models = comparison.data?.models ?? [];
     this.#profiles = profiles.data?.profiles ?? [];
-    const options = (experiments.data?.experiments ?? []).map((each) => {
-      const title = each.name ?? each.occasion ?? each.experiment_id;
-      return element("option", { value: each.experiment_id }, shortened(title, 40));
-    });
-    const newest = element("option", { value: "" }, "the newest of both");
-    byId("experiment", HTMLSelectElement).replaceChildren(newest, ...options);
     // The address may hold the start of an id, an occasion or a name: the table has the id.
-    const { experiment } = this.#view;
     const shown = experiment ? comparison.data?.experiments[0]?.experiment_id : undefined;
-    byId("experiment", HTMLSelectElement).value = shown ?? experiment;
+    await this.#picker.offer(shown ?? experiment);
   }
 
   /** Fills the choice of tutors; without a pair in the address the two best are taken. */

@@ -1,7 +1,7 @@
 // The page of cost and latency against score, each with its frontier.
 
 import { copyButton } from "../components/copy_button";
-import { experimentOptions } from "../components/experiment_choice";
+import { ExperimentPicker } from "../components/experiment_picker";
 import { Frame } from "../components/figures/frame";
 import { citedOf, sourceOf } from "../components/figures/source";
 import { COST, LATENCY, pointsOf, type Point, type Price } from "../components/frontier/frontier";
@@ -15,6 +15,10 @@ import { clockTime, counted, listed, shortened } from "../lib/format";
 import { rankingPage } from "../lib/links";
 import { Refreshing } from "../lib/refreshing";
 
+const LEADING = [
+  ["", "newest complete or pinned"],
+  ["all", "all, by test conditions"],
+] as const;
 const FILTER_FROM = 10;
 const MOST_NAMED = 12;
 const FIELDS = ["experiment", "profile", "q", "scale", "references"] as const;
@@ -31,6 +35,7 @@ class FrontierPage {
   #comparison: ModelComparison | null = null;
   #etag: string | null = null;
   #answeredAt: Date | null = null;
+  readonly #picker = new ExperimentPicker(byId("experiment", HTMLSelectElement), LEADING);
   readonly #frames = { cost: new Frame(), latency: new Frame() };
   readonly #refreshing = new Refreshing({
     ask: (isCurrent) => this.#ask(isCurrent),
@@ -105,18 +110,14 @@ class FrontierPage {
     const { etag, data } = await read("/api/model-comparison", { experiment, profile }, this.#etag);
     if (!isCurrent()) return;
     if (data) {
-      const { data: page } = await read("/api/experiments", { limit: "500" });
+      // The address may hold the start of an id, an occasion or a name: the table has the id.
+      const isLeading = LEADING.some(([value]) => value === experiment);
+      const shown = isLeading ? experiment : (data.experiments[0]?.experiment_id ?? experiment);
+      const { total } = await this.#picker.offer(shown);
       if (!isCurrent()) return;
       this.#comparison = data;
       this.#etag = etag;
-      if (page) {
-        const select = byId("experiment", HTMLSelectElement);
-        select.replaceChildren(...experimentOptions(page));
-        // The address may hold the start of an id, an occasion or a name: the table has the id.
-        const known = [...select.options].some(({ value }) => value === experiment);
-        select.value = known ? experiment : (data.experiments[0]?.experiment_id ?? "");
-        toggle(byId("experiment-choice"), page.total > 1 || experiment !== "");
-      }
+      toggle(byId("experiment-choice"), total > 1 || experiment !== "");
       this.#show();
     }
     this.#answeredAt = new Date();

@@ -1,6 +1,7 @@
 // The page with the heat map of tutors and scenarios.
 
 import { copyButton } from "../components/copy_button";
+import { ExperimentPicker } from "../components/experiment_picker";
 import { heatFigure } from "../components/figures/heat_figure";
 import { saveControl } from "../components/figures/save_control";
 import { citedOf, type Cited } from "../components/figures/source";
@@ -9,13 +10,14 @@ import { connectProfiles, sayProblem, showProfiles } from "../components/profile
 import { ApiProblem, read } from "../lib/api";
 import type { ScenarioScores } from "../lib/api_types";
 import { byId, element, say, toggle } from "../lib/dom";
-import { counted, shortened } from "../lib/format";
+import { counted } from "../lib/format";
 
 const AGAIN_MS = 5_000;
 
 class HeatMapPage {
   #table: ScenarioScores | null = null;
   #cited: Cited | null = null;
+  readonly #picker = new ExperimentPicker(byId("experiment", HTMLSelectElement), []);
   #vector = OVERALL;
   #profile = "";
   #round = 0;
@@ -58,23 +60,14 @@ class HeatMapPage {
     const experiment = query.get("experiment") ?? "";
     this.#profile = query.get("profile") ?? "";
     try {
-      const [table, experiments] = await Promise.all([
-        read("/api/scenario-scores", { experiment, profile: this.#profile }),
-        read("/api/experiments", { limit: "500" }),
-      ]);
+      const table = await read("/api/scenario-scores", { experiment, profile: this.#profile });
       if (mine !== this.#round || !table.data) return;
-      this.#table = table.data;
       const id = table.data.experiment_id;
-      const own = experiments.data?.experiments.find((each) => each.experiment_id === id);
+      const { experiments } = await this.#picker.offer(id);
+      if (mine !== this.#round) return;
+      this.#table = table.data;
+      const own = experiments.find((each) => each.experiment_id === id);
       this.#cited = own ? citedOf(own) : null;
-      this.#choices(
-        "experiment",
-        (experiments.data?.experiments ?? []).map((each) => [
-          each.experiment_id,
-          shortened(each.name ?? each.occasion ?? each.experiment_id, 40),
-        ]),
-        table.data.experiment_id,
-      );
       this.#show(table.data, query.get("vector") ?? OVERALL);
     } catch (error) {
       if (mine === this.#round) this.#showProblem(error);

@@ -1,6 +1,6 @@
 // The ranking page: reads the API, shows what it says, and keeps it fresh.
 
-import { experimentOptions } from "../components/experiment_choice";
+import { ExperimentPicker } from "../components/experiment_picker";
 import { rankingFigure } from "../components/figures/ranking_figure";
 import { saveControl } from "../components/figures/save_control";
 import { pending, showProgress, standing, type State } from "../components/progress";
@@ -21,6 +21,10 @@ import { anyCost } from "../lib/models";
 const RUNNING_MS = 2_000;
 const RESTING_MS = 15_000;
 const AWAY_MS = 5_000;
+const LEADING = [
+  ["", "newest complete or pinned"],
+  ["all", "all, by test conditions"],
+] as const;
 const FILTER_FROM = 10;
 
 class ResearchPage {
@@ -37,6 +41,7 @@ class ResearchPage {
     writeAddress(this.#view, { step: true });
     this.#choose(this.#view);
   });
+  readonly #picker = new ExperimentPicker(byId("experiment", HTMLSelectElement), LEADING);
   readonly #changes = new Changes(() => this.#refresh());
   readonly #ranking = new Ranking(byId("rows"), {
     model: (model) => {
@@ -188,17 +193,15 @@ class ResearchPage {
   }
 
   async #showChoices(): Promise<void> {
-    const { data } = await read("/api/experiments", { limit: "500" });
-    if (!data) return;
-    this.#states = new Map(data.experiments.map((each) => [each.experiment_id, each.state]));
-    toggle(byId("experiment-choice"), data.total > 1 || this.#view.experiment !== "");
-    const select = byId("experiment", HTMLSelectElement);
-    const options = experimentOptions(data);
-    if (select.options.length !== options.length) select.replaceChildren(...options);
+    const { experiment } = this.#view;
     // The address may hold the start of an id, an occasion or a name: the table has the id.
     const shown = this.#comparison?.experiments[0]?.experiment_id;
-    const known = options.some(({ value }) => value === this.#view.experiment);
-    select.value = known ? this.#view.experiment : (shown ?? this.#view.experiment);
+    const isLeading = LEADING.some(([value]) => value === experiment);
+    const { experiments, total } = await this.#picker.offer(
+      isLeading ? experiment : (shown ?? experiment),
+    );
+    this.#states = new Map(experiments.map((each) => [each.experiment_id, each.state]));
+    toggle(byId("experiment-choice"), total > 1 || experiment !== "");
   }
 
   #showUpdated(at: Date): void {

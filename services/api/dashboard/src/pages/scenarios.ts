@@ -1,12 +1,13 @@
 // The page of scenarios: what each asks, how hard it is, how well it tells tutors apart.
 
+import { ExperimentPicker } from "../components/experiment_picker";
 import { connectProfiles, sayProblem, showProfiles } from "../components/profile_choice";
 import { nameOf, overviewRow } from "../components/scenarios/overview";
 import { scenarioSection } from "../components/scenarios/scenario";
 import { ApiProblem, problemOf, read } from "../lib/api";
 import type { AnalysedScenario, ScenarioAnalysis } from "../lib/api_types";
-import { byId, element, say, toggle } from "../lib/dom";
-import { count, counted, day, isolated, shortened } from "../lib/format";
+import { byId, say, toggle } from "../lib/dom";
+import { count, counted, isolated } from "../lib/format";
 
 const ORDERS: Record<string, (scenario: AnalysedScenario) => number> = {
   hardest: ({ mean }) => mean ?? Infinity,
@@ -14,6 +15,7 @@ const ORDERS: Record<string, (scenario: AnalysedScenario) => number> = {
 };
 
 class ScenariosPage {
+  readonly #picker = new ExperimentPicker(byId("experiment", HTMLSelectElement), [["", "newest"]]);
   #analysis: ScenarioAnalysis | null = null;
   #profile = "";
 
@@ -89,18 +91,10 @@ class ScenariosPage {
 
   /** Returns whether there is any experiment. */
   async #showChoices(experiment: string): Promise<boolean> {
-    const { data } = await read("/api/experiments", { limit: "500" });
-    const experiments = data?.experiments ?? [];
-    const options = experiments.map(({ experiment_id: id, name, occasion, created_at: begun }) => {
-      const parts = [isolated(shortened(name ?? "", 40)), occasion, day(begun), shortened(id, 14)];
-      return element("option", { value: id, title: id }, parts.filter(Boolean).join(" · "));
-    });
-    const select = byId("experiment", HTMLSelectElement);
-    select.replaceChildren(element("option", { value: "" }, "newest"), ...options);
-    select.value = experiment;
-    toggle(byId("empty"), !experiments.length);
-    if (!experiments.length) say(byId("summary"), "There are no scenarios without an experiment.");
-    return experiments.length > 0;
+    const { total } = await this.#picker.offer(experiment);
+    toggle(byId("empty"), total === 0);
+    if (!total) say(byId("summary"), "There are no scenarios without an experiment.");
+    return total > 0;
   }
 
   #show(): void {
