@@ -35,7 +35,9 @@ def profiles_table(comparisons: Sequence[ModelComparison], *, width: int) -> Ren
             Column("95 % interval", drop=0),
         ]
     table = fitted_table(columns, list(_rows(comparisons)), width=width)
-    lines = [Text(line, style="dim") for line in (*LEGEND, *table.note("see --format json"))]
+    filtered = [each.filtered.told for each in comparisons[:1] if each.filtered is not None]
+    notes = (*LEGEND, *table.note("see --format json"), *filtered)
+    lines = [Text(line, style="dim") for line in notes]
     return Group(table.table, *lines)
 
 
