@@ -102,6 +102,28 @@ async def test_links_carry_the_profile_from_page_to_page_down_to_a_run(
     await page.locator("#provenance", has_text=f"Scored by {OTHER}").wait_for()
 
 
+async def test_trends_and_scenarios_in_the_palette_are_read_by_the_same_profile(
+    store: SqlStore, visit: Visit
+):
+    planned = await seeded(store)
+    await rescored(store, planned)
+    page = await visit(f"/research.html?experiment={planned.experiment_id}&profile={OTHER}")
+    await page.locator("#provenance", has_text=OTHER).wait_for()
+
+    await page.locator("nav a", has_text="Trends").click()
+    await page.wait_for_url(f"**/trends.html?profile={OTHER}")
+    await page.locator("#provenance", has_text=f"Scored by {OTHER}").wait_for()
+    await page.locator("nav a", has_text="Ranking").click()
+    await page.locator("#provenance", has_text=f"Scored by {OTHER}").wait_for()
+
+    await page.keyboard.press("/")
+    await page.locator("dialog.palette input").fill("scenario ethical-2")
+    await page.locator("dialog.palette li", has_text="ethical-2").wait_for()
+    await page.keyboard.press("Enter")
+    await page.wait_for_url(f"**/scenarios.html?**profile={OTHER}**")
+    await page.locator("#provenance", has_text=f"Scored by {OTHER}").wait_for()
+
+
 @EVERY_PAGE
 async def test_an_unknown_profile_gets_a_sentence_and_a_way_on(
     store: SqlStore, visit: Visit, path: str
