@@ -101,7 +101,7 @@ function named(experiments: readonly ExperimentStatus[], text: string): Experime
 
 function option(experiment: ExperimentStatus): HTMLOptionElement {
   const { experiment_id: id, name, occasion, created_at, models } = experiment;
-  const title = isolated(shortened(name ?? "", 40));
-  const parts = [title, occasion, day(created_at), counted(models, "tutor"), shortened(id, 14)];
+  const titles = [name, occasion].map((each) => isolated(shortened(each ?? "", 40)));
+  const parts = [...titles, day(created_at), counted(models, "tutor"), shortened(id, 14)];
   return element("option", { value: id, title: id }, parts.filter(Boolean).join(" · "));
 }
