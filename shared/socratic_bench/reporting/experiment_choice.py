@@ -43,13 +43,20 @@ async def find_experiment(store: Experiments, wanted: str) -> Experiment:
 
 
 def matching(experiments: Sequence[ExperimentOutline], text: str) -> list[ExperimentOutline]:
-    """Return the experiments with every word of a text in id, name, occasion or models' ids."""
+    """Return the experiments that fit every word of a text.
+
+    A word begins the id, or stands in the name, the occasion or the id of a model.
+    """
     words = text.casefold().split()
 
     def matches(each: ExperimentOutline) -> bool:
-        parts = (each.experiment_id, each.name or "", each.occasion or "", *each.model_ids)
+        parts = (each.name or "", each.occasion or "", *each.model_ids)
         searched = "\n".join(parts).casefold()
-        return all(word in searched for word in words)
+        # Within an id, every short number would be found.
+        begins = (each.experiment_id, each.experiment_id.partition("-")[2])
+        return all(
+            word in searched or any(id_.startswith(word) for id_ in begins) for word in words
+        )
 
     return [each for each in experiments if matches(each)]
 

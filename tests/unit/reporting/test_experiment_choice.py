@@ -8,10 +8,12 @@ import pytest
 
 from socratic_bench.adapters.sql.store import SqlStore
 from socratic_bench.domain.experiment.manifest import Experiment
+from socratic_bench.domain.experiment.outline import ExperimentOutline
 from socratic_bench.domain.experiment.state import ExperimentState
 from socratic_bench.errors import AmbiguousExperiment, UnknownExperiment
-from socratic_bench.reporting.experiment_choice import find_experiment
+from socratic_bench.reporting.experiment_choice import find_experiment, matching
 from tests.contract.store.facts import an_experiment
+from tests.dashboard.seeding import experiment, tutors
 
 
 def named(name: str, **given: Any) -> Experiment:
@@ -71,3 +73,16 @@ async def test_a_deleted_experiment_is_told_of(store: SqlStore):
     await store.change_state(planned.experiment_id, ExperimentState.DELETED)
     with pytest.raises(UnknownExperiment, match="was deleted"):
         await find_experiment(store, planned.experiment_id)
+
+
+def test_a_search_finds_words_in_names_and_the_begin_of_an_id() -> None:
+    outlines = [
+        ExperimentOutline.of(experiment(tutors(3), occasion=f"Week {letter}")) for letter in "abc"
+    ]
+    id_ = outlines[1].experiment_id
+
+    assert matching(outlines, "") == outlines
+    assert matching(outlines, "WEEK b") == [outlines[1]]
+    assert matching(outlines, "tutor-1 week") == outlines
+    assert matching(outlines, id_) == matching(outlines, id_[4:12]) == [outlines[1]]
+    assert matching(outlines, id_[6:]) == []

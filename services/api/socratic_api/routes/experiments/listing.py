@@ -27,8 +27,8 @@ _PAGE_LIMIT = 500
 _LONGEST_SEARCH = 200
 _SEARCH = QueryParameter(
     "q",
-    "Words, each of which stands in the experiment's id, name or occasion, or in the id of one of "
-    "its models; capitals do not matter.",
+    "Words, each of which begins the experiment's id or stands in its name, its occasion or the id "
+    "of one of its models; capitals do not matter.",
     {"type": "string", "maxLength": _LONGEST_SEARCH},
 )
 _PARAMETERS = (_SEARCH, SINCE, UNTIL, *page_of(_PAGE, _PAGE_LIMIT))
