@@ -134,15 +134,43 @@ async def test_a_wrong_filter_is_explained_and_a_link_leads_back(store: SqlStore
     await page.locator(MODEL_ROWS).nth(5).wait_for()
 
 
+async def test_cost_and_latency_are_filtered_by_dimension_and_time(
+    store: SqlStore, visit: Visit, address: str
+):
+    await two_weeks(store)
+    page = await visit(f"/frontier.html?model={FIRST}&until=2026-03-05")
+    await told(page, "experiments before 2026-03-06 00:00 UTC")
+    points = page.locator("#cost svg.chart a")
+    await points.nth(5).wait_for(state="attached")
+
+    await page.locator("#dimension").select_option("ethical")
+    await told(page, "Filtered: dimension ethical;")
+    async with httpx.AsyncClient(base_url=address) as client:
+        asked = {"dimension": "ethical", "until": "2026-03-05"}
+        models = (await client.get("/api/model-comparison", params=asked)).json()["models"]
+    text = str(await page.locator("#table").text_content())
+    assert all(f"{each['overall_score']:.2f}" in text for each in models)
+    # A frontier is that of all models: it has no filter by one.
+    assert query_of(page) == [("dimension", "ethical"), ("until", "2026-03-05")]
+    assert "2026-W10" in str(await page.locator("#provenance").text_content())
+
+    await page.get_by_role("link", name="Clear the filters").click()
+    await page.locator("#provenance", has_text="2026-W11").wait_for()
+    wrong = await visit("/frontier.html?dimension=ethics", quiet=False)
+    await wrong.locator("#away", has_text="did you mean ethical?").wait_for()
+    assert await wrong.get_by_role("link", name="Clear the filters").is_visible()
+
+
 @SCREENS
+@pytest.mark.parametrize("path", ["/research.html", "/frontier.html"])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 async def test_the_filters_fit_and_are_accessible(
-    store: SqlStore, visit: Visit, viewport: dict[str, int], scheme: str
+    store: SqlStore, visit: Visit, viewport: dict[str, int], path: str, scheme: str
 ):
     await two_weeks(store)
     asked = f"model={FIRST}&model={SECOND}&dimension=student&since=2026-03-09"
-    page = await visit(f"/research.html?{asked}", viewport=viewport, color_scheme=scheme)
-    await told(page, "Ranks are those")
+    page = await visit(f"{path}?{asked}", viewport=viewport, color_scheme=scheme)
+    await told(page, "Every figure is that of this dimension alone.")
 
     assert await width_of(page) <= viewport["width"]
     assert await findings(page) == []

@@ -1,4 +1,4 @@
-// The filters of the ranking: choices that stand in the address, and what they do in a sentence.
+// The filters of a page: choices that stand in the address, and what they do in a sentence.
 
 import type { ModelComparison } from "../lib/api_types";
 import { byId, element, fill, toggle } from "../lib/dom";
@@ -10,7 +10,8 @@ const DATE = /^\d{4}-\d{2}-\d{2}/;
 
 export class FilterBar {
   readonly #bar = byId("filters", HTMLDetailsElement);
-  readonly #model = byId("model", HTMLSelectElement);
+  /** Null on a page that is about all tutors. */
+  readonly #model = document.querySelector<HTMLSelectElement>("#filters #model");
   readonly #dimension = byId("dimension", HTMLSelectElement);
   readonly #since = byId("since", HTMLInputElement);
   readonly #until = byId("until", HTMLInputElement);
@@ -24,8 +25,8 @@ export class FilterBar {
     const change = (change: Partial<Filters>) => {
       chosen({ ...this.#filters, ...change });
     };
-    this.#model.addEventListener("change", () => {
-      const { value } = this.#model;
+    this.#model?.addEventListener("change", ({ currentTarget }) => {
+      const { value } = currentTarget as HTMLSelectElement;
       if (value !== SEVERAL) change({ models: value ? [value] : [] });
     });
     this.#dimension.addEventListener("change", () => {
@@ -42,16 +43,8 @@ export class FilterBar {
   /** Shows the filters with the choices of a table; without a table the chosen ones alone. */
   show(filters: Filters, comparison: ModelComparison | null): void {
     this.#filters = filters;
-    const { models, dimension } = filters;
-    for (const { model_id: id, model_name: name } of comparison?.models ?? []) {
-      this.#names.set(id, name);
-    }
-    const known = comparison?.filtered?.known_models ?? comparison?.models.map((m) => m.model_id);
-    const ids = [...new Set([...(known ?? []), ...models])];
-    const several = models.length > 1 ? [[SEVERAL, `${models.length} tutors`] as const] : [];
-    const named = ids.map((id) => [id, shortened(this.#names.get(id) ?? id, 40)] as const);
-    choices(this.#model, [["", "all"], ...several, ...named]);
-    this.#model.value = several.length ? SEVERAL : (models[0] ?? "");
+    const { dimension } = filters;
+    if (this.#model) this.#showModels(this.#model, filters.models, comparison);
     const dimensions = comparison?.filtered?.known_dimensions ?? comparison?.dimensions ?? [];
     const offered = new Set([...dimensions, ...(dimension ? [dimension] : [])]);
     choices(this.#dimension, [["", "all"], ...[...offered].map((each) => [each, each] as const)]);
@@ -64,6 +57,21 @@ export class FilterBar {
       if (input.value !== day) input.value = day;
     }
     this.#tell(comparison);
+  }
+
+  #showModels(
+    select: HTMLSelectElement,
+    chosen: readonly string[],
+    comparison: ModelComparison | null,
+  ): void {
+    const shown = comparison?.models ?? [];
+    for (const { model_id: id, model_name: name } of shown) this.#names.set(id, name);
+    const known = comparison?.filtered?.known_models ?? shown.map(({ model_id: id }) => id);
+    const ids = [...new Set([...known, ...chosen])];
+    const several = chosen.length > 1 ? [[SEVERAL, `${chosen.length} tutors`] as const] : [];
+    const named = ids.map((id) => [id, shortened(this.#names.get(id) ?? id, 40)] as const);
+    choices(select, [["", "all"], ...several, ...named]);
+    select.value = several.length ? SEVERAL : (chosen[0] ?? "");
   }
 
   /** Says what the filters do, with the link that clears them. */

@@ -2,6 +2,7 @@
 
 import { copyButton } from "../components/copy_button";
 import { ExperimentPicker } from "../components/experiment_picker";
+import { FilterBar } from "../components/filter_bar";
 import { Frame } from "../components/figures/frame";
 import { citedOf, sourceOf } from "../components/figures/source";
 import { COST, LATENCY, pointsOf, type Point, type Price } from "../components/frontier/frontier";
@@ -11,6 +12,7 @@ import { showProvenance } from "../components/summary";
 import { ApiProblem, read } from "../lib/api";
 import type { ModelComparison, ModelFigures } from "../lib/api_types";
 import { byId, element, say, toggle } from "../lib/dom";
+import { filterFields, filtersIn, type Filters } from "../lib/filters";
 import { clockTime, counted, listed, shortened } from "../lib/format";
 import { rankingPage } from "../lib/links";
 import { Refreshing } from "../lib/refreshing";
@@ -30,13 +32,24 @@ function readView(): View {
   return Object.fromEntries(FIELDS.map((name) => [name, query.get(name) ?? ""])) as View;
 }
 
+/** The filters of the address, without models: a frontier is that of all. */
+function readFilters(): Filters {
+  return { ...filtersIn(new URLSearchParams(location.search)), models: [] };
+}
+
 class FrontierPage {
   #view = readView();
+  #filters = readFilters();
   #comparison: ModelComparison | null = null;
   #etag: string | null = null;
   #answeredAt: Date | null = null;
   readonly #picker = new ExperimentPicker(byId("experiment", HTMLSelectElement), LEADING);
   readonly #frames = { cost: new Frame(), latency: new Frame() };
+  readonly #bar = new FilterBar(this.#filters, (filters) => {
+    this.#filters = filters;
+    this.#writeAddress({ step: true });
+    this.#askAnew();
+  });
   readonly #refreshing = new Refreshing({
     ask: (isCurrent) => this.#ask(isCurrent),
     away: (error) => {
@@ -53,6 +66,7 @@ class FrontierPage {
     this.#connect();
     addEventListener("popstate", () => {
       this.#view = readView();
+      this.#filters = readFilters();
       this.#askAnew();
     });
     this.#askAnew();
@@ -86,7 +100,13 @@ class FrontierPage {
 
   #write(name: keyof View, value: string, { step = false } = {}): void {
     this.#view[name] = value;
-    const given = Object.entries(this.#view).filter(([, each]) => each !== "");
+    this.#writeAddress({ step });
+  }
+
+  #writeAddress({ step }: { step: boolean }): void {
+    const { dimension, since, until } = this.#filters;
+    const fields = { ...this.#view, dimension, since, until };
+    const given = Object.entries(fields).filter(([, each]) => each !== "");
     const text = new URLSearchParams(given).toString();
     const address = `${location.pathname}${text ? `?${text}` : ""}`;
     if (step) history.pushState(null, "", address);
@@ -107,7 +127,8 @@ class FrontierPage {
 
   async #ask(isCurrent: () => boolean): Promise<void> {
     const { experiment, profile } = this.#view;
-    const { etag, data } = await read("/api/model-comparison", { experiment, profile }, this.#etag);
+    const query = { experiment, profile, ...filterFields(this.#filters) };
+    const { etag, data } = await read("/api/model-comparison", query, this.#etag);
     if (!isCurrent()) return;
     if (data) {
       // The address may hold the start of an id, an occasion or a name: the table has the id.
@@ -146,9 +167,13 @@ class FrontierPage {
   #show(): void {
     const comparison = this.#comparison;
     if (!comparison) return;
-    const { models, note, profile, profiles } = comparison;
-    toggle(byId("empty"), models.length === 0);
-    for (const id of ["figures", "toolbar"]) toggle(byId(id), models.length > 0);
+    const { models, note, profile, profiles, filtered } = comparison;
+    toggle(byId("empty"), models.length === 0 && !filtered);
+    toggle(byId("figures"), models.length > 0);
+    for (const id of ["toolbar", "filters"]) {
+      toggle(byId(id), models.length > 0 || Boolean(filtered));
+    }
+    this.#bar.show(this.#filters, comparison);
     toggle(byId("note"), Boolean(note));
     say(byId("note"), note ?? "");
     toggle(byId("filter-choice"), models.length >= FILTER_FROM || this.#view.q !== "");
@@ -190,7 +215,7 @@ class FrontierPage {
       `Not drawn, since the ${price.key} is unknown: ${named(unknown)}.`,
     );
     if (!points.length) return;
-    const { experiments, profile, version } = comparison;
+    const { experiments, profile, version, filtered } = comparison;
     const title = price === COST ? "Cost against score" : "Latency against score";
     const chart = {
       price,
@@ -205,6 +230,7 @@ class FrontierPage {
       about: `${title} of ${counted(points.length, "tutor")}. ${finding} The table below has every figure.`,
       source: [
         "Dots are means, vertical lines 95 % intervals of the score, the stepped line the frontier; a dashed dot is a reference tutor or has a simulated latency.",
+        ...(filtered ? [filtered.told] : []),
         ...sourceOf(experiments.map(citedOf), [profile], version),
       ],
       draw: (width) => drawFrontier(chart, width),
@@ -219,8 +245,17 @@ class FrontierPage {
       ? ` The figures below are those of ${clockTime(this.#answeredAt)}.`
       : "";
     say(byId("away"), isKnown ? error.message : `The API does not answer.${since} Trying again.`);
+    // Figures of another address would pass for those of this one.
+    if (isKnown) this.#hide();
+    this.#bar.show(this.#filters, this.#comparison);
     if (this.#comparison) return;
     say(byId("summary"), isKnown ? "There is nothing to show at this address." : "No figures yet.");
+  }
+
+  #hide(): void {
+    this.#comparison = null;
+    this.#etag = null;
+    for (const id of ["figures", "note", "empty"]) toggle(byId(id), false);
   }
 }
 

@@ -105,9 +105,9 @@ export function frontierCsv(judged: Judged): CsvRow[] {
     "profile",
     "experiments",
   ];
-  const { profile, models } = judged.comparison;
+  const { profile, models, filtered } = judged.comparison;
   return [
-    head,
+    filtered ? [...head, "filter"] : head,
     ...models.map((model) => [
       model.model_id,
       model.model_name,
@@ -122,6 +122,7 @@ export function frontierCsv(judged: Judged): CsvRow[] {
       isOn(pointOf(judged.latency, model)),
       profile,
       model.experiment_ids.join(" "),
+      ...(filtered ? [filtered.told] : []),
     ]),
   ];
 }
