@@ -113,7 +113,7 @@ def build_app(
             *scenarios.endpoints(store, ready),
             *scenario_scores.endpoints(store, ready),
             *detailed_results.endpoints(store),
-            *export.endpoints(store),
+            *export.endpoints(store, capabilities),
             *one_run.endpoints(store),
             *score.endpoints(turns),
             *profiles.endpoints(),

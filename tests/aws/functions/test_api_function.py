@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import gzip
+import itertools
 import json
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
+import httpx
 import pytest
 from botocore.session import get_session
 
+from socratic_bench.reporting.export.formats import FORMATS
+from socratic_bench.reporting.export.tables import TABLES, open_table
+from socratic_bench.reporting.export.writing import file_pieces
 from socratic_bench.scoring.score import score
 from tests.aws.lambda_runtime import FunctionFailed, Runtime, running
 from tests.aws.place import Place, a_place
-from tests.contract.store.facts import a_score, an_experiment
+from tests.contract.store.facts import a_response, a_score, an_experiment
 from tests.servers import aws_emulator
 
 HANDLER = "socratic_api.entrypoints.lambda_function.handler"
@@ -35,16 +41,20 @@ async def place() -> AsyncIterator[Place]:
         yield place
 
 
-@pytest.fixture
-def parameter() -> Iterator[str]:
-    """The name of a parameter with the key."""
-    client = get_session().create_client(
-        "ssm",
+def client_of(service: str) -> Any:
+    return get_session().create_client(
+        service,
         endpoint_url=aws_emulator.SERVER.address(),
         region_name=aws_emulator.REGION,
         aws_access_key_id="test",
         aws_secret_access_key="test",
     )
+
+
+@pytest.fixture
+def parameter() -> Iterator[str]:
+    """The name of a parameter with the key."""
+    client = client_of("ssm")
     name = f"/test-{uuid4().hex}/api-keys"
     client.put_parameter(Name=name, Value=KEY, Type="SecureString")
     yield name
@@ -52,9 +62,23 @@ def parameter() -> Iterator[str]:
 
 
 @pytest.fixture
-def api(packages: Path, tmp_path: Path, place: Place, parameter: str) -> Iterator[Runtime]:
+def bucket() -> Iterator[str]:
+    """The name of a bucket."""
+    client, name = client_of("s3"), f"test-{uuid4().hex}"
+    client.create_bucket(Bucket=name)
+    yield name
+    for each in client.list_objects_v2(Bucket=name).get("Contents", []):
+        client.delete_object(Bucket=name, Key=each["Key"])
+    client.delete_bucket(Bucket=name)
+
+
+@pytest.fixture
+def api(
+    packages: Path, tmp_path: Path, place: Place, parameter: str, bucket: str
+) -> Iterator[Runtime]:
     environment = {
         **place.environment,
+        "SOCRATIC_STORE_URL": f"{place.store_url}&bucket={bucket}",
         "SOCRATIC_API_KEYS_PARAMETER": parameter,
         "SOCRATIC_RELEASE": RELEASE,
     }
@@ -135,6 +159,31 @@ def test_wrong_requests_get_the_status_of_a_problem(api: Runtime) -> None:
         status: status for status in refused
     }
     assert api.invoke(request(COMPARISON))["statusCode"] == 200
+
+
+async def test_an_export_is_a_file_that_a_link_leads_to(api: Runtime, place: Place) -> None:
+    """6 MB of answers, more than a function may give."""
+    experiment = an_experiment(models=1, scenarios=5, repeats=12, occasion="exported")
+    await place.store.register(experiment)
+    runs = list(experiment.runs())
+    said = "What might you consider? " * 4_000
+    await place.store.record([a_response(run, said) for run in runs], [None] * len(runs))
+    for what, output in itertools.product(TABLES, FORMATS):
+        table = await open_table(what, place.store, experiment)
+        query = f"experiment={experiment.experiment_id}&table={what}&format={output}"
+        asked = request("/api/export", query=query)
+
+        answer = api.invoke(asked)
+
+        assert (answer["statusCode"], answer["body"]) == (303, "")
+        link = answer["headers"]["location"]
+        fetched = await asyncio.to_thread(httpx.get, link)
+        assert fetched.content == b"".join([each async for each in file_pieces(table, output)])
+        assert fetched.headers["content-type"] == FORMATS[output].media_type
+        name = f"{experiment.experiment_id}{'' if what == 'responses' else f'-{what}'}.{output}"
+        assert fetched.headers["content-disposition"] == f'attachment; filename="{name}"'
+        again = api.invoke(asked)["headers"]["location"]
+        assert again.partition("?")[0] == link.partition("?")[0]
 
 
 async def test_after_it_was_frozen_it_shows_what_happened_meanwhile(

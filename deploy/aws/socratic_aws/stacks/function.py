@@ -13,9 +13,10 @@ from constructs import Construct
 from socratic_aws.stacks.environment import environment
 from socratic_aws.stacks.nag import accept
 from socratic_aws.stacks.names import Resources
-from socratic_aws.stacks.permissions import grant, reading_keys
+from socratic_aws.stacks.permissions import grant, reading_keys, writing_exports
 from socratic_aws.stacks.services import API, CURATOR, JUDGE, LIVE, Service
 from socratic_aws.stacks.stage import Stage
+from socratic_bench.reporting.export.export_files import EXPORTS
 
 LOGS_KEPT: Final = aws_logs.RetentionDays.ONE_MONTH
 
@@ -112,6 +113,9 @@ class ServiceFunction(Construct):
         grant(role, self._service, self._stage, self._resources)
         if self._service is API:
             role.add_to_policy(reading_keys(self._resources))
+            role.add_to_policy(writing_exports(self._resources))
+            objects = self._resources.in_reports(EXPORTS)
+            accept(role, f"IAM5[Resource::{objects}]", "Exports are named by their experiments.")
         return role
 
     def _consume(self) -> None:

@@ -59,6 +59,16 @@ def reading_keys(resources: Resources) -> PolicyStatement:
     )
 
 
+def writing_exports(resources: Resources) -> PolicyStatement:
+    """Return what the API's function needs for exports: to write files, and to sign links to them.
+
+    A signed link may do what the role may.
+    """
+    return PolicyStatement(
+        actions=["s3:GetObject", "s3:PutObject"], resources=[resources.exports_arn()]
+    )
+
+
 def grant(role: Role, service: Service, stage: Stage, resources: Resources) -> None:
     """Let the role of a service do what it may, wherever the service runs."""
     for statement in statements(service, stage, resources):

@@ -8,6 +8,7 @@ from typing import Final
 
 from socratic_api.http.problems import Conflict
 from socratic_bench.ports.broker import Broker
+from socratic_bench.reporting.export.export_files import ExportFiles
 
 _NO_BROKER: Final = (
     "this API has no broker, so it cannot reach the services: give it theirs with "
@@ -35,6 +36,9 @@ class Capabilities:
 
     may_stream: bool = True
     """False where an answer has to be whole, as a function's."""
+
+    exports: ExportFiles | None = None
+    """Where exports become files that an answer links to; None: an answer streams the export."""
 
     def require_writing(self, command: str) -> None:
         """Raise Conflict, which names the command to use, if this API may not write."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 
 from starlette.types import ASGIApp
 
@@ -12,12 +12,16 @@ from socratic_api.bootstrap import build_app
 from socratic_api.control.capabilities import Capabilities
 from socratic_api.settings import ApiFunctionSettings, ApiSettings
 from socratic_bench.adapters.aws.documents import read_parameter
+from socratic_bench.adapters.aws.files import S3Files
 from socratic_bench.adapters.dynamodb.store import DynamoDBStore
+from socratic_bench.adapters.dynamodb.table.address import parse
+from socratic_bench.adapters.system.clock import SystemClock
 from socratic_bench.errors import InvalidSettings
 from socratic_bench.hosting.functions.environment import Environment
 from socratic_bench.hosting.functions.http_function import HttpFunction
 from socratic_bench.hosting.functions.starting import start
 from socratic_bench.hosting.starting import opened_store
+from socratic_bench.reporting.export.export_files import ExportFiles
 from socratic_bench.service_settings import load_settings
 
 RELEASE = "x-socratic-release"
@@ -31,9 +35,18 @@ async def _opened() -> AsyncIterator[ASGIApp]:
     api_settings = load_settings(ApiSettings, store_url=settings.store_url, api_keys=keys)
     if not api_settings.api_keys:
         raise InvalidSettings(f"the parameter {settings.api_keys_parameter} holds no key")
-    async with opened_store(settings.store_url, DynamoDBStore.from_url) as store:
+    address = parse(settings.store_url.get_secret_value())
+    async with AsyncExitStack() as opened:
+        store = await opened.enter_async_context(
+            opened_store(settings.store_url, DynamoDBStore.from_url)
+        )
+        exports = None
+        if address.bucket is not None:
+            files = S3Files(address.bucket, region=address.region, endpoint=address.endpoint)
+            opened.push_async_callback(files.close)
+            exports = ExportFiles(files, SystemClock())
         # Its role may read the table alone, and an HTTP API takes whole answers.
-        only_reads = Capabilities(may_write=False, may_stream=False)
+        only_reads = Capabilities(may_write=False, may_stream=False, exports=exports)
         yield build_app(store, api_settings, capabilities=only_reads)
 
 
