@@ -186,6 +186,31 @@ async def test_an_export_is_a_file_that_a_link_leads_to(api: Runtime, place: Pla
         assert again.partition("?")[0] == link.partition("?")[0]
 
 
+async def test_pages_of_long_turns_are_each_small_enough_for_a_function(
+    api: Runtime, place: Place
+) -> None:
+    """Letters that take two bytes, and six in the JSON of Lambda."""
+    experiment = an_experiment(models=1, scenarios=1, repeats=1, occasion="long turns")
+    await place.store.register(experiment)
+    [run] = experiment.runs()
+    texts = [f"{number}. Почему же так выходит? " * 14_000 for number in range(12)]
+    for turn, text in enumerate(texts, 1):
+        response = a_response(run, text, turn=turn, last_turn=turn == len(texts))
+        await place.store.record([response], [None])
+    found: list[str] = []
+    offset: int | None = 0
+    while offset is not None:
+        answer = api.invoke(
+            request(f"/runs/{run.run_id}/turns", query=f"limit=100&offset={offset}")
+        )
+        assert len(json.dumps(answer)) < 6_000_000
+        page = json.loads(content(answer))
+        found += [turn["text"] for turn in page["turns"]]
+        offset = page["next_offset"]
+
+    assert found == texts
+
+
 async def test_after_it_was_frozen_it_shows_what_happened_meanwhile(
     api: Runtime, place: Place
 ) -> None:

@@ -10,6 +10,7 @@ from starlette.types import ASGIApp
 
 from socratic_api.bootstrap import build_app
 from socratic_api.control.capabilities import Capabilities
+from socratic_api.http.whole_answers import WholeAnswers
 from socratic_api.settings import ApiFunctionSettings, ApiSettings
 from socratic_bench.adapters.aws.documents import read_parameter
 from socratic_bench.adapters.aws.files import S3Files
@@ -23,6 +24,10 @@ from socratic_bench.hosting.functions.starting import start
 from socratic_bench.hosting.starting import opened_store
 from socratic_bench.reporting.export.export_files import ExportFiles
 from socratic_bench.service_settings import load_settings
+
+LEFT_SECONDS = 4.0
+"""Seconds of an invocation that are left when its answer is refused: of 29, so that each is there
+after 25, whatever the start of the environment took."""
 
 RELEASE = "x-socratic-release"
 """The header that names what answers: a deployment and a rollback are checked by it."""
@@ -47,9 +52,9 @@ async def _opened() -> AsyncIterator[ASGIApp]:
             exports = ExportFiles(files, SystemClock())
         # Its role may read the table alone, and an HTTP API takes whole answers.
         only_reads = Capabilities(may_write=False, may_stream=False, exports=exports)
-        yield build_app(store, api_settings, capabilities=only_reads)
+        app = build_app(store, api_settings, capabilities=only_reads)
+        yield WholeAnswers(app, lambda: _environment.time_left() - LEFT_SECONDS)
 
 
-handler = HttpFunction(
-    Environment(_opened), headers={RELEASE: os.environ.get("SOCRATIC_RELEASE", "")}
-)
+_environment = Environment(_opened)
+handler = HttpFunction(_environment, headers={RELEASE: os.environ.get("SOCRATIC_RELEASE", "")})

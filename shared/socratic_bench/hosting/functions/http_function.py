@@ -16,6 +16,10 @@ from starlette.types import ASGIApp, Message, Scope
 
 from socratic_bench.hosting.functions.environment import Environment, LambdaContext, LambdaEvent
 
+LARGEST_TEXT: Final = 500_000
+"""Bytes of a text that is given as text. Lambda takes 6 MB of JSON, in which each quotation mark
+takes two bytes and a letter beyond ASCII six; base64 takes four for three."""
+
 _TEXT: Final = ("text/", "application/json", "application/problem+json", "image/svg+xml")
 
 
@@ -95,8 +99,12 @@ def _as_payload(answer: _Answer, headers: Mapping[str, str]) -> dict[str, Any]:
     for name, value in answer.headers:
         if name != "set-cookie":
             joined[name] = f"{joined[name]}, {value}" if name in joined else value
-    is_text = joined.get("content-type", "").startswith(_TEXT) and "content-encoding" not in joined
     body = bytes(answer.body)
+    is_text = (
+        joined.get("content-type", "").startswith(_TEXT)
+        and "content-encoding" not in joined
+        and len(body) <= LARGEST_TEXT
+    )
     return {
         "statusCode": answer.status,
         "headers": joined,

@@ -53,6 +53,7 @@ async def test_pages_join_to_the_whole_plan(client: httpx.AsyncClient, planned: 
 
     ids = [run["run_id"] for each in pages for run in each["runs"]]
     assert ids == [run.run_id for run in planned.runs()]
+    assert [each["next_offset"] for each in pages] == [40, 80, None, None]
 
 
 @pytest.mark.parametrize("filters", [("model",), ("scenario",), ("model", "scenario")])

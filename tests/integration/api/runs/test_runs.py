@@ -5,6 +5,9 @@ from __future__ import annotations
 import httpx
 import pytest
 
+from socratic_api.http.whole_answers import MOST_BYTES
+from socratic_api.routes.paging import next_offset, page_within
+from socratic_api.routes.runs.one_run import RunFailed
 from socratic_bench.adapters.sql.store import SqlStore
 from socratic_bench.domain.run import Run
 from socratic_bench.ports.stores.responses import RecordedFailure
@@ -158,3 +161,39 @@ async def test_an_unknown_run_is_a_problem(client: httpx.AsyncClient, run_id: st
         answer = await client.get(f"/runs/{run_id}/{part}")
         assert answer.status_code == status
         assert answer.headers["content-type"] == "application/problem+json"
+
+
+async def test_a_page_of_long_turns_ends_early_and_names_the_next(
+    client: httpx.AsyncClient, store: SqlStore
+):
+    planned = experiment(tutors(2))
+    await store.register(planned)
+    run = next(planned.runs())
+    # In JSON, each line break takes two bytes.
+    texts = [f"{number}\n" * 200_000 for number in range(10)]
+    turns = [
+        a_response(run, text, turn=turn, last_turn=turn == len(texts))
+        for turn, text in enumerate(texts, 1)
+    ]
+    await store.record(turns, [None] * len(turns))
+
+    found, offset = [], 0
+    while offset is not None:
+        answer = await client.get(f"/runs/{run.run_id}/turns?limit=100&offset={offset}")
+        assert len(answer.content) < MOST_BYTES
+        page = answer.json()
+        assert 1 < len(page["turns"]) < len(texts)
+        assert page["total"] == len(texts)
+        found += [turn["text"] for turn in page["turns"]]
+        offset = page["next_offset"]
+
+    assert found == texts
+
+
+def test_a_page_has_an_entry_even_if_that_does_not_fit() -> None:
+    entries = [RunFailed(turn=1, kind="auth", message="x" * size, attempts=1) for size in (90, 10)]
+    assert page_within(iter(entries), 100) == (entries[0],)
+    assert page_within(entries, 1_000) == tuple(entries)
+    assert page_within([], 1_000) == ()
+    assert [next_offset(4, 2, total) for total in (5, 6, 7)] == [None, None, 6]
+    assert next_offset(9, 0, 6) is None

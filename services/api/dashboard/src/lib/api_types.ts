@@ -132,6 +132,7 @@ export interface DetailedResults {
   runs: RunSummary[];
   total: number;
   offset: number;
+  next_offset: number | null;
 }
 
 export interface DimensionFigures {
@@ -181,6 +182,7 @@ export interface ExperimentPage {
   experiments: ExperimentStatus[];
   total: number;
   offset: number;
+  next_offset: number | null;
 }
 
 export type ExperimentState = "open" | "paused" | "resumed" | "cancelled" | "deleted";
@@ -633,6 +635,7 @@ export interface RunTurns {
   turns: RunTurn[];
   total: number;
   offset: number;
+  next_offset: number | null;
 }
 
 export interface ScenarioAnalysis {

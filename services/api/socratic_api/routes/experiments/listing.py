@@ -12,7 +12,13 @@ from starlette.responses import Response
 from socratic_api.answers.ready_bytes import ReadyBytes, ready_response
 from socratic_api.endpoints import Endpoint, QueryParameter
 from socratic_api.routes.experiment_choice import SINCE, UNTIL, asked_key, chosen_time
-from socratic_api.routes.paging import OFFSET_LIMIT, page_of, whole_number
+from socratic_api.routes.paging import (
+    OFFSET_LIMIT,
+    next_offset,
+    page_of,
+    page_within,
+    whole_number,
+)
 from socratic_bench.errors import InvalidInput
 from socratic_bench.ports.clock import Clock
 from socratic_bench.reporting.experiment_choice import matching
@@ -46,6 +52,8 @@ class ExperimentPage(BaseModel):
     """The number of all experiments that the search and the time leave."""
 
     offset: int
+    next_offset: int | None
+    """Where the next page begins; null after the last."""
 
 
 def endpoints(store: StatusStore, ready: ReadyBytes, clock: Clock) -> list[Endpoint]:
@@ -58,10 +66,15 @@ def endpoints(store: StatusStore, ready: ReadyBytes, clock: Clock) -> list[Endpo
 
         async def encode() -> bytes:
             every = matching(time.fitting(await store.outlines()), words)
-            statuses = await experiment_statuses(store, every[offset : offset + limit], clock.now())
-            return to_json(
-                ExperimentPage(experiments=tuple(statuses), total=len(every), offset=offset)
+            some = every[offset : offset + limit]
+            statuses = page_within(await experiment_statuses(store, some, clock.now()))
+            page = ExperimentPage(
+                experiments=statuses,
+                total=len(every),
+                offset=offset,
+                next_offset=next_offset(offset, len(statuses), len(every)),
             )
+            return to_json(page)
 
         key = f"experiments {offset} {limit}{asked_key(words, *time.key)}"
         return ready_response(request, await ready.get(key, encode))

@@ -20,7 +20,13 @@ from socratic_api.routes.experiment_choice import (
     chosen_name,
     chosen_profile,
 )
-from socratic_api.routes.paging import OFFSET_LIMIT, page_of, whole_number
+from socratic_api.routes.paging import (
+    OFFSET_LIMIT,
+    next_offset,
+    page_of,
+    page_within,
+    whole_number,
+)
 from socratic_api.routes.runs.one_run import RunSummary, run_summary
 from socratic_api.routes.runs.run_context import RunStore
 from socratic_bench.domain.experiment.manifest import Experiment
@@ -70,6 +76,8 @@ class DetailedResults(BaseModel):
     """The number of all planned runs that the filters leave."""
 
     offset: int
+    next_offset: int | None
+    """Where the next page begins; null after the last."""
 
 
 def endpoints(store: RunStore) -> list[Endpoint]:
@@ -88,12 +96,14 @@ def endpoints(store: RunStore) -> list[Endpoint]:
             dimension=chosen_name(request, "dimension"),
         )
         page = await transcripts_page(store, chosen, profile, offset=offset, limit=limit)
+        runs = page_within(map(run_summary, page.transcripts))
         results = DetailedResults(
             experiment_id=experiment.experiment_id,
             profile=profile or experiment.manifest.profile,
-            runs=tuple(map(run_summary, page.transcripts)),
+            runs=runs,
             total=page.total,
             offset=offset,
+            next_offset=next_offset(offset, len(runs), page.total),
         )
         return ready_response(request, make_ready(to_json(results), JSON))
 

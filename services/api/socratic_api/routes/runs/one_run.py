@@ -12,7 +12,13 @@ from starlette.responses import Response
 from socratic_api.answers.ready_bytes import JSON, make_ready, ready_response
 from socratic_api.endpoints import Endpoint
 from socratic_api.routes.experiment_choice import PROFILE, chosen_profile
-from socratic_api.routes.paging import OFFSET_LIMIT, page_of, whole_number
+from socratic_api.routes.paging import (
+    OFFSET_LIMIT,
+    next_offset,
+    page_of,
+    page_within,
+    whole_number,
+)
 from socratic_api.routes.runs.run_context import RunContext, RunStore, run_context
 from socratic_api.score_shapes import ScoreAnswer
 from socratic_api.scoring import shown_score
@@ -131,6 +137,8 @@ class RunTurns(BaseModel):
     """The number of all turns of the run."""
 
     offset: int
+    next_offset: int | None
+    """Where the next page begins; null after the last."""
 
 
 def endpoints(store: RunStore) -> list[Endpoint]:
@@ -152,12 +160,14 @@ def endpoints(store: RunStore) -> list[Endpoint]:
         limit = whole_number(request, "limit", default=_PAGE, low=1, high=_PAGE_LIMIT)
         profile = chosen_profile(request)
         found = await transcript_of(store, _run_id(request), profile)
+        turns = page_within(map(_turn, found.turns[offset : offset + limit]))
         page = RunTurns(
             run_id=found.run.run_id,
             profile=profile or found.own_profile,
-            turns=tuple(map(_turn, found.turns[offset : offset + limit])),
+            turns=turns,
             total=len(found.turns),
             offset=offset,
+            next_offset=next_offset(offset, len(turns), len(found.turns)),
         )
         return ready_response(request, make_ready(to_json(page), JSON))
 

@@ -53,8 +53,19 @@ async function saidIn(
 ): Promise<Said> {
   const run = runs.find((each) => each.repeat === repeat) ?? null;
   if (!run?.turns) return { side, run, turns: [] };
-  const fields = { run_id: run.run_id, profile, limit: "100" };
-  return { side, run, turns: (await read("/runs/{run_id}/turns", fields)).data?.turns ?? [] };
+  return { side, run, turns: await turnsFrom(0, { run_id: run.run_id, profile }) };
+}
+
+/** Reads page after page: one ends early where turns are long. */
+async function turnsFrom(
+  first: number,
+  of: Record<"run_id" | "profile", string>,
+): Promise<RunTurn[]> {
+  const fields = { ...of, limit: "100", offset: String(first) };
+  const page = (await read("/runs/{run_id}/turns", fields)).data;
+  const next = page?.next_offset ?? null;
+  const later = next === null ? [] : await turnsFrom(next, of);
+  return [...(page?.turns ?? []), ...later];
 }
 
 export function sideBySide(

@@ -1,0 +1,69 @@
+"""Whole answers, for a function: each is small and in time, or a problem that says what to do.
+
+Lambda takes 6 MB of a function's answer, and an HTTP API waits for 30 seconds; beyond either, the
+client would get an error without a reason.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Final
+
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from socratic_api.http.problems import RETRY_SECONDS, problem
+from socratic_api.http.security_headers import SecurityHeaders
+
+MOST_BYTES: Final = 4_500_000
+"""Bytes of a body at most; as base64, Lambda's 6 MB."""
+
+
+class WholeAnswers:
+    """Collects each answer of an application before it sends the answer."""
+
+    def __init__(
+        self, app: ASGIApp, seconds: Callable[[], float], most_bytes: int = MOST_BYTES
+    ) -> None:
+        """`seconds` returns how long the answer to the present request may take."""
+        self._app = app
+        self._seconds = seconds
+        self._most_bytes = most_bytes
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        messages: list[Message] = []
+
+        async def collect(message: Message) -> None:
+            messages.append(message)
+
+        seconds = self._seconds()
+        deadline = asyncio.timeout(seconds)
+        refusal = None
+        try:
+            async with deadline:
+                await self._app(scope, receive, collect)
+        except TimeoutError:
+            if not deadline.expired():
+                raise
+            refusal = problem(
+                503,
+                f"the answer was not there after {seconds:.0f} seconds: ask for less, such as one "
+                "model or fewer with `limit`, try again soon, or use the command, socratic-bench",
+                {"Retry-After": RETRY_SECONDS},
+            )
+        size = sum(len(each.get("body", b"")) for each in messages)
+        if refusal is None and size > self._most_bytes:
+            refusal = problem(
+                422,
+                f"the answer has {size:,} bytes, and this API sends {self._most_bytes:,} at most: "
+                "take it compressed (`Accept-Encoding: gzip`), ask for less, such as one model or "
+                "fewer with `limit`, or use the command, socratic-bench",
+            )
+        if refusal is not None:
+            await SecurityHeaders(refusal)(scope, receive, send)
+            return
+        for message in messages:
+            await send(message)
