@@ -113,6 +113,7 @@ def test_a_task_knows_the_same_broker_and_store_as_a_function(templates):
         assert told[service]["SOCRATIC_BROKER_URL"].startswith("sqs:///socratic-dev?bucket=")
     assert "SOCRATIC_STORE_URL" not in told["judge"]
     assert "SOCRATIC_BROKER_URL" not in told["api"]
+    assert told["api"]["SOCRATIC_ONLY_READS"] == "true"
     assert told["curator"]["SOCRATIC_CURATOR_RECONCILES"] == "false"
     secrets = json.loads(told["runner"]["SOCRATIC_ENDPOINT_SECRETS"])
     assert secrets == {"openai": "socratic-dev/endpoints/openai"}

@@ -170,14 +170,23 @@ def test_only_the_runner_reads_keys_and_calls_models(templates):
     assert secrets == {"socratic-dev/endpoints/openai-??????"}
 
 
-def test_the_api_only_reads_the_store(templates):
-    actions = {action for action, _ in policy_of(templates, "api") if "dynamodb" in action}
-    assert {each.partition(":")[2] for each in actions} <= {
-        "BatchGetItem",
-        "DescribeTable",
-        "GetItem",
-        "Query",
-    }
+def test_the_api_submits_and_puts_dead_letters_back_and_consumes_no_queue(templates):
+    allowed = policy_of(templates, "api")
+    work = {f"socratic-dev-{each.name}" for each in WORK_QUEUES}
+    letters = {f"{name}-dlq" for name in work}
+
+    def resources_of(action: str) -> set[str]:
+        return {resource for each, resource in allowed if each == action}
+
+    assert resources_of("sqs:SendMessage") == work | letters
+    assert resources_of("sqs:ReceiveMessage") == resources_of("sqs:DeleteMessage") == letters
+    assert resources_of("dynamodb:PutItem") == {"table/socratic-dev-store"}
+    topics = {f"socratic-dev-{each.replace('.', '-')}" for each in BROADCASTS}
+    assert resources_of("sns:CreateTopic") == topics
+    # What it does is on behalf of somebody with a key, and never a call of a model.
+    services = {action.partition(":")[0] for action, _ in allowed}
+    assert services <= {"dynamodb", "logs", "s3", "sns", "sqs", "ssm"}
+    assert resources_of("sns:Publish") == set()
 
 
 def test_only_the_api_writes_exports_and_the_bucket_removes_them_after_a_day(templates):

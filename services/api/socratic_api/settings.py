@@ -60,6 +60,9 @@ class ApiSettings(ProcessSettings):
     """Origins, separated by commas, whose pages may use the API, such as
     `https://bench.example.org`."""
 
+    only_reads: bool = False
+    """True if the API may not write into its store, as with credentials that only read."""
+
     loopback_only: bool = False
     """True if only this machine reaches the API, though it listens on more than loopback, as in
     a container whose port is published on 127.0.0.1."""
@@ -70,6 +73,9 @@ class ApiFunctionSettings(FunctionSettings):
 
     store_url: SecretStr = Field(min_length=1)
     """The address of the store."""
+
+    broker_url: SecretStr = Field(min_length=1)
+    """The address of the broker that takes what the API submits."""
 
     api_keys_parameter: str = Field(min_length=1)
     """The parameter of Systems Manager with the keys for writing, separated by commas."""

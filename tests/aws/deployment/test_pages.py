@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+import httpx
 import pytest
 import pytest_asyncio
 
@@ -80,6 +81,23 @@ class TestDeployed(PagesSuite):
         later = [each.status for each in asked[first:] if each.path == path]
         assert later == [304]
         assert not [each for each in asked if each.path.endswith("/events")]
+
+    async def test_an_experiment_is_started_on_the_page_of_a_function(
+        self, site: Site, visit: Visit
+    ) -> None:
+        await self.test_an_experiment_is_followed_from_its_start_to_its_end(
+            replace(site, starts=True), visit
+        )
+
+    async def test_an_export_is_downloaded_under_its_name(self, site: Site) -> None:
+        query = {"experiment": site.known.experiment_id, "format": "csv"}
+        async with httpx.AsyncClient(follow_redirects=True, timeout=60) as client:
+            answer = await client.get(f"{site.api}/api/export", params=query)
+
+        name = f"{site.known.experiment_id}.csv"
+        assert [each.status_code for each in (*answer.history, answer)] == [303, 200]
+        assert answer.headers["content-disposition"] == f'attachment; filename="{name}"'
+        assert "You should always rest." in answer.text
 
     async def test_no_answer_is_larger_than_a_function_may_give(self, deployed: Deployed) -> None:
         """After the other tests: 200 KB of text were among the answers."""

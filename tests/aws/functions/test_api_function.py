@@ -8,6 +8,7 @@ import gzip
 import itertools
 import json
 from collections.abc import AsyncIterator, Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -16,13 +17,20 @@ import httpx
 import pytest
 from botocore.session import get_session
 
+from socratic_bench.consuming.queues import (
+    BROADCASTS,
+    JUDGE_RESPONSE_RECORDED,
+    RUNNER_RUN_REQUESTED,
+    WORK_QUEUES,
+)
+from socratic_bench.ports.broker import WorkQueue
 from socratic_bench.reporting.export.formats import FORMATS
 from socratic_bench.reporting.export.tables import TABLES, open_table
 from socratic_bench.reporting.export.writing import file_pieces
 from socratic_bench.scoring.score import score
 from tests.aws.lambda_runtime import FunctionFailed, Runtime, running
 from tests.aws.place import Place, a_place
-from tests.contract.store.facts import a_response, a_score, an_experiment
+from tests.contract.store.facts import a_response, a_score, an_experiment, record_unleased
 from tests.servers import aws_emulator
 
 HANDLER = "socratic_api.entrypoints.lambda_function.handler"
@@ -34,7 +42,7 @@ JSON = {"content-type": "application/json"}
 
 @pytest.fixture
 async def place() -> AsyncIterator[Place]:
-    async with a_place(()) as place:
+    async with a_place(WORK_QUEUES, BROADCASTS) as place:
         experiment = an_experiment(models=3, scenarios=5, repeats=1)
         await place.store.register(experiment)
         await place.store.fold([a_score(run) for run in experiment.runs()], [])
@@ -113,6 +121,18 @@ def content(answer: dict[str, Any]) -> bytes:
     return base64.b64decode(body) if answer["isBase64Encoded"] else body.encode()
 
 
+async def take(place: Place, queue: WorkQueue, count: int, rejects: int = 0) -> None:
+    """Take so many events from a queue, and dead-letter the first of them."""
+    async with place.broker.consume(queue.name, prefetch=100) as consumer:
+        while count > 0:
+            deliveries = [*await consumer.receive(count)]
+            count -= len(deliveries)
+            for each in deliveries[:rejects]:
+                await consumer.reject(each, "poison")
+            await consumer.ack(deliveries[rejects:])
+            rejects = 0
+
+
 def test_a_page_is_text_with_a_fingerprint_and_only_sent_when_it_changed(api: Runtime) -> None:
     answer = api.invoke(request(COMPARISON))
     assert (answer["statusCode"], answer["isBase64Encoded"]) == (200, False)
@@ -144,6 +164,87 @@ def test_a_text_is_scored_for_a_key_alone(api: Runtime, *, as_bytes: bool) -> No
     answer = api.invoke(asked)
     assert answer["statusCode"] == 200
     assert json.loads(content(answer)) == score(text).as_dict()
+
+
+async def test_an_experiment_is_submitted_changed_and_deleted(api: Runtime, place: Place) -> None:
+    def asked(path: str, method: str, body: Any = None) -> tuple[int, Any]:
+        sent = None if body is None else json.dumps(body)
+        key = {"authorization": f"Bearer {KEY}"}
+        event = request(path, method=method, body=sent, **JSON, **key)
+        if method != "GET":
+            del event["headers"]["authorization"]
+            assert api.invoke(event)["statusCode"] == 401
+            event["headers"] |= key
+        answer = api.invoke(event)
+        return answer["statusCode"], json.loads(content(answer))
+
+    config = {"models": ["reference/socratic"], "repeats": 2}
+    status, told = asked("/api/experiments", "POST", config)
+    assert (status, told["planned"], told["requested"]) == (202, 30, 30)
+    path = f"/api/experiments/{told['experiment_id']}"
+    await take(place, RUNNER_RUN_REQUESTED, 30)
+    assert asked("/api/experiments", "POST", config)[1]["experiment_id"] == told["experiment_id"]
+    for state in ("paused", "resumed", "cancelled"):
+        assert asked(path, "PATCH", {"state": state})[1]["state"] == state
+    status, deleted = asked(path, "DELETE")
+    assert (status, deleted["rows_left"]) == (200, False)
+    assert asked(path, "GET")[0] == 404
+
+
+async def test_answers_that_were_paid_for_are_taken_over_before_anything_is_requested(
+    api: Runtime, place: Place
+) -> None:
+    config = {"models": ["reference/socratic"], "occasion": "2026-W48"}
+    key = {"authorization": f"Bearer {KEY}"}
+    submitted = []
+    for repeats in (1, 2):
+        body = json.dumps({**config, "repeats": repeats})
+        answer = api.invoke(request("/api/experiments", method="POST", body=body, **JSON, **key))
+        submitted.append(json.loads(content(answer)))
+        if repeats == 1:
+            experiment = await place.store.experiment(submitted[0]["experiment_id"])
+            assert experiment is not None
+            recently = {"recorded_at": datetime.now(UTC)}
+            responses = [a_response(run).model_copy(update=recently) for run in experiment.runs()]
+            await record_unleased(place.store, responses)
+
+    told = submitted[1]
+    assert [told[each] for each in ("planned", "reused", "answered", "requested")] == [
+        30,
+        15,
+        15,
+        15,
+    ]
+
+
+async def test_responses_are_rescored_and_dead_letters_put_back(api: Runtime, place: Place) -> None:
+    key = {"authorization": f"Bearer {KEY}"}
+    experiment = an_experiment(models=1, scenarios=5, repeats=1, occasion="rescored")
+    await place.store.register(experiment)
+    await record_unleased(place.store, [a_response(run) for run in experiment.runs()])
+    path = f"/api/experiments/{experiment.experiment_id}/rescore"
+    body = json.dumps({"profile": "socratic-v2"})
+    answer = api.invoke(request(path, method="POST", body=body, **JSON, **key))
+    assert json.loads(content(answer))["responses"] == 5
+    queue = JUDGE_RESPONSE_RECORDED.name
+    await take(place, JUDGE_RESPONSE_RECORDED, 5, rejects=1)
+
+    listed = json.loads(content(api.invoke(request("/api/dead-letters"))))["queues"]
+    waiting = {each["queue"]: each["waiting"] for each in listed}
+    assert waiting.pop(queue) == 1
+    assert set(waiting.values()) == {0}
+    again = request("/api/dead-letters/redrive", method="POST", body="{}", **JSON, **key)
+    assert json.loads(content(api.invoke(again)))["put_back"][queue] == 1
+
+
+def test_it_says_what_it_can_do(api: Runtime) -> None:
+    answer = api.invoke(request("/api/capabilities"))
+    assert json.loads(content(answer)) == {
+        "starts": True,
+        "changes": True,
+        "streams": False,
+        "needs_key": True,
+    }
 
 
 def test_wrong_requests_get_the_status_of_a_problem(api: Runtime) -> None:

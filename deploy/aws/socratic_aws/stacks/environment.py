@@ -19,6 +19,7 @@ def environment(service: Service, stage: Stage, resources: Resources) -> dict[st
     settings = _settings(service, stage, resources)
     if service is API:
         settings["SOCRATIC_API_KEYS_PARAMETER"] = f"/{stage.prefix}/{API_KEYS}"
+        settings["SOCRATIC_BROKER_URL"] = _broker_url(stage, resources)
     return settings
 
 
@@ -26,7 +27,10 @@ def task_environment(service: Service, stage: Stage, resources: Resources) -> di
     """Return the environment variables of a service as a task."""
     settings = _settings(service, stage, resources)
     settings |= dict.fromkeys(("AWS_REGION", "AWS_DEFAULT_REGION"), resources.region())
-    if service is not API:
+    if service is API:
+        # Its role may do no more, and it knows no broker: the function has both.
+        settings["SOCRATIC_ONLY_READS"] = "true"
+    else:
         # Only its own probe asks a task whether it is alive.
         settings["SOCRATIC_HEALTH_HOST"] = "127.0.0.1"
     if service is RUNNER:
@@ -41,7 +45,7 @@ def _settings(service: Service, stage: Stage, resources: Resources) -> dict[str,
     bucket = resources.bucket_name()
     settings = {RELEASE: stage.packages.release, "SOCRATIC_STAGE": stage.name}
     if service.consumes or service.publishes:
-        settings["SOCRATIC_BROKER_URL"] = f"sqs:///{stage.prefix}?bucket={bucket}"
+        settings["SOCRATIC_BROKER_URL"] = _broker_url(stage, resources)
     if service.store:
         settings["SOCRATIC_STORE_URL"] = f"dynamodb://{resources.table_name()}?bucket={bucket}"
     if service is RUNNER and stage.secrets:
@@ -51,3 +55,7 @@ def _settings(service: Service, stage: Stage, resources: Resources) -> dict[str,
     if service is SCHEDULER:
         settings["SOCRATIC_CONFIG_OBJECT"] = f"s3://{bucket}/{CONFIG}"
     return settings
+
+
+def _broker_url(stage: Stage, resources: Resources) -> str:
+    return f"sqs:///{stage.prefix}?bucket={resources.bucket_name()}"

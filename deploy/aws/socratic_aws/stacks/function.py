@@ -12,8 +12,8 @@ from constructs import Construct
 
 from socratic_aws.stacks.environment import environment
 from socratic_aws.stacks.nag import accept
-from socratic_aws.stacks.names import Resources
-from socratic_aws.stacks.permissions import grant, reading_keys, writing_exports
+from socratic_aws.stacks.names import Resources, claims
+from socratic_aws.stacks.permissions import controlling, grant, reading_keys, writing_exports
 from socratic_aws.stacks.services import API, CURATOR, JUDGE, LIVE, Service
 from socratic_aws.stacks.stage import Stage
 from socratic_bench.reporting.export.export_files import EXPORTS
@@ -114,8 +114,12 @@ class ServiceFunction(Construct):
         if self._service is API:
             role.add_to_policy(reading_keys(self._resources))
             role.add_to_policy(writing_exports(self._resources))
-            objects = self._resources.in_reports(EXPORTS)
-            accept(role, f"IAM5[Resource::{objects}]", "Exports are named by their experiments.")
+            for statement in controlling(self._stage, self._resources):
+                role.add_to_policy(statement)
+            exports, bodies = map(self._resources.in_reports, (EXPORTS, claims(self._stage)))
+            accept(role, f"IAM5[Resource::{exports}]", "Exports are named by their experiments.")
+            reason = "The bodies of large messages are named by their content."
+            accept(role, f"IAM5[Resource::{bodies}]", reason)
         return role
 
     def _consume(self) -> None:

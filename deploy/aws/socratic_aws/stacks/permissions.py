@@ -3,16 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Final
 
 from aws_cdk.aws_iam import PolicyStatement, Role
 
 from socratic_aws.stacks.nag import accept
 from socratic_aws.stacks.names import DEAD_LETTERS, Resources, claims
-from socratic_aws.stacks.services import CONFIG, RUNNER, SCHEDULER, Service
+from socratic_aws.stacks.services import (
+    API,
+    CONFIG,
+    CURATOR,
+    JUDGE,
+    RUNNER,
+    SCHEDULER,
+    Service,
+)
 from socratic_aws.stacks.stage import Stage
 from socratic_bench.adapters.dynamodb.table.keys import LARGE_RESPONSES
 from socratic_bench.consuming.queues import BROADCASTS
+
+CONSUMED: Final = tuple(
+    consumption for service in (RUNNER, JUDGE, CURATOR) for consumption in service.consumes
+)
 
 API_KEYS: Final = "api-keys"
 """The parameter with the keys for writing; Systems Manager keeps it without charge."""
@@ -67,6 +80,18 @@ def writing_exports(resources: Resources) -> PolicyStatement:
     return PolicyStatement(
         actions=["s3:GetObject", "s3:PutObject"], resources=[resources.exports_arn()]
     )
+
+
+def controlling(stage: Stage, resources: Resources) -> Iterator[PolicyStatement]:
+    """Yield what the API's function needs to submit, change and delete experiments, and to put dead
+    letters back. It consumes no queue.
+    """
+    writer = replace(API, store="write", publishes=tuple(each.queue for each in CONSUMED))
+    yield from statements(writer, stage, resources)
+    letters = [resources.queue_arn(each.queue, DEAD_LETTERS) for each in CONSUMED]
+    yield PolicyStatement(actions=[*_CONSUMING, "sqs:SendMessage"], resources=letters)
+    topics = [resources.topic_arn(event_type) for event_type in BROADCASTS]
+    yield PolicyStatement(actions=["sns:CreateTopic"], resources=topics)
 
 
 def grant(role: Role, service: Service, stage: Stage, resources: Resources) -> None:

@@ -31,10 +31,17 @@ class Background:
 
     async def close(self) -> None:
         """Cancel the tasks, and wait for their end."""
-        for task in self._tasks:
+        await self._end({*self._tasks})
+
+    async def end(self, task: asyncio.Task[None]) -> None:
+        """Cancel a task, and wait for its end."""
+        await self._end({task})
+
+    async def _end(self, tasks: set[asyncio.Task[None]]) -> None:
+        for task in tasks:
             task.cancel()
-        if self._tasks:
-            await asyncio.wait(self._tasks, timeout=CLOSE_SECONDS)
+        if tasks:
+            await asyncio.wait(tasks, timeout=CLOSE_SECONDS)
 
     def _ended(self, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)

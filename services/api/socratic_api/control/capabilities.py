@@ -37,6 +37,12 @@ class Capabilities:
     may_stream: bool = True
     """False where an answer has to be whole, as a function's."""
 
+    outlives_answers: bool = True
+    """False where work stands still after the answer, as in a function."""
+
+    most_runs: int = 1_000_000
+    """The most runs of an experiment that is submitted here."""
+
     exports: ExportFiles | None = None
     """Where exports become files that an answer links to; None: an answer streams the export."""
 

@@ -65,6 +65,8 @@ class Deletions:
         await asyncio.wait({task}, timeout=REMOVED_WITHIN)
         if task.done():
             task.result()
+        elif not self._capabilities.outlives_answers:
+            await self._background.end(task)
         return deletion
 
     async def close(self) -> None:

@@ -34,9 +34,6 @@ SOURCE: Final = "api"
 LARGEST_CONFIG: Final = 1_000_000
 """Bytes of a configuration."""
 
-MOST_RUNS: Final = 1_000_000
-"""The most runs of an experiment that is submitted over HTTP."""
-
 PLANNED_AT_ONCE: Final = 4
 """The most experiments planned at once; others are refused."""
 
@@ -49,7 +46,14 @@ REGISTERED_WITHIN: Final = 10.0
 PLANNED_WITHIN: Final = 2.0
 """Seconds that it waits after that for the end of planning."""
 
+PLANNED_IN_FUNCTION: Final = 8.0
+"""The same where planning ends with the answer: the reconciler would go on minutes later."""
+
 _NAME: Final = "configuration"
+_NOT_BEGUN: Final = (
+    "no run was requested: it took too long to look for answers that earlier experiments paid for; "
+    "the same request looks again, and the command takes its time: socratic-bench submit CONFIG"
+)
 
 log = structlog.get_logger(__name__)
 
@@ -105,7 +109,7 @@ class Submissions:
         try:
             # A large one takes seconds: one at a time, in a thread.
             async with self._reading:
-                return await asyncio.to_thread(_read, body)
+                return await asyncio.to_thread(_read, body, self._capabilities.most_runs)
         finally:
             self._waiting -= 1
 
@@ -113,7 +117,8 @@ class Submissions:
         """Have the services carry out a benchmark, as `socratic-bench submit` does.
 
         Returns once planning has ended, or goes on for long. Raises Conflict without a broker,
-        ExperimentStopped, StoreError, BrokerError; HTTPException 503 while many others are planned.
+        ExperimentStopped, StoreError, BrokerError; HTTPException 503 while many others are planned,
+        or where the experiment is not in the store in time and no work outlives the answer.
         """
         broker = self._capabilities.require_broker("submit CONFIG")
         plan = Plan(config.experiment(self._clock.now()), retry_failed, fresh)
@@ -122,8 +127,14 @@ class Submissions:
         begun: set[asyncio.Future[Any]] = {task, registered}
         await asyncio.wait(begun, timeout=REGISTERED_WITHIN, return_when=asyncio.FIRST_COMPLETED)
         registered.cancel()
-        await asyncio.wait({task}, timeout=PLANNED_WITHIN if plan.registered.is_set() else 0)
-        if task.done():
+        stays = self._capabilities.outlives_answers
+        planned_within = PLANNED_WITHIN if stays else PLANNED_IN_FUNCTION
+        await asyncio.wait({task}, timeout=planned_within if plan.registered.is_set() else 0)
+        if not task.done() and not stays:
+            await self._background.end(task)
+            if not plan.registered.is_set():
+                raise HTTPException(503, _NOT_BEGUN, {"Retry-After": RETRY_SECONDS})
+        elif task.done():
             task.result()
         return plan
 
@@ -176,7 +187,7 @@ class Submissions:
         )
 
 
-def _read(body: bytes) -> BenchmarkConfig:
+def _read(body: bytes, most_runs: int) -> BenchmarkConfig:
     # Only when asked for: the start of a function should not wait for YAML and every provider.
     from socratic_bench.planning.config_file.config import parse_config  # noqa: PLC0415
     from socratic_bench.planning.registered_models import RegisteredModels  # noqa: PLC0415
@@ -188,10 +199,10 @@ def _read(body: bytes) -> BenchmarkConfig:
     if not text.lstrip().startswith("{"):
         raise InvalidInput("body: must be a JSON object, a configuration with `models`")
     config = parse_config(text, name=_NAME, base_folder=None, catalogue=RegisteredModels())
-    if config.manifest.planned_runs > MOST_RUNS:
+    if config.manifest.planned_runs > most_runs:
         raise InvalidInput(
-            f"body: plans {config.manifest.planned_runs:,} runs; at most {MOST_RUNS:,} may be "
-            "submitted over HTTP: lower `repeats`, or use `socratic-bench submit`"
+            f"body: plans {config.manifest.planned_runs:,} runs; at most {most_runs:,} may be "
+            "submitted to this API: lower `repeats`, or use `socratic-bench submit`"
         )
     return config
 

@@ -63,7 +63,7 @@ async def serve(
     require_keys(settings)
     sys.setswitchinterval(SWITCH_SECONDS)
     streams = Streams()
-    capabilities = Capabilities(broker, scoring_broker)
+    capabilities = Capabilities(broker, scoring_broker, may_write=not settings.only_reads)
     app = build_app(store, settings, capabilities=capabilities, streams=streams)
     with stop_signals() as stop:
         async with serving(app, host, port, shutdown_timeout=settings.drain_deadline) as address:
@@ -96,7 +96,7 @@ async def _serve_process(settings: ApiSettings, stop: asyncio.Event) -> None:
             settings,
             readiness=readiness,
             metrics=metrics,
-            capabilities=Capabilities(broker),
+            capabilities=Capabilities(broker, may_write=not settings.only_reads),
             streams=streams,
         )
         with naming("SOCRATIC_PORT"):

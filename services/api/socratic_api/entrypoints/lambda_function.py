@@ -16,14 +16,19 @@ from socratic_bench.adapters.aws.documents import read_parameter
 from socratic_bench.adapters.aws.files import S3Files
 from socratic_bench.adapters.dynamodb.store import DynamoDBStore
 from socratic_bench.adapters.dynamodb.table.address import parse
+from socratic_bench.adapters.sqs.broker import SqsBroker
 from socratic_bench.adapters.system.clock import SystemClock
 from socratic_bench.errors import InvalidSettings
 from socratic_bench.hosting.functions.environment import Environment
 from socratic_bench.hosting.functions.http_function import HttpFunction
-from socratic_bench.hosting.functions.starting import start
+from socratic_bench.hosting.functions.starting import POLL_SECONDS, start
 from socratic_bench.hosting.starting import opened_store
 from socratic_bench.reporting.export.export_files import ExportFiles
 from socratic_bench.service_settings import load_settings
+
+MOST_RUNS = 20_000
+"""The most runs of a submission: the scheduler completes a plan that the function did not, in one
+invocation."""
 
 LEFT_SECONDS = 4.0
 """Seconds of an invocation that are left when its answer is refused: of 29, so that each is there
@@ -50,9 +55,17 @@ async def _opened() -> AsyncIterator[ASGIApp]:
             files = S3Files(address.bucket, region=address.region, endpoint=address.endpoint)
             opened.push_async_callback(files.close)
             exports = ExportFiles(files, SystemClock())
-        # Its role may read the table alone, and an HTTP API takes whole answers.
-        only_reads = Capabilities(may_write=False, may_stream=False, exports=exports)
-        app = build_app(store, api_settings, capabilities=only_reads)
+        # It asks for its queues when it is first used: few requests need them.
+        broker = SqsBroker(settings.broker_url.get_secret_value(), poll_seconds=POLL_SECONDS)
+        opened.push_async_callback(broker.close)
+        capabilities = Capabilities(
+            broker,
+            may_stream=False,
+            outlives_answers=False,
+            most_runs=MOST_RUNS,
+            exports=exports,
+        )
+        app = build_app(store, api_settings, capabilities=capabilities)
         yield WholeAnswers(app, lambda: _environment.time_left() - LEFT_SECONDS)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import httpx
 import pytest
 
@@ -106,6 +108,20 @@ async def test_no_other_state_can_be_given(services: httpx.AsyncClient, body: ob
 
     assert (await services.patch(path, json=body)).status_code == 422
     assert (await services.get(path)).json()["state"] == "running"
+
+
+async def test_a_function_leaves_the_rows_of_a_large_experiment_to_the_curator(
+    asking: Asking, store: SqlStore, broker: MemoryBroker, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr("socratic_api.control.deletions.REMOVED_WITHIN", 0.0)
+    async with asking(Capabilities(broker, outlives_answers=False)) as client:
+        path = (await client.post(PATH, json=CONFIG)).headers["location"]
+        deleted = await client.delete(path)
+        assert not [each for each in asyncio.all_tasks() if each.get_name().startswith("deletion")]
+        assert (await client.get(path)).status_code == 404
+
+    assert (deleted.status_code, deleted.json()["rows_left"]) == (200, True)
+    assert await store.deletable(None) != []
 
 
 async def test_a_deleted_experiment_is_gone_with_its_rows_and_requests(

@@ -146,3 +146,64 @@ async def test_a_long_plan_goes_on_after_the_answer(
     assert shown.json()["left"] == 30, "it stands in the store before its runs are requested"
     assert other.status_code == 409, "another deadline waits for the end of the plan"
     assert ended["requested"] == 30
+
+
+IN_A_FUNCTION = {"may_stream": False, "outlives_answers": False}
+
+
+async def test_a_function_starts_nothing_before_it_has_looked_for_paid_answers(
+    asking: Asking, store: SqlStore, broker: MemoryBroker, monkeypatch: pytest.MonkeyPatch
+):
+    """An experiment in the store is what the reconciler requests the runs of."""
+    cancelled = []
+
+    async def endless(*_: Any, **__: Any) -> None:
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            cancelled.append(True)
+            raise
+
+    async with asking(Capabilities(broker, **IN_A_FUNCTION)) as client:
+        with monkeypatch.context() as patched:
+            patched.setattr("socratic_api.control.submissions.look_into", endless)
+            patched.setattr("socratic_api.control.submissions.REGISTERED_WITHIN", 0.5)
+            late = await client.post(PATH, json=CONFIG)
+        assert (late.status_code, cancelled) == (503, [True])
+        assert late.headers["retry-after"] == "1"
+        assert "socratic-bench submit" in late.json()["detail"]
+        assert await store.outlines() == []
+        assert await store.running() == []
+        assert broker.outstanding == 0
+
+        again = await client.post(PATH, json=CONFIG)
+    assert (again.status_code, again.json()["requested"]) == (202, 30)
+
+
+async def test_a_function_leaves_a_long_plan_to_the_reconciler(
+    asking: Asking, store: SqlStore, broker: MemoryBroker, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr("socratic_api.control.submissions.PLANNED_IN_FUNCTION", 0.0)
+    published = asyncio.Event()
+
+    async def waiting(*_: Any) -> None:
+        await published.wait()
+
+    monkeypatch.setattr(broker, "publish", waiting)
+    async with asking(Capabilities(broker, **IN_A_FUNCTION)) as client:
+        answer = await client.post(PATH, json=CONFIG)
+        assert not [each for each in asyncio.all_tasks() if each.get_name().startswith("plan of")]
+
+    assert (answer.status_code, answer.json()["requested"]) == (202, None)
+    [running] = await store.running()
+    assert running.planned_at is None
+
+
+async def test_a_function_takes_no_plan_that_the_scheduler_could_not_complete(
+    asking: Asking, store: SqlStore, broker: MemoryBroker
+):
+    async with asking(Capabilities(broker, most_runs=29)) as client:
+        answer = await client.post(PATH, json=CONFIG)
+    assert answer.status_code == 422
+    assert "plans 30 runs; at most 29" in answer.json()["detail"]
+    assert await store.outlines() == []
