@@ -27,6 +27,7 @@ from socratic_bench.ports.broker import WorkQueue
 from socratic_bench.reporting.export.formats import FORMATS
 from socratic_bench.reporting.export.tables import TABLES, open_table
 from socratic_bench.reporting.export.writing import file_pieces
+from socratic_bench.reporting.transcripts.chosen_runs import chosen_runs
 from socratic_bench.scoring.score import score
 from tests.aws.lambda_runtime import FunctionFailed, Runtime, running
 from tests.aws.place import Place, a_place
@@ -270,7 +271,7 @@ async def test_an_export_is_a_file_that_a_link_leads_to(api: Runtime, place: Pla
     said = "What might you consider? " * 4_000
     await place.store.record([a_response(run, said) for run in runs], [None] * len(runs))
     for what, output in itertools.product(TABLES, FORMATS):
-        table = await open_table(what, place.store, experiment)
+        table = await open_table(what, place.store, chosen_runs(experiment))
         query = f"experiment={experiment.experiment_id}&table={what}&format={output}"
         asked = request("/api/export", query=query)
 

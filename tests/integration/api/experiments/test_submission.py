@@ -148,7 +148,8 @@ async def test_a_long_plan_goes_on_after_the_answer(
     assert ended["requested"] == 30
 
 
-IN_A_FUNCTION = {"may_stream": False, "outlives_answers": False}
+def in_a_function(broker: MemoryBroker) -> Capabilities:
+    return Capabilities(broker, may_stream=False, outlives_answers=False)
 
 
 async def test_a_function_starts_nothing_before_it_has_looked_for_paid_answers(
@@ -164,7 +165,7 @@ async def test_a_function_starts_nothing_before_it_has_looked_for_paid_answers(
             cancelled.append(True)
             raise
 
-    async with asking(Capabilities(broker, **IN_A_FUNCTION)) as client:
+    async with asking(in_a_function(broker)) as client:
         with monkeypatch.context() as patched:
             patched.setattr("socratic_api.control.submissions.look_into", endless)
             patched.setattr("socratic_api.control.submissions.REGISTERED_WITHIN", 0.5)
@@ -190,7 +191,7 @@ async def test_a_function_leaves_a_long_plan_to_the_reconciler(
         await published.wait()
 
     monkeypatch.setattr(broker, "publish", waiting)
-    async with asking(Capabilities(broker, **IN_A_FUNCTION)) as client:
+    async with asking(in_a_function(broker)) as client:
         answer = await client.post(PATH, json=CONFIG)
         assert not [each for each in asyncio.all_tasks() if each.get_name().startswith("plan of")]
 
