@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import pytest
 
 from socratic_bench.adapters.sqs.broker import SqsBroker
+from socratic_bench.adapters.sqs.publishing.claims import Claims
 from socratic_bench.adapters.sqs.publishing.copies import Copies
 from socratic_bench.adapters.sqs.publishing.wire import State
+from socratic_bench.concurrency.cancellation import cancelled
 from socratic_bench.consuming.settlements import Ack, DeadLetterIt, RetryLater
 from socratic_bench.ports.broker import SUSPECT_AFTER, WorkQueue, ended_alone
 from tests.contract.broker.traffic import Traffic, ids, message, messages, new_queue
@@ -97,6 +100,26 @@ async def test_nothing_settled_is_everything_failed(broker: SqsBroker, queue: Wo
     event = await _event(broker, queue)
     batch = broker.records(queue.name)
     await batch.take(event)
+    failed = {each["itemIdentifier"] for each in batch.response()["batchItemFailures"]}
+    assert failed == {each["messageId"] for each in event}
+
+
+async def test_records_whose_taking_is_cancelled_fail(
+    broker: SqsBroker, queue: WorkQueue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await broker.publish(messages(queue, 3))
+    event = await _event(broker, queue)
+    reading = asyncio.Event()
+
+    async def read_for_ever(*_: Any) -> None:
+        reading.set()
+        await asyncio.get_running_loop().create_future()
+
+    monkeypatch.setattr(Claims, "messages_of", read_for_ever)
+    batch = broker.records(queue.name)
+    taking = asyncio.create_task(batch.take(event))
+    await reading.wait()
+    await cancelled(taking)
     failed = {each["itemIdentifier"] for each in batch.response()["batchItemFailures"]}
     assert failed == {each["messageId"] for each in event}
 

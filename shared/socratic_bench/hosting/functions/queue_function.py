@@ -33,7 +33,11 @@ DRAIN_SECONDS: Final = 8.0
 """Seconds before the end at which a function begins nothing more, and puts back what waits."""
 
 LAST_SECONDS: Final = 2.0
-"""Seconds before the end at which it gives up what is still unsettled, to answer in time."""
+"""Seconds before the end at which it cancels what is still under way, to answer in time."""
+
+CLEAN_UP_SECONDS: Final = 0.5
+"""Seconds that cancelled work gets to clean up. The function answers afterwards, even if the work
+has not ended: it goes on in the next invocation."""
 
 
 class Records(Protocol):
@@ -76,6 +80,8 @@ class QueueFunction:
         self._environment = Environment(open_work)
         self._metrics = EmbeddedMetrics(name, os.environ.get("SOCRATIC_STAGE", ""))
         self._reopen = False
+        self._late: set[asyncio.Task[None]] = set()
+        """Cancelled work of earlier invocations that has not ended."""
 
     def __call__(self, event: LambdaEvent, context: LambdaContext) -> dict[str, Any]:
         """Handle a batch; returns the ids of the records to deliver again, as Lambda wants them."""
@@ -97,29 +103,49 @@ class QueueFunction:
     ) -> dict[str, list[dict[str, str]]]:
         work = _work_on(records, queues)
         taken = work.records()
-        if deliveries := await taken.take(records):
-            await self._dispatch(work, deliveries, taken)
-            work.on_end()
+        # Cancelled work may wait for a silent store; a task of its own keeps no answer waiting.
+        working = asyncio.create_task(self._work(work, taken, records))
+        await asyncio.wait([working], timeout=max(0.0, self.time_left() - LAST_SECONDS))
+        if not working.done():
+            await self._cut_off(working)
+        work.on_end()
+        if working.done() and not working.cancelled():
+            working.result()
         if self._reopen:
             self._reopen = False
             await self._environment.reopen()
         return taken.response()
 
+    async def _work(
+        self, work: QueueWork, taken: Records, records: Sequence[Mapping[str, Any]]
+    ) -> None:
+        if deliveries := await taken.take(records):
+            await self._dispatch(work, deliveries, taken)
+
+    async def _cut_off(self, working: asyncio.Task[None]) -> None:
+        """Cancel the work, and wait a moment for its end."""
+        working.cancel()
+        _, late = await asyncio.wait([working], timeout=CLEAN_UP_SECONDS)
+        log.warning("function not done in time", still_ending=bool(late))
+        for task in late:
+            self._late.add(task)
+            task.add_done_callback(self._forget)
+
+    def _forget(self, late: asyncio.Task[None]) -> None:
+        self._late.discard(late)
+        if not late.cancelled() and (error := late.exception()) is not None:
+            log.warning("late work failed", reason=str(error))
+
     async def _dispatch(
         self, work: QueueWork, deliveries: Sequence[Delivery], taken: Records
     ) -> None:
-        left = self._environment.time_left()
         work.dispatcher.resume()
         # A suspect may end the process, and would take others along.
         more = None if any(each.suspect for each in deliveries) else work.more
+        drain_after = max(0.0, self.time_left() - DRAIN_SECONDS)
         try:
-            async with (
-                asyncio.timeout(max(0.0, left - LAST_SECONDS)),
-                taking_more(work.dispatcher, more, max(0.0, left - DRAIN_SECONDS)),
-            ):
+            async with taking_more(work.dispatcher, more, drain_after):
                 await work.dispatcher.dispatch(deliveries, taken.settle)
-        except TimeoutError:
-            log.warning("function not done in time", messages=len(deliveries))
         except Exception as error:
             # What is settled stays so. The rest comes back, to what is opened anew.
             cause = first_cause(error)
