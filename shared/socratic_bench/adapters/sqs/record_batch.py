@@ -70,6 +70,16 @@ class RecordBatch:
                 await self._copy(settlement)
             del self._unsettled[settlement.delivery.receipt]
 
+    async def put_back(self) -> None:
+        """Put every unsettled record back into its queue, uncounted; Lambda deletes the originals.
+
+        A record that cannot be put back now fails. The deliveries cannot be settled any more.
+        """
+        left = {each.id: each for each in self._unsettled.values()}
+        with self._failing(left.values()):
+            await self._copies.copy_back(map(PutBack, left.values()))
+        self._unsettled.clear()
+
     def response(self) -> dict[str, list[dict[str, str]]]:
         """Return the partial batch response: every record that is not settled as a whole."""
         failed = self._failed.union(self._untaken, (each.id for each in self._unsettled.values()))

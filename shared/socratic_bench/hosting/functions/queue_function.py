@@ -23,7 +23,12 @@ from socratic_bench.consuming.worker import Worker
 from socratic_bench.errors import SocraticBenchError
 from socratic_bench.hosting.failures import first_cause
 from socratic_bench.hosting.functions.embedded_metrics import EmbeddedMetrics
-from socratic_bench.hosting.functions.environment import Environment, LambdaContext, LambdaEvent
+from socratic_bench.hosting.functions.environment import (
+    ANSWER_SECONDS,
+    Environment,
+    LambdaContext,
+    LambdaEvent,
+)
 from socratic_bench.hosting.functions.taking_more import taking_more
 from socratic_bench.ports.broker import Delivery
 
@@ -49,6 +54,13 @@ class Records(Protocol):
 
     async def settle(self, settlements: Sequence[Settlement]) -> None:
         """Settle deliveries; one that the broker does not take stays unsettled."""
+        ...
+
+    async def put_back(self) -> None:
+        """Put every unsettled record back into its queue, uncounted; one that cannot be now fails.
+
+        Cancelled, it leaves them unsettled.
+        """
         ...
 
     def response(self) -> dict[str, list[dict[str, str]]]:
@@ -107,10 +119,15 @@ class QueueFunction:
         working = asyncio.create_task(self._work(work, taken, records))
         await asyncio.wait([working], timeout=max(0.0, self.time_left() - LAST_SECONDS))
         if not working.done():
-            await self._cut_off(working)
-        work.on_end()
-        if working.done() and not working.cancelled():
+            # The end of the work ends its waits too.
+            waits_for = work.dispatcher.waits_for
+            log.warning("function not done in time", waits_for=str(waits_for or ""))
+            await self._cancel(working)
+            if waits_for is not None:
+                await self._put_back(taken)
+        else:
             working.result()
+        work.on_end()
         if self._reopen:
             self._reopen = False
             await self._environment.reopen()
@@ -122,19 +139,24 @@ class QueueFunction:
         if deliveries := await taken.take(records):
             await self._dispatch(work, deliveries, taken)
 
-    async def _cut_off(self, working: asyncio.Task[None]) -> None:
-        """Cancel the work, and wait a moment for its end."""
-        working.cancel()
-        _, late = await asyncio.wait([working], timeout=CLEAN_UP_SECONDS)
-        log.warning("function not done in time", still_ending=bool(late))
-        for task in late:
-            self._late.add(task)
-            task.add_done_callback(self._forget)
+    async def _put_back(self, taken: Records) -> None:
+        """Put unsettled records back: what waits for the store or broker ended no function."""
+        putting = asyncio.create_task(taken.put_back())
+        left = self.time_left() - ANSWER_SECONDS - CLEAN_UP_SECONDS
+        await asyncio.wait([putting], timeout=max(0.0, left))
+        await self._cancel(putting)
+
+    async def _cancel(self, task: asyncio.Task[None]) -> None:
+        """Cancel a task, and wait a moment for its end."""
+        task.cancel()
+        await asyncio.wait([task], timeout=CLEAN_UP_SECONDS)
+        self._late.add(task)
+        task.add_done_callback(self._forget)
 
     def _forget(self, late: asyncio.Task[None]) -> None:
         self._late.discard(late)
         if not late.cancelled() and (error := late.exception()) is not None:
-            log.warning("late work failed", reason=str(error))
+            log.error("cancelled work failed", exc_info=error)
 
     async def _dispatch(
         self, work: QueueWork, deliveries: Sequence[Delivery], taken: Records

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Any
+from unittest.mock import AsyncMock
 
 import pytest
 
@@ -15,6 +17,8 @@ from socratic_bench.consuming.batch_dispatcher import BatchDispatcher
 from socratic_bench.consuming.dispatch import Dispatcher
 from socratic_bench.consuming.outcomes import Handled
 from socratic_bench.consuming.settlements import Settlement
+from socratic_bench.consuming.waits import Waits
+from socratic_bench.errors import StoreUnavailable
 from socratic_bench.events.message import to_message
 from socratic_bench.events.run_requested import RunRequested
 from socratic_bench.hosting.functions import queue_function as module
@@ -42,10 +46,11 @@ class Invocation:
 
 
 class TakenRecords:
-    """Records of an event, which fail until they are settled."""
+    """Records of an event, which fail until they are settled or put back."""
 
-    def __init__(self) -> None:
+    def __init__(self, put_back: Callable[[], Awaitable[object]]) -> None:
         self._open: dict[int, str] = {}
+        self._put_back = put_back
 
     async def take(self, records: Sequence[Any]) -> list[Delivery]:
         self._open = {number: each["messageId"] for number, each in enumerate(records)}
@@ -54,6 +59,10 @@ class TakenRecords:
     async def settle(self, settlements: Sequence[Settlement]) -> None:
         for each in settlements:
             del self._open[each.delivery.receipt]
+
+    async def put_back(self) -> None:
+        await self._put_back()
+        self._open.clear()
 
     def response(self) -> dict[str, list[dict[str, str]]]:
         return {"batchItemFailures": [{"itemIdentifier": each} for each in self._open.values()]}
@@ -65,10 +74,15 @@ class Handler:
     def __init__(self) -> None:
         self.store = asyncio.Event()
         self.ended = 0
+        self.waits = Waits()
+        self.error: StoreUnavailable | None = None
+        """What it says that it waits for."""
 
-    async def __call__(self, batch: Sequence[Any]) -> AsyncIterator[list[Handled]]:
+    async def __call__(self, batch: Sequence[Any]) -> AsyncGenerator[list[Handled], None]:
         try:
-            await finish_despite_cancel(self.store.wait(), patience=5.0)
+            with self.waits.waiting() as waits_for:
+                waits_for(self.error)
+                await finish_despite_cancel(self.store.wait(), patience=5.0)
         finally:
             self.ended += 1
         yield [Handled(each) for each in batch]
@@ -80,15 +94,24 @@ def handler() -> Handler:
 
 
 @pytest.fixture
-def function(handler: Handler, monkeypatch: pytest.MonkeyPatch) -> Iterator[QueueFunction]:
+def put_back() -> AsyncMock:
+    return AsyncMock()
+
+
+@pytest.fixture
+def function(
+    handler: Handler, put_back: AsyncMock, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[QueueFunction]:
     monkeypatch.setattr(module, "CLEAN_UP_SECONDS", 0.01)
 
     @asynccontextmanager
     async def opened() -> AsyncIterator[dict[str, QueueWork]]:
         async def publish(_messages: Sequence[Any]) -> None: ...
 
-        dispatcher = BatchDispatcher(publish, Dispatcher(handler, RunRequested))
-        yield {"runs": QueueWork(TakenRecords, dispatcher)}
+        dispatcher = BatchDispatcher(
+            publish, Dispatcher(handler, RunRequested, waits=handler.waits)
+        )
+        yield {"runs": QueueWork(partial(TakenRecords, put_back), dispatcher)}
 
     function = QueueFunction("runner", opened)
     yield function
@@ -123,3 +146,26 @@ def test_what_had_not_ended_ends_in_the_next_invocation(
     handler.store.set()
     assert function({"Records": RECORDS}, Invocation(60)) == NONE_FAILED
     assert handler.ended == 2
+
+
+def test_work_that_waits_for_the_store_at_the_end_is_put_back(
+    function: QueueFunction, handler: Handler, put_back: AsyncMock
+) -> None:
+    handler.error = StoreUnavailable("the table is throttled")
+    assert function({"Records": RECORDS}, Invocation(module.LAST_SECONDS)) == NONE_FAILED
+    put_back.assert_awaited_once()
+
+
+def test_work_that_waits_for_nothing_fails(function: QueueFunction, put_back: AsyncMock) -> None:
+    assert function({"Records": RECORDS}, Invocation(module.LAST_SECONDS)) == ALL_FAILED
+    put_back.assert_not_awaited()
+
+
+def test_it_answers_although_the_broker_takes_nothing_back(
+    function: QueueFunction, handler: Handler, put_back: AsyncMock
+) -> None:
+    handler.error = StoreUnavailable("the table is throttled")
+    put_back.side_effect = asyncio.Event().wait
+    invocation = Invocation(module.LAST_SECONDS)
+    assert function({"Records": RECORDS}, invocation) == ALL_FAILED
+    assert invocation.get_remaining_time_in_millis() > 0
