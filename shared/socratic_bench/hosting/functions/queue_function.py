@@ -17,6 +17,7 @@ from typing import Any, Final, NamedTuple, Protocol
 
 import structlog
 
+from socratic_bench.concurrency.thawing_timeout import THAW_SECONDS
 from socratic_bench.consuming.batch_dispatcher import BatchDispatcher
 from socratic_bench.consuming.settlements import Settlement
 from socratic_bench.consuming.worker import Worker
@@ -118,6 +119,9 @@ class QueueFunction:
         # Cancelled work may wait for a silent store; a task of its own keeps no answer waiting.
         working = asyncio.create_task(self._work(work, taken, records))
         await asyncio.wait([working], timeout=max(0.0, self.time_left() - LAST_SECONDS))
+        if not self.time_left():
+            # Frozen past its end, with what came in meanwhile unread (D-412).
+            await asyncio.wait([working], timeout=THAW_SECONDS)
         if not working.done():
             # The end of the work ends its waits too.
             waits_for = work.dispatcher.waits_for

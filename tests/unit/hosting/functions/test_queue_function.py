@@ -148,6 +148,14 @@ def test_what_had_not_ended_ends_in_the_next_invocation(
     assert handler.ended == 2
 
 
+def test_work_that_was_frozen_past_the_end_takes_what_came_meanwhile(
+    function: QueueFunction, handler: Handler
+) -> None:
+    handler.store.set()
+    assert function({"Records": RECORDS}, Invocation(0)) == NONE_FAILED
+    assert handler.ended == 1
+
+
 def test_work_that_waits_for_the_store_at_the_end_is_put_back(
     function: QueueFunction, handler: Handler, put_back: AsyncMock
 ) -> None:
