@@ -17,6 +17,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from math import inf
 from pathlib import Path
 from threading import Thread
 from typing import Any
@@ -32,7 +33,7 @@ WAIT_SECONDS = 60.0
 
 
 class FunctionFailed(Exception):
-    """The function raised an error, or its process ended."""
+    """The function raised an error, its process ended, or its answer came too late."""
 
 
 @dataclass
@@ -43,6 +44,8 @@ class Runtime:
     log_path: Path
     events: queue.Queue[tuple[str, dict[str, Any], float]] = field(default_factory=queue.Queue)
     answers: queue.Queue[tuple[str, Any]] = field(default_factory=queue.Queue)
+    ends_at: dict[str, float] = field(default_factory=dict)
+    """When each invocation ends, by its id: Lambda takes no answer after that."""
 
     def invoke(self, event: dict[str, Any], *, seconds: float = 30.0) -> Any:
         """What the function answers within `seconds`. Raises FunctionFailed."""
@@ -57,7 +60,7 @@ class Runtime:
                 continue
             if kind == "response":
                 return answer
-            raise FunctionFailed(f"{answer}: {self.log[-3000:]}")
+            raise FunctionFailed(f"{kind}: {answer}: {self.log[-3000:]}")
         raise FunctionFailed(f"it does not answer: {self.log[-3000:]}")
 
     @contextmanager
@@ -97,6 +100,7 @@ def running(
         def do_GET(self) -> None:
             assert runtime is not None
             request_id, event, ends_at = runtime.events.get()
+            runtime.ends_at[request_id] = ends_at
             body = json.dumps(event).encode()
             self.send_response(200)
             self.send_header("Content-Type", "application/json")
@@ -114,7 +118,9 @@ def running(
         def do_POST(self) -> None:
             assert runtime is not None
             body = self.rfile.read(int(self.headers["Content-Length"]))
-            kind = "response" if self.path.endswith("/response") else "error"
+            *_, request_id, kind = self.path.split("/")
+            if time.time() > runtime.ends_at.get(request_id, inf):
+                kind = "too late"
             runtime.answers.put((kind, json.loads(body)))
             self.send_response(202)
             self.send_header("Content-Length", "0")

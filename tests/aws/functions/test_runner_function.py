@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
+from typing import Any
+from urllib.parse import quote
 from uuid import uuid4
 
 import pytest
@@ -16,16 +19,19 @@ from socratic_bench.consuming.queues import (
     JUDGE_RESPONSE_RECORDED,
     RUNNER_RUN_REQUESTED,
 )
-from socratic_bench.domain.experiment.manifest import Experiment, Manifest, TutorModel
+from socratic_bench.domain.experiment.manifest import Experiment, Limits, Manifest, TutorModel
 from socratic_bench.events.message import to_message
 from socratic_bench.events.run_requested import RunRequested
-from tests.aws.lambda_runtime import Runtime, running
+from tests.aws.lambda_runtime import FunctionFailed, Runtime, running
 from tests.aws.place import Place, a_place
 from tests.aws.records import event, poisoned, received
+from tests.integration.dynamodb.faulty_gateway import ThrottlingGateway
+from tests.integration.dynamodb.faulty_gateway import serving as gateway_serving
 from tests.servers import aws_emulator
-from tests.servers.providers.raw_server import Request, completion, response, serving
+from tests.servers.providers.raw_server import RawServer, Request, completion, response, serving
 from tests.unit.events.examples import TIME
 from tests.unit.services.two_runs import EXPERIMENT
+from tests.waiting import until, waiting_for
 
 QUEUES = (RUNNER_RUN_REQUESTED, JUDGE_RESPONSE_RECORDED, CURATOR_RUN_FAILED)
 RUNS = [run.run_id for run in EXPERIMENT.runs()]
@@ -60,6 +66,12 @@ async def request(place: Place, experiment: Experiment = EXPERIMENT) -> None:
 async def place() -> AsyncIterator[Place]:
     async with a_place(QUEUES) as place:
         yield place
+
+
+SHORT_SECONDS = 24.0
+"""An invocation that has time for a short call, and little more."""
+
+REPLY = completion("Why?", usage={"prompt_tokens": 1, "completion_tokens": 2})
 
 
 HANDLER = "socratic_runner.entrypoints.lambda_function.handler"
@@ -131,6 +143,143 @@ async def test_it_goes_on_after_it_was_frozen(runner: Runtime, place: Place) -> 
         batch = await received(place.broker_url, RUNNER_RUN_REQUESTED.name)
     assert runner.invoke(batch, seconds=300) == {"batchItemFailures": []}
     assert set(await place.store.responses(RUNS)) == set(RUNS)
+
+
+def quick_at(address: str) -> Experiment:
+    """One run of a model at this address, whose call ends well within an invocation."""
+    model = TutorModel(
+        id="vllm/tutor",
+        base_url=f"{address}/v1",
+        endpoint="ours",
+        options={"stream": False},
+        limits=Limits(timeout_seconds=3, first_byte_timeout_seconds=3),
+    )
+    manifest = Manifest(models=(model,), scenarios=EXPERIMENT.manifest.scenarios, repeats=1)
+    return Experiment(manifest=manifest, created_at=TIME)
+
+
+async def stored_once(
+    runtime: Runtime, place: Place, batch: dict[str, Any], experiment: Experiment
+) -> None:
+    """Invoke the function again; the runs are stored and published after one call each."""
+    assert await asyncio.to_thread(runtime.invoke, batch, seconds=300) == {"batchItemFailures": []}
+    runs = [run.run_id for run in experiment.runs()]
+    assert set(await place.store.responses(runs)) == set(runs), runtime.log
+    assert await place.broker.depth(JUDGE_RESPONSE_RECORDED.name)
+    assert (await place.store.calls(experiment.experiment_id)).turns == len(runs)
+
+
+@pytest.fixture
+async def throttling(place: Place) -> AsyncIterator[ThrottlingGateway]:
+    """A gateway before DynamoDB, which throttles on demand."""
+    async with gateway_serving(ThrottlingGateway(aws_emulator.SERVER.address())) as gateway:
+        yield gateway
+
+
+class Tutor:
+    """A model that replies when it may."""
+
+    def __init__(self) -> None:
+        self.called = asyncio.Event()
+        self.may_reply = asyncio.Event()
+
+    async def answer(self, _: Request, writer: asyncio.StreamWriter) -> None:
+        self.called.set()
+        await self.may_reply.wait()
+        writer.write(response("200 OK", REPLY, "Content-Type: application/json"))
+
+
+@pytest.fixture
+def tutor() -> Tutor:
+    return Tutor()
+
+
+@pytest.fixture
+async def provider(tutor: Tutor) -> AsyncIterator[RawServer]:
+    async with serving(tutor.answer) as provider:
+        yield provider
+
+
+@pytest.fixture
+async def throttled(
+    packages: Path,
+    tmp_path: Path,
+    place: Place,
+    throttling: ThrottlingGateway,
+    provider: RawServer,
+) -> AsyncIterator[Runtime]:
+    """The runner behind that gateway."""
+    table = place.store_url.partition("?")[0]
+    environment = {
+        **place.environment,
+        "SOCRATIC_STORE_URL": f"{table}?endpoint={quote(throttling.url, safe='')}",
+        "SOCRATIC_ENDPOINTS": json.dumps({"ours": provider.address}),
+    }
+    with running(packages, "runner", HANDLER, tmp_path, environment) as runtime:
+        opened = event([poisoned(RUNNER_RUN_REQUESTED.name)])
+        await asyncio.to_thread(runtime.invoke, opened, seconds=300)
+        yield runtime
+
+
+async def test_a_throttled_table_neither_delays_the_answer_nor_repeats_a_call(
+    throttled: Runtime,
+    place: Place,
+    throttling: ThrottlingGateway,
+    tutor: Tutor,
+    provider: RawServer,
+) -> None:
+    experiment = quick_at(provider.address)
+    await request(place, experiment)
+    batch = await received(place.broker_url, RUNNER_RUN_REQUESTED.name)
+    async with waiting_for("both invocations"), asyncio.TaskGroup() as tasks:
+        invoking = asyncio.to_thread(throttled.invoke, batch, seconds=SHORT_SECONDS)
+        first = tasks.create_task(invoking)
+        await tutor.called.wait()
+        throttling.throttles = True
+        tutor.may_reply.set()
+        assert await first == {"batchItemFailures": []}
+    throttling.throttles = False
+    again = await received(place.broker_url, RUNNER_RUN_REQUESTED.name)
+    assert len(again["Records"]) == 1, throttled.log
+    await stored_once(throttled, place, again, experiment)
+    assert len(provider.requests) == 1, throttled.log
+
+
+@pytest.mark.parametrize("unread", [True, False], ids=["reply unread", "reply not stored"])
+async def test_an_environment_that_was_frozen_past_its_deadline_loses_and_repeats_nothing(
+    throttled: Runtime,
+    place: Place,
+    throttling: ThrottlingGateway,
+    tutor: Tutor,
+    provider: RawServer,
+    unread: bool,
+) -> None:
+    experiment = quick_at(provider.address)
+    await request(place, experiment)
+    batch = await received(place.broker_url, RUNNER_RUN_REQUESTED.name)
+    async with waiting_for("the invocation"):
+        ends_at = time.time() + SHORT_SECONDS
+        invoking = asyncio.to_thread(throttled.invoke, batch, seconds=SHORT_SECONDS)
+        first = asyncio.create_task(invoking)
+        await tutor.called.wait()
+        if not unread:
+            throttling.throttles = True
+            tutor.may_reply.set()
+            await until(throttling.refusals, bool, "a reply that waits for the table")
+        with throttled.frozen():
+            tutor.may_reply.set()
+            throttling.throttles = False
+            await until(now, lambda at: at > ends_at, "the deadline", patience=2 * SHORT_SECONDS)
+        with pytest.raises(FunctionFailed, match="too late"):
+            await first
+    # SQS delivers again what Lambda heard nothing of.
+    await stored_once(throttled, place, batch, experiment)
+    assert len(provider.requests) == 1, throttled.log
+
+
+async def now() -> float:
+    """The time of the clock."""
+    return time.time()
 
 
 async def test_a_changed_key_is_read_again_within_the_batch_that_needs_it(

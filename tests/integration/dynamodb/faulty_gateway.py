@@ -73,6 +73,25 @@ class FaultyGateway:
             return web.Response(body=content, status=answer.status, headers=headers)
 
 
+class ThrottlingGateway(FaultyGateway):
+    """Throttles every request to DynamoDB while it is told to."""
+
+    def __init__(self, server: str) -> None:
+        super().__init__(server, part=0, seed=0)
+        self.throttles = False
+        self.refused = 0
+
+    async def handle(self, request: web.Request) -> web.StreamResponse:
+        if not self.throttles:
+            return await super().handle(request)
+        self.refused += 1
+        return web.json_response(self._refusal("throttled", "", b""), status=400)
+
+    async def refusals(self) -> int:
+        """How many requests it has throttled."""
+        return self.refused
+
+
 Gateway = TypeVar("Gateway", bound=FaultyGateway)
 
 

@@ -11,6 +11,10 @@ from urllib.parse import quote
 import pytest
 
 from socratic_bench.adapters.dynamodb.store import DynamoDBStore
+from socratic_bench.adapters.dynamodb.table import table as table_module
+from socratic_bench.adapters.dynamodb.table.address import parse
+from socratic_bench.adapters.dynamodb.table.items import Key
+from socratic_bench.adapters.dynamodb.table.table import Table
 from socratic_bench.errors import StoreUnavailable
 from socratic_bench.ports.stores.leases import CallCount, CallEnd, LeaseAnswer, Spending
 from tests.contract.store.facts import (
@@ -22,8 +26,14 @@ from tests.contract.store.facts import (
     claim_of,
     contents,
 )
-from tests.integration.dynamodb.faulty_gateway import FaultyGateway, faulty_gateway
+from tests.integration.dynamodb.faulty_gateway import (
+    FaultyGateway,
+    ThrottlingGateway,
+    faulty_gateway,
+    serving,
+)
 from tests.servers import aws_emulator, dynamodb
+from tests.waiting import waiting_for
 
 pytestmark = pytest.mark.long
 
@@ -116,3 +126,20 @@ async def test_money_and_calls_are_exact_through_every_fault(
     found = await until_done(lambda: stores[0].responses([run.run_id for run in runs]))
     assert len(found) == answered
     assert gateway.faults.total() > 10
+
+
+async def test_a_throttled_table_is_not_taken_for_one_with_other_writers(
+    table: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(table_module, "CONFLICT_SECONDS", 0.0)
+    gateway = ThrottlingGateway(aws_emulator.SERVER.address())
+    gateway.throttles = True
+    made = DynamoDBStore.from_url(table)
+    await made.prepare()
+    await made.close()
+    async with serving(gateway), waiting_for("the write"):
+        address = table.partition("?")[0]
+        through = Table(parse(f"{address}?endpoint={quote(gateway.url, safe='')}"))
+        with pytest.raises(StoreUnavailable, match="the table took no more requests"):
+            await through.update(Key("a", "b"), "SET #figure = :figure", {"figure": 1})
+        await through.close()

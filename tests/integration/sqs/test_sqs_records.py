@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
+from unittest.mock import AsyncMock
 
 import pytest
 
 from socratic_bench.adapters.sqs.broker import SqsBroker
+from socratic_bench.adapters.sqs.publishing.claims import Claims
 from socratic_bench.adapters.sqs.publishing.copies import Copies
 from socratic_bench.adapters.sqs.publishing.wire import State
+from socratic_bench.concurrency.cancellation import cancelled
 from socratic_bench.consuming.settlements import Ack, DeadLetterIt, RetryLater
+from socratic_bench.errors import BrokerUnavailable
 from socratic_bench.ports.broker import SUSPECT_AFTER, WorkQueue, ended_alone
 from tests.contract.broker.traffic import Traffic, ids, message, messages, new_queue
 
@@ -99,6 +104,55 @@ async def test_nothing_settled_is_everything_failed(broker: SqsBroker, queue: Wo
     await batch.take(event)
     failed = {each["itemIdentifier"] for each in batch.response()["batchItemFailures"]}
     assert failed == {each["messageId"] for each in event}
+
+
+async def test_records_whose_taking_is_cancelled_fail(
+    broker: SqsBroker, queue: WorkQueue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await broker.publish(messages(queue, 3))
+    event = await _event(broker, queue)
+    reading = asyncio.Event()
+
+    async def read_for_ever(*_: Any) -> None:
+        reading.set()
+        await asyncio.get_running_loop().create_future()
+
+    monkeypatch.setattr(Claims, "messages_of", read_for_ever)
+    batch = broker.records(queue.name)
+    taking = asyncio.create_task(batch.take(event))
+    await reading.wait()
+    await cancelled(taking)
+    failed = {each["itemIdentifier"] for each in batch.response()["batchItemFailures"]}
+    assert failed == {each["messageId"] for each in event}
+
+
+async def test_a_record_that_is_put_back_is_never_a_suspect(
+    broker: SqsBroker, queue: WorkQueue, traffic: Traffic
+) -> None:
+    await broker.publish(messages(queue, 2))
+    for _ in range(SUSPECT_AFTER + 1):
+        event = await _event(broker, queue)
+        batch = broker.records(queue.name)
+        await batch.take(event)
+        await batch.put_back()
+        assert batch.response() == {"batchItemFailures": []}
+        await _end(broker, queue, event, batch.response())
+    async with broker.consume(queue.name, prefetch=9) as consumer:
+        deliveries = await traffic.take(consumer, 2)
+    assert [(each.attempt, each.suspect) for each in deliveries] == [(1, False)] * 2
+
+
+async def test_what_is_settled_is_not_put_back_and_what_cannot_be_put_back_fails(
+    broker: SqsBroker, queue: WorkQueue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await broker.publish(messages(queue, 3))
+    event = await _event(broker, queue)
+    batch = broker.records(queue.name)
+    done, *left = await batch.take(event)
+    await batch.settle([Ack(done)])
+    monkeypatch.setattr(Copies, "copy_back", AsyncMock(side_effect=BrokerUnavailable("away")))
+    await batch.put_back()
+    assert len(batch.response()["batchItemFailures"]) == len(left)
 
 
 async def test_a_record_that_is_not_due_goes_back_uncounted(

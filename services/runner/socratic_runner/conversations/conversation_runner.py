@@ -123,6 +123,9 @@ class ConversationRunner:
         self, model: CalledModel, conversation: Conversation, question: Question
     ) -> Response | NotCalled:
         """One call for a turn, from the limiter's waiting line to the stored response."""
+        # D-427: the store grants its owner another lease, and a second call would be paid for.
+        if kept := await self.recorder.kept(question.run.run_id, question.turn):
+            return kept
         if refusal := model.refusal or self.preparer.window.refusal(model):
             return refusal
         tokens = tokens_at_most(question.texts, question.parameters.max_tokens)

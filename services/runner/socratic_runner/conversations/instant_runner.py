@@ -1,7 +1,8 @@
 """Runs of models that answer at once, such as the reference tutors: many in one transaction.
 
 Their calls take no time, so the store is the only cost. The conversation runner handles every case
-but a plain reply: a turn that another runner holds, an exhausted budget, a failed call.
+but a plain reply: a turn that another runner holds or whose reply is on its way to the store, an
+exhausted budget, a failed call.
 """
 
 from __future__ import annotations
@@ -32,6 +33,12 @@ class InstantRunner:
     ) -> list[Conversation]:
         """Take one turn of each run; returns the runs whose response is stored."""
         if self.runner.draining.is_set():
+            return []
+        keeps = self.runner.recorder.keeps
+        conversations = [
+            each for each in conversations if not keeps(each.run.run_id, len(each.responses) + 1)
+        ]
+        if not conversations:
             return []
         questions = [each.question() for each in conversations]
         leases = [self.runner.preparer.new_lease(model, question) for question in questions]

@@ -41,6 +41,9 @@ class Recorder:
         # D-057: until the drain deadline; letting a reply go means paying twice.
         patience = WritePatience(waits, self._closing)
         self._record = patience.grouped(self._record_now)
+        self._kept: dict[tuple[str, int], asyncio.Future[Sequence[Response]]] = {}
+        """The storing under way, by run and turn."""
+
         self._fail = patience.grouped(self._fail_now)
 
     @asynccontextmanager
@@ -63,11 +66,37 @@ class Recorder:
         """Return the future of what `record` returns; it may fail after its caller has gone."""
         storing = self._record.begin(responses)
         storing.add_done_callback(_take_note)
+        turns = [(each.response.run.run_id, each.response.turn) for each in responses]
+        self._kept.update(dict.fromkeys(turns, storing))
+        storing.add_done_callback(lambda _: self._forget(turns, storing))
         return storing
+
+    def keeps(self, run_id: str, turn: int) -> bool:
+        """Tell whether a reply to a turn is on its way to the store."""
+        return (run_id, turn) in self._kept
+
+    async def kept(self, run_id: str, turn: int) -> Response | None:
+        """Return the stored response of a turn whose reply is on its way to the store.
+
+        None for any other turn. A cancelled caller left the reply here, paid for; the store would
+        grant this owner another call. Raises the errors of `record`.
+        """
+        storing = self._kept.get((run_id, turn))
+        if storing is None:
+            return None
+        stored = {(each.run.run_id, each.turn): each for each in await asyncio.shield(storing)}
+        return stored.get((run_id, turn))
 
     async def record_failures(self, failures: Sequence[RecordedFailure]) -> None:
         """Store failures, before they are published."""
         await self._fail(failures)
+
+    def _forget(
+        self, turns: Sequence[tuple[str, int]], storing: asyncio.Future[Sequence[Response]]
+    ) -> None:
+        for turn in turns:
+            if self._kept.get(turn) is storing:
+                del self._kept[turn]
 
     async def _record_now(self, recorded: Sequence[Recorded]) -> Sequence[Response]:
         return await self._store.record(

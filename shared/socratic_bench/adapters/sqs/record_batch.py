@@ -41,6 +41,7 @@ class RecordBatch:
         self._suspects = Suspects(queue, copies, claims)
         self._receipts = receipts
         self._delivery_limit = delivery_limit
+        self._untaken: set[str] = set()
         self._unsettled: dict[int, Incoming] = {}
         self._failed: set[str] = set()
 
@@ -48,16 +49,19 @@ class RecordBatch:
         """Return the deliveries of the records; a suspect comes as the only one.
 
         A record that is not due goes back to its queue uncounted, and so do the others of an event
-        with a suspect. A record that cannot be read now fails.
+        with a suspect. A record that cannot be read now fails, and all do if this is cancelled.
         """
         incoming = [incoming_of(record) for record in records]
+        self._untaken = {each.id for each in incoming}
         early = [each for each in incoming if self._copies.seconds_left(each)]
         due = [each for each in incoming if not self._copies.seconds_left(each)]
         with self._failing(early):
             await self._copies.put_back_early(early)
         if any(map(is_suspect, due)):
             due = await self._alone(due)
-        return [delivery for each in due for delivery in await self._deliveries(each)]
+        deliveries = [delivery for each in due for delivery in await self._deliveries(each)]
+        self._untaken.clear()
+        return deliveries
 
     async def settle(self, settlements: Sequence[Settlement]) -> None:
         """Settle deliveries; one that cannot be settled now fails with its record."""
@@ -66,9 +70,19 @@ class RecordBatch:
                 await self._copy(settlement)
             del self._unsettled[settlement.delivery.receipt]
 
+    async def put_back(self) -> None:
+        """Put every unsettled record back into its queue, uncounted; Lambda deletes the originals.
+
+        A record that cannot be put back now fails. The deliveries cannot be settled any more.
+        """
+        left = {each.id: each for each in self._unsettled.values()}
+        with self._failing(left.values()):
+            await self._copies.copy_back(map(PutBack, left.values()))
+        self._unsettled.clear()
+
     def response(self) -> dict[str, list[dict[str, str]]]:
         """Return the partial batch response: every record that is not settled as a whole."""
-        failed = self._failed.union(each.id for each in self._unsettled.values())
+        failed = self._failed.union(self._untaken, (each.id for each in self._unsettled.values()))
         return {"batchItemFailures": [{"itemIdentifier": each} for each in sorted(failed)]}
 
     async def _alone(self, due: Sequence[Incoming]) -> list[Incoming]:

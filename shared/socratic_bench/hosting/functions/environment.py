@@ -22,6 +22,9 @@ log = structlog.get_logger(__name__)
 CLOSE_SECONDS: Final = 10.0
 """Seconds that closing may take after an error that ended the work for good."""
 
+ANSWER_SECONDS: Final = 0.5
+"""Seconds before the end of an invocation at which it has to answer."""
+
 Opened = TypeVar("Opened")
 Result = TypeVar("Result")
 
@@ -66,7 +69,8 @@ class Environment(Generic[Opened]):
         if holding is None:
             return
         self._stop.set()
-        _, late = await asyncio.wait([holding], timeout=CLOSE_SECONDS)
+        seconds = min(CLOSE_SECONDS, max(0.0, self.time_left() - ANSWER_SECONDS))
+        _, late = await asyncio.wait([holding], timeout=seconds)
         for task in late:
             task.cancel()
 

@@ -17,13 +17,19 @@ from typing import Any, Final, NamedTuple, Protocol
 
 import structlog
 
+from socratic_bench.concurrency.thawing_timeout import THAW_SECONDS
 from socratic_bench.consuming.batch_dispatcher import BatchDispatcher
 from socratic_bench.consuming.settlements import Settlement
 from socratic_bench.consuming.worker import Worker
 from socratic_bench.errors import SocraticBenchError
 from socratic_bench.hosting.failures import first_cause
 from socratic_bench.hosting.functions.embedded_metrics import EmbeddedMetrics
-from socratic_bench.hosting.functions.environment import Environment, LambdaContext, LambdaEvent
+from socratic_bench.hosting.functions.environment import (
+    ANSWER_SECONDS,
+    Environment,
+    LambdaContext,
+    LambdaEvent,
+)
 from socratic_bench.hosting.functions.taking_more import taking_more
 from socratic_bench.ports.broker import Delivery
 
@@ -33,7 +39,11 @@ DRAIN_SECONDS: Final = 8.0
 """Seconds before the end at which a function begins nothing more, and puts back what waits."""
 
 LAST_SECONDS: Final = 2.0
-"""Seconds before the end at which it gives up what is still unsettled, to answer in time."""
+"""Seconds before the end at which it cancels what is still under way, to answer in time."""
+
+CLEAN_UP_SECONDS: Final = 0.5
+"""Seconds that cancelled work gets to clean up. The function answers afterwards, even if the work
+has not ended: it goes on in the next invocation."""
 
 
 class Records(Protocol):
@@ -45,6 +55,13 @@ class Records(Protocol):
 
     async def settle(self, settlements: Sequence[Settlement]) -> None:
         """Settle deliveries; one that the broker does not take stays unsettled."""
+        ...
+
+    async def put_back(self) -> None:
+        """Put every unsettled record back into its queue, uncounted; one that cannot be now fails.
+
+        Cancelled, it leaves them unsettled.
+        """
         ...
 
     def response(self) -> dict[str, list[dict[str, str]]]:
@@ -76,6 +93,8 @@ class QueueFunction:
         self._environment = Environment(open_work)
         self._metrics = EmbeddedMetrics(name, os.environ.get("SOCRATIC_STAGE", ""))
         self._reopen = False
+        self._late: set[asyncio.Task[None]] = set()
+        """Cancelled work of earlier invocations that has not ended."""
 
     def __call__(self, event: LambdaEvent, context: LambdaContext) -> dict[str, Any]:
         """Handle a batch; returns the ids of the records to deliver again, as Lambda wants them."""
@@ -97,29 +116,62 @@ class QueueFunction:
     ) -> dict[str, list[dict[str, str]]]:
         work = _work_on(records, queues)
         taken = work.records()
-        if deliveries := await taken.take(records):
-            await self._dispatch(work, deliveries, taken)
-            work.on_end()
+        # Cancelled work may wait for a silent store; a task of its own keeps no answer waiting.
+        working = asyncio.create_task(self._work(work, taken, records))
+        await asyncio.wait([working], timeout=max(0.0, self.time_left() - LAST_SECONDS))
+        if not self.time_left():
+            # Frozen past its end, with what came in meanwhile unread (D-412).
+            await asyncio.wait([working], timeout=THAW_SECONDS)
+        if not working.done():
+            # The end of the work ends its waits too.
+            waits_for = work.dispatcher.waits_for
+            log.warning("function not done in time", waits_for=str(waits_for or ""))
+            await self._cancel(working)
+            if waits_for is not None:
+                await self._put_back(taken)
+        else:
+            working.result()
+        work.on_end()
         if self._reopen:
             self._reopen = False
             await self._environment.reopen()
         return taken.response()
 
+    async def _work(
+        self, work: QueueWork, taken: Records, records: Sequence[Mapping[str, Any]]
+    ) -> None:
+        if deliveries := await taken.take(records):
+            await self._dispatch(work, deliveries, taken)
+
+    async def _put_back(self, taken: Records) -> None:
+        """Put unsettled records back: what waits for the store or broker ended no function."""
+        putting = asyncio.create_task(taken.put_back())
+        left = self.time_left() - ANSWER_SECONDS - CLEAN_UP_SECONDS
+        await asyncio.wait([putting], timeout=max(0.0, left))
+        await self._cancel(putting)
+
+    async def _cancel(self, task: asyncio.Task[None]) -> None:
+        """Cancel a task, and wait a moment for its end."""
+        task.cancel()
+        await asyncio.wait([task], timeout=CLEAN_UP_SECONDS)
+        self._late.add(task)
+        task.add_done_callback(self._forget)
+
+    def _forget(self, late: asyncio.Task[None]) -> None:
+        self._late.discard(late)
+        if not late.cancelled() and (error := late.exception()) is not None:
+            log.error("cancelled work failed", exc_info=error)
+
     async def _dispatch(
         self, work: QueueWork, deliveries: Sequence[Delivery], taken: Records
     ) -> None:
-        left = self._environment.time_left()
         work.dispatcher.resume()
         # A suspect may end the process, and would take others along.
         more = None if any(each.suspect for each in deliveries) else work.more
+        drain_after = max(0.0, self.time_left() - DRAIN_SECONDS)
         try:
-            async with (
-                asyncio.timeout(max(0.0, left - LAST_SECONDS)),
-                taking_more(work.dispatcher, more, max(0.0, left - DRAIN_SECONDS)),
-            ):
+            async with taking_more(work.dispatcher, more, drain_after):
                 await work.dispatcher.dispatch(deliveries, taken.settle)
-        except TimeoutError:
-            log.warning("function not done in time", messages=len(deliveries))
         except Exception as error:
             # What is settled stays so. The rest comes back, to what is opened anew.
             cause = first_cause(error)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import pytest
@@ -32,6 +33,11 @@ def outgoing(count: int, size: int = 10) -> list[Outgoing]:
         Outgoing(Target(QUEUE), encode([Message(f"id-{n}", "t.v1", "model", b"x" * size)]))
         for n in range(count)
     ]
+
+
+def throttled(code: str) -> dict[str, Any]:
+    """A failed entry that SQS throttled: the sender's fault, in its words."""
+    return {"Id": "0", "SenderFault": True, "Code": code, "Message": "slow down"}
 
 
 async def test_ten_messages_are_one_request() -> None:
@@ -75,6 +81,30 @@ async def test_only_what_was_not_taken_is_sent_again() -> None:
     assert [len(request["Entries"]) for _, request in aws.asked] == [10, 1]
     [again] = aws.asked[1][1]["Entries"]
     assert again["MessageAttributes"]["ce-id"]["StringValue"] == "id-7"
+
+
+THROTTLED = ("RequestThrottled", "ThrottlingException", "KmsThrottled", "OverLimit", "SlowDown")
+
+
+@pytest.mark.parametrize("code", THROTTLED)
+async def test_a_throttled_entry_is_sent_again(code: str) -> None:
+    script = [(200, {"Successful": [], "Failed": [throttled(code)]})]
+    aws = ScriptedAws(lambda _, request: script.pop() if script else all_taken(request))
+    async with connected(aws) as connection:
+        await Sender(connection).send(outgoing(1))
+    assert len(aws.asked) == 2
+
+
+@pytest.mark.parametrize("code", THROTTLED)
+async def test_a_throttled_deletion_or_extension_is_tried_again(code: str) -> None:
+    script: list[Any] = []
+    aws = ScriptedAws(lambda _, request: script.pop() if script else all_taken(request))
+    async with connected(aws) as connection:
+        queue = ServerQueue(connection, "q", QUEUE)
+        for settle in (queue.delete, partial(queue.show_in, 30)):
+            script.append((200, {"Successful": [], "Failed": [throttled(code)]}))
+            assert await settle(["handle"]) == set()
+    assert len(aws.asked) == 4
 
 
 async def test_what_sqs_refuses_for_good_is_an_error_at_once() -> None:

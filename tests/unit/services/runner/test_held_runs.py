@@ -1,9 +1,11 @@
 """A run that is in hand already, here or at another runner, is not carried out twice."""
 
 import asyncio
+from unittest.mock import Mock
 
 import pytest
 
+from socratic_bench.concurrency.cancellation import cancelled
 from socratic_bench.consuming.outcomes import Handled, Postponed
 from socratic_bench.ports.stores.leases import Lease, LeaseAnswer, LeaseKey
 from socratic_runner.conversations import conversation_runner
@@ -21,7 +23,7 @@ from tests.unit.services.runner.scripted import (
     reply,
     requested,
 )
-from tests.waiting import until
+from tests.waiting import until, waiting_for
 
 
 async def test_a_request_of_a_run_in_hand_is_settled_with_the_first(store):
@@ -53,6 +55,35 @@ async def test_a_handler_that_is_ended_early_takes_its_runs_in_hand_again(store)
         await outcomes.aclose()
         [outcome] = (await outcomes_of(parts.handler, requested(THREE))).values()
     assert isinstance(outcome, Handled)
+
+
+@pytest.mark.parametrize("at_once", [False, True], ids=["slow model", "instant model"])
+async def test_a_reply_that_waits_for_the_store_is_not_paid_for_twice(store, monkeypatch, at_once):
+    """As in a function whose invocation ends while the table takes nothing."""
+    takes_replies, record = asyncio.Event(), store.record
+
+    async def record_late(responses, lease_ids):
+        await takes_replies.wait()
+        return await record(responses, lease_ids)
+
+    monkeypatch.setattr(store, "record", record_late)
+    client = ScriptedClient(lambda *_: reply())
+    client.answers_at_once = at_once
+    first, second = requested(ONE), requested(ONE)
+    async with waiting_for("the runs"), parts_of_a_runner(store, client) as parts:
+        recorder = parts.runner.recorder
+        cut_off = asyncio.create_task(outcomes_of(parts.handler, first))
+        await block(lambda: recorder.keeps(ONE.run_id, 1))
+        await cancelled(cut_off)
+        kept = Mock(wraps=recorder.kept)
+        monkeypatch.setattr(recorder, "kept", kept)
+        again = asyncio.create_task(outcomes_of(parts.handler, second))
+        await block(lambda: kept.called or len(client.asked) > 1)
+        takes_replies.set()
+        [outcome] = (await again).values()
+    assert isinstance(outcome, Handled)
+    assert [each.subject for each in outcome.publish] == [ONE.run_id]
+    assert len(client.asked) == 1
 
 
 async def block(seen):

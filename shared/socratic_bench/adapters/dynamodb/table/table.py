@@ -42,18 +42,22 @@ LONGEST_PAUSE: Final = 1.0
 CLOSE_SECONDS: Final = 30.0
 
 _FAILED = "ConditionalCheckFailed"
-_PASSING: Final = frozenset(
+_CONFLICTS: Final = frozenset(
+    {"TransactionConflict", "TransactionConflictException", "TransactionInProgressException"}
+)
+_THROTTLINGS: Final = frozenset(
     {
         "ProvisionedThroughputExceeded",
         "ProvisionedThroughputExceededException",
         "ThrottlingError",
         "ThrottlingException",
-        "TransactionConflict",
-        "TransactionConflictException",
-        "TransactionInProgressException",
     }
 )
 """Why writes were refused that may succeed unchanged."""
+
+CONFLICT: Final = "other writers changed the same items"
+THROTTLED: Final = "the table took no more requests"
+"""The same for people."""
 
 
 class Backoff:
@@ -64,11 +68,11 @@ class Backoff:
         self._longest = FIRST_PAUSE
         self._until = time.monotonic() + CONFLICT_SECONDS
 
-    async def pause(self) -> None:
+    async def pause(self, reason: str = CONFLICT) -> None:
+        """Pause before the next try; `reason` says why the last one failed."""
         if time.monotonic() > self._until:
             raise StoreUnavailable(
-                f"{self._name}: other writers changed the same items for "
-                f"{CONFLICT_SECONDS:.0f} s; try again later"
+                f"{self._name}: {reason} for {CONFLICT_SECONDS:.0f} s; try again later"
             )
         await asyncio.sleep(random.uniform(0, self._longest))  # noqa: S311 - no secret
         self._longest = min(LONGEST_PAUSE, 2 * self._longest)
@@ -174,7 +178,7 @@ class Table:
             answer = await self.call("batch_get_item", RequestItems=asked)
             found += map(decoded, answer["Responses"].get(table, []))
             if asked := answer.get("UnprocessedKeys"):
-                await backoff.pause()
+                await backoff.pause(THROTTLED)
         return found
 
     async def pages(
@@ -228,7 +232,7 @@ class Table:
             answer = await self.call("batch_write_item", RequestItems=asked)
             if not (asked := answer.get("UnprocessedItems")):
                 return
-            await backoff.pause()
+            await backoff.pause(THROTTLED)
 
     async def put(self, item: Item) -> None:
         """Write an item, whatever was there."""
@@ -247,21 +251,21 @@ class Table:
         items. Raises StoreUnavailable if that takes too long.
         """
         backoff = self.backoff()
-        while (refused := await self._try(transaction)) is None:
-            await backoff.pause()
+        while isinstance(refused := await self._try(transaction), str):
+            await backoff.pause(refused)
         return refused
 
-    async def _try(self, transaction: Transaction) -> frozenset[Key] | None:
-        """Try to commit; None: it met another transaction, and another try may succeed."""
+    async def _try(self, transaction: Transaction) -> frozenset[Key] | str:
+        """Try to commit; returns the reason for people if another try may succeed."""
         with self._counted():
             try:
                 await self._send(transaction)
             except ClientError as error:
                 self.refused += 1
-                refused = _refused(error, transaction)
-                if refused is None and not _may_pass(error):
+                answer = _refused(error, transaction) or _passing(error)
+                if answer is None:
                     raise explain(error, self.name) from error
-                return refused
+                return answer
             except ERRORS as error:
                 raise explain(error, self.name) from error
             return frozenset()
@@ -296,10 +300,12 @@ def _refused(error: ClientError, transaction: Transaction) -> frozenset[Key] | N
     return frozenset(map(transaction.key_at, failed)) or None
 
 
-def _may_pass(error: ClientError) -> bool:
-    """Whether another try of the same writes may succeed."""
-    reasons = {code for code in _reasons(error) if code and code != "None"}
-    return (reasons or {code_of(error)}) <= _PASSING
+def _passing(error: ClientError) -> str | None:
+    """Return the reason for people if another try of the same writes may succeed."""
+    reasons = {code for code in _reasons(error) if code and code != "None"} or {code_of(error)}
+    if not reasons <= _CONFLICTS | _THROTTLINGS:
+        return None
+    return CONFLICT if reasons & _CONFLICTS else THROTTLED
 
 
 def _reasons(error: ClientError) -> list[str | None]:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
 from socratic_bench.adapters.sqs.connecting.connection import AwsConnection
+from socratic_bench.adapters.sqs.connecting.failed_entries import is_final
 from socratic_bench.adapters.sqs.record import Incoming, incoming_of
 from socratic_bench.concurrency.retry_policy import RetryPolicy
 from socratic_bench.errors import BrokerUnavailable
@@ -116,8 +117,8 @@ class ServerQueue:
         except BrokerUnavailable:
             return set(), handles
         failed = answer.get("Failed", ())
-        refused = {handles[int(each["Id"])] for each in failed if each.get("SenderFault")}
-        again = [handles[int(each["Id"])] for each in failed if not each.get("SenderFault")]
+        refused = {handles[int(each["Id"])] for each in failed if is_final(each)}
+        again = [handles[int(each["Id"])] for each in failed if not is_final(each)]
         return refused, again
 
 

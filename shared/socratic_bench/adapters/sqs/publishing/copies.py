@@ -62,8 +62,12 @@ class Copies:
     async def put_back(self, some: Iterable[PutBack]) -> None:
         """Send copies of messages that no handler began, and delete these; none is counted."""
         some = list(some)
-        if not some:
-            return
+        if some:
+            await self.copy_back(some)
+            await self._queue.delete(handles_of(each.incoming for each in some))
+
+    async def copy_back(self, some: Iterable[PutBack]) -> None:
+        """Send copies of messages as they are, uncounted; the caller has these deleted."""
         await self._sender.send(
             [
                 Outgoing(
@@ -80,7 +84,6 @@ class Copies:
                 for each in some
             ]
         )
-        await self._queue.delete(handles_of(each.incoming for each in some))
 
     async def put_back_early(self, early: Iterable[Incoming]) -> None:
         """Delay messages further that came before they are due."""

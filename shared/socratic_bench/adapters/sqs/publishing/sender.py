@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
 from socratic_bench.adapters.sqs.connecting.connection import AwsConnection, Service
+from socratic_bench.adapters.sqs.connecting.failed_entries import is_final
 from socratic_bench.adapters.sqs.publishing.claims import Claims
 from socratic_bench.adapters.sqs.publishing.wire import (
     MOST_BROADCAST_BYTES,
@@ -132,7 +133,7 @@ class Sender:
         )
         again: list[Outgoing] = []
         for failed in answer.get("Failed", ()):
-            if failed.get("SenderFault") and "hrottl" not in str(failed.get("Code")):
+            if is_final(failed):
                 raise BrokerError(
                     f"{target.address} refuses a message for good: {failed.get('Code')}: "
                     f"{failed.get('Message', '')}"

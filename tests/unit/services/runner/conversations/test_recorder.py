@@ -6,6 +6,7 @@ import pytest
 import structlog
 
 from socratic_bench.adapters.memory.store.responses import MemoryResponses
+from socratic_bench.concurrency.cancellation import cancelled
 from socratic_bench.concurrency.retry_policy import RetryPolicy
 from socratic_bench.consuming.waits import Waits
 from socratic_bench.errors import (
@@ -120,3 +121,21 @@ async def test_a_paid_reply_is_stored_although_nobody_waits_for_it_any_more(monk
         await asyncio.wait(waiting)
     stored = await store.responses([ONE.run.run_id, TWO.run.run_id])
     assert stored == {ONE.run.run_id: [ONE], TWO.run.run_id: [TWO]}
+
+
+async def test_a_reply_on_its_way_to_the_store_can_be_asked_for(monkeypatch):
+    monkeypatch.setattr(RetryPolicy, "delay", lambda *_: 3600.0)
+    store = FailingResponses(StoreUnavailable("away"), 1)
+    recorder = Recorder(store, Waits())
+    async with waiting_for("the store"):
+        async with recorder.open():
+            caller = asyncio.create_task(recorder.record([recorded(ONE), recorded(TWO)]))
+            await store.asked.wait()
+            await cancelled(caller)
+            assert recorder.keeps(TWO.run.run_id, TWO.turn)
+            assert not recorder.keeps(TWO.run.run_id, TWO.turn + 1)
+            kept = asyncio.create_task(recorder.kept(TWO.run.run_id, TWO.turn))
+            await asyncio.sleep(0)
+        assert await kept == TWO
+        assert not recorder.keeps(TWO.run.run_id, TWO.turn)
+        assert await recorder.kept(TWO.run.run_id, TWO.turn) is None
