@@ -64,16 +64,22 @@ class RecordBatch:
         return deliveries
 
     async def settle(self, settlements: Sequence[Settlement]) -> None:
-        """Settle deliveries; one that cannot be settled now fails with its record."""
+        """Settle deliveries; one that cannot be settled now fails with its record.
+
+        One that is back in its queue is settled after its next delivery.
+        """
         for settlement in settlements:
-            with self._failing([self._unsettled[settlement.delivery.receipt]]):
+            incoming = self._unsettled.get(settlement.delivery.receipt)
+            if incoming is None:
+                continue
+            with self._failing([incoming]):
                 await self._copy(settlement)
-            del self._unsettled[settlement.delivery.receipt]
+            self._unsettled.pop(settlement.delivery.receipt, None)
 
     async def put_back(self) -> None:
         """Put every unsettled record back into its queue, uncounted; Lambda deletes the originals.
 
-        A record that cannot be put back now fails. The deliveries cannot be settled any more.
+        A record that cannot be put back now fails. Its deliveries are settled no more.
         """
         left = {each.id: each for each in self._unsettled.values()}
         with self._failing(left.values()):
