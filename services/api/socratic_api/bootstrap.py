@@ -55,6 +55,7 @@ from socratic_bench.hosting.metrics.http_metrics import CountRequests, HttpMetri
 from socratic_bench.hosting.metrics.process_metrics import Metrics
 from socratic_bench.ports.clock import Clock
 from socratic_bench.ports.stores.store import Store
+from socratic_bench.reporting.known.pools import KnownPools
 
 SPENDING_SECONDS = 5
 """The greatest age of shown spending and passed deadlines: neither changes the store's revision."""
@@ -94,11 +95,11 @@ def build_app(
     submissions = Submissions(store, store.prepare, capabilities, clock)
     deletions = Deletions(store, store.prepare, capabilities)
     detail = one_experiment.detail_reader(store, ready_for_now, clock)
-    turns = ScoringTurns()
+    turns, known = ScoringTurns(), KnownPools()
     endpoints = with_openapi(
         [
-            *model_comparison.endpoints(store, ready, streams, capabilities),
-            *cost_analysis.endpoints(store, ready),
+            *model_comparison.endpoints(store, ready, known, streams, capabilities),
+            *cost_analysis.endpoints(store, ready, known),
             *listing.endpoints(store, ready_for_now, clock),
             *submission.endpoints(submissions),
             *one_experiment.endpoints(store, detail),
@@ -109,7 +110,7 @@ def build_app(
             *timeseries.endpoints(store, ready),
             *compare.endpoints(store, ready),
             *interval.endpoints(store, ready),
-            *rankings.endpoints(store, ready),
+            *rankings.endpoints(store, ready, known),
             *scenarios.endpoints(store, ready),
             *scenario_scores.endpoints(store, ready),
             *detailed_results.endpoints(store),

@@ -64,4 +64,4 @@ class RunFailure(BaseModel):
     """The provider's words."""
 
     attempts: int = Field(ge=0)
-    """Calls of the run; 0 where the model could not be called at all."""
+    """Calls of the turn; 0 where the model could not be called at all."""

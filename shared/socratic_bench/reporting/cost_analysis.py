@@ -12,6 +12,7 @@ from socratic_bench.domain.aggregates.leaderboard import ModelRow
 from socratic_bench.providers.registry import is_reference
 from socratic_bench.reporting.costs import known_share, total, total_usd
 from socratic_bench.reporting.filters import EVERYTHING, Filters
+from socratic_bench.reporting.known.pools import KnownPools
 from socratic_bench.reporting.leaderboard.selection import select
 from socratic_bench.reporting.result_store import ResultStore
 
@@ -76,6 +77,7 @@ async def cost_analysis(
     experiment: str | None = None,
     profile: str | None = None,
     filters: Filters = EVERYTHING,
+    known: KnownPools | None = None,
 ) -> CostAnalysis:
     """Return the costs of what belongs together, of one experiment, or of `all`.
 
@@ -83,7 +85,7 @@ async def cost_analysis(
     the same, and others of them may be scored. With `filters` the totals are those of what is
     shown. Raises UnknownExperiment, AmbiguousExperiment, NoScores, InvalidInput.
     """
-    selected = await select(store, experiment, profile, filters)
+    selected = await select(store, experiment, profile, filters, known)
     board = await asyncio.to_thread(selected.leaderboard)
     rows = [row for row in board.rows if selected.shows(row.model.id)]
     paid, responses = Tally(), 0

@@ -51,6 +51,7 @@ async def test_the_verdict_and_the_order_of_scenarios_are_those_of_the_api(
     assert verdict.startswith(f"{higher} scores higher")
     assert f"by {abs(overall['difference']):.2f}" in verdict
     assert ("more than chance can explain" in verdict) == expected["is_real"]
+    assert ", paired by scenario)." in verdict
     assert await page.locator("table.differences circle.model").count() == 4 + 15
 
 

@@ -11,6 +11,7 @@ from socratic_api.settings import ApiSettings
 from socratic_bench.adapters.sql.store import SqlStore
 from socratic_bench.adapters.sql.transactions import Transaction
 from socratic_bench.domain.experiment.manifest import Manifest
+from socratic_bench.reporting.known import pools
 from socratic_bench.reporting.leaderboard import selection
 from socratic_bench.reporting.leaderboard.comparison import model_comparison
 from tests.contract.store.facts import MINUTE, MONDAY, a_failure, an_experiment
@@ -117,13 +118,16 @@ async def test_a_table_of_many_experiments_is_the_fold_of_all_of_them(store: Sql
 async def test_a_table_has_an_end_and_says_so(
     store: SqlStore, monkeypatch: pytest.MonkeyPatch, bound: str
 ):
-    monkeypatch.setattr(selection, "_EXPERIMENTS_PER_QUERY", 1)
+    monkeypatch.setattr(pools, "EXPERIMENTS_PER_QUERY", 1)
     for week in range(5):
         planned = experiment(tutors(2), occasion=f"{week}", created_at=MONDAY + week * MINUTE)
         await seed(store, planned)
     cells = len(await store.cells())
     newest = [each.experiment_id for each in await store.outlines()][:3]
-    monkeypatch.setattr(selection, bound, 3 if bound == "MOST_EXPERIMENTS" else cells // 5 * 2 + 1)
+    if bound == "MOST_EXPERIMENTS":
+        monkeypatch.setattr(selection, bound, 3)
+    else:
+        monkeypatch.setattr(pools, bound, cells // 5 * 2 + 1)
 
     table = await model_comparison(store, "all")
 

@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
 from datetime import timedelta
+from typing import Any, cast
 
 import pytest
 
+from socratic_bench.adapters.memory.store.store import MemoryStore
 from socratic_bench.adapters.sql.store import SqlStore
+from socratic_bench.domain.aggregates.cell import Cell
+from socratic_bench.domain.experiment.manifest import Experiment
+from socratic_bench.domain.experiment.state import ExperimentState
 from socratic_bench.errors import UnknownModel
+from socratic_bench.reporting.filters import Filters
+from socratic_bench.reporting.known.scores import KnownScores
 from socratic_bench.reporting.leaderboard.comparison import model_comparison
 from socratic_bench.reporting.timeline import timeseries as module
-from socratic_bench.reporting.timeline.timeseries import timeseries
+from socratic_bench.reporting.timeline.timeseries import TimelineStore, timeseries
+from tests.contract.store.facts import a_failure, a_score
 from tests.dashboard.seeding import MONDAY, experiment, seed, tutors
 
 WEEK = timedelta(weeks=1)
@@ -75,3 +85,75 @@ async def test_older_experiments_beyond_the_bound_are_counted(
 
     assert (found.experiments, found.left_out) == (12, 3)
     assert found.models[0].points[-1].title == "14"
+
+
+@dataclass(slots=True)
+class Watched:
+    """A store that notes the experiments whose cells are read."""
+
+    store: MemoryStore
+    read: list[str] = field(default_factory=list)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.store, name)
+
+    async def cells(self, ids: Collection[str], model: str | None = None) -> Sequence[Cell]:
+        self.read += ids
+        return await self.store.cells(ids, model)
+
+
+async def test_known_scores_are_read_again_once_a_cell_changed() -> None:
+    store, known = MemoryStore(), KnownScores()
+    watched = Watched(store)
+    first, second = (
+        experiment(tutors(2), occasion=f"{week}", created_at=MONDAY + week * WEEK)
+        for week in range(2)
+    )
+    runs = {each.experiment_id: list(each.runs()) for each in (first, second)}
+
+    async def read_after(*experiments: Experiment, profile: str | None = None) -> None:
+        watched.read.clear()
+        found = await timeseries(cast("TimelineStore", watched), None, profile, known=known)
+        assert sorted(watched.read) == sorted(each.experiment_id for each in experiments)
+        assert found == await timeseries(store, None, profile)
+
+    for planned in (first, second):
+        await store.register(planned)
+        [*scored, _] = runs[planned.experiment_id]
+        await store.fold([a_score(run) for run in scored], [])
+    await read_after(first, second)
+    await read_after()
+    await store.fold([a_score(runs[second.experiment_id][-1])], [])
+    await read_after(second)
+    await store.fold([], [a_failure(runs[first.experiment_id][-1])])
+    await read_after(first)
+    await store.fold([a_score(runs[first.experiment_id][-1])], [])  # withdraws the failure
+    await read_after(first)
+    await store.fold([a_score(runs[second.experiment_id][0], profile="other-v1")], [])
+    await read_after(second)
+    await read_after(second, profile="other-v1")
+    await read_after(first, second)
+    filters = Filters(dimension="ethical")
+    filtered = await timeseries(store, filters=filters, known=known)
+    assert filtered == await timeseries(store, filters=filters) != await timeseries(store)
+    await read_after()
+    await store.change_state(second.experiment_id, ExperimentState.DELETED)
+    await read_after()
+
+
+async def test_scores_of_a_store_that_counts_no_changes_are_not_kept(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    store, known = MemoryStore(), KnownScores()
+    monkeypatch.setattr(MemoryStore, "cell_revisions", _no_revisions)
+    planned = experiment(tutors(1), occasion="1", created_at=MONDAY)
+    await store.register(planned)
+    for count, run in enumerate(planned.runs(), 1):
+        await store.fold([a_score(run)], [])
+        [series] = (await timeseries(store, known=known)).models
+        [point] = series.points
+        assert point.total_runs == count
+
+
+async def _no_revisions(_store: MemoryStore, _ids: Collection[str]) -> dict[str, str]:
+    return {}

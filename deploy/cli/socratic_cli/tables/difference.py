@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Final
 
 from rich.console import Group, RenderableType
@@ -17,6 +18,9 @@ MOST_SCENARIOS: Final = 5
 
 MOST_TO_TELL: Final = 1_000
 """The table says of more scenarios than these, or repeats, that they are more."""
+
+LEAST_DEVIATION: Final = 0.005
+"""A smaller standard deviation of a score is shown as 0.00, of which there are no parts to tell."""
 
 _FIGURES = (
     Column("", "left", is_name=True),
@@ -148,7 +152,7 @@ def _variance(difference: ModelDifference) -> str | None:
     if split is None:
         return None
     total = split.scenario + split.rest + (split.repeat or 0.0)
-    if not total:
+    if math.sqrt(total) < LEAST_DEVIATION:
         return None
     repeat = (
         "; one run of each scenario does not tell repeats apart"

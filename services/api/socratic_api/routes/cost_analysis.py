@@ -18,20 +18,21 @@ from socratic_api.routes.experiment_choice import (
     chosen_results,
 )
 from socratic_bench.reporting.cost_analysis import CostAnalysis, cost_analysis
+from socratic_bench.reporting.known.pools import KnownPools
 from socratic_bench.reporting.result_store import ResultStore
 
 KEY = "cost-analysis "
 """The cache key of the costs; what is asked for follows, if anything."""
 
 
-def endpoints(store: ResultStore, ready: ReadyBytes) -> list[Endpoint]:
+def endpoints(store: ResultStore, ready: ReadyBytes, known: KnownPools) -> list[Endpoint]:
     """Return the endpoint of the costs, encoded once for each revision of the store."""
 
     async def analyse_costs(request: Request) -> Response:
         results = chosen_results(request)
 
         async def encode() -> bytes:
-            return to_json(await cost_analysis(store, *results))
+            return to_json(await cost_analysis(store, *results, known))
 
         return ready_response(request, await ready.get(KEY + results.key, encode))
 

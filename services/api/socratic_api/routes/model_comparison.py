@@ -23,6 +23,7 @@ from socratic_api.routes.experiment_choice import (
     chosen_results,
 )
 from socratic_bench.errors import InvalidInput
+from socratic_bench.reporting.known.pools import KnownPools
 from socratic_bench.reporting.leaderboard.comparison import ModelComparison, model_comparison
 from socratic_bench.reporting.leaderboard.csv_text import comparison_csv
 from socratic_bench.reporting.result_store import ResultStore
@@ -42,13 +43,17 @@ FORMAT: Final = QueryParameter(
 
 
 def endpoints(
-    store: ResultStore, ready: ReadyBytes, streams: Streams, capabilities: Capabilities
+    store: ResultStore,
+    ready: ReadyBytes,
+    known: KnownPools,
+    streams: Streams,
+    capabilities: Capabilities,
 ) -> list[Endpoint]:
     """Return the endpoints of the leaderboard, encoded once for each revision of the store."""
 
     async def read(results: Results) -> ReadyBody:
         async def encode() -> bytes:
-            return to_json(await model_comparison(store, *results))
+            return to_json(await model_comparison(store, *results, known))
 
         return await ready.get(KEY + results.key, encode)
 
@@ -67,7 +72,7 @@ def endpoints(
 
     async def as_csv(request: Request, results: Results) -> Response:
         async def encode() -> bytes:
-            return comparison_csv(await model_comparison(store, *results)).encode()
+            return comparison_csv(await model_comparison(store, *results, known)).encode()
 
         body = await ready.get(CSV_KEY + results.key, encode, CSV)
         response = ready_response(request, body)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import NamedTuple, TypeAlias
 
 from socratic_bench.domain.aggregates.cell import Cell, Tally
 from socratic_bench.domain.aggregates.repetition import scenarios_alike
@@ -65,6 +66,10 @@ class RowKey(NamedTuple):
     conditions_id: str
 
 
+Rows: TypeAlias = Mapping[RowKey, tuple[ExperimentOutline, ...]]
+"""The counted experiments of each row, newest first."""
+
+
 @dataclass(frozen=True, slots=True)
 class ModelRow:
     """One model's row of the leaderboard."""
@@ -86,6 +91,27 @@ class ModelRow:
 
     alike: int
     """Scenarios with exactly the same figures, as `scenarios_alike` counts them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pool:
+    """The counted cells of some experiments of a row, one for each scenario and turn."""
+
+    experiment_ids: frozenset[str]
+    asked: frozenset[tuple[str, str]]
+    """The ways in which the experiments ask the model: others may share their conversations."""
+
+    planned_runs: int
+    cells: Sequence[Cell]
+
+    def with_more(self, other: Pool) -> Pool:
+        """Return the pool of both, which share no conversation."""
+        return Pool(
+            self.experiment_ids | other.experiment_ids,
+            self.asked | other.asked,
+            self.planned_runs + other.planned_runs,
+            _merged([*self.cells, *other.cells]),
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,11 +141,12 @@ class Leaderboard:
 
 
 def build_leaderboard(
-    selection: Mapping[RowKey, tuple[ExperimentOutline, ...]],
+    selection: Rows,
     cells: Iterable[Cell],
     profile: str,
     vectors: tuple[str, ...] | None,
     dimension: str | None = None,
+    pools: Mapping[RowKey, Pool] = MappingProxyType({}),
 ) -> Leaderboard:
     """Fold `cells` into a leaderboard of the selected experiments, under one profile.
 
@@ -127,7 +154,9 @@ def build_leaderboard(
     experiments, models or profiles. A conversation that several experiments share counts once, in
     the experiment with the most ended runs: the others may hold adopted copies. `vectors` are the
     profile's in its order, or None for an unknown profile: the cells then name them. With a
-    `dimension` every figure is that of its scenarios alone, planned runs and ranks included.
+    `dimension` every figure is that of its scenarios alone, planned runs and ranks included. A pool
+    of a row replaces the cells of its experiments, which share no conversation with the others; it
+    has all dimensions.
     """
     rows_of = {
         (experiment.experiment_id, key.model_id): key
@@ -141,7 +170,7 @@ def build_leaderboard(
         if row is not None and is_counted:
             by_row[row].append(cell)
     rows = [
-        _model_row(key, experiments, by_row[key], dimension)
+        _model_row(key, experiments, by_row[key], dimension, pools.get(key))
         for key, experiments in selection.items()
     ]
     found = {e.experiment_id: e for chosen_ones in selection.values() for e in chosen_ones}
@@ -167,11 +196,14 @@ def _model_row(
     experiments: tuple[ExperimentOutline, ...],
     cells: Sequence[Cell],
     dimension: str | None,
+    settled: Pool | None,
 ) -> ModelRow:
-    counted = _counted(key.model_id, experiments, cells, dimension)
-    cells = [cell for cell in cells if (cell.key.experiment_id, cell.key.scenario_id) in counted]
-    if len(experiments) > 1:
-        cells = _pooled(cells)
+    known: frozenset[str] = frozenset() if settled is None else settled.experiment_ids
+    others = [each for each in experiments if each.experiment_id not in known]
+    pool = pooled(key.model_id, others, cells, dimension)
+    if settled is not None:
+        pool = settled.with_more(pool)
+    cells = pool.cells
     by_dimension: defaultdict[str, list[Cell]] = defaultdict(list)
     for cell in cells:
         by_dimension[cell.dimension].append(cell)
@@ -179,7 +211,7 @@ def _model_row(
         model=_outline_of(key.model_id, experiments[0]).model(),
         conditions_id=key.conditions_id,
         experiment_ids=tuple(experiment.experiment_id for experiment in experiments),
-        planned_runs=sum(counted.values()),
+        planned_runs=pool.planned_runs,
         standing=standing(cells),
         dimensions={
             each: standing(by_dimension[each]) for each in _dimensions(experiments, dimension)
@@ -191,21 +223,38 @@ def _model_row(
     )
 
 
-def _pooled(cells: Iterable[Cell]) -> list[Cell]:
+def pooled(
+    model_id: str,
+    experiments: Sequence[ExperimentOutline],
+    cells: Sequence[Cell],
+    dimension: str | None = None,
+) -> Pool:
+    """Pool the counted cells of a model in these experiments, newest first."""
+    counted = _counted(model_id, experiments, cells, dimension)
+    own = [cell for cell in cells if (cell.key.experiment_id, cell.key.scenario_id) in counted]
+    return Pool(
+        frozenset(each.experiment_id for each in experiments),
+        frozenset(asked_of(model_id, each) for each in experiments),
+        sum(counted.values()),
+        own if len(experiments) == 1 else _merged(own),
+    )
+
+
+def _merged(cells: Iterable[Cell]) -> list[Cell]:
     """Return one cell for each scenario and turn: each statistic of a row pools experiments."""
-    pooled: dict[tuple[str, int], Cell] = {}
+    merged: dict[tuple[str, int], Cell] = {}
     for cell in cells:
         place = (cell.key.scenario_id, cell.key.turn)
-        known = pooled.get(place)
+        known = merged.get(place)
         if known is None:
-            known = pooled[place] = Cell(cell.key, cell.dimension)
+            known = merged[place] = Cell(cell.key, cell.dimension)
         known.merge(cell)
-    return list(pooled.values())
+    return list(merged.values())
 
 
 def _counted(
     model_id: str,
-    experiments: tuple[ExperimentOutline, ...],
+    experiments: Sequence[ExperimentOutline],
     cells: Sequence[Cell],
     dimension: str | None,
 ) -> dict[tuple[str, str], int]:
@@ -218,7 +267,7 @@ def _counted(
     repeats: dict[tuple[str, str], int] = {}
     is_alone = len(experiments) == 1
     for experiment in experiments:
-        asked = _outline_of(model_id, experiment).asked
+        asked = asked_of(model_id, experiment)
         for scenario in experiment.scenarios:
             if dimension not in {None, scenario.dimension}:
                 continue
@@ -231,17 +280,13 @@ def _counted(
     return {pair: repeats[pair] for pair in counted.values()}
 
 
+def asked_of(model_id: str, experiment: ExperimentOutline) -> tuple[str, str]:
+    """Return how an experiment asks a model: experiments that differ share no conversation."""
+    return _outline_of(model_id, experiment).asked
+
+
 def _outline_of(model_id: str, experiment: ExperimentOutline) -> ModelOutline:
     return next(model for model in experiment.models if model.id == model_id)
-
-
-def overall_standing(cells: Iterable[Cell]) -> tuple[Standing, Mapping[str, RunScores]]:
-    """Return the statistics of overall scores alone, and the overall scores of each scenario."""
-    overall = [
-        replace(cell, vectors={OVERALL: cell.vectors[OVERALL]} if cell.scored else {})
-        for cell in cells
-    ]
-    return standing(overall), run_scores(overall, _scenario_of).get(OVERALL, {})
 
 
 def standing(cells: Sequence[Cell]) -> Standing:

@@ -63,7 +63,7 @@ def paired_difference(
     one: Mapping[Scenario, RunScores], other: Mapping[Scenario, RunScores]
 ) -> Difference:
     """Return how much more `one` scores than `other`, whose scores come by scenario."""
-    return _difference(_means(one), _means(other))
+    return difference_of_means(scenario_means(one), scenario_means(other))
 
 
 def scenarios_to_tell(difference: Difference) -> int | None:
@@ -85,9 +85,9 @@ def rank_intervals(models: Sequence[Mapping[Scenario, RunScores]]) -> list[tuple
     A model ranks behind those that score really more and before those that score really less.
     Models whose difference may be chance share ranks.
     """
-    means = [_means(model) for model in models]
+    means = [scenario_means(model) for model in models]
     pairs = list(combinations(range(len(models)), 2))
-    differences = [_difference(means[one], means[other]) for one, other in pairs]
+    differences = [difference_of_means(means[one], means[other]) for one, other in pairs]
     better = [0] * len(models)
     worse = [0] * len(models)
     adjusted = holm([each.p_value for each in differences])
@@ -112,12 +112,16 @@ def holm(p_values: Sequence[float]) -> list[float]:
     return adjusted
 
 
-def _means(scores: Mapping[Scenario, RunScores]) -> dict[Scenario, float]:
+def scenario_means(scores: Mapping[Scenario, RunScores]) -> dict[Scenario, float]:
+    """Return the mean of each scenario that has a score."""
     found = ((scenario, each.mean) for scenario, each in scores.items())
     return {scenario: score for scenario, score in found if score is not None}
 
 
-def _difference(one: Mapping[Scenario, float], other: Mapping[Scenario, float]) -> Difference:
+def difference_of_means(
+    one: Mapping[Scenario, float], other: Mapping[Scenario, float]
+) -> Difference:
+    """Return how much more `one` scores than `other`, whose means come by scenario."""
     each = [one[scenario] - other[scenario] for scenario in one.keys() & other.keys()]
     count = len(each)
     if count == 0:

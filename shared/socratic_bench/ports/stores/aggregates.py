@@ -101,6 +101,15 @@ class Aggregates(Protocol):
         """
         ...
 
+    async def cell_revisions(self, experiment_ids: Collection[str]) -> Mapping[str, str]:
+        """Return a text for each of these experiments that changes whenever a cell of it does.
+
+        No text comes back later. A caller that reads it first, and cells afterwards, has read at
+        least its state. A store leaves out unknown and deleted experiments, and every one whose
+        changes it does not count.
+        """
+        ...
+
     async def revision(self) -> str:
         """Return a text that changes whenever an experiment or a cell does. A cheap call.
 

@@ -11,11 +11,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from socratic_bench.domain.aggregates.leaderboard import RowKey
+from socratic_bench.domain.aggregates.leaderboard import RowKey, Rows
 from socratic_bench.domain.experiment.outline import ExperimentOutline
-
-Rows = Mapping[RowKey, tuple[ExperimentOutline, ...]]
-"""The counted experiments of each row, newest first."""
 
 
 class LeftOutReason(StrEnum):

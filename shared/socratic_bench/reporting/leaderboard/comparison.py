@@ -12,6 +12,7 @@ from socratic_bench.domain.aggregates.leaderboard import Leaderboard
 from socratic_bench.domain.experiment.outline import ExperimentOutline
 from socratic_bench.ports.stores.aggregates import Aggregates
 from socratic_bench.reporting.filters import EVERYTHING, Filters
+from socratic_bench.reporting.known.pools import KnownPools
 from socratic_bench.reporting.leaderboard.baseline import Baseline, table_baseline
 from socratic_bench.reporting.leaderboard.choice import LeftOutReason
 from socratic_bench.reporting.leaderboard.figures import (
@@ -188,6 +189,7 @@ async def model_comparison(
     experiment: str | None = None,
     profile: str | None = None,
     filters: Filters = EVERYTHING,
+    known: KnownPools | None = None,
 ) -> ModelComparison:
     """Return the leaderboard of what belongs together, of one experiment, or of `all`.
 
@@ -196,7 +198,7 @@ async def model_comparison(
     AmbiguousExperiment, NoScores where no experiment has a score by `profile`, and InvalidInput
     for a model or a dimension that no experiment has.
     """
-    selected = await select(store, experiment, profile, filters)
+    selected = await select(store, experiment, profile, filters, known)
     baseline = await table_baseline(store, selected)
     profiles = await _profiles(store, selected)
     return await asyncio.to_thread(_compare, selected, baseline, profiles)

@@ -8,17 +8,22 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from socratic_bench.domain.aggregates.cell import Cell
-from socratic_bench.domain.aggregates.leaderboard import Leaderboard, build_leaderboard
+from socratic_bench.domain.aggregates.leaderboard import (
+    Leaderboard,
+    Pool,
+    RowKey,
+    build_leaderboard,
+)
 from socratic_bench.domain.experiment.outline import ExperimentOutline
 from socratic_bench.errors import AmbiguousExperiment, UnknownExperiment
 from socratic_bench.ports.stores.aggregates import Aggregates
 from socratic_bench.ports.stores.experiments import Experiments
 from socratic_bench.reporting.experiment_choice import find_experiment
 from socratic_bench.reporting.filters import EVERYTHING, Filters
+from socratic_bench.reporting.known.pools import KnownPools, read_cells
 from socratic_bench.reporting.leaderboard.choice import (
     Choice,
     LeftOutReason,
-    Rows,
     default_choice,
     every_choice,
     within,
@@ -34,14 +39,8 @@ ALL = "all"
 MOST_EXPERIMENTS: Final = 500
 """The most experiments in one table."""
 
-MOST_CELLS: Final = 40_000
-"""The most cells of a table, which take 100 MB; beyond, the table leaves out older experiments."""
-
 _MOST_SET_ASIDE: Final = 20
 """The most experiments without a score that the default table looks behind."""
-
-_EXPERIMENTS_PER_QUERY: Final = 10
-"""Experiments whose cells one query reads, uncounted cells included."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +49,7 @@ class Selection:
 
     choice: Choice
     cells: Sequence[Cell]
-    """The cells of the models in these experiments, under the profile."""
+    """The cells of the models in these experiments, under the profile, but for those in pools."""
 
     done: Mapping[str, int]
     """The number of done runs of each experiment."""
@@ -63,6 +62,8 @@ class Selection:
     """Whether the table is the default one: nobody named an experiment."""
 
     filters: Filters
+    pools: Mapping[RowKey, Pool]
+    """Those of unchanged experiments; none but for `all` without filters."""
 
     def leaderboard(self) -> Leaderboard:
         """Return the models, best first. Many models take long: call it outside the event loop.
@@ -70,7 +71,9 @@ class Selection:
         It has all models of the table, hidden ones included: ranks are those among all.
         """
         vectors, dimension = known_vectors(self.profile), self.filters.dimension
-        return build_leaderboard(self.choice.rows, self.cells, self.profile, vectors, dimension)
+        return build_leaderboard(
+            self.choice.rows, self.cells, self.profile, vectors, dimension, self.pools
+        )
 
     def shows(self, model_id: str) -> bool:
         """Whether the filters let a model's row be seen."""
@@ -82,17 +85,19 @@ async def select(
     experiment: str | None,
     profile: str | None = None,
     filters: Filters = EVERYTHING,
+    known: KnownPools | None = None,
 ) -> Selection:
     """Select what belongs together, one experiment by `find_experiment`, or `all`.
 
     `filters` choose among the experiments first, and may leave none. A table has one profile and a
     limited size. `profile` replaces the experiments' own one, and
     leaves out those without scores by it. The default table passes over complete experiments in
-    which no run has a score, if another one has. Raises UnknownExperiment, AmbiguousExperiment,
-    NoScores, and InvalidInput for a model or a dimension that there is not.
+    which no run has a score, if another one has. `known` keeps the pools of `all` for the next
+    call. Raises UnknownExperiment, AmbiguousExperiment, NoScores, and InvalidInput for a model or a
+    dimension that there is not.
     """
     candidates = filters.fitting(await _candidates(store, experiment))
-    chosen = (experiment, profile, filters)
+    chosen = (experiment, profile, filters, known)
     first = selected = await _select(store, candidates, *chosen)
     set_aside: dict[str, LeftOutReason] = {}
     while unscored := _unscored(selected):
@@ -140,6 +145,7 @@ async def _select(
     experiment: str | None,
     profile: str | None,
     filters: Filters,
+    known: KnownPools | None,
 ) -> Selection:
     choice = await _choice(store, candidates, experiment)
     chosen = list({e.experiment_id: e for row in choice.rows.values() for e in row}.values())
@@ -150,7 +156,8 @@ async def _select(
         profile = chosen[0].profile if chosen else CANONICAL
     else:
         choice, experiments = await _scored(store, choice, experiments, profile)
-    cells, done = await _cells_and_done(store, choice.rows, experiments, profile)
+    reading = known.read if known is not None and experiment == ALL and not filters else read_cells
+    cells, done, pools = await reading(store, choice.rows, experiments, profile)
     return Selection(
         within(choice, done),
         cells,
@@ -159,6 +166,7 @@ async def _select(
         candidates,
         is_default=experiment is None,
         filters=filters,
+        pools=pools,
     )
 
 
@@ -194,30 +202,3 @@ async def _candidates(store: Experiments, experiment: str | None) -> Sequence[Ex
         return [ExperimentOutline.of(await find_experiment(store, experiment))]
     except (UnknownExperiment, AmbiguousExperiment) as error:
         raise type(error)(f"experiment: {error}") from None
-
-
-async def _cells_and_done(
-    store: Aggregates,
-    rows: Rows,
-    experiments: Sequence[ExperimentOutline],
-    profile: str,
-) -> tuple[list[Cell], dict[str, int]]:
-    """Return the counted cells, and the done runs of each experiment, newest first, up to
-    MOST_CELLS.
-    """
-    counting = {
-        (each.experiment_id, key.model_id) for key, several in rows.items() for each in several
-    }
-    cells: list[Cell] = []
-    done: dict[str, int] = {}
-    for start in range(0, len(experiments), _EXPERIMENTS_PER_QUERY):
-        if len(cells) >= MOST_CELLS:
-            break
-        ids = [each.experiment_id for each in experiments[start : start + _EXPERIMENTS_PER_QUERY]]
-        done |= dict.fromkeys(ids, 0)
-        for cell in await store.cells(ids):
-            if cell.key.profile == profile:
-                done[cell.key.experiment_id] += cell.runs_ended
-                if (cell.key.experiment_id, cell.key.model_id) in counting:
-                    cells.append(cell)
-    return cells, done

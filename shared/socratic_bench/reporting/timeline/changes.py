@@ -9,16 +9,17 @@ from typing import Final, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict
 
-from socratic_bench.domain.aggregates.leaderboard import Standing
 from socratic_bench.domain.aggregates.ranking import (
     FAMILY_ERROR,
     Difference,
+    difference_of_means,
     holm,
     paired_difference,
 )
 from socratic_bench.domain.aggregates.run_scores import RunScores
 from socratic_bench.domain.aggregates.trend import trend
 from socratic_bench.domain.experiment.outline import ExperimentOutline
+from socratic_bench.reporting.known.scores import ModelScores
 from socratic_bench.reporting.timeline.findings import change_finding, trend_finding
 
 _WEEK: Final = timedelta(weeks=1)
@@ -94,10 +95,7 @@ class Measured(NamedTuple):
 
     experiment: ExperimentOutline
     profile: str
-    standing: Standing
-    scenarios: Mapping[str, RunScores]
-    """The overall scores of each scenario."""
-
+    scores: ModelScores
     versions: tuple[str, ...]
 
 
@@ -127,7 +125,7 @@ def benchmark_changes(one: Measured, other: Measured) -> tuple[BenchmarkPart, ..
 def changes(series: Sequence[Measured]) -> list[Change | None]:
     """Return the change at each point; None where it does not join the one before."""
     found = [
-        paired_difference(own.scenarios, before.scenarios) if joined(own, before) else None
+        difference_of_means(own.scores.means, before.scores.means) if joined(own, before) else None
         for before, own in pairwise(series)
     ]
     p_values = iter(holm([each.p_value for each in found if each is not None]))
@@ -150,7 +148,7 @@ def trends(series: Sequence[Measured]) -> Iterator[SeriesTrend]:
         scored = [
             (each.experiment.created_at, mean)
             for each in stretch
-            if (mean := each.standing.overall.mean) is not None
+            if (mean := each.scores.overall.mean) is not None
         ]
         weeks = [(at - scored[0][0]) / _WEEK for at, _ in scored]
         if found := trend(weeks, [mean for _, mean in scored]):
@@ -221,7 +219,7 @@ def _together(points: Sequence[Measured]) -> Mapping[str, RunScores]:
     """Return the scores of several points, by scenario."""
     scores: dict[str, RunScores] = {}
     for point in points:
-        for scenario, own in point.scenarios.items():
+        for scenario, own in point.scores.scenarios.items():
             for turn, tally in own.turns.items():
                 scores.setdefault(scenario, RunScores()).merge(turn, tally)
     return scores

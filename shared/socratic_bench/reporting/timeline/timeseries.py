@@ -11,16 +11,18 @@ from typing import Final, Literal, Protocol
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from socratic_bench.domain.aggregates.cell import Cell
-from socratic_bench.domain.aggregates.leaderboard import overall_standing
-from socratic_bench.domain.experiment.manifest import TutorModel
-from socratic_bench.domain.experiment.outline import ExperimentOutline
+from socratic_bench.domain.experiment.outline import ExperimentOutline, ModelOutline
 from socratic_bench.domain.identifiers import run_id
 from socratic_bench.errors import UnknownModel
 from socratic_bench.ports.stores.responses import Responses
 from socratic_bench.providers.registry import is_reference
 from socratic_bench.reporting.filters import EVERYTHING, Filters
-from socratic_bench.reporting.leaderboard.selection import MOST_CELLS
+from socratic_bench.reporting.known.scores import (
+    NO_SCORES,
+    ExperimentScores,
+    KnownScores,
+    read_scores,
+)
 from socratic_bench.reporting.profiles.choice import scored_by
 from socratic_bench.reporting.result_store import ResultStore
 from socratic_bench.reporting.timeline.changes import (
@@ -39,8 +41,6 @@ from socratic_bench.version import __version__
 
 MOST_POINTS: Final = 104
 """The most experiments, newest first: two years of one a week."""
-
-_EXPERIMENTS_PER_QUERY: Final = 10
 
 
 class Point(BaseModel):
@@ -121,13 +121,14 @@ async def timeseries(
     model: str | None = None,
     profile: str | None = None,
     filters: Filters = EVERYTHING,
+    known: KnownScores | None = None,
 ) -> Timeseries:
     """Return the points of all models, or of one. Raises UnknownModel, NoScores, InvalidInput.
 
     A point is by its experiment's own profile, or by `profile`: then experiments without scores by
     it have none. Of `filters`, the time chooses the points, and a dimension their scores: changes
     and trends are those of the dimension. The newest MOST_POINTS experiments have points, and fewer
-    where their cells are many.
+    where their cells are many. `known` keeps the scores of all models for the next call.
     """
     every = await store.outlines()
     asking = [each for each in every if model is None or model in each.model_ids]
@@ -138,23 +139,14 @@ async def timeseries(
         ids = [each.experiment_id for each in asking[:MOST_POINTS]]
         scored = set(await scored_by(store, ids, profile))
         asking = [each for each in asking if each.experiment_id in scored]
-    cells: dict[str, list[Cell]] = {}
-    count = 0
-    for start in range(0, min(len(asking), MOST_POINTS), _EXPERIMENTS_PER_QUERY):
-        if count >= MOST_CELLS:
-            break
-        ids = [
-            each.experiment_id
-            for each in asking[:MOST_POINTS][start : start + _EXPERIMENTS_PER_QUERY]
-        ]
-        cells |= {experiment_id: [] for experiment_id in ids}
-        for cell in await store.cells(ids, model):
-            if filters.dimension in {None, cell.dimension}:
-                cells[cell.key.experiment_id].append(cell)
-            count += 1
-    shown = [each for each in reversed(asking) if each.experiment_id in cells]
+    newest = asking[:MOST_POINTS]
+    if model is None and known is not None and not filters:
+        scores = await known.of_all_models(store, newest, profile)
+    else:
+        scores = await read_scores(store, newest, profile, model, filters.dimension)
+    shown = [each for each in reversed(newest) if each.experiment_id in scores]
     versions = {} if model is None else await _versions(store, model, shown)
-    series = await asyncio.to_thread(_series, shown, cells, (model, profile), versions)
+    series = await asyncio.to_thread(_series, shown, scores, (model, profile), versions)
     return Timeseries(models=series, experiments=len(shown), left_out=len(asking) - len(shown))
 
 
@@ -188,7 +180,7 @@ async def _versions(
 
 def _series(
     experiments: Iterable[ExperimentOutline],
-    cells: Mapping[str, Sequence[Cell]],
+    scores: Mapping[str, ExperimentScores],
     chosen: tuple[str | None, str | None],
     versions: Mapping[str, tuple[str, ...]],
 ) -> tuple[ModelSeries, ...]:
@@ -198,19 +190,17 @@ def _series(
     """
     model, profile = chosen
     series: defaultdict[str, list[Measured]] = defaultdict(list)
-    shown_models: dict[str, TutorModel] = {}
+    newest: dict[str, ModelOutline] = {}
     for experiment in experiments:
-        shown = profile or experiment.profile
-        of_models: defaultdict[str, list[Cell]] = defaultdict(list)
-        for cell in cells[experiment.experiment_id]:
-            if cell.key.profile == shown:
-                of_models[cell.key.model_id].append(cell)
+        found = scores[experiment.experiment_id].models
         reported = versions.get(experiment.experiment_id, ())
         for asked in experiment.models:
             if model in {None, asked.id}:
-                found = overall_standing(of_models[asked.id])
-                series[asked.id].append(Measured(experiment, shown, *found, reported))
-                shown_models[asked.id] = asked.model()
+                own = found.get(asked.id, NO_SCORES)
+                measured = Measured(experiment, profile or experiment.profile, own, reported)
+                series[asked.id].append(measured)
+                newest[asked.id] = asked
+    shown_models = {model_id: asked.model() for model_id, asked in newest.items()}
     return tuple(
         ModelSeries(
             model_id=each,
@@ -227,7 +217,7 @@ def _series(
 def _points(series: Sequence[Measured]) -> Iterator[Point]:
     before: Measured | None = None
     for own, change in zip(series, changes(series), strict=True):
-        experiment, overall = own.experiment, own.standing.overall
+        experiment, overall = own.experiment, own.scores.overall
         yield Point(
             experiment_id=experiment.experiment_id,
             title=experiment.name or experiment.occasion,
@@ -237,8 +227,8 @@ def _points(series: Sequence[Measured]) -> Iterator[Point]:
             joins=before is not None and joined(own, before),
             overall_score=overall.mean,
             confidence_interval=overall.interval,
-            coverage=own.standing.coverage,
-            total_runs=own.standing.runs,
+            coverage=own.scores.coverage,
+            total_runs=own.scores.runs,
             benchmark_changed=() if before is None else benchmark_changes(before, own),
             change=change,
             model_versions=own.versions,

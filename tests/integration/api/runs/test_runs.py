@@ -140,6 +140,7 @@ async def test_a_failed_run_has_no_score_and_says_why(client: httpx.AsyncClient,
     assert summary["scores"] == {"overall": None}
     assert summary["turns"] == 0
     assert summary["failure"]["kind"] == failure.kind
+    assert summary["attempts"] == summary["failure"]["attempts"] == failure.attempts > 0
     assert (await client.get(f"/runs/{run.run_id}/turns")).json()["turns"] == []
 
 

@@ -58,3 +58,14 @@ async def test_a_real_difference_needs_no_advice(store: MemoryStore) -> None:
         assert "more than chance explains" in text
         assert "would tell" not in text
         assert "between scenarios (alike for both, so that pairing takes it out)" in text
+
+
+async def test_a_variance_that_rounds_to_nothing_has_no_parts(store: MemoryStore) -> None:
+    found = next(each for each in await _differences(store) if each.variance)
+    assert found.variance is not None
+    assert "Variance of a score" in text_of(found)
+    alike = found.variance.model_copy(update={"scenario": 0.0, "rest": 0.0, "repeat": 1e-6})
+
+    text = text_of(found.model_copy(update={"variance": alike}))
+
+    assert "Variance of a score" not in text

@@ -25,6 +25,7 @@ from socratic_api.routes.experiment_choice import (
 )
 from socratic_bench.errors import InvalidInput, UnknownExperiment
 from socratic_bench.ports.stores.experiments import Experiments
+from socratic_bench.reporting.known.pools import KnownPools
 from socratic_bench.reporting.leaderboard.comparison import ModelComparison, model_comparison
 from socratic_bench.reporting.leaderboard.figures import ModelFigures
 from socratic_bench.reporting.result_store import ResultStore
@@ -109,14 +110,14 @@ class WeeklyComparison(BaseModel):
     comparison: ModelComparison
 
 
-def endpoints(store: ResultStore, ready: ReadyBytes) -> list[Endpoint]:
+def endpoints(store: ResultStore, ready: ReadyBytes, known: KnownPools) -> list[Endpoint]:
     """Return both endpoints, encoded once for each revision of the store."""
 
     async def rank_latest(request: Request) -> Response:
         results = chosen_results(request)
 
         async def encode() -> bytes:
-            return to_json(LatestRankings.of(await model_comparison(store, *results)))
+            return to_json(LatestRankings.of(await model_comparison(store, *results, known)))
 
         return ready_response(request, await ready.get(f"rankings {results.key}", encode))
 

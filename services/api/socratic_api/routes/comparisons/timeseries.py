@@ -22,6 +22,7 @@ from socratic_api.routes.experiment_choice import (
     chosen_time,
 )
 from socratic_api.routes.runs.detailed_results import MODEL
+from socratic_bench.reporting.known.scores import KnownScores
 from socratic_bench.reporting.timeline.timeseries import TimelineStore, Timeseries, timeseries
 
 KEY = "timeseries "
@@ -30,13 +31,14 @@ KEY = "timeseries "
 
 def endpoints(store: TimelineStore, ready: ReadyBytes) -> list[Endpoint]:
     """Return the endpoint, encoded once for each revision of the store."""
+    known = KnownScores()
 
     async def show_timeseries(request: Request) -> Response:
         model, profile = chosen_name(request, "model"), chosen_profile(request)
         filters = replace(chosen_time(request), dimension=chosen_name(request, "dimension"))
 
         async def encode() -> bytes:
-            return to_json(await timeseries(store, model, profile, filters))
+            return to_json(await timeseries(store, model, profile, filters, known))
 
         key = KEY + asked_key(model, profile, *filters.key)
         return ready_response(request, await ready.get(key, encode))

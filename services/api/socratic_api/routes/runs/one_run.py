@@ -79,7 +79,7 @@ class RunSummary(BaseModel):
     total_cost_usd: float | None
     total_latency_ms: int | None
     attempts: int
-    """Calls of the model for the stored responses."""
+    """Calls of the model for the stored responses, and for the turn that failed."""
 
     failure: RunFailed | None
 
@@ -209,6 +209,9 @@ def run_summary(found: Transcript) -> RunSummary:
     scored = [turn.score for turn in found.turns if turn.score.scored]
     names = dict.fromkeys(name for each in scored for name in each) or {OVERALL: None}
     failure = found.failure
+    attempts = sum(each.attempts for each in responses)
+    if failure is not None and failure.turn > len(responses):
+        attempts += failure.attempts
     return RunSummary(
         run_id=run.run_id,
         experiment_id=run.experiment_id,
@@ -226,7 +229,7 @@ def run_summary(found: Transcript) -> RunSummary:
         ),
         total_cost_usd=_dollars(_total([each.cost_nanodollars for each in responses])),
         total_latency_ms=_total([each.latency_ms for each in responses]),
-        attempts=sum(each.attempts for each in responses),
+        attempts=attempts,
         failure=None
         if failure is None
         else RunFailed(

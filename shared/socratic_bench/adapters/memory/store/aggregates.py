@@ -117,6 +117,14 @@ class MemoryAggregates(MemoryRole):
         ]
         return sorted(counts, key=lambda each: (each.model_id, -each.runs, each.kind))
 
+    async def cell_revisions(self, experiment_ids: Collection[str]) -> Mapping[str, str]:
+        async with self._state_alone() as state:
+            return {
+                id_: str(state.cell_revisions[id_])
+                for id_ in experiment_ids
+                if id_ in state.experiments and not state.is_deleted(id_)
+            }
+
     async def revision(self) -> str:
         async with self._state_alone() as state:
             return str(state.revision)

@@ -36,7 +36,7 @@ class Fold:
         if key not in facts.scores:
             facts.scores[key] = scored.model_copy(deep=True)
             cell.add_score(scored)
-            self._state.revision += 1
+            self._count_change(scored.run.experiment_id)
         if scored.last_turn:
             run = RunKey(scored.run.run_id, scored.profile)
             facts.ended.add(run)
@@ -57,7 +57,7 @@ class Fold:
         facts.failures[run] = StoredFailure(failure.model_copy(deep=True), counted)
         if counted:
             cell.add_failure()
-            self._state.revision += 1
+            self._count_change(failure.run.experiment_id)
 
     def _withdraw(self, facts: Facts, run: RunKey) -> None:
         """Take a stored failure out of its cell, if it counts."""
@@ -68,7 +68,11 @@ class Fold:
         if stored.counted:
             stored.counted = False
             cell.withdraw_failure()
-            self._state.revision += 1
+            self._count_change(failure.run.experiment_id)
+
+    def _count_change(self, experiment_id: str) -> None:
+        self._state.revision += 1
+        self._state.cell_revisions[experiment_id] += 1
 
     def _touch(self, facts: Facts, key: CellKey, dimension: str) -> Cell:
         cell = facts.cells.setdefault(key, Cell(key, dimension))

@@ -6,7 +6,7 @@ Callers never hold these objects: stores copy them on the way in and out.
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -193,6 +193,9 @@ class StoreState:
     pauses: dict[str, Pause] = field(default_factory=dict)
     revision: int = 0
     """Increases with each change of an experiment or a cell."""
+
+    cell_revisions: Counter[str] = field(default_factory=Counter)
+    """Increases with each change of a cell, by experiment; a deletion does not lower it."""
 
     def facts_of(self, experiment_id: str) -> Facts:
         """Return the facts of an experiment for reading; an unknown one gets an unkept object."""

@@ -144,6 +144,16 @@ class SqlAggregates(SqlRole):
             if (failure := last.get((run_id, profile)))
         ]
 
+    async def cell_revisions(self, experiment_ids: Collection[str]) -> Mapping[str, str]:
+        revisions: dict[str, str] = {}
+        async with self._database.read() as transaction:
+            for chunk in chunks(sorted(set(experiment_ids))):
+                rows = await transaction.execute(
+                    self._statements.aggregates.cell_revisions, {"experiment_ids": chunk}
+                )
+                revisions |= {id_: " ".join(map(str, counts)) for id_, *counts in rows}
+        return revisions
+
     async def revision(self) -> str:
         try:
             return await self._revision(statements.REVISION)

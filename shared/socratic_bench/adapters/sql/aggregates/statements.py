@@ -26,7 +26,12 @@ from sqlalchemy import (
 
 from socratic_bench.adapters.sql.batches import PAGE
 from socratic_bench.adapters.sql.dialect import Dialect
-from socratic_bench.adapters.sql.experiments.statements import EXPERIMENT, OWN_PROFILE, PROFILE
+from socratic_bench.adapters.sql.experiments.statements import (
+    EXPERIMENT,
+    IS_KEPT,
+    OWN_PROFILE,
+    PROFILE,
+)
 from socratic_bench.adapters.sql.schema import (
     CELLS,
     CHANGES,
@@ -143,6 +148,21 @@ class AggregateStatements:
         ).where(of_experiments, dialect.among(FAILURES.c.run_id, "run_ids"))
         self.cells = LIST_CELLS.where(dialect.among(CELLS.c.experiment_id, "experiment_ids"))
         self.cells_of_model = self.cells.where(CELLS.c.model_id == bindparam("model_id"))
+
+        self.cell_revisions = (
+            select(
+                EXPERIMENTS.c.experiment_id,
+                EXPERIMENTS.c.revision,
+                func.count(CELLS.c.revision),
+                func.coalesce(func.sum(CELLS.c.revision), 0),
+            )
+            .outerjoin_from(
+                EXPERIMENTS, CELLS, CELLS.c.experiment_id == EXPERIMENTS.c.experiment_id
+            )
+            .where(dialect.among(EXPERIMENTS.c.experiment_id, "experiment_ids"), IS_KEPT)
+            .group_by(EXPERIMENTS.c.experiment_id, EXPERIMENTS.c.revision)
+        )
+        """The revision of a tombstone grows, so that these three together never come back."""
 
         self.profiles_of_cells = (
             select(CELLS.c.experiment_id, CELLS.c.profile)

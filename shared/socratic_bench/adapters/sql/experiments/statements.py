@@ -49,21 +49,21 @@ EXPERIMENT_COLUMNS = (
 
 NEWEST_FIRST = (EXPERIMENTS.c.created_at.desc(), EXPERIMENTS.c.experiment_id)
 
-_IS_KEPT = EXPERIMENTS.c.state != ExperimentState.DELETED
+IS_KEPT = EXPERIMENTS.c.state != ExperimentState.DELETED
 
 LIST_EXPERIMENTS = (
     select(EXPERIMENTS.c.experiment_id, EXPERIMENTS.c.revision)
-    .where(_IS_KEPT)
+    .where(IS_KEPT)
     .order_by(*NEWEST_FIRST)
 )
 
 FIND_EXPERIMENT = select(*EXPERIMENT_COLUMNS).where(
-    EXPERIMENTS.c.experiment_id == EXPERIMENT, _IS_KEPT
+    EXPERIMENTS.c.experiment_id == EXPERIMENT, IS_KEPT
 )
 
 TAKE_MANIFEST = (
     select(EXPERIMENTS.c.manifest)
-    .where(EXPERIMENTS.c.experiment_id == EXPERIMENT, _IS_KEPT)
+    .where(EXPERIMENTS.c.experiment_id == EXPERIMENT, IS_KEPT)
     .with_for_update(key_share=True)
 )
 
@@ -77,7 +77,7 @@ COUNT_EXPERIMENTS = (
         func.count(),
     )
     .outerjoin_from(EXPERIMENTS, SPENDING, SPENDING.c.experiment_id == EXPERIMENTS.c.experiment_id)
-    .where(_IS_KEPT)
+    .where(IS_KEPT)
     .group_by(_IS_COMPLETE, func.coalesce(SPENDING.c.exhausted, false()), EXPERIMENTS.c.state)
 )
 """Completeness, exhaustion and state, with the number of experiments for each combination."""
@@ -210,11 +210,11 @@ class ExperimentStatements:
         of_these = dialect.among(EXPERIMENTS.c.experiment_id, "experiment_ids")
         self.experiments = (
             select(*EXPERIMENT_COLUMNS, EXPERIMENTS.c.revision)
-            .where(of_these, _IS_KEPT)
+            .where(of_these, IS_KEPT)
             .order_by(*NEWEST_FIRST)
         )
         self.profiles = select(EXPERIMENTS.c.experiment_id, EXPERIMENTS.c.profile).where(
-            of_these, _IS_KEPT
+            of_these, IS_KEPT
         )
         self.states = select(EXPERIMENTS.c.experiment_id, EXPERIMENTS.c.state).where(of_these)
         held = (

@@ -21,15 +21,13 @@ export function verdict(difference: ModelDifference): (Node | string)[] {
   const told = ` by ${score(Math.abs(gap))}${range} on ${counted(scenarios, "scenario")} of both: `;
   const needed = difference.scenarios_to_tell;
   const power =
-    needed === null
+    isReal || needed === null
       ? ""
       : ` About ${counted(needed, "scenario")} like these would tell a difference of this size.`;
-  const chance = isReal
-    ? "that is more than chance can explain."
-    : `chance may explain it.${power}`;
+  const chance = isReal ? "that is more than chance can explain" : "chance may explain it";
   const value = difference.p_value;
   const p = value < 0.001 ? "p < 0.001" : `p = ${value.toFixed(3)}`;
-  return [more, " scores higher than ", less, `${told}${chance} (${p}, paired by scenario.)`];
+  return [more, " scores higher than ", less, `${told}${chance} (${p}, paired by scenario).${power}`];
 }
 
 /** The experiments of the two sides, if they are different ones. */

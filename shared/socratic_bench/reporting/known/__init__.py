@@ -1,0 +1,1 @@
+"""Figures of unchanged experiments, kept from one answer to the next."""

@@ -1,0 +1,167 @@
+"""The overall scores of experiments, kept as long as their cells do not change."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
+
+from socratic_bench.domain.aggregates.cell import Cell
+from socratic_bench.domain.aggregates.ranking import scenario_means
+from socratic_bench.domain.aggregates.run_scores import RunScores
+from socratic_bench.domain.aggregates.statistics import Estimate, clustered_estimate
+from socratic_bench.domain.experiment.outline import ExperimentOutline
+from socratic_bench.ports.stores.aggregates import Aggregates
+from socratic_bench.reporting.known.pools import EXPERIMENTS_PER_QUERY, MOST_CELLS
+from socratic_bench.scoring.profile import OVERALL
+
+
+class ModelScores(NamedTuple):
+    """The overall scores of one model in one experiment, under one profile."""
+
+    runs: int
+    """Runs that ended."""
+
+    overall: Estimate
+    coverage: float | None
+    means: Mapping[str, float]
+    """The mean of each scenario that has a score."""
+
+    scenarios: Mapping[str, RunScores]
+    """The scores of each scenario; none in the scores of all models, which would take 20 MB."""
+
+
+class ExperimentScores(NamedTuple):
+    """The scores of the models of one experiment, and the number of cells that they come from."""
+
+    cells: int
+    models: Mapping[str, ModelScores]
+
+
+NO_SCORES: Final = ModelScores(0, Estimate(0, None, None, 0), None, {}, {})
+
+
+@dataclass(slots=True)
+class KnownScores:
+    """The scores of the last answer about all models, by experiment and profile.
+
+    Each belongs to a cell revision: once the revision is another one, the cells are read again.
+    """
+
+    _kept: dict[tuple[str, str], tuple[str, ExperimentScores]] = field(default_factory=dict)
+
+    async def of_all_models(
+        self, store: Aggregates, experiments: Sequence[ExperimentOutline], profile: str | None
+    ) -> dict[str, ExperimentScores]:
+        """Return the scores of each experiment, in order, as long as their cells are few enough.
+
+        `profile` replaces the experiments' own ones.
+        """
+        revisions = await store.cell_revisions([each.experiment_id for each in experiments])
+        known: dict[str, ExperimentScores] = {}
+        for each in experiments:
+            revision, scores = self._kept.get(_key(each, profile), (None, None))
+            if scores is not None and revision == revisions.get(each.experiment_id):
+                known[each.experiment_id] = scores
+        found = await _read(store, experiments, profile, known)
+        self._kept = {
+            _key(each, profile): (revision, scores)
+            for each in experiments
+            if (scores := found.get(each.experiment_id))
+            and (revision := revisions.get(each.experiment_id))
+        }
+        return found
+
+
+async def read_scores(
+    store: Aggregates,
+    experiments: Sequence[ExperimentOutline],
+    profile: str | None,
+    model_id: str | None = None,
+    dimension: str | None = None,
+) -> dict[str, ExperimentScores]:
+    """Return the scores in each experiment, of all models or one, on all dimensions or one.
+
+    Those of one model come with those of each scenario.
+    """
+    return await _read(store, experiments, profile, {}, model_id, dimension)
+
+
+def _key(experiment: ExperimentOutline, profile: str | None) -> tuple[str, str]:
+    return experiment.experiment_id, profile or experiment.profile
+
+
+async def _read(
+    store: Aggregates,
+    experiments: Sequence[ExperimentOutline],
+    profile: str | None,
+    known: Mapping[str, ExperimentScores],
+    model_id: str | None = None,
+    dimension: str | None = None,
+) -> dict[str, ExperimentScores]:
+    """Return the scores of each experiment, reading the cells of those that are not known."""
+    found: dict[str, ExperimentScores] = {}
+    cells = 0
+    for start in range(0, len(experiments), EXPERIMENTS_PER_QUERY):
+        if cells >= MOST_CELLS:
+            break
+        some = experiments[start : start + EXPERIMENTS_PER_QUERY]
+        unknown = [each for each in some if each.experiment_id not in known]
+        read: Mapping[str, ExperimentScores] = {}
+        if unknown:
+            of_unknown = await store.cells([each.experiment_id for each in unknown], model_id)
+            # In a thread: the statistics of many cells take long.
+            read = await asyncio.to_thread(
+                _folded, unknown, of_unknown, profile, model_id, dimension
+            )
+        for each in some:
+            scores = known.get(each.experiment_id) or read[each.experiment_id]
+            found[each.experiment_id] = scores
+            cells += scores.cells
+    return found
+
+
+def _folded(
+    experiments: Iterable[ExperimentOutline],
+    cells: Iterable[Cell],
+    profile: str | None,
+    model_id: str | None,
+    dimension: str | None,
+) -> dict[str, ExperimentScores]:
+    by_experiment: defaultdict[str, list[Cell]] = defaultdict(list)
+    for cell in cells:
+        by_experiment[cell.key.experiment_id].append(cell)
+    found: dict[str, ExperimentScores] = {}
+    for each in experiments:
+        own, shown = by_experiment[each.experiment_id], profile or each.profile
+        by_model: defaultdict[str, list[Cell]] = defaultdict(list)
+        for cell in own:
+            if cell.key.profile == shown and dimension in {None, cell.dimension}:
+                by_model[cell.key.model_id].append(cell)
+        models = {model: model_scores(of_model) for model, of_model in by_model.items()}
+        if model_id is None:
+            models = {model: scores._replace(scenarios={}) for model, scores in models.items()}
+        found[each.experiment_id] = ExperimentScores(len(own), models)
+    return found
+
+
+def model_scores(cells: Iterable[Cell]) -> ModelScores:
+    """Fold the cells of one model under one profile."""
+    runs = scored = responses = 0
+    scenarios: dict[str, RunScores] = {}
+    for cell in cells:
+        runs += cell.runs_ended
+        responses += cell.responses
+        overall = cell.vectors.get(OVERALL)
+        if overall is not None:
+            scored += overall.n
+            scenarios.setdefault(cell.key.scenario_id, RunScores()).merge(cell.key.turn, overall)
+    return ModelScores(
+        runs=runs,
+        overall=clustered_estimate(list(scenarios.values())),
+        coverage=scored / responses if responses else None,
+        means=scenario_means(scenarios),
+        scenarios=scenarios,
+    )
