@@ -27,7 +27,12 @@ export function verdict(difference: ModelDifference): (Node | string)[] {
   const chance = isReal ? "that is more than chance can explain" : "chance may explain it";
   const value = difference.p_value;
   const p = value < 0.001 ? "p < 0.001" : `p = ${value.toFixed(3)}`;
-  return [more, " scores higher than ", less, `${told}${chance} (${p}, paired by scenario).${power}`];
+  return [
+    more,
+    " scores higher than ",
+    less,
+    `${told}${chance} (${p}, paired by scenario).${power}`,
+  ];
 }
 
 /** The experiments of the two sides, if they are different ones. */
