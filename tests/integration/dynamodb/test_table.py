@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncIterator
+from collections import Counter
+from collections.abc import AsyncIterator, Mapping
 from random import Random
+from typing import Any
 from unittest import mock
 
 import pytest
@@ -16,7 +18,14 @@ from socratic_bench.adapters.dynamodb.table.items import at, size
 from socratic_bench.adapters.dynamodb.table.table import Table
 from socratic_bench.domain.experiment.state import ExperimentState
 from socratic_bench.errors import StoreBroken, StoreRefused
-from tests.contract.store.facts import a_conversation, a_response, a_run, an_experiment
+from tests.contract.store.facts import (
+    a_conversation,
+    a_failure,
+    a_response,
+    a_run,
+    an_experiment,
+    record_unleased,
+)
 from tests.servers import aws_emulator, dynamodb
 
 pytestmark = pytest.mark.long
@@ -129,3 +138,25 @@ async def test_a_response_that_no_item_holds_is_in_the_bucket_until_its_experime
         assert await dynamodb.objects(bucket) == []
         for each in (store, other):
             await each.close()
+
+
+async def test_failures_are_counted_with_a_request_for_each_hundred_runs(
+    store: DynamoDBStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    experiment = await store.register(an_experiment(repeats=40, follow_ups=["Why?"]))
+    runs = [*experiment.runs()]
+    await store.fold([], [a_failure(run) for run in runs])
+    await record_unleased(store, [a_response(run, last_turn=False) for run in runs[:30]])
+    requests: Counter[str] = Counter()
+    call = Table.call
+
+    async def counted(table: Table, operation: str, **parameters: Any) -> Mapping[str, Any]:
+        requests[operation] += 1
+        return await call(table, operation, **parameters)
+
+    monkeypatch.setattr(Table, "call", counted)
+    kinds = await store.failure_kinds(experiment.experiment_id)
+
+    assert sum(each.runs for each in kinds) == len(runs) == 240
+    assert requests["batch_get_item"] == 3 + 1  # of the first turn, and of the second
+    assert requests.total() <= 8

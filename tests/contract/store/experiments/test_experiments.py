@@ -276,5 +276,21 @@ async def test_an_answered_turn_that_is_not_the_last_leaves_a_run_failed(store: 
     assert (failed.model_id, failed.runs) == (run.model_id, 1)
 
 
+async def test_a_run_that_was_answered_to_its_end_after_a_failure_is_not_failed(
+    store: Store,
+) -> None:
+    experiment = await store.register(an_experiment(follow_ups=["Why?", "How?"]))
+    runs = [*experiment.runs()][:6]
+    responses = [
+        a_response(run, turn=turn, last_turn=turn == 3)
+        for number, run in enumerate(runs)
+        for turn in range(1, 1 + number % 4)
+    ]
+    await record_unleased(store, responses)
+    await store.fold([], [a_failure(run, turn=1 + number % 3) for number, run in enumerate(runs)])
+    kinds = await store.failure_kinds(experiment.experiment_id)
+    assert sum(each.runs for each in kinds) == len(runs) - 1
+
+
 async def test_a_store_that_is_there_answers_a_ping(store: Store) -> None:
     await store.ping()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import AsyncIterator, Collection, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack
-from itertools import chain
+from itertools import chain, starmap
 from typing import Final
 
 from socratic_bench.adapters.dynamodb.aggregates.cells import (
@@ -221,9 +221,9 @@ class DynamoDBAggregates(DynamoDBRole):
         async for page in self._failures(experiment_id):
             own = [item for item in page if item["profile"] == profile]
             failures = FAILURES.facts(map(row_of_failure, own))
-            answered = await together(self._is_answered(each.run.run_id) for each in failures)
-            for failure, is_answered in zip(failures, answered, strict=True):
-                if not is_answered:
+            answered = await self._answered(failures)
+            for failure in failures:
+                if failure.run.run_id not in answered:
                     of_kinds.setdefault((failure.run.model_id, failure.kind), []).append(failure)
         counts = [
             FailureCount(model_id, kind, len(failed), failed[-1].message)
@@ -231,10 +231,24 @@ class DynamoDBAggregates(DynamoDBRole):
         ]
         return sorted(counts, key=lambda each: (each.model_id, -each.runs, each.kind))
 
-    async def _is_answered(self, run_id: str) -> bool:
-        """Whether the store has the response of a run's last turn."""
-        items = await self._table.query(keys.run(run_id), keys.TURN)
-        return any(item.get("is_last") for item in items)
+    async def _answered(self, failures: Iterable[RunFailure]) -> set[str]:
+        """Return the runs whose last turn has a response in the store, although they failed once.
+
+        A run goes on at the turn that it failed at: the turns are read from there on, a hundred
+        runs with one request.
+        """
+        answered: set[str] = set()
+        asked = {each.run.run_id: each.turn for each in failures}
+        while asked:
+            found = await self._table.get(starmap(keys.turn, asked.items()))
+            responses = {
+                run: item
+                for run, turn in asked.items()
+                if "profile" in (item := found.get(keys.turn(run, turn), {}))
+            }
+            answered |= {run for run, item in responses.items() if item.get("is_last")}
+            asked = {run: asked[run] + 1 for run in responses.keys() - answered}
+        return answered
 
     async def cell_revisions(self, experiment_ids: Collection[str]) -> Mapping[str, str]:
         """Return none: a count for each experiment would be one more write unit for each fold."""
