@@ -66,7 +66,10 @@ async def visiting(browser: Browser, address: str) -> AsyncIterator[Visit]:
         if clock:
             await page.clock.install()
         if quiet:
-            page.on("console", lambda message: complaints.append(message.text))
+            page.on(
+                "console",
+                lambda message: complaints.append(f"{message.text} {message.location['url']}"),
+            )
         page.on("pageerror", lambda error: complaints.append(str(error)))
         await page.goto(origin + path)
         return page
