@@ -62,10 +62,13 @@ class ServiceProcess:
         return self._found(event) or self._fail(f"ended before it logged {event!r}")
 
     async def ready(self) -> ServiceProcess:
-        """Wait until the service says that it is ready and `/readyz` agrees."""
+        """Wait until the service says that it is ready and `/readyz` agrees.
+
+        On a busy machine its look at the broker or the store may take too long at first.
+        """
         await self.logged("ready")
-        answer = await self.get("/readyz")
-        return self if answer.status_code == 200 else self._fail(f"is not ready: {answer.text}")
+        await self.until_ready_is(200)
+        return self
 
     async def until_ready_is(self, status: int) -> httpx.Response:
         """Ask whether it is ready until the answer is this one."""
