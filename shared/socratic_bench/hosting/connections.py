@@ -34,10 +34,11 @@ HEAD_BYTES: Final = 16 * 1024
 
 INVALID_REQUEST: Final = (
     b'{"type":"about:blank","title":"Bad Request","status":400,"detail":"'
-    b"the server cannot read this as an HTTP request: its head has a character that a head may not "
-    b'have, is incomplete, or exceeds %d bytes; correct it and send it again"}' % HEAD_BYTES
+    b"the server cannot read this as an HTTP request: its head or the form of its body is not that "
+    b'of HTTP, or its head exceeds %d bytes; correct it and send it again"}' % HEAD_BYTES
 )
-"""The answer to what is no HTTP request: no application sees it. Problem details (RFC 9457)."""
+"""The server's answer to an unreadable request, as problem details (RFC 9457). The application does
+not see the request."""
 
 
 class Owes(Enum):

@@ -12,6 +12,7 @@ from starlette.responses import RedirectResponse, Response, StreamingResponse
 
 from socratic_api.control.capabilities import Capabilities
 from socratic_api.endpoints import Endpoint, QueryParameter
+from socratic_api.http.problems import RETRY_SECONDS
 from socratic_api.routes.experiment_choice import (
     DIMENSION,
     MODELS,
@@ -38,8 +39,6 @@ _JSON_LINES: Final = "jsonl"
 
 MOST_CONTINUED: Final = 15
 """The most times that an unfinished export leads to itself: browsers follow 20 redirects."""
-
-RETRY_SECONDS: Final = "1"
 
 _TABLE: Final = QueryParameter(
     "table",
