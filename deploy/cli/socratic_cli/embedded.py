@@ -47,6 +47,9 @@ SOURCE = "socratic-bench"
 WATCH_INTERVAL = 0.05
 """Seconds between two checks for remaining work."""
 
+PLANNED_AT_ONCE = 200
+"""Runs that are planned without a pause: planning shares a thread with calls, which wait."""
+
 ENDLESS = RetryPolicy(attempts=sys.maxsize)
 """Planning waits for the store as long as the workers do: the end of planning would cancel their
 calls."""
@@ -189,6 +192,7 @@ class Benchmark:
                     clock=self.clock,
                     source=SOURCE,
                     retry_failed=self.retry_failed,
+                    batch_size=PLANNED_AT_ONCE,
                     patience=StorePatience(ENDLESS, planner_waits),
                 )
             )

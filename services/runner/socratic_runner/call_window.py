@@ -35,6 +35,8 @@ class CallWindow:
 
     def refusal(self, model: CalledModel) -> TurnPutOff | ModelCallFailed | None:
         """Return why a call to this model may not begin now; None if it may."""
+        if self is ALL_TIME:
+            return None
         needed = model.deadline + STORING_SECONDS
         if needed > self.whole:
             return ModelCallFailed(

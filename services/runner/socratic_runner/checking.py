@@ -70,7 +70,7 @@ class Check:
         question = conversation.question()
         max_tokens = question.parameters.max_tokens
         most = most_a_call_costs(model.entry.price, question.texts, max_tokens)
-        async with model.limiter.ticket(tokens_at_most(question.texts, max_tokens)) as ticket:
+        with model.limiter.ticket(tokens_at_most(question.texts, max_tokens)) as ticket:
             permit = await ticket.permit()
             conversation.call_begins(asyncio.get_running_loop().time())
             # D-037: one call, no lease and no retry.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import defaultdict
 from collections.abc import AsyncGenerator, Callable, Sequence
+from typing import Final
 
 from socratic_bench.consuming.outcomes import Emit, Failed, Handled, Outcome, Postponed, Work
 from socratic_bench.events.response_recorded import ResponseRecorded
@@ -21,6 +22,10 @@ from socratic_runner.handling.request_sorting import RequestSorter, SortedReques
 from socratic_runner.handling.run_outcomes import RunOutcomes, recorded, retry_of
 from socratic_runner.handling.runs_in_hand import RunInHand, RunsInHand
 from socratic_runner.model_pool import CalledModel, ModelPool
+
+BEGUN_AT_ONCE: Final = 100
+"""Runs that begin before calls in flight get a turn on the event loop: a whole batch would hold
+up their replies."""
 
 Put = Callable[[Sequence[Outcome]], None]
 
@@ -61,9 +66,10 @@ class RunRequestedHandler:
         requests = await self._sorter.sort(batch)
         with self._runner.leases.heartbeat.in_hand(requests.models):
             outcomes: asyncio.Queue[Sequence[Outcome]] = asyncio.Queue()
-            tasks = self._begin(requests, outcomes.put_nowait)
+            tasks: list[asyncio.Task[None]] = []
             left = requests.open
             try:
+                await self._begin(requests, tasks, outcomes.put_nowait)
                 if requests.settled:
                     yield requests.settled
                 while left:
@@ -84,23 +90,30 @@ class RunRequestedHandler:
         deadlines = (run.model.deadline for run in self._in_hand)
         return max(deadlines, default=self._grader.longest()) + STORING_SECONDS
 
-    def _begin(self, requests: SortedRequests, put: Put) -> list[asyncio.Task[None]]:
-        """Carry out the runs of an instant model together, and those of others one by one."""
+    async def _begin(
+        self, requests: SortedRequests, tasks: list[asyncio.Task[None]], put: Put
+    ) -> None:
+        """Carry out the runs of an instant model together, and those of others one by one.
+
+        Adds the tasks to `tasks`.
+        """
         together: defaultdict[CalledModel, list[RunInHand]] = defaultdict(list)
-        tasks = [
-            *(asyncio.create_task(self._join(*each, put)) for each in requests.joins),
-            *(asyncio.create_task(self._end(*each, put)) for each in requests.ended),
-        ]
+        tasks += (asyncio.create_task(self._join(*each, put)) for each in requests.joins)
+        tasks += (asyncio.create_task(self._end(*each, put)) for each in requests.ended)
+        slow = list[RunInHand]()
         for run in requests.due:
             if run.model.client.answers_at_once:
                 together[run.model].append(run)
             else:
-                tasks.append(asyncio.create_task(self._carry_out(run, put)))
+                slow.append(run)
         tasks += (
             asyncio.create_task(self._carry_out_together(model, runs, put))
             for model, runs in together.items()
         )
-        return tasks
+        for first in range(0, len(slow), BEGUN_AT_ONCE):
+            some = slow[first : first + BEGUN_AT_ONCE]
+            tasks += (asyncio.create_task(self._carry_out(run, put)) for run in some)
+            await asyncio.sleep(0)
 
     async def _carry_out(self, run: RunInHand, put: Put) -> None:
         """Carry out one run; put exactly one final outcome."""

@@ -38,8 +38,8 @@ from socratic_bench.errors import (
     StoreRefused,
     StoreUnavailable,
 )
-from socratic_bench.events.codec import Event, decode
-from socratic_bench.events.message import to_message
+from socratic_bench.events.codec import Event
+from socratic_bench.events.message import event_of, to_message
 from socratic_bench.ports.broker import Delivery
 
 log = structlog.get_logger(__name__)
@@ -175,7 +175,7 @@ class Dispatcher:
         undecodable: list[Settlement] = []
         for delivery in deliveries:
             try:
-                event = decode(delivery.message.body)
+                event = event_of(delivery.message)
             except InvalidEvent as error:
                 undecodable.append(_undecodable(delivery, str(error)[:REASON_LENGTH]))
                 continue

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from socratic_bench.events.codec import Event, encode
+from socratic_bench.events.codec import Event, decode, encode
 
 
 class Message(NamedTuple):
@@ -22,9 +22,19 @@ class Message(NamedTuple):
     """`source`, `subject` and `correlation` are for people; a delivery may lack them."""
 
 
-def to_message(event: Event) -> Message:
+class EncodedEvent(Message):
+    """A message that was encoded in this process, with its event.
+
+    It equals the message that another process makes of its parts.
+    """
+
+    event: Event | None = None
+    """None in a copy with other parts."""
+
+
+def to_message(event: Event) -> EncodedEvent:
     """Encode an event with the attributes that a broker needs."""
-    return Message(
+    message = EncodedEvent(
         event.id,
         event.type,
         event.partitionkey,
@@ -33,3 +43,12 @@ def to_message(event: Event) -> Message:
         event.subject,
         event.correlationid,
     )
+    message.event = event
+    return message
+
+
+def event_of(message: Message) -> Event:
+    """Return the event that a message carries. Raises InvalidEvent, as `decode` does."""
+    # D-431: within a process, events are not decoded again at each stage.
+    known = message.event if isinstance(message, EncodedEvent) else None
+    return known or decode(message.body)

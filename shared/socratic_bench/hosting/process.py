@@ -9,6 +9,7 @@ from typing import Final, TypeVar
 
 import structlog
 
+from socratic_bench.concurrency import event_loop
 from socratic_bench.errors import InvalidSettings, SocraticBenchError
 from socratic_bench.hosting.failures import first_cause
 from socratic_bench.hosting.garbage import quiet_garbage_collector
@@ -39,7 +40,7 @@ def run_process(
     try:
         settings = load_settings(settings_type)
         configure_logs(settings.log_level, name)
-        asyncio.run(_serve(serve, settings))
+        event_loop.run(_serve(serve, settings))
     except InvalidSettings as error:
         return _wrong_settings(name, error)
     except Exception as error:

@@ -2,8 +2,10 @@
 
     python -m tests.benchmarks.calls.endpoint_server
 
-It prints its address. The path says what happens: `/200/model/v1` answers after 200 ms,
-`/200~60/model/v1` after 140 to 260 ms, all equally likely, `/hang/model/v1` never.
+It prints its address. The path says what happens: `/200/1/model/v1` answers after 200 ms,
+`/200~60/1/model/v1` after 140 to 260 ms, all equally likely, `/hang/1/model/v1` never. The number
+is that of a trial: in each trial a model takes the same times for its first call, its second call,
+and so on.
 
 It reads just enough of HTTP to answer, since a server that is busy answers late: a web framework
 in its place made 200 ms of 100 calls in step 203.
@@ -16,9 +18,9 @@ import json
 import random
 import re
 import selectors
+from collections.abc import Iterator
 from typing import Final
 
-SCATTER = random.Random(1)
 ANSWER = "What have you tried so far, and what happened then?"
 USAGE = {"prompt_tokens": 60, "completion_tokens": 12, "total_tokens": 72}
 WHOLE = json.dumps(
@@ -37,7 +39,7 @@ WHOLE = json.dumps(
     }
 ).encode()
 
-_LATENCY: Final = re.compile(rb"POST /(hang|(\d+)(?:~(\d+))?)/")
+_LATENCY: Final = re.compile(rb"POST /(hang|(\d+)(?:~(\d+))?)/\d+/([^/ ]+)/")
 _LENGTH: Final = re.compile(rb"\r\ncontent-length: *(\d+)", re.IGNORECASE)
 
 
@@ -70,8 +72,19 @@ WHOLE_RESPONSE: Final = _response("application/json", WHOLE)
 STREAM_RESPONSE: Final = _response("text/event-stream", STREAM)
 
 
+def latencies(model: str, usual: int, scatter: int) -> Iterator[float]:
+    """The milliseconds that a model takes for its calls, one after the other."""
+    draws = random.Random(model)
+    while True:
+        yield usual + draws.uniform(-scatter, scatter)
+
+
 class _Endpoint(asyncio.Protocol):
     """Answers the requests of one connection, one after the other."""
+
+    def __init__(self, models: dict[bytes, Iterator[float]]) -> None:
+        """`models` has the latencies of each path of a model that was called before."""
+        self._models = models
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
@@ -89,7 +102,11 @@ class _Endpoint(asyncio.Protocol):
         assert latency is not None, head
         if latency[1] == b"hang":
             return
-        milliseconds = int(latency[2]) + SCATTER.uniform(-1, 1) * int(latency[3] or 0)
+        path = latency[0]
+        if path not in self._models:
+            usual, scatter = int(latency[2]), int(latency[3] or 0)
+            self._models[path] = latencies(latency[4].decode(), usual, scatter)
+        milliseconds = next(self._models[path])
         answer = STREAM_RESPONSE if json.loads(body).get("stream") else WHOLE_RESPONSE
         loop = asyncio.get_running_loop()
         loop.call_later(milliseconds / 1000, self._transport.write, answer)
@@ -102,7 +119,8 @@ def _punctual_loop() -> asyncio.AbstractEventLoop:
 
 async def _serve() -> None:
     loop = asyncio.get_running_loop()
-    server = await loop.create_server(_Endpoint, "127.0.0.1", 0, backlog=1024)
+    models: dict[bytes, Iterator[float]] = {}
+    server = await loop.create_server(lambda: _Endpoint(models), "127.0.0.1", 0, backlog=1024)
     host, port = server.sockets[0].getsockname()[:2]
     print(f"http://{host}:{port}", flush=True)
     await server.serve_forever()

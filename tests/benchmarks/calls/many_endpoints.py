@@ -3,18 +3,19 @@
     python -m tests.benchmarks.calls.many_endpoints [RUNS OF A MODEL]
 
 The whole benchmark runs in one process, with SQLite; the endpoints are another process on the same
-machine. The ideal is 25 x 4 calls in every 200 ms, from the first moment on. The measured time
-begins with the plan, after the check of the models that `run` makes too, and ends when all runs are
-aggregated; it includes the first call of each model, which is alone. Then one of the endpoints
-hangs, which should not slow down the other 24.
+machine. The measured time begins with the plan, after the check of the models that `run` makes too,
+and ends when all runs are aggregated; it includes the first call of each model, which is alone.
+Then one of the endpoints hangs, which should not slow down the other 24.
 
-Nothing reaches the ideal: endpoints, client and kernel share two cores, some models draw longer
-latencies, and the last calls of a model are not four at once. So `bare_calls` makes the same calls
-in the same minute, and the benchmark prints what share of its rate the runner keeps.
+The ideal client needs no time itself: from the first moment on it has four calls in flight to each
+model until that has no more. The endpoints draw the same latencies in each trial, so
+`ideal_seconds` knows how long the slowest model takes. Nothing reaches the ideal: endpoints, client
+and kernel share two cores. So `bare_calls` makes the same calls in the same minute, and the
+benchmark prints what share of its rate the runner keeps. Start and end take about the same time for
+any number of runs.
 
 The latencies scatter by up to 60 ms around 200 ms; for comparison they are also all equal. Equal
-latencies keep 100 calls in step: the work of each round comes at one instant and delays every call.
-Real models do not behave so.
+latencies bring 100 replies at one instant, and the work for each of them delays all others.
 """
 
 from __future__ import annotations
@@ -24,27 +25,33 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
+from heapq import heapreplace
+from itertools import count, islice
 from typing import NamedTuple
 
 from socratic_bench.adapters.sql.store import SqlStore
 from socratic_bench.adapters.system.clock import SystemClock
+from socratic_bench.concurrency import event_loop
 from socratic_bench.domain.experiment.manifest import Experiment, Limits, Manifest, TutorModel
 from socratic_bench.domain.scenario import Scenario
 from socratic_bench.providers.endpoints.endpoint import ANYWHERE
 from socratic_cli.embedded import Benchmark
 from socratic_runner.models.registry import check_access, open_client
 from tests.benchmarks.calls.bare_calls import bare_calls
+from tests.benchmarks.calls.endpoint_server import latencies
 
-RUNS = 400
+RUNS = 1_600
 MODELS = 25
 IN_FLIGHT = 4
 LATENCY_MS = 200
 SCATTER_MS = 60
 IDEAL = MODELS * IN_FLIGHT * 1000 / LATENCY_MS
-"""Runs a second."""
+"""Runs a second in the midst of a benchmark."""
+
+_trials = count(1)
 
 
 @contextmanager
@@ -64,12 +71,13 @@ def experiment(
 ) -> Experiment:
     """One scenario for all models, the first `hanging` of which never answer."""
     latency = f"{LATENCY_MS}~{SCATTER_MS}" if scatter else f"{LATENCY_MS}"
+    trial = next(_trials)
 
     def model(number: int) -> TutorModel:
         path = "hang" if number < hanging else latency
         return TutorModel(
-            id=f"openai-compatible/model-{number:02}",
-            base_url=f"{base_url}/{path}/model-{number:02}/v1",
+            id=f"openai-compatible/{_name(number)}",
+            base_url=f"{base_url}/{path}/{trial}/{_name(number)}/v1",
             options={"stream": stream},
             limits=Limits(concurrency=IN_FLIGHT, timeout_seconds=600),
         )
@@ -82,14 +90,37 @@ def experiment(
     return Experiment(manifest=manifest, created_at=SystemClock().now())
 
 
-class Rate(NamedTuple):
-    """Runs a second of the models that answer."""
+def _name(number: int) -> str:
+    return f"model-{number:02}"
 
-    whole: float
+
+def ideal_seconds(runs: int, *, scatter: bool) -> float:
+    """How long a client that needs no time itself takes for so many runs of each model."""
+    return max(
+        _shortest(islice(latencies(_name(number), LATENCY_MS, SCATTER_MS * scatter), runs))
+        for number in range(MODELS)
+    )
+
+
+def _shortest(milliseconds: Iterable[float]) -> float:
+    """The seconds of one model's calls, of which four are always in flight."""
+    ends = [0.0] * IN_FLIGHT
+    for each in milliseconds:
+        heapreplace(ends, ends[0] + each)
+    return max(ends) / 1000
+
+
+class Rate(NamedTuple):
+    """Runs of the models that answer."""
+
+    seconds: float
     """From the start until all are in their cells."""
 
+    whole: float
+    """Runs a second in that time."""
+
     steady: float
-    """Without the first and the last fifth of the runs."""
+    """Runs a second without the first and the last fifth of the runs."""
 
 
 async def rate(planned: Experiment, *, hanging: int = 0) -> Rate:
@@ -114,7 +145,8 @@ async def rate(planned: Experiment, *, hanging: int = 0) -> Rate:
                 seen.append((time.perf_counter() - started, done))
             if not hanging:
                 await executing
-            return Rate(answering / seen[-1][0], _steady(seen, answering))
+            seconds = seen[-1][0]
+            return Rate(seconds, answering / seconds, _steady(seen, answering))
         finally:
             executing.cancel()
             await asyncio.wait([executing])
@@ -132,6 +164,7 @@ async def measure(runs: int) -> None:
     """Print a line for each kind of latencies and replies."""
     with endpoints() as base_url:
         for scatter in (True, False):
+            ideal = ideal_seconds(runs, scatter=scatter)
             bare = await bare_calls(
                 experiment(base_url, runs, stream=False, hanging=0, scatter=scatter)
             )
@@ -139,7 +172,7 @@ async def measure(runs: int) -> None:
             latencies = f"{LATENCY_MS} ms{f' by +- {SCATTER_MS} ms' if scatter else ' exactly'}"
             print(
                 f"{MODELS} endpoints of {latencies}, {IN_FLIGHT} in flight each, a bare client: "
-                f"{rate_of_bare:.0f} runs/s, {rate_of_bare / IDEAL:.1%} of the ideal",
+                f"{rate_of_bare:.0f} runs/s, {ideal / bare.seconds:.1%} of the ideal",
                 flush=True,
             )
             for stream in (False, True):
@@ -149,8 +182,8 @@ async def measure(runs: int) -> None:
                 print(
                     f"  {'streamed' if stream else 'whole':8} {ours.whole:.0f} runs/s, "
                     f"{ours.whole / rate_of_bare:.1%} of the bare client's, "
-                    f"{ours.whole / IDEAL:.1%} of the ideal; "
-                    f"{ours.steady / IDEAL:.1%} without start and end",
+                    f"{ideal / ours.seconds:.1%} of the ideal; "
+                    f"{ours.steady / IDEAL:.1%} of {IDEAL:.0f} runs/s without start and end",
                     flush=True,
                 )
                 if scatter:
@@ -163,7 +196,7 @@ async def measure(runs: int) -> None:
 
 def main(runs: int = RUNS) -> None:
     """Measure with so many runs of each model."""
-    asyncio.run(measure(runs))
+    event_loop.run(measure(runs))
 
 
 if __name__ == "__main__":

@@ -43,6 +43,7 @@ class Tally:
     def __init__(self) -> None:
         self.in_hand = 0
         self.outcomes = Counter()
+        self.has_settled = asyncio.Event()
         self.held = []
 
     @contextmanager
@@ -62,6 +63,7 @@ class Tally:
         assert seconds >= 0
         self.in_hand -= messages
         self.outcomes[outcome] += messages
+        self.has_settled.set()
 
 
 class UnsettlingBroker(MemoryBroker):
@@ -215,6 +217,57 @@ async def test_however_often_the_store_does_not_answer_no_message_is_dead_letter
         await worker.run()
     assert attempts == [1] * 10
     assert await broker.dead_letters(QUEUE) == []
+    await broker.close()
+
+
+async def test_the_batch_after_a_full_one_waits_until_half_of_that_is_settled(monkeypatch):
+    monkeypatch.setattr(worker_module, "CATCH_UP_SECONDS", 3_600)
+    broker = await broker_with(requests(8))
+    batches, goes_on, second, never = [], asyncio.Event(), asyncio.Event(), asyncio.Event()
+
+    async def handler(batch):
+        batches.append(len(batch))
+        if len(batches) == 1:
+            yield [Handled(batch[0])]
+            await goes_on.wait()
+            yield [Handled(batch[1])]
+        else:
+            second.set()
+        await never.wait()
+
+    intake = Intake(batch=4, batches=2, prefetch=8, longest_pause=0)
+    worker = worker_of(broker, handler, tally := Tally(), intake)
+    async with waiting_for("the worker"), asyncio.TaskGroup() as tasks:
+        running = tasks.create_task(worker.run())
+        await tally.has_settled.wait()
+        for _ in range(100):
+            await asyncio.sleep(0)
+        assert batches == [4]
+        goes_on.set()
+        await second.wait()
+        assert tally.outcomes["handled"] == 2
+        running.cancel()
+    await broker.close()
+
+
+async def test_a_full_batch_that_takes_long_does_not_keep_the_next_one_waiting(monkeypatch):
+    monkeypatch.setattr(worker_module, "CATCH_UP_SECONDS", 0.01)
+    broker = await broker_with(requests(8))
+    batches, both = [], asyncio.Event()
+
+    async def handler(batch):
+        batches.append(len(batch))
+        if len(batches) == 2:
+            both.set()
+        await both.wait()
+        worker.drain()
+        yield [Handled(work) for work in batch]
+
+    intake = Intake(batch=4, batches=2, prefetch=8, longest_pause=0)
+    worker = worker_of(broker, handler, intake=intake)
+    async with waiting_for("the worker"):
+        await worker.run()
+    assert batches == [4, 4]
     await broker.close()
 
 

@@ -6,6 +6,7 @@ import asyncio
 import os
 from collections.abc import Awaitable
 from dataclasses import dataclass
+from itertools import count
 from typing import Final, NamedTuple
 
 import structlog
@@ -33,8 +34,11 @@ from socratic_runner.model_pool import CalledModel
 
 log = structlog.get_logger(__name__)
 
-LEASE_ID_BYTES: Final = 8
-"""Random bytes in the id of a lease: ids are compared within one turn only."""
+_PROCESS: Final = os.urandom(5).hex()
+"""The beginning of the ids of this process's leases: ids are compared within one turn only."""
+
+# D-431: random bytes for each lease are a system call, for which the thread gives up Python's lock.
+_lease_numbers: Final = count(1)
 
 NotCalled = (
     TurnHeldElsewhere | TurnPutOff | OutOfBudget | Stopped | NoRoomYet | ModelCallFailed | Response
@@ -138,7 +142,10 @@ class CallPreparer:
         run, price = question.run, model.entry.price
         reserve = most_a_call_costs(price, question.texts, question.parameters.max_tokens)
         key = LeaseKey(
-            run.experiment_id, run.run_id, question.turn, os.urandom(LEASE_ID_BYTES).hex()
+            run.experiment_id,
+            run.run_id,
+            question.turn,
+            f"{_PROCESS}{next(_lease_numbers):06x}",
         )
         return Lease(key, model.deadline + self.lease_margin, reserve)
 
@@ -180,8 +187,12 @@ async def _in_time(
     waiting: Awaitable[object], model: CalledModel, conversation: Conversation
 ) -> bool:
     """Whether `waiting` came to an end before the run's deadline."""
+    left = conversation.time_left(model, _now())
+    if left is None:
+        await waiting
+        return True
     try:
-        async with asyncio.timeout(conversation.time_left(model, _now())):
+        async with asyncio.timeout(left):
             await waiting
     except TimeoutError:
         return False

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from structlog.contextvars import bound_contextvars
+from structlog.contextvars import bind_contextvars
 
 from socratic_bench.concurrency.deadlines import wait_at_most
 from socratic_bench.concurrency.thawing_timeout import ThawingTimeout
@@ -130,16 +130,14 @@ class ConversationRunner:
             return refusal
         tokens = tokens_at_most(question.texts, question.parameters.max_tokens)
         try:
-            async with model.limiter.ticket(tokens) as ticket:
+            with model.limiter.ticket(tokens) as ticket:
                 prepared = await self.preparer.prepare(ticket, model, conversation, question)
                 if not isinstance(prepared, PreparedCall):
                     return prepared
                 conversation.call_begins(_now())
-                with (
-                    self.leases.held.calling(prepared.lease.key),
-                    model.breaker.admitted(),
-                    bound_contextvars(**log_fields(question)),
-                ):
+                # The context ends with the run's task.
+                bind_contextvars(**log_fields(question))
+                with self.leases.held.calling(prepared.lease.key), model.breaker.admitted():
                     deadline = ThawingTimeout(_now() + model.deadline)
                     reserve = prepared.lease.reserve
                     result = await ask(model, question, reserve, self.observer, deadline)

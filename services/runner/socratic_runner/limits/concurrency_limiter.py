@@ -6,8 +6,8 @@ import asyncio
 import math
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from itertools import islice
 from typing import Final
 
@@ -20,7 +20,7 @@ from socratic_runner.limits.adaptive_limit import AdaptiveLimit
 from socratic_runner.limits.ceilings import Ceilings, SharedCeilings
 from socratic_runner.limits.latency import latency_of
 from socratic_runner.limits.pauses.pausing import USUAL, BackOff, Pausing
-from socratic_runner.limits.ticket import Permit, Ticket, WaitingCall, closed, permit_of
+from socratic_runner.limits.ticket import Permit, Ticket, WaitingCall, closed
 
 _PUSH_BACK: Final = BUSY | {FailureKind.TIMEOUT}
 """Failures that cut the concurrency limit."""
@@ -133,7 +133,7 @@ class ConcurrencyLimiter:
     def look_again(self) -> None:
         """Wake every waiting call, so that it checks whether waiting is still of use."""
         for waiting_call in self._waiting:
-            waiting_call.near.set()
+            waiting_call.come_near()
 
     def pause_news(self, scope: str) -> PauseNews:
         """Return the news and the question for the store about the pause of `scope`."""
@@ -150,8 +150,8 @@ class ConcurrencyLimiter:
                 self.look_again()
         self._admit_waiting()
 
-    @asynccontextmanager
-    async def ticket(self, tokens: int) -> AsyncIterator[Ticket]:
+    @contextmanager
+    def ticket(self, tokens: int) -> Iterator[Ticket]:
         """A ticket for a call that takes at most `tokens`, input and output together.
 
         A permit that ends without an outcome is refunded: its call was not made. A permit that ends
@@ -162,8 +162,8 @@ class ConcurrencyLimiter:
         try:
             yield Ticket(waiting_call)
         except BaseException:
-            if permit := permit_of(waiting_call):
-                permit.has_outcome = True
+            if waiting_call.permit is not None:
+                waiting_call.permit.has_outcome = True
             raise
         finally:
             self._give_up_ticket(waiting_call)
@@ -172,9 +172,7 @@ class ConcurrencyLimiter:
         """Admit no more calls: those that wait, and those that come, get LimiterClosed."""
         self._is_closed = True
         while self._waiting:
-            waiting_call = self._waiting.popleft()
-            waiting_call.admitted.cancel()
-            waiting_call.near.set()
+            self._waiting.popleft().refuse()
         self._admit_waiting()
 
     def reopen(self) -> None:
@@ -205,9 +203,7 @@ class ConcurrencyLimiter:
     def _enqueue(self, tokens: int) -> WaitingCall:
         if self._is_closed:
             raise closed()
-        waiting_call = WaitingCall(
-            tokens, asyncio.get_running_loop().create_future(), asyncio.Event()
-        )
+        waiting_call = WaitingCall(tokens)
         self._waiting.append(waiting_call)
         if len(self._waiting) <= max(1, self._in_flight):  # a later waiting_call is not near yet
             self._admit_waiting()
@@ -219,8 +215,8 @@ class ConcurrencyLimiter:
 
     def _give_up_ticket(self, waiting_call: WaitingCall) -> None:
         """Leave the waiting line, or end the permit."""
-        if permit := permit_of(waiting_call):
-            self._end_permit(permit)
+        if waiting_call.permit is not None:
+            self._end_permit(waiting_call.permit)
         elif waiting_call in self._waiting:
             self._waiting.remove(waiting_call)
             self._admit_waiting()
@@ -269,9 +265,7 @@ class ConcurrencyLimiter:
                 self._admit_later(opens_at - now)
                 self._prepare_next(now)
                 return
-            self._waiting.popleft()
-            first.admitted.set_result(self._admit(first.tokens, now))
-            first.near.set()
+            self._waiting.popleft().admit(self._admit(first.tokens, now))
 
     def _prepare_next(self, now: float) -> None:
         """Wake as many waiting calls as are in flight, if only full slots keep them waiting."""
@@ -280,7 +274,7 @@ class ConcurrencyLimiter:
             return
         if self._ready_at(self._waiting[0].tokens, now) <= now:
             for waiting_call in islice(self._waiting, self._in_flight):
-                waiting_call.near.set()
+                waiting_call.come_near()
 
     def _admit_later(self, seconds: float) -> None:
         if seconds < math.inf:

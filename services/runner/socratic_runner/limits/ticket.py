@@ -26,11 +26,42 @@ class Learns(Protocol):
 
 @dataclass(slots=True, eq=False)
 class WaitingCall:
-    """A call that waits for its permit."""
+    """A call in a waiting line: it waits to be near its permit, and for the permit."""
 
     tokens: int
-    admitted: asyncio.Future[Permit]
-    near: asyncio.Event
+    permit: Permit | None = None
+    is_near: bool = False
+    """Whether the call should be prepared, or look at its line again."""
+
+    is_refused: bool = False
+    """Whether its limiter closed before it had a permit."""
+
+    _waiter: asyncio.Future[None] | None = None
+
+    def admit(self, permit: Permit) -> None:
+        self.permit = permit
+        self.come_near()
+
+    def refuse(self) -> None:
+        self.is_refused = True
+        self.come_near()
+
+    def come_near(self) -> None:
+        self.is_near = True
+        if self._waiter is not None:
+            wake(self._waiter)
+
+    async def change(self, until: float | None = None) -> None:
+        """Wait for one of these, until a time of the loop at most."""
+        loop = asyncio.get_running_loop()
+        waiter = self._waiter = loop.create_future()
+        timer = None if until is None else loop.call_at(until, wake, waiter)
+        try:
+            await waiter
+        finally:
+            self._waiter = None
+            if timer is not None:
+                timer.cancel()
 
 
 class Permit:
@@ -59,7 +90,10 @@ class Permit:
 
 
 class Ticket:
-    """A ticket holds a call's place in the waiting line of a limiter."""
+    """A ticket holds a call's place in the waiting line of a limiter.
+
+    One task at a time waits for `near` or `permit`.
+    """
 
     def __init__(self, waiting_call: WaitingCall) -> None:
         self._call = waiting_call
@@ -67,15 +101,16 @@ class Ticket:
     @property
     def is_near(self) -> bool:
         """Whether `near` would return at once, without an error."""
-        return self._call.near.is_set() and not self._call.admitted.cancelled()
+        return self._call.is_near and not self._call.is_refused
 
     async def near(self) -> None:
         """Wait until the call should be prepared: its permit is there or, for a quick model, near.
 
         Raises LimiterClosed.
         """
-        await self._call.near.wait()
-        if self._call.admitted.cancelled():
+        while not self._call.is_near:
+            await self._call.change()
+        if self._call.is_refused:
             raise closed()
 
     async def permit(self, *, within: float | None = None) -> Permit:
@@ -83,20 +118,21 @@ class Ticket:
 
         Raises LimiterClosed, and TimeoutError after `within` seconds; the ticket stays valid then.
         """
-        admitted = self._call.admitted
-        if not admitted.done():
-            await asyncio.wait([admitted], timeout=within)
-        if admitted.cancelled():
-            raise closed()
-        if not admitted.done():
-            raise TimeoutError
-        return admitted.result()
+        now = asyncio.get_running_loop().time
+        until = None if within is None else now() + within
+        while self._call.permit is None:
+            if self._call.is_refused:
+                raise closed()
+            if until is not None and now() >= until:
+                raise TimeoutError
+            await self._call.change(until)
+        return self._call.permit
 
 
-def permit_of(waiting_call: WaitingCall) -> Permit | None:
-    """The permit of a call; None while the call waits, or if the limiter closed before."""
-    admitted = waiting_call.admitted
-    return admitted.result() if admitted.done() and not admitted.cancelled() else None
+def wake(waiter: asyncio.Future[None]) -> None:
+    """End a wait, unless it has ended."""
+    if not waiter.done():
+        waiter.set_result(None)
 
 
 def closed() -> LimiterClosed:

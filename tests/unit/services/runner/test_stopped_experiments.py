@@ -44,11 +44,9 @@ async def test_requests_of_a_stopped_experiment_are_settled_before_anything_is_w
     await store.change_state(ID, state)
     client = ScriptedClient(lambda *_: reply())
     works = [requested(ONE), requested(THREE)]
-    async with (
-        parts_of_a_runner(store, client, most=1) as parts,
-        parts.pool.model(EXPERIMENT, MODEL.id).limiter.ticket(1),  # nobody else is let through
-    ):
-        outcomes = await outcomes_of(parts.handler, *works)
+    async with parts_of_a_runner(store, client, most=1) as parts:
+        with parts.pool.model(EXPERIMENT, MODEL.id).limiter.ticket(1):  # nobody else is admitted
+            outcomes = await outcomes_of(parts.handler, *works)
     assert list(outcomes.values()) == [Handled(work) for work in works]
     assert client.asked == []
     assert await calls(store) == 0

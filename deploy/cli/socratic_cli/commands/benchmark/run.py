@@ -12,6 +12,7 @@ import click
 from click.core import ParameterSource
 
 from socratic_bench.adapters.system.clock import SystemClock
+from socratic_bench.concurrency import event_loop
 from socratic_bench.domain.experiment.state import stopped_sentence
 from socratic_bench.domain.trouble import Trouble
 from socratic_bench.errors import StoreError
@@ -154,7 +155,7 @@ def execute(
     Raises UnlistedEndpoint for a key that would go to an address without approval.
     """
     endpoints = with_approved_keys(own_endpoints(), config)
-    done = asyncio.run(
+    done = event_loop.run(
         _execute(config, endpoints, store_url, retry_failed=retry_failed, fresh=fresh)
     )
     if as_json:

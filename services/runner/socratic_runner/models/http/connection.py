@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Mapping
 from contextlib import suppress
 from types import SimpleNamespace
@@ -13,6 +12,7 @@ from urllib.request import getproxies_environment, proxy_bypass
 
 import aiohttp
 from aiohttp.http_exceptions import HttpProcessingError
+from pydantic_core import to_json
 
 from socratic_bench.concurrency.thawing_timeout import ThawingTimeout
 from socratic_bench.domain.experiment.manifest import Limits
@@ -84,7 +84,7 @@ class Connection:
         if self._closed:
             message = "cannot be asked: the client is closed"
             raise self._failures.failure(FailureKind.UNKNOWN, message, passing=False)
-        data = json.dumps(body).encode()
+        data = to_json(body)
         began = False
         ends_at = _now() + self._limits.timeout_seconds - _MARGIN_SECONDS
         try:

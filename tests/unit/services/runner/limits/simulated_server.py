@@ -130,7 +130,7 @@ class PauseKeeper(MemorySharedLimits):
 @asynccontextmanager
 async def through(limiter: ConcurrencyLimiter, tokens: int) -> AsyncIterator[Permit]:
     """Wait to be let through, as for a call that needs no preparing."""
-    async with limiter.ticket(tokens) as ticket:
+    with limiter.ticket(tokens) as ticket:
         yield await ticket.permit()
 
 

@@ -119,10 +119,11 @@ async def test_one_runner_at_a_time_tries_a_model_that_refused_twice():
 async def test_who_cannot_wait_for_a_long_pause_that_another_was_asked_for_is_woken_and_told():
     keeper = PauseKeeper()
     async with Runner(keeper) as one, Runner(keeper) as two:
-        async with through(two.limiter, 1), two.limiter.ticket(1) as ticket:
-            await one.call(failure(FailureKind.RATE_LIMITED, retry_after=LONG_PAUSE + 100))
-            async with asyncio.timeout(BEAT + AT_ONCE):
-                await ticket.near()
+        async with through(two.limiter, 1):
+            with two.limiter.ticket(1) as ticket:
+                await one.call(failure(FailureKind.RATE_LIMITED, retry_after=LONG_PAUSE + 100))
+                async with asyncio.timeout(BEAT + AT_ONCE):
+                    await ticket.near()
         refusal = two.limiter.refusal(100)
         assert refusal.kind == FailureKind.RATE_LIMITED
         assert "the provider's words" in str(refusal)

@@ -1,7 +1,7 @@
 """The limiter: no call passes too early, waits too long, or is forgotten."""
 
 import asyncio
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, ExitStack
 from dataclasses import replace
 
 import pytest
@@ -47,8 +47,8 @@ async def quick(*, latency_ms: int = 200, **ceilings: int) -> ConcurrencyLimiter
 
 async def near(limiter: ConcurrencyLimiter, *tokens: int) -> list[bool]:
     """The calls of this line that should prepare."""
-    async with AsyncExitStack() as line:
-        tickets = [await line.enter_async_context(limiter.ticket(each)) for each in tokens]
+    with ExitStack() as line:
+        tickets = [line.enter_context(limiter.ticket(each)) for each in tokens]
         told = [asyncio.create_task(ticket.near()) for ticket in tickets]
         await settle()
         are_near = [each.done() for each in told]
@@ -94,7 +94,7 @@ def test_who_does_not_want_to_wait_any_longer_keeps_the_place():
         limiter = await opened(most=1)
         async with AsyncExitStack() as first:
             await first.enter_async_context(through(limiter, 1))
-            async with limiter.ticket(1) as second, limiter.ticket(1) as third:
+            with limiter.ticket(1) as second, limiter.ticket(1) as third:
                 with pytest.raises(TimeoutError):
                     await second.permit(within=3)
                 await first.aclose()
