@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 import pty
-import shutil
-import ssl
 import stat
 import subprocess
 from collections.abc import AsyncIterator
@@ -17,7 +15,7 @@ import pytest
 
 from tests import evidence
 from tests.e2e.command import COMMAND, Terminal
-from tests.servers.discovery import missing
+from tests.servers.providers.certificates import certificate_for
 from tests.servers.providers.listed import listed
 from tests.servers.providers.raw_server import (
     RawServer,
@@ -190,17 +188,8 @@ async def openai_behind_a_proxy(folder: Path) -> AsyncIterator[tuple[str, str, R
 
     Gives the proxy's address, the certificate to trust, and the server, which records its requests.
     """
-    if shutil.which("openssl") is None:
-        missing("openssl is not installed")
-    certificate, private = folder / "certificate.pem", folder / "private.pem"
     name = "api.openai.com"
-    words = ["req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", f"/CN={name}"]
-    words += ["-addext", f"subjectAltName=DNS:{name}"]
-    files = ["-keyout", str(private), "-out", str(certificate)]
-    command = ["openssl", *words, *files]
-    await asyncio.to_thread(subprocess.run, command, check=True, capture_output=True)
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(certificate, private)
+    certificate = await asyncio.to_thread(certificate_for, f"DNS:{name}", folder)
     seen = RawServer("")
 
     async def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -209,7 +198,7 @@ async def openai_behind_a_proxy(folder: Path) -> AsyncIterator[tuple[str, str, R
             assert head.startswith(f"CONNECT {name}:443 ".encode())
             writer.write(b"HTTP/1.1 200 OK\r\n\r\n")
             await writer.drain()
-            await writer.start_tls(context)
+            await writer.start_tls(certificate.context)
             while True:
                 request = await read_request(reader)
                 seen.requests.append(request)
@@ -223,7 +212,7 @@ async def openai_behind_a_proxy(folder: Path) -> AsyncIterator[tuple[str, str, R
     proxy = await asyncio.start_server(connected, "127.0.0.1", 0)
     async with proxy:
         port = proxy.sockets[0].getsockname()[1]
-        yield f"http://127.0.0.1:{port}", str(certificate), seen
+        yield f"http://127.0.0.1:{port}", str(certificate.trusted), seen
 
 
 async def test_a_key_goes_to_the_provider_it_is_for_without_a_question_or_a_flag(

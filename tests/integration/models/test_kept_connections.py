@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from ssl import create_default_context
 
 import aiohttp
 import pytest
@@ -12,7 +16,9 @@ from socratic_bench.testing.questions import a_question
 from socratic_runner.models.http import connectors
 from socratic_runner.models.http.connectors import QuietConnector, RestedConnector
 from tests.integration.models.conftest import OpenModel, failure_of
+from tests.servers.providers.certificates import Certificate, certificate_for
 from tests.servers.providers.raw_server import (
+    Answering,
     RawServer,
     Request,
     completion,
@@ -21,27 +27,47 @@ from tests.servers.providers.raw_server import (
 )
 
 MODEL = "openai-compatible/m"
+CLOSING_CALLS = 200
+"""Calls of a server that closes after each reply: each meets its end at another moment."""
 
 UNASKED = response("200 OK", b"a reply that nobody asked for")
 
 
+@pytest.fixture(params=["http", "https"])
+def certificate(request: pytest.FixtureRequest, tmp_path: Path) -> Certificate | None:
+    """The server's certificate; None without TLS."""
+    return None if request.param == "http" else certificate_for("IP:127.0.0.1", tmp_path)
+
+
+@asynccontextmanager
+async def called_over(
+    answer: Answering, certificate: Certificate | None
+) -> AsyncIterator[tuple[RawServer, Callable[[], Awaitable[str]]]]:
+    """A server, and calls of it by a session that keeps quiet connections."""
+    trusted = create_default_context(cafile=certificate.trusted) if certificate else True
+    async with (
+        serving(answer, tls=certificate.context if certificate else None) as server,
+        aiohttp.ClientSession(connector=QuietConnector()) as session,
+    ):
+
+        async def call() -> str:
+            async with session.post(server.address, data=b"?", ssl=trusted) as reply:
+                return await reply.text()
+
+        yield server, call
+
+
 @pytest.mark.parametrize("is_read", [True, False])
-async def test_an_idle_connection_on_which_something_came_is_not_used_again(is_read: bool):
+async def test_an_idle_connection_on_which_something_came_is_not_used_again(
+    is_read: bool, certificate: Certificate | None
+):
     writers: list[asyncio.StreamWriter] = []
 
     async def answer(_request: Request, writer: asyncio.StreamWriter) -> None:
         writers.append(writer)
         writer.write(response("200 OK", f"reply {len(writers)}".encode()))
 
-    async with (
-        serving(answer) as server,
-        aiohttp.ClientSession(connector=QuietConnector()) as session,
-    ):
-
-        async def call() -> str:
-            async with session.post(server.address, data=b"?") as reply:
-                return await reply.text()
-
+    async with called_over(answer, certificate) as (server, call):
         assert [await call(), await call()] == ["reply 1", "reply 2"]
         assert server.connections == 1, "a connection on which nothing came is used again"
         writers[0].write(UNASKED)
@@ -51,20 +77,54 @@ async def test_an_idle_connection_on_which_something_came_is_not_used_again(is_r
         assert server.connections == 2
 
 
-async def test_an_idle_connection_that_was_closed_silently_is_not_used_again():
+async def test_an_idle_connection_that_was_closed_silently_is_not_used_again(
+    certificate: Certificate | None,
+):
     async def answer(_request: Request, writer: asyncio.StreamWriter) -> None:
         writer.write(response("200 OK", b"reply"))
         await writer.drain()
         writer.close()
 
+    async with called_over(answer, certificate) as (server, call):
+        lost = 0
+        for number in range(CLOSING_CALLS):
+            for _ in range(number % 20):
+                await asyncio.sleep(0)
+            try:
+                assert await call() == "reply"
+            except aiohttp.ClientConnectionError:
+                lost += 1  # its end came after the look at it
+        assert server.connections == len(server.requests) >= CLOSING_CALLS - lost
+        assert lost <= CLOSING_CALLS / 10
+
+
+async def test_a_server_over_tls_that_lost_a_call_gets_a_connection_for_each(tmp_path: Path):
+    async def lose_the_second(_request: Request, writer: asyncio.StreamWriter) -> None:
+        if len(server.requests) == 2:
+            writer.close()
+        else:
+            writer.write(response("200 OK", b"reply"))
+
+    connector = QuietConnector()
+    certificate = certificate_for("IP:127.0.0.1", tmp_path)
+    trusted = create_default_context(cafile=certificate.trusted)
     async with (
-        serving(answer) as server,
-        aiohttp.ClientSession(connector=QuietConnector()) as session,
+        serving(lose_the_second, tls=certificate.context) as server,
+        aiohttp.ClientSession(connector=connector) as session,
     ):
-        for number in range(20):
-            async with session.post(server.address, data=b"?") as reply:
-                assert await reply.text() == "reply"
-            assert server.connections == number + 1
+
+        async def call() -> str:
+            async with session.post(server.address, data=b"?", ssl=trusted) as reply:
+                return await reply.text()
+
+        assert await call() == "reply"
+        with pytest.raises(aiohttp.ServerDisconnectedError):
+            await call()
+        assert server.connections == 1
+        connector.distrust()
+        for number in (2, 3, 4):
+            assert await call() == "reply"
+            assert server.connections == number
 
 
 @pytest.fixture

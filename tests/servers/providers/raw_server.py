@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
@@ -44,8 +45,10 @@ async def read_request(reader: asyncio.StreamReader) -> Request:
 
 
 @asynccontextmanager
-async def serving(answer: Answering, port: int = 0) -> AsyncIterator[RawServer]:
-    """A server on the loopback address that answers each request in this way.
+async def serving(
+    answer: Answering, port: int = 0, tls: ssl.SSLContext | None = None
+) -> AsyncIterator[RawServer]:
+    """A server on the loopback address that answers each request in this way, over TLS if asked.
 
     A test may reserve `port`; the server then shares it with the socket that holds it.
     """
@@ -72,9 +75,10 @@ async def serving(answer: Answering, port: int = 0) -> AsyncIterator[RawServer]:
         task.add_done_callback(tasks.discard)
 
     listener = await asyncio.start_server(
-        connected, "127.0.0.1", port, reuse_port=bool(port) or None
+        connected, "127.0.0.1", port, reuse_port=bool(port) or None, ssl=tls
     )
-    server = RawServer(f"http://127.0.0.1:{listener.sockets[0].getsockname()[1]}")
+    scheme = "https" if tls else "http"
+    server = RawServer(f"{scheme}://127.0.0.1:{listener.sockets[0].getsockname()[1]}")
     async with listener:
         yield server
         listener.close()

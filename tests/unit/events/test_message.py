@@ -8,7 +8,7 @@ from socratic_bench.events.message import Message, event_of, to_message
 from tests.unit.events.examples import example_events
 
 
-@pytest.mark.parametrize("event", example_events(), ids=lambda event: event.type)
+@pytest.mark.parametrize("event", example_events().values(), ids=list(example_events()))
 def test_a_message_of_this_process_is_the_one_that_another_process_gets(event):
     message = to_message(event)
     received = Message(*message)
@@ -18,7 +18,7 @@ def test_a_message_of_this_process_is_the_one_that_another_process_gets(event):
 
 
 def test_a_copy_with_another_body_carries_the_event_of_its_body():
-    first, second, *_ = example_events()
+    first, second, *_ = example_events().values()
     copy = to_message(first)._replace(body=encode(second))
     assert event_of(copy) == second
     with pytest.raises(InvalidEvent):

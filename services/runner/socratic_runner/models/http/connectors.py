@@ -31,40 +31,48 @@ class QuietConnector(aiohttp.TCPConnector):
     """Closes an idle connection that received bytes: an unexpected reply, or its end.
 
     aiohttp checks only whether a connection is open, and would give such a reply to the next call.
+    A server that lost a call gets a connection for each call from then on.
     """
 
     def __init__(self) -> None:
         super().__init__(limit=0, keepalive_timeout=KEPT_SECONDS, socket_factory=new_socket)
+        self._is_trusted = True
 
     async def _get(self, key: ConnectionKey, traces: list[Trace]) -> Connection | None:
         self.drop_ended(key)
-        return await super()._get(key, traces)
+        return await super()._get(key, traces) if self._is_trusted else None
 
-    def drop_ended(self, key: ConnectionKey) -> None:
-        """Close idle connections that received bytes, from the oldest on."""
+    def _release(
+        self, key: ConnectionKey, protocol: ResponseHandler, *, should_close: bool = False
+    ) -> None:
+        should_close = should_close or not self._is_trusted
+        super()._release(key, protocol, should_close=should_close)
+
+    def drop_ended(self, key: ConnectionKey) -> bool:
+        """Close idle connections that received bytes, from the oldest on; tells of any."""
         idle = self._conns.get(key)
+        ended = False
         while idle and not _is_quiet(idle[0][0]):
             idle.popleft()[0].abort()
-            self.distrust()
+            ended = True
+        return ended
 
     def distrust(self) -> None:
-        """Note that the server ended a connection unannounced, or sent unexpected bytes."""
+        """Note that the server lost a call."""
+        self._is_trusted = False
 
 
 class RestedConnector(QuietConnector):
-    """Reuses a connection after a rest, unless the server was found to end connections.
+    """Reuses a connection after a rest, unless the server lost a call or ended a connection.
 
     Some servers end a connection after a reply without announcing it. A call on it before the end
     arrives is lost, so a connection rests for longer than that takes. Meanwhile calls open other
     connections: without TLS a new one costs no wait.
     """
 
-    def __init__(self) -> None:
-        super().__init__()
-        self._is_trusted = True
-
     async def _get(self, key: ConnectionKey, traces: list[Trace]) -> Connection | None:
-        self.drop_ended(key)
+        if self.drop_ended(key):
+            self.distrust()
         idle = self._conns.get(key)
         if not self._is_trusted or not idle or monotonic() - idle[0][1] < REST_SECONDS:
             return None
@@ -74,11 +82,7 @@ class RestedConnector(QuietConnector):
         self, key: ConnectionKey, protocol: ResponseHandler, *, should_close: bool = False
     ) -> None:
         full = len(self._conns.get(key, ())) >= MOST_RESTING
-        should_close = should_close or full or not self._is_trusted
-        super()._release(key, protocol, should_close=should_close)
-
-    def distrust(self) -> None:
-        self._is_trusted = False
+        super()._release(key, protocol, should_close=should_close or full)
 
 
 def _is_quiet(protocol: ResponseHandler) -> bool:
@@ -86,7 +90,9 @@ def _is_quiet(protocol: ResponseHandler) -> bool:
     transport = protocol.transport
     if protocol.should_close or transport is None or not hasattr(select, "poll"):
         return False
-    descriptor = transport.get_extra_info("socket").fileno()
+    # A transport over TLS whose connection has ended has none, although it is not closed yet.
+    connected = transport.get_extra_info("socket")
+    descriptor = -1 if connected is None else connected.fileno()
     if descriptor < 0:
         return False
     poll = select.poll()
