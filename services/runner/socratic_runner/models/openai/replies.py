@@ -149,7 +149,10 @@ class OpenAIReading(Reading):
         if message.reasoning_content or message.reasoning:
             self._reason()
         content = message.content or ""
-        for part in [_Part(text=content)] if isinstance(content, str) else content:
+        if isinstance(content, str):
+            self._write(content)
+            content = []
+        for part in content:
             if part.type == "thinking":
                 self._reason()
             elif part.type == "text":
