@@ -223,6 +223,10 @@ def test_a_finished_reply_is_taken_long_before_its_open_stream_is_given_up(outco
     assert (recorded - begun).total_seconds() < CALL_SECONDS / 2
 
 
+def test_an_error_without_a_type_is_not_called_none(outcome: Outcome):
+    assert "None" not in outcome.turns["litellm"]["error_message"]
+
+
 def test_a_key_that_a_reply_repeats_is_neither_shown_nor_stored(outcome: Outcome):
     assert KEY not in outcome.said
     assert b"[hidden]" in outcome.files
