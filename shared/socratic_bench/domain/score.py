@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from socratic_bench.domain.response import Usage
 from socratic_bench.domain.run import MOST_TURNS, Run
@@ -15,6 +15,16 @@ UnitScore = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 """A score on the only scale; a value outside of it would spoil every mean."""
 
 Count = Annotated[int, Field(ge=0, le=MOST_COUNT)]
+
+
+def _bounded(entries: object) -> object:
+    """Refuse too many entries before any value is read; each bad value would be a mistake."""
+    if isinstance(entries, dict) and len(entries) > MOST_VECTORS:
+        raise ValueError(f"must have at most {MOST_VECTORS:,} entries, not {len(entries):,}")
+    return entries
+
+
+_Bounded = BeforeValidator(_bounded)
 
 
 class ScoredResponse(BaseModel):
@@ -41,14 +51,16 @@ class ScoredResponse(BaseModel):
     """The kind of `error`, where a response came all the same; `ungraded` for a response without
     the grade that its profile needs."""
 
-    vectors: Annotated[dict[str, UnitScore | None], Field(max_length=MOST_VECTORS)] | None = None
+    vectors: (
+        Annotated[dict[str, UnitScore | None], Field(max_length=MOST_VECTORS), _Bounded] | None
+    ) = None
     """0.0 to 1.0 each, unrounded; None for a vector that does not apply to this response. None
     instead of the mapping: unscored, which is not zero."""
 
     overall: UnitScore | None = None
     """The profile's overall score, unrounded; None: unscored."""
 
-    counts: Annotated[dict[str, Count], Field(max_length=MOST_VECTORS)] = Field(
+    counts: Annotated[dict[str, Count], Field(max_length=MOST_VECTORS), _Bounded] = Field(
         default_factory=dict, exclude_if=lambda counts: not counts
     )
     """The profile's counts in the response, by name; left out without counts."""

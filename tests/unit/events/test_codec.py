@@ -14,6 +14,7 @@ from socratic_bench.errors import InvalidEvent
 from socratic_bench.events import codec
 from socratic_bench.events.codec import EVENT_TYPES, Event, decode, encode
 from socratic_bench.events.run_requested import RunRequested
+from socratic_bench.scoring.profile import MOST_VECTORS
 from tests.unit.events.examples import RUN, TIME, example_events
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "events" / "v1"
@@ -158,6 +159,20 @@ def test_reading_ends_at_the_first_mistake_of_very_many(name, field, bad):
         decode(json.dumps(event).encode())
     assert f"{field}.0: " in str(caught.value)
     assert "more)" not in str(caught.value)
+
+
+@pytest.mark.parametrize(("field", "bad"), [("vectors", 7), ("counts", -7)])
+def test_a_mapping_of_very_many_entries_is_one_mistake(field, bad):
+    with pytest.raises(InvalidEvent) as caught:
+        decode(scored_with(**{field: {f"v{number}": bad for number in range(100_000)}}))
+    assert f"data.{field}: must have at most 1,000 entries, not 100,000" in str(caught.value)
+    assert "more)" not in str(caught.value)
+
+
+@pytest.mark.parametrize(("field", "most"), [("vectors", 0.5), ("counts", 7)])
+def test_a_mapping_may_have_as_many_entries_as_a_profile_has_vectors(field, most):
+    entries = {f"v{number}": most for number in range(MOST_VECTORS)}
+    assert getattr(decode(scored_with(**{field: entries})).data, field) == entries
 
 
 def test_what_is_larger_than_any_event_is_not_looked_at(monkeypatch):

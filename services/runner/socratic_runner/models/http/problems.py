@@ -11,6 +11,7 @@ from typing import Any, Final
 from socratic_runner.models.http.retry_after import delay, in_words, retry_after, until_reset
 
 _WAITS: Final = ("retry_after", "retry_after_seconds")
+_ABSENT: Final = frozenset({"none", "null"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,10 +66,15 @@ def problem_in(parsed: Any) -> Problem:
     message = _message(parsed)
     return Problem(
         message=message,
-        names=tuple(name for name in names if isinstance(name, str) and not name.isdigit()),
+        names=tuple(name for name in names if isinstance(name, str) and _is_name(name)),
         status=_status(parsed.get("code")),
         retry_after=next(_waits(parsed, message), None),
     )
+
+
+def _is_name(text: str) -> bool:
+    """Return whether a text names an error; LiteLLM sends numbers and an absent type as text."""
+    return not text.isdigit() and text.lower() not in _ABSENT
 
 
 def _status(code: Any) -> int | None:
