@@ -34,7 +34,7 @@ GROUPS_SECONDS: Final = 1.0
 """Seconds between two queries for the groups of a queue; less if the consumer hears of one."""
 
 # D-429: without it, no call began before the runner had taken all that it may have in hand.
-CATCH_UP_SECONDS: Final = 0.2
+CATCH_UP_SECONDS: Final = 0.1
 """The most seconds from a full batch to the next one, unless half as many messages are settled
 earlier."""
 
