@@ -18,7 +18,13 @@ from socratic_runner.experiment_cache import ExperimentCache
 from socratic_runner.last_uses import MOST_CLIENTS, MOST_EXPERIMENTS, LastUses
 from socratic_runner.limits.limiters import ConcurrencyLimiters
 from socratic_runner.model_pool import ModelPool
-from tests.contract.store.facts import an_experiment
+from tests.contract.store.facts import (
+    GRADED,
+    GRADER,
+    a_response,
+    an_experiment,
+    with_grader,
+)
 from tests.unit.services.runner.scripted import (
     ScriptedClient,
     outcomes_of,
@@ -142,6 +148,38 @@ async def test_a_runner_keeps_the_client_of_a_slow_call_while_many_experiments_p
         answer.set()
         await carrying_out
         await parts.pool.close()
+
+
+async def test_a_grader_called_for_an_answered_run_keeps_its_client():
+    """Such a run is not in hand: only its grading is."""
+    store = MemoryStore()
+    experiment = await store.register(with_grader(an_experiment(models=1)))
+    others = [await store.register(each) for each in experiments(3 * MOST)]
+    run = next(iter(experiment.runs()))
+    answered = a_response(run).model_copy(update={"profile": GRADED})
+    await store.record([answered], [None])
+    asked, answer = asyncio.Event(), asyncio.Event()
+
+    async def graded() -> Reply:
+        asked.set()
+        await answer.wait()
+        return reply("7")
+
+    grader, tutor = ScriptedClient(lambda *_: graded()), ScriptedClient(lambda *_: reply())
+    async with parts_of_a_runner(store, None) as parts, waiting_for("a slow grading"):
+        parts.pool._open_client = lambda entry: grader if entry == GRADER.model else tutor
+        grading = asyncio.create_task(outcomes_of(parts.handler, requested(run)))
+        await asked.wait()
+        for other in others:
+            await outcomes_of(parts.handler, requested(next(iter(other.runs()))))
+
+        async def tutor_is_closed() -> bool:
+            return tutor.closed
+
+        await until(tutor_is_closed, bool, "the end of the surplus")
+        assert not grader.closed
+        answer.set()
+        await grading
 
 
 async def test_experiments_and_budgets_beyond_the_most_are_forgotten():
