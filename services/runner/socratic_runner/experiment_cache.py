@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
 import structlog
@@ -11,7 +12,8 @@ import structlog
 from socratic_bench.domain.experiment.manifest import Experiment
 from socratic_bench.errors import StoreUnreadable
 from socratic_bench.ports.stores.experiments import Experiments
-from socratic_runner.last_uses import LastUses
+from socratic_bench.ports.stores.leases import ModelInHand
+from socratic_runner.last_uses import MOST_EXPERIMENTS, LastUses
 
 log = structlog.get_logger(__name__)
 
@@ -38,7 +40,7 @@ class ExperimentCache:
         self._store = store
         self._known: dict[str, tuple[Experiment | NotUnderstood, float]] = {}
         self._reading = asyncio.Lock()
-        self._uses = LastUses[str]()
+        self._uses = LastUses[str](MOST_EXPERIMENTS)
         self._open: dict[str, float] = {}
         """Until when the runner takes each experiment to be open."""
 
@@ -61,9 +63,7 @@ class ExperimentCache:
         self, experiment_ids: Collection[str]
     ) -> Mapping[str, Experiment | NotUnderstood]:
         """Return the experiments among these that the store has."""
-        if self._uses.look_is_due:
-            for experiment_id in self._uses.take_idle():
-                self._known.pop(experiment_id, None)
+        found: dict[str, Experiment | NotUnderstood] = {}
         for experiment_id in experiment_ids:
             self._uses.note(experiment_id)
             if not self._is_fresh(experiment_id):
@@ -71,7 +71,19 @@ class ExperimentCache:
                 async with self._reading:
                     if not self._is_fresh(experiment_id):
                         await self._refresh(experiment_id)
-        return {id_: self._known[id_][0] for id_ in experiment_ids if id_ in self._known}
+            # Another batch may drop this one while the next is read.
+            if known := self._known.get(experiment_id):
+                found[experiment_id] = known[0]
+        return found
+
+    def forget_idle(self, in_use: Callable[[], AbstractSet[ModelInHand]]) -> None:
+        """Forget, now and then, experiments that were idle for long, and those beyond the most.
+
+        Experiments of the models `in_use` stay.
+        """
+        if self._uses.look_is_due:
+            for experiment_id in self._uses.take_idle({each.experiment_id for each in in_use()}):
+                self._known.pop(experiment_id, None)
 
     def _is_fresh(self, experiment_id: str) -> bool:
         known = self._known.get(experiment_id)

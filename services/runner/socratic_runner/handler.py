@@ -11,6 +11,7 @@ from socratic_bench.consuming.outcomes import Emit, Failed, Handled, Outcome, Po
 from socratic_bench.events.response_recorded import ResponseRecorded
 from socratic_bench.events.run_requested import RunRequested
 from socratic_bench.ports.clock import Clock
+from socratic_bench.ports.stores.leases import ModelInHand
 from socratic_bench.ports.stores.responses import RecordedFailure, Responses
 from socratic_runner.call_window import STORING_SECONDS
 from socratic_runner.conversations.conversation import Conversation, Stopped, TurnFailed
@@ -48,6 +49,7 @@ class RunRequestedHandler:
         busy_delay: float,
     ) -> None:
         """A run that another runner holds comes back after `busy_delay` seconds."""
+        self._experiments = experiments
         self._pool = pool
         self._runner = runner
         self._instant = InstantRunner(runner)
@@ -62,7 +64,8 @@ class RunRequestedHandler:
         self, batch: Sequence[Work[RunRequested]]
     ) -> AsyncGenerator[Sequence[Outcome], None]:
         """Carry out a batch of runs; yields outcomes as soon as they are known."""
-        self._pool.close_idle(self._in_hand.models)
+        self._pool.close_idle(self._in_use)
+        self._experiments.forget_idle(self._in_use)
         requests = await self._sorter.sort(batch)
         with self._runner.leases.heartbeat.in_hand(requests.models):
             outcomes: asyncio.Queue[Sequence[Outcome]] = asyncio.Queue()
@@ -89,6 +92,10 @@ class RunRequestedHandler:
         """Seconds that the calls in hand, and storing their replies, may take."""
         deadlines = (run.model.deadline for run in self._in_hand)
         return max(deadlines, default=self._grader.longest()) + STORING_SECONDS
+
+    def _in_use(self) -> set[ModelInHand]:
+        """The models whose clients are in use, graders included."""
+        return self._in_hand.models() | self._grader.models()
 
     async def _begin(
         self, requests: SortedRequests, tasks: list[asyncio.Task[None]], put: Put

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterator
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Final
 
@@ -16,7 +17,7 @@ from socratic_bench.errors import ModelCallFailed
 from socratic_bench.ports.models import ModelClient
 from socratic_bench.ports.stores.leases import ModelInHand
 from socratic_runner.grading.grading_client import GradingClient
-from socratic_runner.last_uses import LastUses
+from socratic_runner.last_uses import MOST_CLIENTS, LastUses
 from socratic_runner.limits.concurrency_limiter import ConcurrencyLimiter
 from socratic_runner.limits.limiters import ConcurrencyLimiters
 from socratic_runner.limits.pauses.breaker import BUSY_SILENCE, Breaker
@@ -79,7 +80,7 @@ class ModelPool:
         self._busy_silence = busy_silence
         self._limiters = limiters
         self._models: dict[ModelInHand, CalledModel] = {}
-        self._uses = LastUses[ModelInHand]()
+        self._uses = LastUses[ModelInHand](MOST_CLIENTS)
         self._closing: set[asyncio.Task[None]] = set()
 
     def model(self, experiment: Experiment, model_id: str) -> CalledModel:
@@ -115,8 +116,8 @@ class ModelPool:
         """Iterate over the models that are open."""
         return iter(self._models.values())
 
-    def close_idle(self, in_use: Callable[[], Collection[ModelInHand]]) -> None:
-        """Begin, now and then, to close clients that were idle for long.
+    def close_idle(self, in_use: Callable[[], AbstractSet[ModelInHand]]) -> None:
+        """Begin, now and then, to close clients that were idle for long, and those beyond the most.
 
         Clients of the models `in_use` stay open.
         """

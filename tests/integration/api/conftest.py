@@ -10,6 +10,7 @@ import pytest
 from socratic_api.bootstrap import build_app
 from socratic_api.settings import ApiSettings
 from socratic_bench.adapters.sql.store import SqlStore
+from socratic_bench.ports.stores.store import Store
 from tests.built_pages import require_pages
 
 
@@ -32,7 +33,7 @@ def settings() -> ApiSettings:
 
 
 @asynccontextmanager
-async def opened(store: SqlStore, settings: ApiSettings) -> AsyncIterator[httpx.AsyncClient]:
+async def opened(store: Store, settings: ApiSettings) -> AsyncIterator[httpx.AsyncClient]:
     """A client of an API that has just started."""
     transport = httpx.ASGITransport(build_app(store, settings), raise_app_exceptions=False)
     async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client:

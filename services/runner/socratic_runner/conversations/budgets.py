@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import structlog
 
 from socratic_bench.ports.stores.leases import Leases, Spending
-from socratic_runner.last_uses import LastUses
+from socratic_runner.last_uses import MOST_EXPERIMENTS, LastUses
 
 log = structlog.get_logger(__name__)
 
@@ -32,7 +32,7 @@ class Budgets:
     def __init__(self, leases: Leases) -> None:
         self._leases = leases
         self._experiments: defaultdict[str, _Experiment] = defaultdict(_Experiment)
-        self._uses = LastUses[str]()
+        self._uses = LastUses[str](MOST_EXPERIMENTS)
 
     async def room_may_come(self, experiment_id: str, reserve: int) -> bool:
         """Return whether a call that may cost `reserve` nanodollars may fit into the budget later.

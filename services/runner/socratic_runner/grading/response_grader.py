@@ -12,6 +12,7 @@ from socratic_bench.domain.experiment.manifest import Experiment, Grader
 from socratic_bench.domain.grading import Grading, grade_of, grading_run_id
 from socratic_bench.domain.response import Response
 from socratic_bench.errors import InvalidInput
+from socratic_bench.ports.stores.leases import ModelInHand
 from socratic_bench.ports.stores.responses import Responses
 from socratic_bench.scoring.profiles import profile_named
 from socratic_bench.scoring.statuses import Status
@@ -21,7 +22,7 @@ from socratic_runner.conversations.failure_classes import not_callable
 from socratic_runner.conversations.recorder import Recorded
 from socratic_runner.grading.earlier_graders import EarlierGraders
 from socratic_runner.grading.grading_conversation import GradingConversation
-from socratic_runner.model_pool import ModelPool
+from socratic_runner.model_pool import ModelPool, grader_in_hand
 
 
 class _Outcome(NamedTuple):
@@ -51,9 +52,16 @@ class ResponseGrader:
         self._deadlines = Counter[float]()
         """How many calls with each deadline may be in flight."""
 
+        self._called = Counter[ModelInHand]()
+        """How many calls of each grader may be in flight."""
+
     def longest(self) -> float:
         """Seconds that the calls in flight may take."""
         return max(+self._deadlines, default=0.0)
+
+    def models(self) -> set[ModelInHand]:
+        """The graders whose clients the calls in flight use."""
+        return set(self._called)
 
     async def grade(self, conversation: Conversation) -> Ending | None:
         """Add the gradings to the responses of a run, or return what stopped it.
@@ -122,17 +130,21 @@ class ResponseGrader:
             failure = not_callable(error)
             self._runner.troubles.failed(conversation.run, failure, 0, 0, None)
             return TurnFailed(1, failure, 0)
-        with self._calling(model.deadline):
+        with self._calling(grader_in_hand(experiment), model.deadline):
             await self._runner.run(model, conversation, _nothing)
         return conversation.ended_by or conversation.responses[0]
 
     @contextmanager
-    def _calling(self, deadline: float) -> Iterator[None]:
+    def _calling(self, key: ModelInHand, deadline: float) -> Iterator[None]:
         self._deadlines[deadline] += 1
+        self._called[key] += 1
         try:
             yield
         finally:
             self._deadlines[deadline] -= 1
+            self._called[key] -= 1
+            if not self._called[key]:
+                del self._called[key]
 
 
 def _needs_grading(response: Response) -> bool:

@@ -56,7 +56,7 @@ async def test_clients_of_hundreds_of_experiments_are_closed_again():
 
     pool = ModelPool(open_client, ConcurrencyLimiters(most=1))
     for experiment in experiments(200):
-        pool.close_idle(list)
+        pool.close_idle(set)
         for model in experiment.manifest.models:
             pool.model(experiment, model.id)
 
@@ -106,8 +106,10 @@ async def test_experiments_and_budgets_are_forgotten(store):
         await store.register(experiment)
         named = await known.named([experiment.experiment_id])
         assert named == {experiment.experiment_id: experiment}
+        known.forget_idle(set)
         await budgets.room_may_come(experiment.experiment_id, 1)
-    assert len(known._known) == 1
+    known.forget_idle(set)
+    assert not known._known
     assert len(budgets._experiments) == 1
 
 
@@ -116,4 +118,5 @@ async def test_what_was_used_a_moment_ago_is_kept(store):
     for experiment in experiments(5):
         await store.register(experiment)
         await known.named([experiment.experiment_id])
+        known.forget_idle(set)
     assert len(known._known) == 5
