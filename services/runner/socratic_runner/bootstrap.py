@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from functools import partial
+from typing import Final
 
 from socratic_bench.concurrency.retry_policy import RetryPolicy
 from socratic_bench.consuming.batch_dispatcher import BatchDispatcher
@@ -43,6 +44,10 @@ from socratic_runner.troubles import Troubles
 
 Watch = Callable[[ConcurrencyLimiters, LeaseBook, ModelPool], None]
 """Gets the parts of a runner that have figures for metrics."""
+
+# D-429: without it, no call began before the runner had taken all that it may have in hand.
+CATCH_UP_SECONDS: Final = 0.1
+"""The most seconds from a full batch of runs to the next one."""
 
 
 def unwatched(_limiters: ConcurrencyLimiters, _leases: LeaseBook, _pool: ModelPool) -> None:
@@ -145,6 +150,7 @@ def runner_worker(
         batches=settings.runner_in_flight,
         prefetch=settings.runner_in_flight,
         prefetch_per_group=settings.runner_in_flight_per_model,
+        catch_up_seconds=CATCH_UP_SECONDS,
     )
     return Worker(
         broker, RUNNER_RUN_REQUESTED, dispatcher, intake, groups=groups, observer=observer

@@ -33,11 +33,6 @@ log = structlog.get_logger(__name__)
 GROUPS_SECONDS: Final = 1.0
 """Seconds between two queries for the groups of a queue; less if the consumer hears of one."""
 
-# D-429: without it, no call began before the runner had taken all that it may have in hand.
-CATCH_UP_SECONDS: Final = 0.1
-"""The most seconds from a full batch to the next one, unless half as many messages are settled
-earlier."""
-
 # D-428: a third of a core, as for the embedded pipeline, made single runs wait.
 BUSY_SERVICE: Final = 2 / 3
 """The share of a core from which a service is busy. The stages of an embedded pipeline share a
@@ -65,6 +60,10 @@ class Intake:
     pauses less. Messages that arrive meanwhile enlarge the next batch, and a batch costs about the
     same for any size. The first batch never waits, and none waits after a suspect, which comes
     alone."""
+
+    catch_up_seconds: float = 0.0
+    """The most seconds from a full batch to the next one, unless half as many messages are settled
+    earlier: for a handler that begins something for each message, and begins it late otherwise."""
 
     prefetch_per_group: int | None = None
     """The most deliveries of one group (model) in hand; None means as many as of all."""
@@ -165,9 +164,11 @@ class Worker:
         if len(deliveries) < self._intake.batch:
             await asyncio.sleep(pause)
             return
+        if not self._intake.catch_up_seconds:
+            return
         self._owed = len(deliveries) / 2
         self._caught_up.clear()
-        await wait_at_most(CATCH_UP_SECONDS, self._caught_up)
+        await wait_at_most(self._intake.catch_up_seconds, self._caught_up)
 
     async def _settle(self, batch: _Batch, settlements: Sequence[Settlement]) -> None:
         await batch.settle(settlements)

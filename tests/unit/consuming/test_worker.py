@@ -220,8 +220,7 @@ async def test_however_often_the_store_does_not_answer_no_message_is_dead_letter
     await broker.close()
 
 
-async def test_the_batch_after_a_full_one_waits_until_half_of_that_is_settled(monkeypatch):
-    monkeypatch.setattr(worker_module, "CATCH_UP_SECONDS", 3_600)
+async def test_the_batch_after_a_full_one_waits_until_half_of_that_is_settled():
     broker = await broker_with(requests(8))
     batches, goes_on, second, never = [], asyncio.Event(), asyncio.Event(), asyncio.Event()
 
@@ -235,7 +234,7 @@ async def test_the_batch_after_a_full_one_waits_until_half_of_that_is_settled(mo
             second.set()
         await never.wait()
 
-    intake = Intake(batch=4, batches=2, prefetch=8, longest_pause=0)
+    intake = Intake(batch=4, batches=2, prefetch=8, longest_pause=0, catch_up_seconds=3_600)
     worker = worker_of(broker, handler, tally := Tally(), intake)
     async with waiting_for("the worker"), asyncio.TaskGroup() as tasks:
         running = tasks.create_task(worker.run())
@@ -250,8 +249,7 @@ async def test_the_batch_after_a_full_one_waits_until_half_of_that_is_settled(mo
     await broker.close()
 
 
-async def test_a_full_batch_that_takes_long_does_not_keep_the_next_one_waiting(monkeypatch):
-    monkeypatch.setattr(worker_module, "CATCH_UP_SECONDS", 0.01)
+async def test_a_full_batch_that_takes_long_does_not_keep_the_next_one_waiting():
     broker = await broker_with(requests(8))
     batches, both = [], asyncio.Event()
 
@@ -263,7 +261,7 @@ async def test_a_full_batch_that_takes_long_does_not_keep_the_next_one_waiting(m
         worker.drain()
         yield [Handled(work) for work in batch]
 
-    intake = Intake(batch=4, batches=2, prefetch=8, longest_pause=0)
+    intake = Intake(batch=4, batches=2, prefetch=8, longest_pause=0, catch_up_seconds=0.01)
     worker = worker_of(broker, handler, intake=intake)
     async with waiting_for("the worker"):
         await worker.run()
