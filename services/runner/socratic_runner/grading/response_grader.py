@@ -8,6 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import NamedTuple
 
+from structlog.contextvars import bound_contextvars
+
 from socratic_bench.domain.experiment.manifest import Experiment, Grader
 from socratic_bench.domain.grading import Grading, grade_of, grading_run_id
 from socratic_bench.domain.response import Response
@@ -16,6 +18,7 @@ from socratic_bench.ports.stores.leases import ModelInHand
 from socratic_bench.ports.stores.responses import Responses
 from socratic_bench.scoring.profiles import profile_named
 from socratic_bench.scoring.statuses import Status
+from socratic_runner.conversations.asking import log_fields
 from socratic_runner.conversations.conversation import Conversation, Ending, TurnFailed
 from socratic_runner.conversations.conversation_runner import ConversationRunner
 from socratic_runner.conversations.failure_classes import not_callable
@@ -130,7 +133,11 @@ class ResponseGrader:
             failure = not_callable(error)
             self._runner.troubles.failed(conversation.run, failure, 0, 0, None)
             return TurnFailed(1, failure, 0)
-        with self._calling(grader_in_hand(experiment), model.deadline):
+        with (
+            self._calling(grader_in_hand(experiment), model.deadline),
+            # The log fields of the graded run come back afterwards.
+            bound_contextvars(**log_fields(conversation.question())),
+        ):
             await self._runner.run(model, conversation, _nothing)
         return conversation.ended_by or conversation.responses[0]
 
