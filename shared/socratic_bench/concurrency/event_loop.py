@@ -1,9 +1,9 @@
-"""An event loop that takes few events of its sockets at a time.
+"""An event loop that takes the events of its sockets one at a time.
 
 asyncio's own loop begins the work of all sockets that are ready, and goes on with each of them in
 turn: of 100 replies that come together, the first is read to its end just before the last. Calls
 that follow them are then sent together, and so are their replies: the convoy stays, and each call
-waits for all others. With few at a time the first reply is read to its end, and the next call sent,
+waits for all others. One at a time, the first reply is read to its end, and the next call sent,
 while the others wait for their turn: the calls come apart within a few rounds.
 """
 
@@ -12,14 +12,10 @@ from __future__ import annotations
 import asyncio
 import selectors
 from collections.abc import Coroutine
-from itertools import islice
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
     from _typeshed import FileDescriptorLike
-
-AT_ONCE: Final = 4
-"""Sockets whose events the loop takes at a time."""
 
 Result = TypeVar("Result")
 
@@ -30,24 +26,24 @@ def run(work: Coroutine[Any, Any, Result]) -> Result:
         return runner.run(work)
 
 
-class FewAtOnce(selectors.DefaultSelector):
-    """Finds all ready files, and returns AT_ONCE of them at a time until it looks again."""
+class OneAtATime(selectors.DefaultSelector):
+    """Finds all ready files, and returns one at a time until it looks again."""
 
     def __init__(self) -> None:
         super().__init__()
         self._found: dict[int, int] = {}
-        """The events that were found and not returned yet, by file descriptor."""
+        """The events that were found and not returned yet, by file descriptor, the first one last."""
 
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
         if not self._found:
-            self._found.update((key.fd, events) for key, events in super().select(timeout))
-        ready = []
-        for descriptor in list(islice(self._found, AT_ONCE)):
-            events = self._found.pop(descriptor)
+            found = super().select(timeout)
+            self._found.update((key.fd, events) for key, events in reversed(found))
+        while self._found:
+            descriptor, events = self._found.popitem()
             key = self.get_key(descriptor)
             if wanted := events & key.events:
-                ready.append((key, wanted))
-        return ready
+                return [(key, wanted)]
+        return []
 
     def unregister(self, fileobj: FileDescriptorLike) -> selectors.SelectorKey:
         """Forget a file, and its events: the next file may get its descriptor."""
@@ -57,4 +53,4 @@ class FewAtOnce(selectors.DefaultSelector):
 
 
 def _new_loop() -> asyncio.AbstractEventLoop:
-    return asyncio.SelectorEventLoop(FewAtOnce())
+    return asyncio.SelectorEventLoop(OneAtATime())
