@@ -32,7 +32,7 @@ class OneAtATime(selectors.DefaultSelector):
     def __init__(self) -> None:
         super().__init__()
         self._found: dict[int, int] = {}
-        """The events that were found and not returned yet, by file descriptor, the first one last."""
+        """Events that were found and not returned yet, by file descriptor, the first one last."""
 
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
         if not self._found:

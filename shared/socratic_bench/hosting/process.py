@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Awaitable, Callable
-from typing import Final, TypeVar
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any, Final, TypeVar
 
 import structlog
 
-from socratic_bench.concurrency import event_loop
 from socratic_bench.errors import InvalidSettings, SocraticBenchError
 from socratic_bench.hosting.failures import first_cause
 from socratic_bench.hosting.garbage import quiet_garbage_collector
@@ -31,16 +30,21 @@ S = TypeVar("S", bound=ProcessSettings)
 
 
 def run_process(
-    name: str, settings_type: type[S], serve: Callable[[S, asyncio.Event], Awaitable[None]]
+    name: str,
+    settings_type: type[S],
+    serve: Callable[[S, asyncio.Event], Awaitable[None]],
+    *,
+    run: Callable[[Coroutine[Any, Any, None]], None] = asyncio.run,
 ) -> int:
     """Run `serve` with the settings and a stop event; returns the exit code.
 
-    Standard error gets a sentence on wrong settings, and the log all else.
+    `run` runs a coroutine on a new event loop, as `asyncio.run` does. Standard error gets a
+    sentence on wrong settings, and the log all else.
     """
     try:
         settings = load_settings(settings_type)
         configure_logs(settings.log_level, name)
-        event_loop.run(_serve(serve, settings))
+        run(_serve(serve, settings))
     except InvalidSettings as error:
         return _wrong_settings(name, error)
     except Exception as error:

@@ -14,6 +14,7 @@ from pathlib import Path
 import httpx
 import pytest
 
+from socratic_api.scoring import LARGE_AT_ONCE
 from socratic_bench.adapters.sql.store import SqlStore
 from tests.built_pages import require_pages
 from tests.dashboard.seeding import experiment, seed, tutors
@@ -33,6 +34,8 @@ SOON = 1.0
 
 PATHS = ["/healthz", "/api/model-comparison", "/", "/api/experiments", "/readyz"]
 MIGHT = "might " * 350
+BATCHES = LARGE_AT_ONCE + 4
+"""Some of them wait while as many as the API holds at once are scored."""
 
 pytestmark = pytest.mark.skipif(
     not Path("/proc/self/status").exists(), reason="what a process takes is read from /proc"
@@ -243,7 +246,7 @@ async def test_four_hundred_hostile_requests_at_once_keep_nobody_else_waiting(ap
 
 
 @pytest.mark.timeout(300)
-async def test_sixteen_large_batches_at_once_are_all_scored(api: ServiceProcess):
+async def test_more_large_batches_than_the_api_holds_at_once_are_all_scored(api: ServiceProcess):
     address = await address_of(api)
     bystander = Bystander()
     content = batch(990, MIGHT)
@@ -258,8 +261,9 @@ async def test_sixteen_large_batches_at_once_are_all_scored(api: ServiceProcess)
                     return answer.text.count('"overall"')
                 await asyncio.sleep(float(answer.headers["retry-after"]))
 
-    async with waiting_for("the scores of sixteen large batches"), bystander.asking(address):
-        assert await asyncio.gather(*(score() for _ in range(16))) == [990] * 16
+    # A busy machine takes ten times as long for the 13 s of work that these are.
+    async with waiting_for("the scores of large batches", 240), bystander.asking(address):
+        assert await asyncio.gather(*(score() for _ in range(BATCHES))) == [990] * BATCHES
     bystander.assert_served()
     assert_within_memory(api)
 

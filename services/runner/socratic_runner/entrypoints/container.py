@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
 from socratic_bench.adapters.system.clock import SystemClock
+from socratic_bench.concurrency import event_loop
 from socratic_bench.consuming.observing import Observer
 from socratic_bench.consuming.queues import (
     CURATOR_RUN_FAILED,
@@ -36,7 +37,7 @@ from socratic_runner.troubles import Troubles, tell_the_log
 
 def main() -> int:
     """Run the runner until a signal stops it; returns the exit code."""
-    return run_process("socratic_runner", RunnerProcessSettings, _serve)
+    return run_process("socratic_runner", RunnerProcessSettings, _serve, run=event_loop.run)
 
 
 async def _serve(settings: RunnerProcessSettings, stop: asyncio.Event) -> None:
