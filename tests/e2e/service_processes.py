@@ -51,6 +51,13 @@ class ServiceProcess:
         return self._process.returncode is None
 
     @property
+    def most_memory(self) -> int:
+        """The most bytes that it has had in memory."""
+        status = Path(f"/proc/{self.pid}/status").read_text()
+        [line] = [line for line in status.splitlines() if line.startswith("VmHWM:")]
+        return int(line.split()[1]) * 1024
+
+    @property
     def text(self) -> str:
         """All it has written, to search in and to show."""
         return "\n".join(json.dumps(line) for line in self.logs)

@@ -71,15 +71,8 @@ async def api(tmp_path: Path) -> AsyncIterator[ServiceProcess]:
         await service.close()
 
 
-def most_memory(service: ServiceProcess) -> int:
-    """The most bytes that a process has had in memory."""
-    status = Path(f"/proc/{service.pid}/status").read_text()
-    [line] = [line for line in status.splitlines() if line.startswith("VmHWM:")]
-    return int(line.split()[1]) * 1024
-
-
 def assert_within_memory(service: ServiceProcess) -> None:
-    most = most_memory(service)
+    most = service.most_memory
     print(f"{most / 1e6:.0f} MB at most")
     assert most < MEMORY
 
