@@ -119,7 +119,7 @@ class ModelPool:
     def close_idle(self, in_use: Callable[[], AbstractSet[ModelInHand]]) -> None:
         """Begin, now and then, to close clients that were idle for long, and those beyond the most.
 
-        Clients of the models `in_use` stay open.
+        Clients of the models `in_use` stay open. Limiters without a client are forgotten.
         """
         if not self._uses.look_is_due:
             return
@@ -128,6 +128,7 @@ class ModelPool:
                 closing = asyncio.create_task(_close(model.client))
                 self._closing.add(closing)
                 closing.add_done_callback(self._closing.discard)
+        self._limiters.forget_unused(model.limiter for model in self)
 
     async def close(self) -> None:
         """Close every client, even if closing one fails or the caller is cancelled."""

@@ -20,6 +20,7 @@ from socratic_runner.limits.adaptive_limit import AdaptiveLimit
 from socratic_runner.limits.ceilings import Ceilings, SharedCeilings
 from socratic_runner.limits.latency import latency_of
 from socratic_runner.limits.pauses.pausing import USUAL, BackOff, Pausing
+from socratic_runner.limits.rate_ceiling import MINUTE
 from socratic_runner.limits.ticket import Permit, Ticket, WaitingCall, closed
 
 _PUSH_BACK: Final = BUSY | {FailureKind.TIMEOUT}
@@ -66,6 +67,9 @@ class ConcurrencyLimiter:
         self._ceilings = SharedCeilings()
         self._waiting: deque[WaitingCall] = deque()
         self._in_flight = 0
+        self._begun_at = -math.inf
+        """When the last call began."""
+
         self._latency_ms = math.inf
         self._timer: asyncio.TimerHandle | None = None
         self._is_closed = False
@@ -120,6 +124,18 @@ class ConcurrencyLimiter:
         """
         self._ceilings.set_share(parts, total, self._clock())
         self._admit_waiting()
+
+    @property
+    def is_at_rest(self) -> bool:
+        """Whether a new limiter would admit nothing that this one refuses.
+
+        No call is in flight or waits, the rates have no amount of the last minute, and no pause is
+        in force or has to be told to the store.
+        """
+        now = self._clock()
+        has_calls = self._in_flight > 0 or len(self._waiting) > 0
+        is_paused = self.pausing.has_news or self.pausing.left(now) > 0
+        return not has_calls and not is_paused and self._begun_at + MINUTE <= now
 
     @property
     def paused_for(self) -> float:
@@ -237,6 +253,7 @@ class ConcurrencyLimiter:
 
     def _admit(self, tokens: int, now: float) -> Permit:
         self._in_flight += 1
+        self._begun_at = now
         charge, seen = self._ceilings.take(tokens, now), self.pausing.begin(now)
         return Permit(self, self._limit.begin(), charge, seen)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from socratic_bench.domain.experiment.manifest import TutorModel
 from socratic_bench.providers.registry import account_scope
@@ -68,6 +68,17 @@ class ConcurrencyLimiters:
         learn something.
         """
         self._on_pause_news = on_news
+
+    def forget_unused(self, used: Iterable[ConcurrencyLimiter]) -> None:
+        """Forget the limiters at rest, except those that are `used`."""
+        kept = set(used)
+        unused = [
+            scope
+            for scope, limiter in self._limiters.items()
+            if limiter not in kept and limiter.is_at_rest
+        ]
+        for scope in unused:
+            del self._limiters[scope], self._model_ids[scope]
 
     def close(self) -> None:
         """Close every limiter, including those that `limiter_for` makes later."""

@@ -8,7 +8,7 @@ import pytest
 
 from socratic_bench.adapters.memory.store.experiments import MemoryExperiments
 from socratic_bench.adapters.memory.store.store import MemoryStore
-from socratic_bench.domain.experiment.manifest import Experiment
+from socratic_bench.domain.experiment.manifest import Experiment, TutorModel
 from socratic_bench.ports.models import Reply
 from socratic_bench.ports.stores.leases import ModelInHand
 from socratic_runner import experiment_cache, model_pool
@@ -94,6 +94,19 @@ async def test_the_clients_unused_for_longest_are_closed_beyond_the_most():
     assert len(list(pool)) == MOST
     client_of(pool, planned[1])
     assert len(clients.opened) == MOST + 3  # a closed one is opened anew
+    await pool.close()
+
+
+async def test_models_without_a_client_leave_no_limiter():
+    limiters = ConcurrencyLimiters(most=1)
+    pool = ModelPool(lambda _: ScriptedClient(None), limiters)
+    planned = an_experiment(models=1)
+    for number in range(10 * MOST):
+        model = TutorModel(id=f"openai/of-week-{number}")
+        manifest = planned.manifest.model_copy(update={"models": (model,)})
+        client_of(pool, Experiment(manifest=manifest, created_at=planned.created_at))
+        pool.close_idle(set)
+    assert len(dict(limiters)) == len(list(pool)) == MOST
     await pool.close()
 
 

@@ -5,12 +5,16 @@ import asyncio
 import pytest
 
 from socratic_bench.domain.experiment.manifest import Limits, TutorModel
+from socratic_bench.errors import FailureKind
 from socratic_bench.providers.registry import account_scope
 from socratic_runner.limits.ceilings import Ceilings
 from socratic_runner.limits.limiters import ConcurrencyLimiters
+from socratic_runner.limits.rate_ceiling import MINUTE
 from socratic_runner.limits.ticket import LimiterClosed
-from tests.unit.services.runner.limits.simulated_server import reply, through
+from tests.unit.services.runner.limits.simulated_server import failure, reply, through
+from tests.unit.services.runner.limits.virtual_time import in_virtual_time, now
 
+OTHER = TutorModel(id="openai/gpt-mini")
 MODEL = TutorModel(id="openai/gpt", limits=Limits(concurrency=4, requests_per_minute=60))
 
 
@@ -34,9 +38,8 @@ def test_options_prices_and_limits_make_no_other_scope():
 
 def test_other_models_have_other_limiters():
     limiters = ConcurrencyLimiters(most=9)
-    other = TutorModel(id="openai/gpt-mini")
-    assert limiters.limiter_for(other, None) is not limiters.limiter_for(MODEL, None)
-    assert [scope for scope, _ in limiters] == [account_scope(other), account_scope(MODEL)]
+    assert limiters.limiter_for(OTHER, None) is not limiters.limiter_for(MODEL, None)
+    assert [scope for scope, _ in limiters] == [account_scope(OTHER), account_scope(MODEL)]
 
 
 def test_the_ceilings_are_those_of_the_model_given_last():
@@ -100,3 +103,54 @@ async def calls_at_once(limiter) -> int:
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)
     return at_once
+
+
+def test_a_limiter_at_rest_is_forgotten_unless_a_client_uses_it():
+    limiters = ConcurrencyLimiters(most=9)
+    used = limiters.limiter_for(MODEL, None)
+    unused = limiters.limiter_for(OTHER, None)
+    limiters.forget_unused([used])
+    assert limiters.limiter_for(MODEL, None) is used
+    assert limiters.limiter_for(OTHER, None) is not unused
+    assert dict(limiters.with_model_ids()).keys() == {MODEL.id, OTHER.id}
+
+
+def test_a_limiter_with_calls_or_a_minute_that_counts_them_is_kept():
+    async def scenario():
+        limiters = ConcurrencyLimiters(most=1, clock=now)
+        limiter = limiters.limiter_for(MODEL, None)
+
+        def is_kept() -> bool:
+            limiters.forget_unused([])
+            return limiter in dict(limiters).values()
+
+        async with through(limiter, 1):
+            await asyncio.sleep(2 * MINUTE)
+            assert is_kept()
+            with limiter.ticket(1):
+                assert limiter.waiting
+                assert is_kept()
+        async with through(limiter, 1):
+            pass
+        await asyncio.sleep(MINUTE - 1)
+        assert is_kept()
+        await asyncio.sleep(1)
+        assert not is_kept()
+
+    in_virtual_time(scenario())
+
+
+def test_a_limiter_is_kept_until_its_pause_is_over():
+    async def scenario():
+        limiters = ConcurrencyLimiters(most=1, clock=now)
+        limiter = limiters.limiter_for(MODEL, None)
+        async with through(limiter, 1) as permit:
+            permit.failed(failure(FailureKind.RATE_LIMITED, retry_after=2 * MINUTE))
+        await asyncio.sleep(2 * MINUTE - 1)
+        limiters.forget_unused([])
+        assert dict(limiters)
+        await asyncio.sleep(1)
+        limiters.forget_unused([])
+        assert not dict(limiters)
+
+    in_virtual_time(scenario())
