@@ -189,6 +189,17 @@ def test_the_api_submits_and_puts_dead_letters_back_and_consumes_no_queue(templa
     assert resources_of("sns:Publish") == set()
 
 
+def test_services_with_a_store_may_list_the_bucket_so_that_s3_tells_what_is_gone(templates):
+    """S3 refuses others: a response deleted meanwhile would look like a missing right."""
+    able = {
+        (service, "*" in resource)
+        for service in ("runner", "judge", "curator", "scheduler", "api")
+        for action, resource in policy_of(templates, service)
+        if action == "s3:ListBucket"
+    }
+    assert able == {(service, False) for service in ("runner", "curator", "scheduler", "api")}
+
+
 def test_only_the_api_writes_exports_and_the_bucket_removes_them_after_a_day(templates):
     able = {
         (service, action)

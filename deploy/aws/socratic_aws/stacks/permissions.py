@@ -139,6 +139,8 @@ def _store(service: Service, resources: Resources) -> Iterator[PolicyStatement]:
     yield PolicyStatement(actions=[*_READING, *(_WRITING if writes else ())], resources=table)
     large = ("s3:GetObject", *(("s3:DeleteObject", "s3:PutObject") if writes else ()))
     yield PolicyStatement(actions=[*large], resources=[resources.responses_arn()])
+    # S3 tells only a role that may list the bucket that an object is gone; it refuses others.
+    yield PolicyStatement(actions=["s3:ListBucket"], resources=[resources.bucket_arn()])
 
 
 def _models(stage: Stage, resources: Resources) -> Iterator[PolicyStatement]:
