@@ -67,6 +67,10 @@ class SharedCeilings:
         """Return when the rates admit a call of at most `tokens`, if no other call comes first."""
         return max(self._requests.ready_at(1, now), self._tokens.ready_at(tokens, now))
 
+    def is_overdrawn(self, now: float) -> bool:
+        """Tell whether a call took more than a rate had."""
+        return self._requests.is_overdrawn(now) or self._tokens.is_overdrawn(now)
+
     def take(self, tokens: int, now: float) -> Charge:
         """Charge the rates for a call that begins now."""
         return Charge(self._requests.take(1, now), self._tokens.take(tokens, now))

@@ -33,6 +33,10 @@ are in flight. Beside a longer call the preparation takes no time."""
 SMOOTHING: Final = 0.2
 """Weight of the last reply in that moving average."""
 
+LONGEST_OVERDRAFT: Final = 600.0
+"""Seconds after which an overdrawn rate counts as recovered. A rate without a share never
+recovers."""
+
 LONG_PAUSE: Final = 60.0
 """Seconds. A longer pause makes every waiting call check its deadline."""
 
@@ -129,13 +133,14 @@ class ConcurrencyLimiter:
     def is_at_rest(self) -> bool:
         """Whether a new limiter would admit nothing that this one refuses.
 
-        No call is in flight or waits, the rates have no amount of the last minute, and no pause is
-        in force or has to be told to the store.
+        No call is in flight or waits, no pause is in force or has to be told to the store, and the
+        rates remember nothing: no call of the last minute, and none that overdrew them.
         """
         now = self._clock()
         has_calls = self._in_flight > 0 or len(self._waiting) > 0
         is_paused = self.pausing.has_news or self.pausing.left(now) > 0
-        return not has_calls and not is_paused and self._begun_at + MINUTE <= now
+        remembered = LONGEST_OVERDRAFT if self._ceilings.is_overdrawn(now) else MINUTE
+        return not has_calls and not is_paused and self._begun_at + remembered <= now
 
     @property
     def paused_for(self) -> float:

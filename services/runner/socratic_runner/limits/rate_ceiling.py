@@ -59,6 +59,11 @@ class RateCeiling:
         paced = now + max(0.0, missing) * MINUTE / self._per_minute
         return max(paced, self._fits_at(amount, self._per_minute, now))
 
+    def is_overdrawn(self, now: float) -> bool:
+        """Tell whether more was taken than there was."""
+        self._refill(now)
+        return self._level < 0
+
     def take(self, amount: int, now: float) -> Taken:
         """Take `amount`, even before it is ready."""
         self._refill(now)

@@ -8,6 +8,7 @@ from socratic_bench.domain.experiment.manifest import Limits, TutorModel
 from socratic_bench.errors import FailureKind
 from socratic_bench.providers.registry import account_scope
 from socratic_runner.limits.ceilings import Ceilings
+from socratic_runner.limits.concurrency_limiter import LONGEST_OVERDRAFT
 from socratic_runner.limits.limiters import ConcurrencyLimiters
 from socratic_runner.limits.rate_ceiling import MINUTE
 from socratic_runner.limits.ticket import LimiterClosed
@@ -150,6 +151,24 @@ def test_a_limiter_is_kept_until_its_pause_is_over():
         limiters.forget_unused([])
         assert dict(limiters)
         await asyncio.sleep(1)
+        limiters.forget_unused([])
+        assert not dict(limiters)
+
+    in_virtual_time(scenario())
+
+
+def test_a_limiter_is_kept_while_its_rate_is_overdrawn():
+    async def scenario():
+        limiters = ConcurrencyLimiters(most=1, clock=now)
+        model = OTHER.model_copy(update={"limits": Limits(tokens_per_minute=100)})
+        limiter = limiters.limiter_for(model, None)
+        async with through(limiter, 300) as permit:
+            permit.replied(reply(read=200, written=100))
+        await asyncio.sleep(2 * MINUTE)
+        limiters.forget_unused([])
+        assert dict(limiters)
+        limiter.set_share(0, 1)
+        await asyncio.sleep(LONGEST_OVERDRAFT)
         limiters.forget_unused([])
         assert not dict(limiters)
 
