@@ -119,7 +119,7 @@ class ModelPool:
     def close_idle(self, in_use: Callable[[], AbstractSet[ModelInHand]]) -> None:
         """Begin, now and then, to close clients that were idle for long, and those beyond the most.
 
-        Clients of the models `in_use` stay open. Limiters without a client are forgotten.
+        Clients of the models `in_use` stay open. Limiters at rest go with the last client.
         """
         if not self._uses.look_is_due:
             return

@@ -68,7 +68,7 @@ class SharedCeilings:
         return max(self._requests.ready_at(1, now), self._tokens.ready_at(tokens, now))
 
     def is_overdrawn(self, now: float) -> bool:
-        """Tell whether a call took more than a rate had."""
+        """Tell whether calls took more from a rate than its bucket held."""
         return self._requests.is_overdrawn(now) or self._tokens.is_overdrawn(now)
 
     def take(self, tokens: int, now: float) -> Charge:

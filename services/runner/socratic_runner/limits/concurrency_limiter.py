@@ -131,7 +131,7 @@ class ConcurrencyLimiter:
 
     @property
     def is_at_rest(self) -> bool:
-        """Whether a new limiter would admit nothing that this one refuses.
+        """Whether a new limiter keeps the same promises; it only has to discover the limit again.
 
         No call is in flight or waits, no pause is in force or has to be told to the store, and the
         rates remember nothing: no call of the last minute, and none that overdrew them.

@@ -60,7 +60,7 @@ class RateCeiling:
         return max(paced, self._fits_at(amount, self._per_minute, now))
 
     def is_overdrawn(self, now: float) -> bool:
-        """Tell whether more was taken than there was."""
+        """Tell whether calls took more than the bucket held."""
         self._refill(now)
         return self._level < 0
 
