@@ -296,7 +296,8 @@ class ConcurrencyLimiter:
             return
         if self._ready_at(self._waiting[0].tokens, now) <= now:
             for waiting_call in islice(self._waiting, self._in_flight):
-                waiting_call.come_near()
+                if not waiting_call.is_near:  # the others wait for their permit only
+                    waiting_call.come_near()
 
     def _admit_later(self, seconds: float) -> None:
         if seconds < math.inf:

@@ -7,8 +7,9 @@ from dataclasses import replace
 import pytest
 
 from socratic_bench.errors import FailureKind
+from socratic_runner.limits import ticket
 from socratic_runner.limits.concurrency_limiter import ConcurrencyLimiter
-from socratic_runner.limits.ticket import LimiterClosed
+from socratic_runner.limits.ticket import LimiterClosed, wake
 from tests.unit.services.runner.limits.concurrency_limiter.calls import (
     NONE,
     Calls,
@@ -63,6 +64,27 @@ def test_calls_to_a_quick_model_are_prepared_while_as_many_are_under_way():
         assert await near(await quick(), *[1] * 6) == [True] * 4 + [False] * 2
 
     in_virtual_time(scenario())
+
+
+def test_a_call_wakes_when_it_should_prepare_and_when_it_may_begin_and_not_for_others(
+    monkeypatch,
+):
+    woken = []
+
+    async def scenario():
+        calls = Calls(await quick())
+        await calls.begin(*[1] * 2)
+        monkeypatch.setattr(ticket, "wake", lambda waiter: woken.append(waiter) or wake(waiter))
+        await calls.begin(*[1] * 4)
+        for number in range(5):
+            before = len(woken)
+            await calls.end(number, outcome=reply())
+            assert len(woken) - before <= 2
+        assert calls.begun == list(range(6))
+        await calls.give_up()
+
+    in_virtual_time(scenario())
+    assert woken
 
 
 @pytest.mark.parametrize(
