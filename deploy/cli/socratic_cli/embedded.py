@@ -17,7 +17,7 @@ from functools import partial
 from socratic_bench.adapters.memory.broker import MemoryBroker
 from socratic_bench.adapters.system.clock import SystemClock
 from socratic_bench.concurrency.retry_policy import RetryPolicy
-from socratic_bench.consuming.queues import BROADCASTS, WORK_QUEUES
+from socratic_bench.consuming.queues import BROADCASTS, RUNNER_RUN_REQUESTED, WORK_QUEUES
 from socratic_bench.consuming.waits import Waits, gravest
 from socratic_bench.consuming.worker import Worker
 from socratic_bench.domain.experiment.manifest import Experiment
@@ -196,7 +196,9 @@ class Benchmark:
                     patience=StorePatience(ENDLESS, planner_waits),
                 )
             )
-            self._cut_short = not await self._watch(experiment, broker, planning, waits_for)
+            self._cut_short = not await self._watch(
+                experiment, broker, planning, workers, waits_for
+            )
             planning.cancel()
             await drain(workers, running)
         return None if planning.cancelled() else planning.result()
@@ -206,14 +208,20 @@ class Benchmark:
         experiment: Experiment,
         broker: MemoryBroker,
         planning: asyncio.Task[PlanCounts],
+        workers: Sequence[Worker],
         waits_for: Callable[[], Exception | None],
     ) -> bool:
         """Wait until planning ends and no message is left; False if a stop came first.
+
+        Once all calls are made, the workers pause no more: no further messages come to gather.
 
         Raises StoreNotWritable if the work waits for that before the first call: there is no reply
         to lose.
         """
         while not (planning.done() and broker.outstanding == 0):
+            if planning.done() and broker.outstanding_in(RUNNER_RUN_REQUESTED.name) == 0:
+                for worker in workers:
+                    worker.hurry()
             error = waits_for()
             # D-062: ending before the first call loses nothing; after it, paid replies would be
             # lost.

@@ -95,6 +95,7 @@ class Worker:
         """The messages to be settled before the batch after a full one is due."""
 
         self._caught_up = asyncio.Event()
+        self._hurries = asyncio.Event()
         self._pause = AdaptivePause(intake.longest_pause, busy=BUSY_SERVICE)
         self._lasted = 0.0
 
@@ -122,8 +123,13 @@ class Worker:
     def take_no_more(self) -> None:
         """Take no more deliveries; `run` returns once those in hand are handled and settled."""
         self._draining = True
+        self.hurry()
         if self._consumer is not None:
             self._consumer.drain()
+
+    def hurry(self) -> None:
+        """Pause no more after batches that are not full: nothing more is coming to gather."""
+        self._hurries.set()
 
     async def run(self) -> None:
         """Consume. A cancelled worker returns the deliveries in hand to the queue.
@@ -162,7 +168,7 @@ class Worker:
         if deliveries[0].suspect:
             return
         if len(deliveries) < self._intake.batch:
-            await asyncio.sleep(pause)
+            await wait_at_most(pause, self._hurries)
             return
         if not self._intake.catch_up_seconds:
             return

@@ -8,6 +8,7 @@ import pytest
 
 from socratic_bench.adapters.memory.broker import MemoryBroker
 from socratic_bench.adapters.memory.consumer import MemoryConsumer
+from socratic_bench.concurrency.adaptive_pause import AdaptivePause
 from socratic_bench.concurrency.retry_policy import RetryPolicy
 from socratic_bench.consuming import worker as worker_module
 from socratic_bench.consuming.batch_dispatcher import BatchDispatcher
@@ -266,6 +267,45 @@ async def test_a_full_batch_that_takes_long_does_not_keep_the_next_one_waiting()
     async with waiting_for("the worker"):
         await worker.run()
     assert batches == [4, 4]
+    await broker.close()
+
+
+async def test_a_worker_that_hurries_pauses_no_more(monkeypatch):
+    monkeypatch.setattr(AdaptivePause, "next", lambda *_: 3_600.0)
+    broker = await broker_with(requests(1))
+    handled, one, two = [], asyncio.Event(), asyncio.Event()
+
+    async def handler(batch):
+        handled.extend(work.event.subject for work in batch)
+        (one if len(handled) == 1 else two).set()
+        yield [Handled(work) for work in batch]
+
+    worker = worker_of(broker, handler)
+    async with waiting_for("the worker"), asyncio.TaskGroup() as tasks:
+        tasks.create_task(worker.run())
+        await one.wait()
+        await broker.publish(requests(2)[1:])
+        for _ in range(100):
+            await asyncio.sleep(0)
+        assert len(handled) == 1
+        worker.hurry()
+        await two.wait()
+        worker.drain()
+    await broker.close()
+
+
+async def test_draining_ends_the_pause_of_a_worker(monkeypatch):
+    monkeypatch.setattr(AdaptivePause, "next", lambda *_: 3_600.0)
+    broker = await broker_with(requests(1))
+
+    async def handler(batch):
+        yield [Handled(work) for work in batch]
+
+    worker = worker_of(broker, handler, tally := Tally())
+    async with waiting_for("the worker"), asyncio.TaskGroup() as tasks:
+        tasks.create_task(worker.run())
+        await tally.has_settled.wait()
+        worker.drain()
     await broker.close()
 
 

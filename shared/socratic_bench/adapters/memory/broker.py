@@ -69,8 +69,12 @@ class MemoryBroker:
     @property
     def outstanding(self) -> int:
         """The number of waiting, delayed and unsettled messages in all work queues."""
-        waiting = sum(queue.depth for queue in self._queues.values())
-        return waiting + sum(consumer.in_hand for consumer in self._consumers)
+        return sum(map(self.outstanding_in, self._queues))
+
+    def outstanding_in(self, queue: str) -> int:
+        """Return the number of these messages in one work queue."""
+        consumers = (each for each in self._consumers if each.queue == queue)
+        return self._queues[queue].depth + sum(consumer.in_hand for consumer in consumers)
 
     async def declare(self, queues: Iterable[WorkQueue], broadcasts: Iterable[str] = ()) -> None:
         self._check_open()

@@ -43,6 +43,11 @@ class MemoryConsumer:
         queue.join(self._turns)
 
     @property
+    def queue(self) -> str:
+        """The name of its queue."""
+        return self._queue.name
+
+    @property
     def in_hand(self) -> int:
         """The number of unsettled deliveries."""
         return len(self._in_hand)

@@ -1,0 +1,36 @@
+"""A benchmark ends when its last reply is scored, whatever pause a stage takes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from socratic_bench.adapters.sql.store import SqlStore
+from socratic_bench.concurrency.adaptive_pause import AdaptivePause
+from socratic_bench.consuming import worker
+from socratic_cli.embedded import Benchmark
+from tests.contract.store.facts import an_experiment
+from tests.unit.services.runner.scripted import ScriptedClient, reply
+from tests.waiting import waiting_for
+
+
+class LongPause(AdaptivePause):
+    """An hour between two batches of a stage."""
+
+    def next(self, lasted: float) -> float:
+        return 3_600.0
+
+
+async def test_no_pause_of_a_stage_delays_the_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(worker, "AdaptivePause", LongPause)
+    store = SqlStore.from_url(f"sqlite:///{tmp_path}/benchmark.db")
+    await store.prepare()
+    client = ScriptedClient(lambda *_: reply())
+    async with waiting_for("the end of the benchmark"):
+        result = await Benchmark(an_experiment(), store, lambda _: client, limits=store).execute()
+    # The first call of a model is alone, so the replies come one after the other.
+    assert result.progress.done == result.progress.planned == len(client.asked) > 1
+    await store.close()
