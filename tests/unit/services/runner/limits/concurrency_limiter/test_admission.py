@@ -71,10 +71,14 @@ def test_a_call_wakes_when_it_should_prepare_and_when_it_may_begin_and_not_for_o
 ):
     woken = []
 
+    def note_and_wake(waiter):
+        woken.append(waiter)
+        wake(waiter)
+
     async def scenario():
         calls = Calls(await quick())
         await calls.begin(*[1] * 2)
-        monkeypatch.setattr(ticket, "wake", lambda waiter: woken.append(waiter) or wake(waiter))
+        monkeypatch.setattr(ticket, "wake", note_and_wake)
         await calls.begin(*[1] * 4)
         for number in range(5):
             before = len(woken)
