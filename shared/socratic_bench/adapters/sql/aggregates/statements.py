@@ -11,7 +11,6 @@ from sqlalchemy import (
     CompoundSelect,
     Select,
     Text,
-    and_,
     bindparam,
     cast,
     exists,
@@ -32,6 +31,7 @@ from socratic_bench.adapters.sql.experiments.statements import (
     OWN_PROFILE,
     PROFILE,
 )
+from socratic_bench.adapters.sql.lookups import looked_up
 from socratic_bench.adapters.sql.schema import (
     CELLS,
     CHANGES,
@@ -218,14 +218,14 @@ def _failure_kinds(dialect: Dialect) -> Select[str, str, int, str, str]:
 
 def _runs_to_score(dialect: Dialect) -> Select[str]:
     """Select runs with a response that lacks its score under a profile."""
-    score_of_response = and_(
-        SCORES.c.experiment_id == EXPERIMENT,
-        SCORES.c.run_id == RESPONSES.c.run_id,
-        SCORES.c.turn == RESPONSES.c.turn,
-        SCORES.c.profile == PROFILE,
+    is_scored = looked_up(
+        select(SCORES.c.turn).where(
+            SCORES.c.experiment_id == EXPERIMENT,
+            SCORES.c.run_id == RESPONSES.c.run_id,
+            SCORES.c.turn == RESPONSES.c.turn,
+            SCORES.c.profile == PROFILE,
+        )
     )
-    return (
-        select(RESPONSES.c.run_id)
-        .outerjoin_from(RESPONSES, SCORES, score_of_response)
-        .where(dialect.among(RESPONSES.c.run_id, "run_ids"), SCORES.c.run_id.is_(None))
+    return select(RESPONSES.c.run_id).where(
+        dialect.among(RESPONSES.c.run_id, "run_ids"), ~is_scored
     )

@@ -2,44 +2,58 @@
 
 from __future__ import annotations
 
-from sqlalchemy import and_, bindparam, delete, exists, or_, select
+from sqlalchemy import and_, bindparam, delete, or_, select
 
 from socratic_bench.adapters.sql.dialect import Dialect
 from socratic_bench.adapters.sql.experiments.statements import EXPERIMENT, OWN_PROFILE
+from socratic_bench.adapters.sql.lookups import looked_up
 from socratic_bench.adapters.sql.schema import CALLS, FAILED_RUNS, FAILURES, RESPONSES, SCORES
 from socratic_bench.domain.grading import GRADINGS_LIKE
 
-_IS_SCORED = exists().where(
-    SCORES.c.experiment_id == CALLS.c.experiment_id,
-    SCORES.c.run_id == CALLS.c.run_id,
-    SCORES.c.turn == CALLS.c.turn,
-    SCORES.c.profile == OWN_PROFILE,
+_IS_SCORED = looked_up(
+    select(SCORES.c.turn).where(
+        SCORES.c.experiment_id == CALLS.c.experiment_id,
+        SCORES.c.run_id == CALLS.c.run_id,
+        SCORES.c.turn == CALLS.c.turn,
+        SCORES.c.profile == OWN_PROFILE,
+    )
+)
+
+# PostgreSQL would begin with the responses of all experiments, in the hope of an unscored one soon.
+_UNSCORED_CALLS = (
+    select(CALLS.c.run_id, CALLS.c.turn)
+    .where(CALLS.c.experiment_id == EXPERIMENT, ~CALLS.c.run_id.like(GRADINGS_LIKE), ~_IS_SCORED)
+    .cte("unscored")
+    .prefix_with("MATERIALIZED", dialect="postgresql")
 )
 
 UNSCORED_RESPONSES = (
     select(*RESPONSES.primary_key, RESPONSES.c.record)
     .join_from(
-        CALLS,
+        _UNSCORED_CALLS,
         RESPONSES,
-        and_(RESPONSES.c.run_id == CALLS.c.run_id, RESPONSES.c.turn == CALLS.c.turn),
+        and_(
+            RESPONSES.c.run_id == _UNSCORED_CALLS.c.run_id,
+            RESPONSES.c.turn == _UNSCORED_CALLS.c.turn,
+        ),
     )
-    .where(CALLS.c.experiment_id == EXPERIMENT, ~CALLS.c.run_id.like(GRADINGS_LIKE), ~_IS_SCORED)
     .limit(bindparam("limit"))
 )
 
-UNFOLDED_FAILURES = (
-    select(FAILED_RUNS.c.run_id, FAILED_RUNS.c.record, FAILURES.c.record)
-    .outerjoin_from(
-        FAILED_RUNS,
-        FAILURES,
-        and_(
-            FAILURES.c.experiment_id == FAILED_RUNS.c.experiment_id,
-            FAILURES.c.run_id == FAILED_RUNS.c.run_id,
-            FAILURES.c.profile == OWN_PROFILE,
-        ),
+_FOLDED = (
+    select(FAILURES.c.record)
+    .where(
+        FAILURES.c.experiment_id == FAILED_RUNS.c.experiment_id,
+        FAILURES.c.run_id == FAILED_RUNS.c.run_id,
+        FAILURES.c.profile == OWN_PROFILE,
     )
+    .scalar_subquery()
+)
+
+UNFOLDED_FAILURES = (
+    select(FAILED_RUNS.c.run_id, FAILED_RUNS.c.record, _FOLDED.label("folded"))
     .where(FAILED_RUNS.c.experiment_id == EXPERIMENT)
-    .where(or_(FAILURES.c.run_id.is_(None), FAILURES.c.record != FAILED_RUNS.c.record))
+    .where(or_(_FOLDED.is_(None), FAILED_RUNS.c.record != _FOLDED))
     .order_by(FAILED_RUNS.c.run_id)
 )
 """The run, the runner's record, and the folded record, if any."""
