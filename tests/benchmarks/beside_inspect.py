@@ -56,10 +56,9 @@ def inspect_samples_per_second(python: str) -> float:
         script.write_text(EVALUATION)
         done = subprocess.run(
             [python, script, str(SAMPLES), scratch],
-            capture_output=True,
+            stdout=subprocess.PIPE,
             text=True,
             check=True,
-            cwd=scratch,
         )
     return float(done.stdout.splitlines()[-1])
 
@@ -78,4 +77,6 @@ def main(python: str) -> None:
 
 
 if __name__ == "__main__":
+    if len(sys.argv) != 2:
+        sys.exit(__doc__)
     main(sys.argv[1])

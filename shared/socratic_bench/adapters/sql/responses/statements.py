@@ -19,7 +19,7 @@ _IS_SCORED = looked_up(
     )
 )
 
-# PostgreSQL would begin with the responses of all experiments, in the hope of an unscored one soon.
+# Else PostgreSQL may begin with the responses of all experiments, in the hope of an unscored one.
 _UNSCORED_CALLS = (
     select(CALLS.c.run_id, CALLS.c.turn)
     .where(CALLS.c.experiment_id == EXPERIMENT, ~CALLS.c.run_id.like(GRADINGS_LIKE), ~_IS_SCORED)
