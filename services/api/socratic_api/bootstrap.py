@@ -85,13 +85,14 @@ def build_app(
     clock = clock or SystemClock()
     freshness = settings.freshness_ms / 1000
     lasting = {model_comparison.KEY, cost_analysis.KEY}
-    ready = ReadyBytes(store.revision, freshness, timeout, lasting)
+    capabilities, streams = capabilities or Capabilities(), streams or Streams()
+    outlives = capabilities.outlives_answers
+    ready = ReadyBytes(store.revision, freshness, timeout, lasting, outlives)
 
     async def revision_for_now() -> str:
         return f"{await store.revision()} {clock.now().timestamp() // SPENDING_SECONDS:.0f}"
 
-    ready_for_now = ReadyBytes(revision_for_now, freshness, timeout, {listing.KEY})
-    capabilities, streams = capabilities or Capabilities(), streams or Streams()
+    ready_for_now = ReadyBytes(revision_for_now, freshness, timeout, {listing.KEY}, outlives)
     submissions = Submissions(store, store.prepare, capabilities, clock)
     deletions = Deletions(store, store.prepare, capabilities)
     detail = one_experiment.detail_reader(store, ready_for_now, clock)

@@ -153,6 +153,9 @@ class ReadyBytes:
     lasting: Container[str] = ()
     """Frequent keys, which the cache always keeps: few."""
 
+    outlives_answers: bool = True
+    """False where a refresh would stand still after the answer: each request waits for its own."""
+
     capacity: int = 64
     capacity_bytes: int = 16 * 1024 * 1024
     _entries: OrderedDict[str, _Entry] = field(default_factory=OrderedDict)
@@ -183,10 +186,11 @@ class ReadyBytes:
             self._running.add(entry.refresh)
             entry.refresh.add_done_callback(self._refreshed)
         refresh = entry.refresh
-        if entry.ready is not None and time.monotonic() < entry.fresh_until + _STALE_FOR:
+        older = entry.ready if self.outlives_answers else None
+        if older is not None and time.monotonic() < entry.fresh_until + _STALE_FOR:
             await asyncio.wait({refresh}, timeout=_STALE_AFTER)
             if not refresh.done():
-                return entry.ready
+                return older
         return await asyncio.shield(refresh)
 
     async def _refresh(
