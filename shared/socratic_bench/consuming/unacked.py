@@ -86,15 +86,17 @@ class UnackedMessages(Generic[Incoming]):
         messages: Iterable[Message],
         attempt: int,
         now: float,
-    ) -> None:
+    ) -> Batch[Incoming]:
         """Add a batch; its messages wait to be handed out."""
-        for part in self._parts(Batch(incoming, now), messages, attempt):
+        batch = Batch(incoming, now)
+        for part in self._parts(batch, messages, attempt):
             name = self._group_queue_of(part.delivery.message)
             waiting = self._waiting.setdefault(name, deque())
             waiting.append(part)
             if len(waiting) == 1:
                 self._turns.offer(name, waiting)
         self._wake_receiver()
+        return batch
 
     def suspect(
         self,
@@ -103,11 +105,12 @@ class UnackedMessages(Generic[Incoming]):
         attempt: int,
         now: float,
         alone_for: float,
-    ) -> None:
+    ) -> Batch[Incoming]:
         """Add a suspect; nothing else is handed out until it had its turn."""
         batch = Batch(incoming, now, alone_for=alone_for)
         self._suspects.extend(self._parts(batch, messages, attempt))
         self._wake_receiver()
+        return batch
 
     def keep(self, incoming: Incoming, now: float) -> Batch[Incoming]:
         """Add a batch that is being moved elsewhere; none of its messages is handed out.

@@ -8,6 +8,7 @@ from itertools import count
 
 import pytest
 from aio_pika import Message
+from aio_pika.message import IncomingMessage
 from aiormq.abc import FieldTable
 from yarl import URL
 
@@ -15,7 +16,7 @@ from socratic_bench.adapters.rabbitmq import listener as listening
 from socratic_bench.adapters.rabbitmq.broker import RabbitMQBroker
 from socratic_bench.adapters.rabbitmq.connecting.reconnecting import connect
 from socratic_bench.adapters.rabbitmq.declaring import group_queues, topology, watch
-from socratic_bench.ports.broker import Consumer, WorkQueue
+from socratic_bench.ports.broker import Consumer, Delivery, WorkQueue
 from tests.contract.broker.traffic import Traffic, ids, message, new_queue
 from tests.integration.rabbitmq.conftest import stranger
 from tests.servers.rabbitmq import delete
@@ -304,3 +305,47 @@ async def test_a_few_messages_of_a_group_are_shared_by_several_consumers(
     finally:
         await broker.close()
         await delete(url, [queue], ["a"])
+
+
+async def test_handled_messages_of_several_groups_are_acknowledged_with_one_frame(
+    brokers: list[RabbitMQBroker],
+    queue: WorkQueue,
+    traffic: Traffic,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    frames: list[bool] = []
+    ack = IncomingMessage.ack
+
+    async def counted(incoming: IncomingMessage, multiple: bool = False) -> None:
+        frames.append(multiple)
+        await ack(incoming, multiple)
+
+    monkeypatch.setattr(IncomingMessage, "ack", counted)
+    # Announcements are deliveries of the same channel, which need no acknowledgement.
+    monkeypatch.setattr(group_queues, "ANNOUNCE_SECONDS", 0.0)
+    publisher, other = brokers
+    sent = [message(queue, number, group) for number in range(6) for group in "ab"]
+    async with other.consume(queue.name, prefetch=99) as consumer:
+        consumer.serve(["a", "b"])
+        for some in (sent[:6], sent[6:]):
+            await publisher.publish(some)
+            in_hand = await traffic.take(consumer, 6)
+            await consumer.ack(in_hand)
+        kept = await _two_in_hand(publisher, consumer, queue, traffic)
+        await consumer.ack(kept[1:])
+    assert frames == [True, True, False]
+    async with publisher.consume(queue.name, prefetch=9) as consumer:
+        consumer.serve(["a", "b"])
+        [again] = await traffic.take(consumer, 1)
+        assert again.message.id == kept[0].message.id
+        await consumer.ack([again])
+    await traffic.until_depth(publisher, queue, 0)
+
+
+async def _two_in_hand(
+    publisher: RabbitMQBroker, consumer: Consumer, queue: WorkQueue, traffic: Traffic
+) -> list[Delivery]:
+    await publisher.publish([message(queue, 7, "a")])
+    first = await traffic.take(consumer, 1)
+    await publisher.publish([message(queue, 8, "a")])
+    return first + await traffic.take(consumer, 1)

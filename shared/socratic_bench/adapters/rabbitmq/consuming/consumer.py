@@ -12,7 +12,7 @@ from socratic_bench.adapters.rabbitmq.connecting.health import Seen
 from socratic_bench.adapters.rabbitmq.connecting.reconnecting import ReconnectingConnection
 from socratic_bench.adapters.rabbitmq.consuming.delayed import DelayedMessages
 from socratic_bench.adapters.rabbitmq.consuming.intake import Intake
-from socratic_bench.adapters.rabbitmq.consuming.settling import finish
+from socratic_bench.adapters.rabbitmq.consuming.settling import Settling
 from socratic_bench.adapters.rabbitmq.declaring.group_queues import GroupQueues
 from socratic_bench.adapters.rabbitmq.publishing.routing import Routing
 from socratic_bench.consuming.unacked import Part, UnackedMessages
@@ -61,6 +61,7 @@ class RabbitMQConsumer:
             prefetch=prefetch,
             prefetch_per_group=prefetch_per_group,
         )
+        self._settling = Settling(self._unacked)
         self._draining = False
         self._ended: BrokerError | None = None
         self._delayed = DelayedMessages(connection, routing, queue, longest_hold=hold_seconds)
@@ -70,6 +71,7 @@ class RabbitMQConsumer:
             queue,
             group_queues,
             self._unacked,
+            self._settling,
             prefetch=prefetch,
             per_group=prefetch if prefetch_per_group is None else prefetch_per_group,
             hold_seconds=hold_seconds,
@@ -117,8 +119,7 @@ class RabbitMQConsumer:
     async def ack(self, deliveries: Iterable[Delivery]) -> None:
         deliveries = list(deliveries)
         done, stale = self._unacked.settle(deliveries)
-        for batch in done:
-            await finish(self._unacked, batch)
+        await self._settling.finish(done)
         if stale:
             raise self._not_in_hand(stale)
 
@@ -184,7 +185,6 @@ class RabbitMQConsumer:
             raise
         finally:
             done, stale = self._unacked.settle([delivery])
-            for batch in done:
-                await finish(self._unacked, batch)
+            await self._settling.finish(done)
         if stale:
             raise self._not_in_hand(stale)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from math import inf
@@ -18,7 +18,7 @@ from socratic_bench.adapters.rabbitmq.connecting.reconnecting import (
     ReconnectingConnection,
     closed_event,
 )
-from socratic_bench.adapters.rabbitmq.consuming.settling import acknowledge, finish, move
+from socratic_bench.adapters.rabbitmq.consuming.settling import Settling
 from socratic_bench.adapters.rabbitmq.consuming.sources import Sources
 from socratic_bench.adapters.rabbitmq.consuming.widths import (
     Widths,
@@ -62,6 +62,7 @@ class Intake:
         queue: WorkQueue,
         group_queues: GroupQueues | None,
         unacked: UnackedMessages[AbstractIncomingMessage],
+        settling: Settling,
         *,
         prefetch: int,
         per_group: int,
@@ -73,6 +74,7 @@ class Intake:
         self._group_queues = group_queues
         self._sources = Sources(connection, queue, group_queues)
         self._unacked = unacked
+        self._settling = settling
         size = queue.batch
         self._widths = (
             Widths(batches_ahead(prefetch, size))
@@ -161,6 +163,7 @@ class Intake:
                         self.complete = self._taking = False
                         self._sources.forget_all()
                         self._stopped.set()
+                        self._settling.forget_all()
                         self._spared = self._unacked.lose_all()
             except BrokerClosed:
                 return
@@ -228,6 +231,7 @@ class Intake:
         await queue.consume(self._on_announcement, no_ack=True)
 
     async def _on_announcement(self, incoming: AbstractIncomingMessage) -> None:
+        self._settling.saw(incoming)
         if not self._sources.all_served(announced(incoming)):
             self._group_news.set()
 
@@ -290,10 +294,9 @@ class Intake:
         if self._widths.saw(name, redeliveries_of(incoming), len(messages)):
             self._changed.set()
         if redeliveries_of(incoming) < SUSPECT_AFTER:
-            self._unacked.arrive(incoming, messages, attempts + 1, now)
+            self._settling.arrived(self._unacked.arrive(incoming, messages, attempts + 1, now))
             return
-        batch = self._unacked.keep(incoming, now)
-        await move(self._unacked, batch, self._routing.to_suspects(messages, attempts))
+        await self._move(incoming, now, self._routing.to_suspects(messages, attempts))
 
     async def _on_suspect(self, incoming: AbstractIncomingMessage) -> None:
         if not self._taking:
@@ -308,9 +311,18 @@ class Intake:
         elif deaths >= SUSPECT_AFTER:
             elsewhere = self._routing.dead_letter(messages, attempts + 1, ended_alone(deaths))
         else:
-            self._unacked.suspect(incoming, messages, attempts + 1, now, alone_for(deaths))
+            alone = alone_for(deaths)
+            suspect = self._unacked.suspect(incoming, messages, attempts + 1, now, alone)
+            self._settling.arrived(suspect)
             return
-        await move(self._unacked, self._unacked.keep(incoming, now), elsewhere)
+        await self._move(incoming, now, elsewhere)
+
+    async def _move(
+        self, incoming: AbstractIncomingMessage, now: float, publishing: Awaitable[None]
+    ) -> None:
+        batch = self._unacked.keep(incoming, now)
+        self._settling.arrived(batch)
+        await self._settling.move(batch, publishing)
 
     async def _stop_taking(self, channel: AbstractChannel) -> None:
         """Return the messages that were not handed out, as copies.
@@ -326,10 +338,8 @@ class Intake:
         except (BrokerError, TimeoutError):
             for batch, _ in taken_back:
                 batch.to_return = True
-        for batch, _ in taken_back:
-            if not batch.unsettled:
-                with suppress(DeliveryLost):
-                    await finish(self._unacked, batch)
+        with suppress(DeliveryLost):
+            await self._settling.finish([batch for batch, _ in taken_back if not batch.unsettled])
 
     async def _publish_back(
         self,
@@ -365,4 +375,4 @@ class Intake:
                 else:
                     await self._routing.republish(copies, attempts)
             # If the acknowledgement cannot be sent, the loss of the channel settles the message.
-            await self._connection.in_time(acknowledge(batch.incoming))
+            await self._connection.in_time(self._settling.acknowledge(batch))
