@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from functools import partial
 
+from sqlalchemy import Executable
 from sqlalchemy.exc import SQLAlchemyError
 
 from socratic_bench.adapters.sql.backend import Backend
@@ -20,6 +21,8 @@ from socratic_bench.adapters.sql.migrations.upgrade import HEAD, upgrade
 from socratic_bench.adapters.sql.transactions import (
     WAIT_SECONDS,
     Connections,
+    Parameters,
+    Rows,
     Transaction,
 )
 from socratic_bench.concurrency.cancellation import finish_despite_cancel
@@ -98,6 +101,13 @@ class Database:
         with self._in_use_by_one():
             async with self._reading.transaction() as transaction:
                 yield transaction
+
+    async def look_up(self, statement: Executable, parameters: Parameters | None = None) -> Rows:
+        """Read with one statement, without the begin and the end of a transaction; returns its
+        rows. Two of these may read two states of the database.
+        """
+        with self._in_use_by_one():
+            return await self._reading.look_up(statement, parameters)
 
     async def close(self) -> None:
         """Refuse new transactions, wait for the open ones, close all connections."""

@@ -23,6 +23,7 @@ Parameters: TypeAlias = Mapping[str, Any] | Sequence[Mapping[str, Any]]
 Rows: TypeAlias = Sequence[ResultRow[*tuple[Any, ...]]]
 Row: TypeAlias = Mapping[str, Any]
 Keys: TypeAlias = Sequence[Sequence[Any]]
+Execute: TypeAlias = Callable[[Executable, Parameters], Awaitable[Rows]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +73,10 @@ class Engine(Protocol):
         """Return a session, which connects on first use."""
         ...
 
+    def look_up(self, statement: Executable, parameters: Parameters | None) -> Awaitable[Rows]:
+        """Execute one statement outside of any transaction; returns its rows."""
+        ...
+
     def dispose(self) -> Awaitable[None]:
         """Close all connections; the caller has ended their use."""
         ...
@@ -118,8 +123,7 @@ class Connections:
 
         Raises TimeoutError if no connection becomes free in time.
         """
-        async with asyncio.timeout(WAIT_SECONDS):
-            await self._free.acquire()
+        await self._wait_for_one()
         session = self._engine.session()
         try:
             yield Transaction(session)
@@ -129,6 +133,21 @@ class Connections:
                 await finish_despite_cancel(session.close())
             finally:
                 self._free.release()
+
+    async def look_up(self, statement: Executable, parameters: Parameters | None) -> Rows:
+        """Execute one statement outside of any transaction; returns its rows.
+
+        Raises TimeoutError if no connection becomes free in time.
+        """
+        await self._wait_for_one()
+        try:
+            return await finish_despite_cancel(self._engine.look_up(statement, parameters))
+        finally:
+            self._free.release()
+
+    async def _wait_for_one(self) -> None:
+        async with asyncio.timeout(WAIT_SECONDS):
+            await self._free.acquire()
 
     async def close(self) -> None:
         """Close the connections after their use; abandon one that does not close in time."""

@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
+from asyncpg.transaction import Transaction
 from sqlalchemy import text
 
 from socratic_bench.adapters.records import record_of
@@ -260,6 +261,33 @@ async def test_one_reading_sees_one_state_and_writes_nothing(url: str) -> None:
     with pytest.raises(Exception, match="it is read-only"):
         async with database.read() as reading:
             await reading.execute(text("DELETE FROM responses"))
+    await database.close()
+
+
+async def test_a_look_up_begins_no_transaction_and_leaves_later_ones_as_they_are(
+    url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun: list[Transaction] = []
+    start = Transaction.start
+
+    async def counted(transaction: Transaction) -> None:
+        begun.append(transaction)
+        await start(transaction)
+
+    monkeypatch.setattr(Transaction, "start", counted)
+    database = Database(backend_for(url))
+    await database.prepare()
+    count = text("SELECT count(*) FROM responses")
+    await database.look_up(count)
+    begun.clear()  # the engine asks a new server for its version
+    for _ in range(8):  # more often than there are connections
+        assert (await database.look_up(count))[0][0] == 0
+    assert not begun
+    with pytest.raises(Exception, match="it is read-only"):
+        await database.look_up(text("DELETE FROM responses"))
+    async with database.read() as reading:
+        [(isolation,)] = await reading.execute(text("SHOW transaction_isolation"))
+    assert (isolation, len(begun)) == ("repeatable read", 1)
     await database.close()
 
 

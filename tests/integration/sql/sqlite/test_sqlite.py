@@ -15,6 +15,7 @@ from socratic_bench.adapters.sql.sqlite import engine as sqlite_engine
 from socratic_bench.adapters.sql.store import SqlStore
 from tests.contract.store.adapters import opened
 from tests.contract.store.facts import a_response, a_run, record_unleased
+from tests.waiting import PATIENCE
 
 READ_AND_LEAVE = """
 import asyncio, sys
@@ -68,7 +69,7 @@ async def test_closing_ends_every_thread_of_the_store(tmp_path: Path) -> None:
 
 def test_a_store_that_nobody_closed_does_not_keep_the_process_alive(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path}/benchmark.db"
-    subprocess.run([sys.executable, "-c", READ_AND_LEAVE, url], check=True, timeout=30)
+    subprocess.run([sys.executable, "-c", READ_AND_LEAVE, url], check=True, timeout=PATIENCE)
 
 
 async def test_a_transaction_that_outlasts_the_closing_of_the_store_ends_well(

@@ -161,6 +161,5 @@ class SqlAggregates(SqlRole):
             return await self._revision(statements.REVISION_BEFORE_0008)
 
     async def _revision(self, statement: Executable) -> str:
-        async with self._database.read() as transaction:
-            [(revision,)] = await transaction.execute(statement)
+        [(revision,)] = await self._database.look_up(statement)
         return str(revision)

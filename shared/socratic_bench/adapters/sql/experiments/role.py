@@ -58,8 +58,7 @@ class SqlExperiments(SqlExperimentStates):
 
     async def experiment(self, experiment_id: str) -> Experiment | None:
         parameters = {"experiment_id": experiment_id}
-        async with self._database.read() as transaction:
-            rows = await transaction.execute(statements.FIND_EXPERIMENT, parameters)
+        rows = await self._database.look_up(statements.FIND_EXPERIMENT, parameters)
         return EXPERIMENTS.fact(rows[0]) if rows else None
 
     async def experiments(
@@ -158,12 +157,11 @@ class SqlExperiments(SqlExperimentStates):
 
     async def progress_of(self, experiment_ids: Collection[str]) -> Mapping[str, Progress]:
         progress: dict[str, Progress] = {}
-        async with self._database.read() as transaction:
-            for chunk in chunks(experiment_ids):
-                parameters = {"experiment_ids": chunk}
-                rows = await transaction.execute(self._statements.experiments.progress, parameters)
-                for experiment_id, planned, done, failed in rows:
-                    progress[experiment_id] = Progress(planned, int(done), failed)
+        for chunk in chunks(experiment_ids):
+            parameters = {"experiment_ids": chunk}
+            rows = await self._database.look_up(self._statements.experiments.progress, parameters)
+            for experiment_id, planned, done, failed in rows:
+                progress[experiment_id] = Progress(planned, int(done), failed)
         return progress
 
     async def _name_conversations(self, transaction: Transaction, experiment: Experiment) -> None:

@@ -26,12 +26,11 @@ class SqlExperimentStates(SqlRole):
 
     async def states(self, experiment_ids: Collection[str]) -> Mapping[str, ExperimentState]:
         states: dict[str, ExperimentState] = {}
-        async with self._database.read() as transaction:
-            for chunk in chunks(experiment_ids):
-                rows = await transaction.execute(
-                    self._statements.experiments.states, {"experiment_ids": chunk}
-                )
-                states.update((id_, ExperimentState(state)) for id_, state in rows)
+        for chunk in chunks(experiment_ids):
+            rows = await self._database.look_up(
+                self._statements.experiments.states, {"experiment_ids": chunk}
+            )
+            states.update((id_, ExperimentState(state)) for id_, state in rows)
         return states
 
     async def change_state(self, experiment_id: str, to: ExperimentState) -> ExperimentState:

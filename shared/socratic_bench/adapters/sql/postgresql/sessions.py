@@ -43,11 +43,16 @@ class NativeEngine:
 
     def __init__(self, engine: AsyncEngine) -> None:
         self._engine = engine
+        self._outside_transactions = engine.execution_options(isolation_level="AUTOCOMMIT")
         self.connects = 0
         event.listen(engine.sync_engine, "connect", self._count)
 
     def session(self) -> NativeSession:
         return NativeSession(self._engine.connect())
+
+    async def look_up(self, statement: Executable, parameters: Parameters | None) -> Rows:
+        async with self._outside_transactions.connect() as connection:
+            return (await connection.execute(statement, parameters)).all()
 
     async def dispose(self) -> None:
         await self._engine.dispose()

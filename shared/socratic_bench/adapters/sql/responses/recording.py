@@ -17,7 +17,7 @@ from socratic_bench.adapters.sql.leases.ledger import Ending, Ledger, call_of
 from socratic_bench.adapters.sql.responses.rows import records_of_responses, row_of_response
 from socratic_bench.adapters.sql.responses.statements import ResponseStatements
 from socratic_bench.adapters.sql.statements import Statements
-from socratic_bench.adapters.sql.transactions import Transaction
+from socratic_bench.adapters.sql.transactions import Execute, Transaction
 from socratic_bench.domain.response import Response
 from socratic_bench.ports.stores.leases import LeaseKey
 from socratic_bench.ports.stores.responses import TurnKey
@@ -103,7 +103,7 @@ class Recording:
     async def _stored(self, turns: Collection[TurnKey]) -> dict[TurnKey, Response]:
         """Return the earlier responses of these turns, without the unreadable ones."""
         rows = await rows_of_responses(
-            self._transaction, self._statements.responses, {run_id for run_id, _ in turns}
+            self._transaction.execute, self._statements.responses, {run_id for run_id, _ in turns}
         )
         reader = ResponseReader()
         responses = records_of_responses(reader).facts(rows)
@@ -127,10 +127,10 @@ def _in_order(turns: Collection[TurnKey]) -> Iterable[list[TurnKey]]:
 
 
 async def rows_of_responses(
-    transaction: Transaction, statements: ResponseStatements, run_ids: Collection[str]
+    execute: Execute, statements: ResponseStatements, run_ids: Collection[str]
 ) -> list[Sequence[Any]]:
     """The rows of the responses of these runs, each run's in the order of its turns."""
     found: list[Sequence[Any]] = []
     for chunk in chunks(run_ids):
-        found += await transaction.execute(statements.responses, {"run_ids": chunk})
+        found += await execute(statements.responses, {"run_ids": chunk})
     return found

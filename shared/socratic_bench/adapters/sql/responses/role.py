@@ -59,8 +59,8 @@ class SqlResponses(SqlRole):
 
     async def responses(self, run_ids: Collection[str]) -> Mapping[str, Sequence[Response]]:
         known = self._known_rows()
-        async with self._database.read() as transaction:
-            rows = await rows_of_responses(transaction, self._statements.responses, run_ids)
+        statements = self._statements.responses
+        rows = await rows_of_responses(self._database.look_up, statements, run_ids)
         of_runs: dict[str, list[Response]] = {}
         reader = ResponseReader()
         for response in records_of_responses(reader).facts(rows):
@@ -76,7 +76,7 @@ class SqlResponses(SqlRole):
             later = {run_id for run_id, turn in unscored if turn > 1}
             rows = [
                 *(row for row in found if row.run_id not in later),
-                *await rows_of_responses(transaction, self._statements.responses, later),
+                *await rows_of_responses(transaction.execute, self._statements.responses, later),
             ]
         responses = records_of_responses(ResponseReader()).facts(rows)
         return [response for response in responses if turn_of(response) in unscored]
@@ -105,12 +105,11 @@ class SqlResponses(SqlRole):
 
     async def recorded_failures(self, run_ids: Collection[str]) -> Mapping[str, RecordedFailure]:
         recorded: list[RecordedFailure] = []
-        async with self._database.read() as transaction:
-            for chunk in chunks(run_ids):
-                rows = await transaction.execute(
-                    self._statements.responses.failed_runs, {"run_ids": chunk}
-                )
-                recorded.extend(FAILED_RUNS.facts(rows))
+        for chunk in chunks(run_ids):
+            rows = await self._database.look_up(
+                self._statements.responses.failed_runs, {"run_ids": chunk}
+            )
+            recorded.extend(FAILED_RUNS.facts(rows))
         return {each.failure.run.run_id: each for each in recorded}
 
     async def unfolded_failures(self, experiment_id: str, limit: int) -> Sequence[RunFailure]:

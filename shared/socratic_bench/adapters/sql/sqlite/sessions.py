@@ -110,6 +110,16 @@ class ThreadedEngine:
         self._sessions += 1
         return ThreadedSession(self._engine, self._threads, self._session_closed)
 
+    def look_up(self, statement: Executable, parameters: Parameters | None) -> asyncio.Future[Rows]:
+        def execute() -> Rows:
+            with self._engine.connect() as connection:
+                return connection.execute(statement, parameters).all()
+
+        self._sessions += 1
+        looking = asyncio.get_running_loop().run_in_executor(self._threads, execute)
+        looking.add_done_callback(lambda _: self._session_closed())
+        return looking
+
     async def dispose(self) -> None:
         """Close unused connections now, and the others with their sessions, with their threads."""
         self._is_disposed = True
