@@ -36,7 +36,7 @@ from socratic_bench.ports.stores.experiments import Progress
 from socratic_bench.ports.stores.limits import SharedLimits
 from socratic_bench.ports.stores.store import Store
 from socratic_bench.service_settings import load_settings
-from socratic_cli.scoring_workers import MAX_WAITING, drain, scoring_workers
+from socratic_cli.scoring_workers import MAX_WAITING, drain, finish, scoring_workers
 from socratic_runner.bootstrap import runner_dispatcher, runner_worker, unwatched
 from socratic_runner.conversations.call_observing import UNOBSERVED
 from socratic_runner.model_pool import OpenClient
@@ -200,7 +200,8 @@ class Benchmark:
                 experiment, broker, planning, workers, waits_for
             )
             planning.cancel()
-            await drain(workers, running)
+            await drain(workers[0], running[0])
+            await finish(broker, workers[1:], running[1:])
         return None if planning.cancelled() else planning.result()
 
     async def _watch(

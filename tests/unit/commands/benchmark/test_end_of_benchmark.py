@@ -1,4 +1,4 @@
-"""A benchmark ends when its last reply is scored, whatever pause a stage takes."""
+"""A benchmark ends when its last reply is scored, whatever pause a stage takes, also on a stop."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import pytest
 from socratic_bench.adapters.sql.store import SqlStore
 from socratic_bench.concurrency.adaptive_pause import AdaptivePause
 from socratic_bench.consuming import worker
+from socratic_bench.ports.models import Reply
 from socratic_cli.embedded import Benchmark
 from tests.contract.store.facts import an_experiment
 from tests.unit.services.runner.scripted import ScriptedClient, reply
@@ -33,4 +34,25 @@ async def test_no_pause_of_a_stage_delays_the_end(
         result = await Benchmark(an_experiment(), store, lambda _: client, limits=store).execute()
     # The first call of a model is alone, so the replies come one after the other.
     assert result.progress.done == result.progress.planned == len(client.asked) > 1
+    await store.close()
+
+
+async def test_a_stopped_benchmark_scores_every_reply_that_it_has_stored(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(worker, "AdaptivePause", LongPause)
+    store = SqlStore.from_url(f"sqlite:///{tmp_path}/benchmark.db")
+    await store.prepare()
+
+    def answer(*_: object) -> Reply:
+        if len(client.asked) == 4:
+            benchmark.stop()
+        return reply()
+
+    client = ScriptedClient(answer)
+    benchmark = Benchmark(an_experiment(), store, lambda _: client, limits=store)
+    async with waiting_for("the end of the benchmark"):
+        result = await benchmark.execute()
+    assert result.stopped
+    assert result.progress.done == result.calls < result.progress.planned
     await store.close()

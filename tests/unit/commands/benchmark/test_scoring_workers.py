@@ -1,0 +1,60 @@
+"""The judge and the curator of a process end with nothing left in their queues."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from socratic_bench.adapters.sql.store import SqlStore
+from socratic_bench.adapters.system.clock import SystemClock
+from socratic_bench.domain.experiment.manifest import Experiment
+from socratic_bench.errors import StoreUnavailable
+from socratic_bench.events.message import to_message
+from socratic_bench.events.response_recorded import ResponseRecorded
+from socratic_bench.ports.broker import Broker
+from socratic_cli.scoring_workers import scoring_broker
+from tests.contract.store.facts import a_response, an_experiment, record_unleased
+from tests.waiting import waiting_for
+
+
+@pytest.fixture
+async def store(tmp_path: Path) -> AsyncIterator[SqlStore]:
+    store = SqlStore.from_url(f"sqlite:///{tmp_path}/benchmark.db")
+    await store.prepare()
+    yield store
+    await store.close()
+
+
+async def publish_responses(store: SqlStore, broker: Broker) -> Experiment:
+    experiment = await store.register(an_experiment())
+    responses = [a_response(run) for run in experiment.runs()]
+    await record_unleased(store, responses)
+    events = [ResponseRecorded.of(response, source="test") for response in responses]
+    await broker.publish([to_message(event) for event in events])
+    return experiment
+
+
+async def test_what_was_published_is_folded_when_the_context_ends(store: SqlStore) -> None:
+    async with waiting_for("the workers"), scoring_broker(store, SystemClock()) as broker:
+        experiment = await publish_responses(store, broker)
+    progress = await store.progress(experiment.experiment_id)
+    assert progress.done == progress.planned > 0
+
+
+async def test_workers_that_wait_for_the_store_end_without_it(
+    store: SqlStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    refused = asyncio.Event()
+
+    async def unavailable(*_: object, **_options: object) -> None:
+        refused.set()
+        raise StoreUnavailable("the store is down; look whether it runs")
+
+    monkeypatch.setattr(store, "fold", unavailable)
+    async with waiting_for("the workers"), scoring_broker(store, SystemClock()) as broker:
+        experiment = await publish_responses(store, broker)
+        await refused.wait()
+    assert (await store.progress(experiment.experiment_id)).done == 0
