@@ -128,7 +128,7 @@ class Services:
 
     async def dead_letters(self) -> list[str]:
         return [
-            letter.reason
+            f"{queue.name}, {letter.message.id}: {letter.reason}"
             for queue in WORK_QUEUES
             for letter in await self.broker.dead_letters(queue.name)
         ]

@@ -216,16 +216,21 @@ class UnackedMessages(Generic[Incoming]):
         return done, stale
 
     def take_back(self) -> list[tuple[Batch[Incoming], list[Part[Incoming]]]]:
-        """Remove and return the waiting messages of each batch; completed batches go too."""
+        """Remove and return the waiting messages of each batch.
+
+        They are unsettled until the caller `gave_back` copies of them: the batch may not be
+        acknowledged before, whatever becomes of its messages in hand.
+        """
         taken: dict[Batch[Incoming], list[Part[Incoming]]] = {}
         for part in chain(self._suspects, *self._waiting.values()):
-            part.batch.unsettled.discard(part.delivery.receipt)
             taken.setdefault(part.batch, []).append(part)
         self._forget_waiting()
-        for batch in taken:
-            if not batch.unsettled:
-                del self._batches[batch]
         return list(taken.items())
+
+    def gave_back(self, batch: Batch[Incoming], parts: Iterable[Part[Incoming]]) -> bool:
+        """Settle messages that were taken back; tells whether this completes their batch."""
+        batch.unsettled.difference_update(part.delivery.receipt for part in parts)
+        return not batch.unsettled and self.release(batch)
 
     def give_up_since(
         self, then: float

@@ -9,9 +9,10 @@ import pytest
 from socratic_bench.adapters.sqs.broker import SqsBroker
 from socratic_bench.adapters.sqs.publishing.copies import Copies
 from socratic_bench.adapters.sqs.publishing.wire import State
+from socratic_bench.errors import BrokerUnavailable
 from socratic_bench.ports.broker import WorkQueue
 from tests.contract.broker.traffic import LONG_DELAY, Traffic, ids, message, messages, new_queue
-from tests.waiting import until
+from tests.waiting import until, waiting_for
 
 pytestmark = pytest.mark.long
 
@@ -155,3 +156,35 @@ async def test_sqs_dead_letters_what_no_consumer_ever_looked_at(
     async with broker.consume(queue.name, prefetch=1) as consumer:
         [again] = await traffic.take(consumer, 1)
     assert again.attempt == 1
+
+
+async def test_what_is_settled_while_copies_fail_takes_nothing_along(
+    url: str, traffic: Traffic, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun, fails = asyncio.Event(), asyncio.Event()
+
+    async def never_sent(*_: object) -> None:
+        begun.set()
+        await fails.wait()
+        raise BrokerUnavailable("SQS is throttled; try again later")
+
+    queue = new_queue(batch=3)
+    broker = SqsBroker(url, invisible=INVISIBLE)
+    try:
+        await broker.declare([queue])
+        await broker.publish(messages(queue, 3))
+        async with broker.consume(queue.name, prefetch=3) as consumer:
+            in_hand = await traffic.take(consumer, 2)
+            monkeypatch.setattr(Copies, "again", never_sent)
+            consumer.drain()
+            async with waiting_for("the copies"):
+                await begun.wait()
+            await consumer.ack(in_hand)
+            fails.set()
+        async with broker.consume(queue.name, prefetch=3) as consumer:
+            # SQS delivers what it holds as one message again as a whole.
+            again = await traffic.take(consumer, 3)
+            await consumer.ack(again)
+        assert sorted(ids(again)) == ids(messages(queue, 3))
+    finally:
+        await broker.close()

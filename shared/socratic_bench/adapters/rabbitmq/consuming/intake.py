@@ -338,8 +338,9 @@ class Intake:
         except (BrokerError, TimeoutError):
             for batch, _ in taken_back:
                 batch.to_return = True
+        given_back = [batch for batch, parts in taken_back if self._unacked.gave_back(batch, parts)]
         with suppress(DeliveryLost):
-            await self._settling.finish([batch for batch, _ in taken_back if not batch.unsettled])
+            await self._settling.finish(given_back)
 
     async def _publish_back(
         self,

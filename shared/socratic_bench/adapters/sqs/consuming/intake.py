@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from collections.abc import Sequence
 from math import inf
 from typing import Final
@@ -243,23 +244,40 @@ class Intake:
         )
 
     async def _put_all_back(self) -> None:
-        """Put back what waits here, as copies: SQS would count another delivery."""
+        """Put back what waits here, as copies: SQS would count another delivery.
+
+        If a copy cannot be sent, SQS delivers the whole message again: what is in hand of it too.
+        """
+        taken_back = deque(self._unacked.take_back())
         done: list[Incoming] = []
-        for batch, parts in self._unacked.take_back():
-            state = State(
-                attempts=batch.incoming.state.attempts,
-                redeliveries=batch.incoming.redeliveries,
-                postponed=batch.incoming.state.postponed,
-            )
-            await self._copies.again([part.delivery.message for part in parts], state)
-            if not batch.unsettled:
-                done.append(batch.incoming)
+        try:
+            while taken_back:
+                batch, parts = taken_back[0]
+                await self._copies.again(
+                    [part.delivery.message for part in parts], _as_it_was(batch.incoming)
+                )
+                taken_back.popleft()
+                if self._unacked.gave_back(batch, parts):
+                    done.append(batch.incoming)
+        except BrokerError:
+            for batch, _ in taken_back:
+                self._unacked.lose(batch)
+            raise
         await self._queue.delete(handles_of(done))
 
     def _report(self, reason: str) -> None:
         if self.trouble is None:
             log.warning("cannot consume", queue=self._queue.name, reason=reason)
         self.trouble = reason
+
+
+def _as_it_was(incoming: Incoming) -> State:
+    """Return the state of a message for a copy that counts neither an attempt nor a delivery."""
+    return State(
+        attempts=incoming.state.attempts,
+        redeliveries=incoming.redeliveries,
+        postponed=incoming.state.postponed,
+    )
 
 
 def _rest_after(brought: Sequence[Incoming], elsewhere: Sequence[PutBack]) -> float:
