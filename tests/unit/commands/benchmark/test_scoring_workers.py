@@ -15,6 +15,7 @@ from socratic_bench.errors import StoreUnavailable
 from socratic_bench.events.message import to_message
 from socratic_bench.events.response_recorded import ResponseRecorded
 from socratic_bench.ports.broker import Broker
+from socratic_cli import scoring_workers
 from socratic_cli.scoring_workers import scoring_broker
 from tests.contract.store.facts import a_response, an_experiment, record_unleased
 from tests.waiting import waiting_for
@@ -44,7 +45,7 @@ async def test_what_was_published_is_folded_when_the_context_ends(store: SqlStor
     assert progress.done == progress.planned > 0
 
 
-async def test_workers_that_wait_for_the_store_end_without_it(
+async def test_workers_that_wait_for_the_store_end_without_it_before_any_deadline(
     store: SqlStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     refused = asyncio.Event()
@@ -54,6 +55,7 @@ async def test_workers_that_wait_for_the_store_end_without_it(
         raise StoreUnavailable("the store is down; look whether it runs")
 
     monkeypatch.setattr(store, "fold", unavailable)
+    monkeypatch.setattr(scoring_workers, "DRAIN_DEADLINE", 3_600.0)
     async with waiting_for("the workers"), scoring_broker(store, SystemClock()) as broker:
         experiment = await publish_responses(store, broker)
         await refused.wait()
