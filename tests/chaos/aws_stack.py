@@ -32,7 +32,7 @@ FAULTY_PART = 0.02
 
 AWAY_SECONDS = 4.0
 
-# D-366: with two seconds, leases of living runners lapsed while their replies waited for the table.
+# With two seconds, leases of living runners lapsed while their replies waited for the table.
 AWS_SETTINGS = {**SETTINGS, "SOCRATIC_RUNNER_LEASE_MARGIN": "30"}
 
 

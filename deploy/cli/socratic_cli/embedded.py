@@ -224,7 +224,7 @@ class Benchmark:
                 for worker in workers:
                     worker.hurry()
             error = waits_for()
-            # D-062: ending before the first call loses nothing; after it, paid replies would be
+            # D-057: ending before the first call loses nothing; after it, paid replies would be
             # lost.
             if isinstance(error, StoreNotWritable) and not await self._has_called(experiment):
                 raise error

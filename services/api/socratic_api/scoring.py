@@ -66,7 +66,7 @@ class ScoringTurns:
     _small_waiting: int = 0
     _large_waiting: int = 0
     _thread: ThreadPoolExecutor = field(
-        # D-133: one thread: sixteen answers at once took 836 MB.
+        # One thread: sixteen answers at once took 836 MB.
         default_factory=partial(ThreadPoolExecutor, 1, thread_name_prefix="scoring")
     )
 

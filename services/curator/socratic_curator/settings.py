@@ -51,7 +51,7 @@ class SchedulerSettings(CuratorFunctionSettings):
     config_object: str = Field(min_length=1)
     """The configuration that is planned each week, such as s3://bucket/artifacts/config.json."""
 
-    # D-240: two passes a minute apart, of which the first was late, still have this between them.
+    # Two passes a minute apart, of which the first was late, still have this between them.
     curator_quiet: float = Field(default=45.0, gt=0, le=86_400)
     """Seconds without a change after which the reconciler sends an experiment's missing work
     again. It looks once a minute."""

@@ -45,7 +45,7 @@ from socratic_runner.troubles import Troubles
 Watch = Callable[[ConcurrencyLimiters, LeaseBook, ModelPool], None]
 """Gets the parts of a runner that have figures for metrics."""
 
-# D-429: without it, no call began before the runner had taken all that it may have in hand.
+# D-314: without it, no call began before the runner had taken all that it may have in hand.
 CATCH_UP_SECONDS: Final = 0.1
 """The most seconds from a full batch of runs to the next one."""
 

@@ -73,7 +73,7 @@ class Check:
         with model.limiter.ticket(tokens_at_most(question.texts, max_tokens)) as ticket:
             permit = await ticket.permit()
             conversation.call_begins(asyncio.get_running_loop().time())
-            # D-037: one call, no lease and no retry.
+            # One call without a lease or a retry, so that the check ends soon.
             with bound_contextvars(**log_fields(question)):
                 deadline = ThawingTimeout(asyncio.get_running_loop().time() + model.deadline)
                 result = await ask(model, question, most, UNOBSERVED, deadline)

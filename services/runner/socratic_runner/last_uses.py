@@ -14,7 +14,7 @@ IDLE_SECONDS: Final = 600.0
 BETWEEN_LOOKS: Final = 60.0
 """Seconds between two searches for idle things."""
 
-# D-432: within IDLE_SECONDS more experiments may come than a runner has memory for.
+# Within IDLE_SECONDS more experiments may come than a runner has memory for.
 MOST_EXPERIMENTS: Final = 200
 """Experiments that a runner remembers, unless more have runs in hand."""
 

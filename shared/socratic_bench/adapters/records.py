@@ -86,7 +86,7 @@ class Records(Generic[Fact]):
         return " ".join(map(str, row[: self.key]))
 
 
-# D-117: otherwise an older `submit` would delete a newer version's fields.
+# D-116: otherwise an older `submit` would delete a newer version's fields.
 def with_fields_of(stored: str, manifest: str) -> str:
     """Return `manifest` with the fields that only `stored`, of the same experiment, has.
 

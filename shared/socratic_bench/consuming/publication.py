@@ -70,7 +70,7 @@ class Publication:
                 return
 
     async def _publish_patiently(self, messages: Sequence[Message]) -> None:
-        # D-056: waiting inside the handler would end the calls that it has under way.
+        # D-057: waiting inside the handler would end the calls that it has under way.
         error = await self._try(messages)
         if error is None:
             return

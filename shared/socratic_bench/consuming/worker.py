@@ -33,7 +33,7 @@ log = structlog.get_logger(__name__)
 GROUPS_SECONDS: Final = 1.0
 """Seconds between two queries for the groups of a queue; less if the consumer hears of one."""
 
-# D-428: a third of a core, as for the embedded pipeline, made single runs wait.
+# D-314: a third of a core, as for the embedded pipeline, made single runs wait.
 BUSY_SERVICE: Final = 2 / 3
 """The share of a core from which a service is busy. The stages of an embedded pipeline share a
 thread, and are busy earlier."""

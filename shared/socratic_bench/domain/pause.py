@@ -89,7 +89,7 @@ class Pause(NamedTuple):
 
 NONE = Pause()
 
-# D-128: probing from several runners at once kept a busy provider busy.
+# Probing from several runners at once kept a busy provider busy.
 ONE_BY_ONE: Final = 2
 """A server with a limit of concurrent calls refuses one now and then, and a short pause suffices. A
 server that refuses the next call too has a limit of another kind."""

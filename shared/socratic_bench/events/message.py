@@ -49,6 +49,6 @@ def to_message(event: Event) -> EncodedEvent:
 
 def event_of(message: Message) -> Event:
     """Return the event that a message carries. Raises InvalidEvent, as `decode` does."""
-    # D-431: within a process, events are not decoded again at each stage.
+    # D-009: within a process, events are not decoded again at each stage.
     known = message.event if isinstance(message, EncodedEvent) else None
     return known or decode(message.body)

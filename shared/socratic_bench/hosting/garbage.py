@@ -26,7 +26,7 @@ def quiet_garbage_collector() -> Iterator[None]:
     _open.append(gc.get_threshold())
     # Without a search first: it takes 50 ms of a start, and finds next to nothing.
     gc.freeze()
-    # D-013: rarely and not off: cycles are still found.
+    # D-167: rarely and not off: cycles are still found.
     gc.set_threshold(*THRESHOLDS)
     try:
         yield

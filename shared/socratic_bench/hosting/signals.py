@@ -29,7 +29,7 @@ def stop_signals() -> Iterator[asyncio.Event]:
     def on_signal(number: int, _frame: FrameType | None) -> None:
         nonlocal asked
         if asked:
-            # D-084: a second orderly end could hang too.
+            # A second orderly end could hang too.
             signal.signal(number, signal.SIG_DFL)
             signal.raise_signal(number)
         asked = True

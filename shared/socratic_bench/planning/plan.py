@@ -143,7 +143,7 @@ async def _is_begun(store: PlanStore, experiment: Experiment) -> bool:
 
 
 async def _done(store: Aggregates, experiment: Experiment, runs: Sequence[Run]) -> set[str]:
-    # D-023: a scored last turn is not enough: the score of an earlier turn may be lost.
+    # A scored last turn is not enough: the score of an earlier turn may be lost.
     return await store.done_runs(experiment.experiment_id, [run.run_id for run in runs])
 
 

@@ -132,7 +132,7 @@ class ScenarioSelection:
                 known.append(entry)
         if known:
             return self._listed(node, known)
-        # D-032: with a note, since other prompts must not pass for the old ones.
+        # With a note, since other prompts must not pass for the old ones.
         predecessor.default_pack_instead(node, DEFAULT_PACK)
         return load_pack()
 

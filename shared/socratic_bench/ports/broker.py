@@ -28,7 +28,7 @@ from typing import Final, NamedTuple, Protocol
 
 from socratic_bench.events.message import Message
 
-# D-052: the server counts redeliveries of all messages in hand, not only of the culprit.
+# D-051: the server counts redeliveries of all messages in hand, not only of the culprit.
 SUSPECT_AFTER: Final = 5
 """Unsettled redeliveries after which the broker hands a message out alone, and further ones after
 which it dead-letters the message."""

@@ -28,7 +28,7 @@ class Filters:
     that ends before it begins.
     """
 
-    # D-416: the time is that of experiments, whose outlines are in memory.
+    # D-417: the time is that of experiments, whose outlines are in memory.
     models: tuple[str, ...] = ()
     """The ids of the models to show; empty: all of them."""
 

@@ -135,7 +135,7 @@ class CountingProfile(Profile, Protocol):
 
 @runtime_checkable
 class CombiningProfile(Profile, Protocol):
-    """A profile whose `overall` is no mean of its vectors (D-260)."""
+    """A profile whose `overall` is no mean of its vectors."""
 
     @property
     def overall_formula(self) -> str:

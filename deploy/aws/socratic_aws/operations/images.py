@@ -19,7 +19,7 @@ EXTRAS: Final[Mapping[str, str]] = {
     "curator": "aws,container",
     "api": "aws",
 }
-"""The extras of each image on AWS (D-232)."""
+"""The extras of each image on AWS: no driver of RabbitMQ or PostgreSQL (D-233)."""
 
 LOCK: Final = "requirements-layer.txt"
 

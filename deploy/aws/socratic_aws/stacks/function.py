@@ -136,7 +136,7 @@ class ServiceFunction(Construct):
     def _canary(self) -> None:
         """Give a new version a tenth of the invocations first, and take it back on an error.
 
-        The usual alarm rises after ten minutes, when the canary is over; so it has its own (D-255).
+        The usual alarm rises after ten minutes, when the canary is over; so it has its own.
         """
         error = self._errors_alarm("canary", "Update", minutes=1, breaching=1, of=1)
         group = aws_codedeploy.LambdaDeploymentGroup(

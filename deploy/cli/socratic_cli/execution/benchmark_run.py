@@ -74,7 +74,7 @@ async def opened_benchmark(
     with store_lock(file):
         async with prepared_store(store_url) as store:
             if file is not None:
-                # D-195: the holder of the lock is alone, so owners of leases are dead.
+                # The holder of the lock is alone, so owners of leases are dead.
                 await store.leave_others(owner="nobody")
             clock = SystemClock()
             experiment = config.experiment(clock.now(), submitted=False)

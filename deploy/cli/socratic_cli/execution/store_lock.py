@@ -31,7 +31,7 @@ def store_lock(database: Path | None) -> Iterator[None]:
         return
     try:
         database.parent.mkdir(parents=True, exist_ok=True)
-        # D-008: the system frees this lock after a kill; a row would stay.
+        # The system frees this lock after a kill; a row would stay.
         lock = FileLock(f"{database}.lock", timeout=0)
         lock.acquire()
     except Timeout:

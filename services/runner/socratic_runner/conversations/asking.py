@@ -38,7 +38,7 @@ async def ask(
         result = _checked(reply, model, most)
     except asyncio.CancelledError:
         task = asyncio.current_task()
-        # D-098: a cancelled call is not counted, since its outcome is unknown.
+        # A cancelled call is not counted, since its outcome is unknown.
         if task is None or task.cancelling():
             raise
         given_up = "its client gave the call up"

@@ -37,7 +37,7 @@ log = structlog.get_logger(__name__)
 _PROCESS: Final = os.urandom(5).hex()
 """The beginning of the ids of this process's leases: ids are compared within one turn only."""
 
-# D-431: random bytes for each lease are a system call, for which the thread gives up Python's lock.
+# Random bytes for each lease are a system call, for which the thread gives up Python's lock.
 _lease_numbers: Final = count(1)
 
 NotCalled = (
@@ -78,7 +78,7 @@ class CallPreparer:
         while True:
             if refusal := model.refusal or self.window.refusal(model):
                 return refusal
-            # D-069: lease before permit, so that a quick model does not wait for the store.
+            # Lease before permit, so that a quick model does not wait for the store.
             lease = await self._take(model, question)
             if not isinstance(lease, Lease):
                 return lease

@@ -107,10 +107,10 @@ class ConversationRunner:
                         )
                     if delay is None:
                         return TurnFailed(question.turn, result, conversation.attempts)
-                # D-073: calls in flight may cost less than they reserved.
+                # Calls in flight may cost less than they reserved.
                 case NoRoomYet():
                     delay = BUDGET_PAUSE
-                # D-059: a look in hand costs a query, a look by redelivery costs a message.
+                # A look in hand costs a query, a look by redelivery costs a message.
                 case TurnHeldElsewhere() if looks < HELD_LOOKS and not self.draining.is_set():
                     looks, delay = looks + 1, HELD_PAUSE
                 case _:
@@ -123,7 +123,7 @@ class ConversationRunner:
         self, model: CalledModel, conversation: Conversation, question: Question
     ) -> Response | NotCalled:
         """One call for a turn, from the limiter's waiting line to the stored response."""
-        # D-427: the store grants its owner another lease, and a second call would be paid for.
+        # D-410: the store grants its owner another lease, and a second call would be paid for.
         if kept := await self.recorder.kept(question.run.run_id, question.turn):
             return kept
         if refusal := model.refusal or self.preparer.window.refusal(model):
@@ -158,7 +158,7 @@ class ConversationRunner:
     ) -> Response | ModelCallFailed:
         """Store the outcome of a call, and end its lease."""
         if isinstance(result, ModelCallFailed):
-            # D-072: a call that may have been billed keeps its reservation as spent.
+            # A call that may have been billed keeps its reservation as spent.
             await self.leases.end_calls([CallEnd(lease.key, result.kind in MAY_BE_BILLED)])
             return result
         response = conversation.response(question, result, model, self.clock.now())
@@ -199,7 +199,7 @@ def _learn(model: CalledModel, permit: Permit, result: Reply | ModelCallFailed) 
         permit.failed(result)
         model.breaker.trip(result)
     elif wait is not None and wait > model.entry.limits.run_timeout_seconds:
-        # D-067: no run can wait for that long, so no call should wait for a permit.
+        # No run can wait for that long, so no call should wait for a permit.
         permit.failed(result)
         model.breaker.trip(result, wait)
         model.limiter.look_again()

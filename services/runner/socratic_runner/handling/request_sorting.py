@@ -87,7 +87,7 @@ class RequestSorter:
         sorted_ = SortedRequests()
         going_on: list[Work[RunRequested]] = []
         for work in batch:
-            # D-124: left in the queue, these requests would wait there for a month.
+            # Left in the queue, these requests would wait there for a month.
             if work.event.data.run.experiment_id in stopped:
                 sorted_.settled.append(Handled(work))
             else:

@@ -78,7 +78,7 @@ class RunOutcomes:
             case TurnPutOff() as put_off:
                 return Postponed(work, put_off.seconds, put_off.reason)
             case OutOfBudget() | Stopped():
-                # D-073: a failure would blame the model, a postponement would go round and round.
+                # A failure would blame the model, a postponement would go round and round.
                 # Out of budget or stopped it is neither done nor failed: the run is requested again
                 # once the budget is raised, or the experiment resumed.
                 return Handled(work)

@@ -99,7 +99,7 @@ class AccountShares(StoreRounds):
     def _forgo(self) -> None:
         """Give up every share, which another runner may use now."""
         self._stop_lapse()
-        # D-070: without the store, ceilings stop the calls rather than being exceeded.
+        # Without the store, ceilings stop the calls rather than being exceeded.
         for _, limiter in self._limiters:
             limiter.set_share(0, 1)
 

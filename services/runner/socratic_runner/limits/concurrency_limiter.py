@@ -291,7 +291,7 @@ class ConcurrencyLimiter:
 
     def _prepare_next(self, now: float) -> None:
         """Wake as many waiting calls as are in flight, if only full slots keep them waiting."""
-        # D-069: with a slow model, early leases would only hold turns and money.
+        # With a slow model, early leases would only hold turns and money.
         if self._latency_ms > QUICK_MS or not self.pausing.is_open(now):
             return
         if self._ready_at(self._waiting[0].tokens, now) <= now:

@@ -20,7 +20,7 @@ class ModelNames:
 
     def name(self, model_id: str) -> str:
         """Return the model's own id for the first MODELS models, OTHER for later ones."""
-        # D-097: a submitter names models, so the number of series needs a bound.
+        # A submitter names models, so the number of series needs a bound.
         if model_id not in self._named and len(self._named) >= MODELS:
             return OTHER
         self._named.add(model_id)

@@ -1,6 +1,6 @@
 """Conditions about another table, whose rows the database looks up by key one at a time.
 
-D-434: PostgreSQL counts the rows of a growing table about once a minute. Until then its planner
+D-109: PostgreSQL counts the rows of a growing table about once a minute. Until then its planner
 takes the table for small, and may compare each row of one table with each row of the other.
 """
 

@@ -173,7 +173,7 @@ class Cell:
         """Return the contents without the key as canonical JSON: equal cells give equal text."""
         contents = self.contents()
         if self.counts:
-            # D-174: an older version would write the cell back without its counts.
+            # D-116: an older version would write the cell back without its counts.
             counts = contents.pop("counts")
             contents = {"counts": counts, "figures": contents}
         return canonical_json(contents)

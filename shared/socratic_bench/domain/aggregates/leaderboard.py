@@ -259,7 +259,7 @@ def _counted(
     dimension: str | None,
 ) -> dict[tuple[str, str], int]:
     """Return the planned runs of each counted conversation, by experiment and scenario."""
-    # D-130: otherwise experiments that share adopted answers count them twice.
+    # D-371: otherwise experiments that share adopted answers count them twice.
     ended: defaultdict[tuple[str, str], int] = defaultdict(int)
     for cell in cells:
         ended[cell.key.experiment_id, cell.key.scenario_id] += cell.runs_ended

@@ -186,7 +186,7 @@ class Manifest(BaseModel):
 
     pinned_at: Annotated[datetime | None, Field(exclude_if=lambda at: at is None)] = None
     """The time at which a person pinned the experiment for the default leaderboard; None: it is not
-    pinned. The store writes it (D-370). Does not enter the measurement."""
+    pinned. The store writes it (D-025). Does not enter the measurement."""
 
     @model_validator(mode="after")
     def _names_are_unique(self) -> Manifest:

@@ -120,7 +120,7 @@ class QueueFunction:
         working = asyncio.create_task(self._work(work, taken, records))
         await asyncio.wait([working], timeout=max(0.0, self.time_left() - LAST_SECONDS))
         if not self.time_left():
-            # Frozen past its end, with what came in meanwhile unread (D-412).
+            # Frozen past its end, with what came in meanwhile unread.
             await asyncio.wait([working], timeout=THAW_SECONDS)
         if not working.done():
             # The end of the work ends its waits too.

@@ -24,7 +24,7 @@ REACH_SECONDS: Final = 10.0
 
 POLL_SECONDS: Final = 1
 """Seconds of a poll: a function is frozen once it has answered, with what a poll brings by then, so
-it waits for its last one (D-365)."""
+it waits for its last one (D-425)."""
 
 S = TypeVar("S", bound=FunctionSettings)
 

@@ -42,7 +42,7 @@ from socratic_bench.scoring.profile import CANONICAL
 
 _SELECTIONS = ("models", "scenarios", GRADER)
 _PLAN_FIELDS = {name: field for name, field in Manifest.model_fields.items() if name != "pinned_at"}
-"""The fields of a plan but the pin, which the store writes (D-370)."""
+"""The fields of a plan but the pin, which the store writes (D-025)."""
 
 _FIELDS = (*_PLAN_FIELDS, "occasion")
 

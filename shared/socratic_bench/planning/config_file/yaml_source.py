@@ -69,7 +69,7 @@ class _Anchored(NamedTuple):
     """The number of levels below the node."""
 
 
-# D-007: `yaml.load` forgets lines, and reads `no` as false. D-190: `yaml.compose` hides tags.
+# D-190: `yaml.load` forgets lines, and reads `no` as false; `yaml.compose` hides tags.
 class _Composer:
     """Makes nodes from the events of the parser."""
 

@@ -99,7 +99,7 @@ class Reconciler:
         Raises StoreError and BrokerError.
         """
         running = [each for each in await self._store.running() if each.state.calls_may_begin]
-        # D-362: with nothing to do a pass takes no turn, which is a write.
+        # D-363: with nothing to do a pass takes no turn, which is a write.
         if not (running or self._expiry.is_due) or not await self._is_mine():
             self._watched.clear()
             return False

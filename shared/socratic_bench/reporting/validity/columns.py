@@ -20,7 +20,8 @@ DIMENSIONS: Final[Mapping[str, str]] = {
     "mistake-loc": "locate",
     "uptake": "ground",
 }
-"""The reading dimension that the definition means for a label (D-272)."""
+"""The reading dimension that the definition means for a label. A report that picked the best of all
+columns for each label would look better by chance."""
 
 
 @runtime_checkable

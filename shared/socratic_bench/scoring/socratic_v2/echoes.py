@@ -35,7 +35,7 @@ class StudentWords:
         if self._left > 0:
             self._left -= len(self._padded)
             return sentence.padded in self._padded
-        # D-261: many sentences times a long message would take quadratic time.
+        # Many sentences times a long message would take quadratic time.
         if self._index is None:
             self._index = PhraseIndex(self._words)
         return self._index.contains(sentence.words)

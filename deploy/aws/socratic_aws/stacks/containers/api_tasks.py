@@ -1,6 +1,6 @@
 """The API as tasks: its HTTP API reaches them through a link into the network.
 
-The HTTP API finds tasks by Cloud Map. A load balancer would cost more than all tasks: D-233.
+The HTTP API finds tasks by Cloud Map. A load balancer would cost much more than that: D-233.
 """
 
 from __future__ import annotations

@@ -106,7 +106,7 @@ class ServiceTask(Construct):
         CfnOutput(Stack.of(self), "Compute", value=stage.compute)
 
     def _watched(self, lines: aws_logs.MetricFilter) -> aws_ecs.DeploymentAlarmConfig:
-        """Return the alarm that takes a deployment back; the usual one rises too late (D-255)."""
+        """Return the alarm that takes a deployment back; the usual one rises too late."""
         error = self._errors_alarm("canary", lines, minutes=1, breaching=1, of=1)
         return aws_ecs.DeploymentAlarmConfig(
             alarm_names=[error.alarm_name], behavior=aws_ecs.AlarmBehavior.ROLLBACK_ON_ALARM

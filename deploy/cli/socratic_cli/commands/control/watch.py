@@ -189,7 +189,7 @@ def _costs(model: TutorModel) -> bool:
 
 
 async def _pause(heard: asyncio.Event) -> None:
-    # D-061: a broadcast only wakes; the store has the figures.
+    # A broadcast only wakes; the store has the figures.
     await asyncio.sleep(SHORTEST_PAUSE)
     await wait_at_most(LONGEST_PAUSE - SHORTEST_PAUSE, heard)
     heard.clear()

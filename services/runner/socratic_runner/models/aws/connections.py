@@ -92,7 +92,7 @@ class Connection:
             config=config.AioConfig(
                 # An explicit setting precedes a bearer token in the environment.
                 signature_version=None if self._target.own else "v4",
-                # D-065: one call is one request; the runner retries.
+                # D-064: one call is one request; the runner retries.
                 retries={"total_max_attempts": 1},
                 connect_timeout=self._target.connect_timeout,
                 read_timeout=self._target.read_timeout,

@@ -37,7 +37,7 @@ _TAIL_SECONDS: Final = 0.5
 """Seconds that the end of a body may take after the end of its reply; then the connection is
 reused."""
 
-# D-082: a reply is final after its stop reason.
+# D-081: a reply is final after its stop reason.
 _COUNTS_SECONDS: Final = 5.0
 """Seconds that the token counts may take after the stop reason."""
 
@@ -94,7 +94,7 @@ class Connection:
                     self._url,
                     data=data,
                     proxy=self._proxy,
-                    # D-076: a redirect would send the key to an address that the server names.
+                    # D-075: a redirect would send the key to an address that the server names.
                     allow_redirects=False,
                     trace_request_ctx=waiting if reading.streamed else None,
                 ) as response,

@@ -195,7 +195,7 @@ class Reading(ABC):
 def _joined(texts: Sequence[str]) -> str:
     """Join the pieces of a text; if each holds all before it, the last one is the text.
 
-    D-413: Alibaba sends such pieces.
+    D-081: Alibaba sends such pieces.
     """
     grows = len(texts) > 2 and all(
         len(later) > len(earlier) and later.startswith(earlier)

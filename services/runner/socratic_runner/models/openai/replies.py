@@ -135,7 +135,7 @@ class OpenAIReading(Reading):
         return bool(chunk.choices)
 
     def _take_choice(self, choice: _Choice) -> None:
-        # D-413: beside a delta, or after some, a message repeats their text.
+        # D-081: beside a delta, or after some, a message repeats their text.
         message = choice.delta or (None if self.streamed and self.wrote else choice.message)
         if message is not None:
             self._take_message(message)

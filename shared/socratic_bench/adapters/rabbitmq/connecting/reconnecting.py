@@ -37,7 +37,7 @@ CLOSE_SECONDS: Final = 5.0
 HEARTBEAT_SECONDS: Final = 20
 """The interval of AMQP heartbeats; a peer that misses a few of them is gone."""
 
-# D-046: a channel takes a new queue for the deleted one of the same name.
+# D-044: a channel takes a new queue for the deleted one of the same name.
 SETTLE_SECONDS: Final = 0.5
 """Seconds after which every channel of the server knows of a deleted queue."""
 

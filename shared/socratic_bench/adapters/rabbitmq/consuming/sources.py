@@ -19,7 +19,7 @@ from socratic_bench.ports.broker import WorkQueue
 
 log = structlog.get_logger(__name__)
 
-# D-145: RabbitMQ may count a consumer and send it nothing.
+# D-044: RabbitMQ may count a consumer and send it nothing.
 STALLED_LOOKS: Final = 3
 """Looks in a row that show messages but no deliveries before a queue counts as stalled."""
 

@@ -15,7 +15,7 @@ FEWEST_BATCHES: Final = 64
 FEWEST_BATCHES_OF_A_GROUP: Final = 25
 """The same for the queue of one group: returned messages come back one by one."""
 
-# D-053: so that a crash loop makes suspects of one batch, not of all prefetched.
+# D-051: so that a crash loop makes suspects of one batch, not of all prefetched.
 PREFETCH_DIVISOR: Final = 4
 """Divides the prefetch for each redelivery after the first."""
 

@@ -100,7 +100,7 @@ GROUP_QUEUE_ARGUMENTS: Final[dict[str, Any]] = {
     "x-expires": GROUP_QUEUE_EXPIRES,
 }
 
-# D-043: new names would deliver each request twice while two versions run.
+# New names would deliver each request twice while two versions run.
 EARLIER_GROUP_QUEUE_ARGUMENTS: Final = QUEUE_ARGUMENTS
 """Group queues of an earlier version: this version uses them unchanged, and they never expire."""
 

@@ -91,7 +91,7 @@ class Watch:
             at for at, since in self._leaderless.items() if now - since >= health.REPLACE_SECONDS
         ]
         for name in lost:
-            # D-142: without dead letters, rejected messages would circulate for ever.
+            # D-044: without dead letters, rejected messages would circulate for ever.
             await self._replace(name)
 
     async def _replace(self, name: str) -> None:

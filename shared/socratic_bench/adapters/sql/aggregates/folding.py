@@ -148,7 +148,7 @@ class Fold:
 
     async def _withdraw_failures(self, ended: Collection[RunKey]) -> set[CellKey]:
         """Withdraw the failures of these runs; returns the cells that counted them."""
-        # D-022: keeping whichever came first would make figures depend on the order.
+        # D-021: keeping whichever came first would make figures depend on the order.
         stored = await self._stored_failures(ended)
         counted = [run for run, failure in stored.items() if failure.counted]
         for run in counted:
@@ -247,7 +247,7 @@ def _first_scores(scores: Iterable[ScoredResponse]) -> dict[ScoreKey, ScoredResp
     return firsts
 
 
-# D-019: counting the first failure would depend on the order of arrival.
+# D-021: counting the first failure would depend on the order of arrival.
 def _highest(failures: Iterable[RunFailure]) -> dict[RunKey, RunFailure]:
     """Return each run's failure at the highest turn, the first of several there."""
     furthest: dict[RunKey, RunFailure] = {}

@@ -172,7 +172,7 @@ class AggregateStatements:
 
         cell_key = list(CELLS.primary_key.columns)
         self.keys_of_cells = partial(dialect.keys, cell_key)
-        # D-108: an upsert that changes nothing locks too, but writes each row again.
+        # An upsert that changes nothing locks too, but writes each row again.
         self.take_cells = (
             select(*CELLS.primary_key, CELLS.c.dimension, CELLS.c.record)
             .where(dialect.keyed(cell_key))

@@ -36,7 +36,7 @@ ROWS_AT_A_TIME = 2_000
 
 MAKE_TOMBSTONE = AT_EXPERIMENT.values(
     state=ExperimentState.DELETED,
-    # D-122: late replies and scores must see the deletion.
+    # D-120: late replies and scores must see the deletion.
     manifest=NO_MANIFEST,
     # A version without states skips complete experiments.
     completed_at=func.coalesce(EXPERIMENTS.c.completed_at, bindparam("at")),

@@ -159,7 +159,7 @@ TAKE_STATE = (
     .with_for_update(key_share=True)
 )
 
-# D-121: taking the lock at once starves while leases hold the row in turn.
+# D-120: taking the lock at once starves while leases hold the row in turn.
 WAIT_FOR_HOLDERS = (
     select(EXPERIMENTS.c.experiment_id)
     .where(EXPERIMENTS.c.experiment_id == EXPERIMENT)

@@ -29,7 +29,7 @@ READERS = 4
 """Reading connections of one process."""
 
 CONNECT_SECONDS = 10.0
-# D-112: a longer wait would outlast a service's deadline to start.
+# A longer wait would outlast a service's deadline to start.
 LOCK_SECONDS = 15.0
 """Seconds that a statement waits for another transaction, such as a migration."""
 
@@ -169,7 +169,7 @@ def _engine(
     return engine
 
 
-# D-111: the driver would spend all of its time on the first host.
+# The driver would spend all of its time on the first host.
 async def _connect(
     address: PostgreSQLAddress,
     settings: dict[str, str],
@@ -200,7 +200,7 @@ def _replace_closed(connection: _Adapted, _record: object, _proxy: object) -> No
 
     The driver notices a closed connection: asking the server would take as long as a statement.
     """
-    # D-110: `pool_pre_ping` would cost a round trip for each transaction.
+    # `pool_pre_ping` would cost a round trip for each transaction.
     if connection.driver_connection.is_closed():
         raise DisconnectionError("the server closed this connection")
 
