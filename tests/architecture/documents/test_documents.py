@@ -104,6 +104,20 @@ def test_the_page_of_models_has_every_class_of_failure_in_the_row_of_its_consequ
     assert [row for row in rows if row] == [set(BUSY), set(PASSING - BUSY), others, set(UNUSABLE)]
 
 
+def test_each_place_of_the_architecture_page_defines_the_name_beside_it():
+    section = (DOCS / "architecture.md").read_text().partition("\n## Where is …?\n")[2]
+    rows = [line for line in section.splitlines() if "? | `" in line]
+    places = re.findall(r"\| `([^`]+)` \| `(?:\w+\.)?(\w+)` \|$", section, re.MULTILINE)
+    assert len(places) == len(rows) > 0
+    defined = r"^(?:\s*(?:async )?(?:def|class) )?{}\b"
+    lost = [
+        (path, name)
+        for path, name in places
+        if not re.search(defined.format(name), (ROOT / path).read_text(), re.MULTILINE)
+    ]
+    assert lost == []
+
+
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
 def test_no_document_names_a_file_or_folder_that_is_not_there(document):
     text = NEW.sub("", document.read_text())
