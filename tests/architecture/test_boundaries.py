@@ -49,26 +49,3 @@ def test_lock_files_name_no_package_index():
             assert "://" not in lock.read_text(), lock
             assert "index-url" not in lock.read_text(), lock
     assert "://" not in (ROOT / "constraints.txt").read_text()
-
-
-MOST_MODULES = 12
-
-
-def test_no_folder_holds_more_modules_than_a_reader_keeps_in_mind():
-    folders = [
-        folder
-        for root in ("shared", "services", "deploy/cli", "tests")
-        for folder in folders_of(root)
-    ]
-    crowded = {
-        str(folder.relative_to(ROOT)): modules
-        for folder in folders
-        if (modules := len([m for m in folder.glob("*.py") if m.stem != "__init__"])) > MOST_MODULES
-    }
-    assert crowded == {}, (
-        f"more than {MOST_MODULES} modules: make a subfolder of what belongs together"
-    )
-
-
-def folders_of(root: str) -> list[Path]:
-    return [folder for folder in (ROOT / root).rglob("*") if folder.is_dir()]

@@ -44,10 +44,11 @@ class ResponseRecordedHandler:
 
 
 def judge(response: Response) -> ScoredResponse:
-    """Return the score of a response under its profile; None if its status has no score.
+    """Return the score of a response under its profile.
 
-    Raises UnknownProfile, BrokenPlugin or BrokenProfile, and UngradedResponse for a response that
-    nobody tried to grade under a profile that needs a grade.
+    Its vectors and its overall are None if the response's status has no score. Raises
+    UnknownProfile, BrokenPlugin or BrokenProfile, and UngradedResponse for a response without a
+    grading under a profile that needs a grade.
     """
     grading = response.grading
     figures = score(

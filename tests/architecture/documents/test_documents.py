@@ -9,12 +9,13 @@ from starlette.routing import Route
 
 from socratic_api.bootstrap import build_app
 from socratic_api.settings import ApiSettings
+from socratic_bench import score
 from socratic_bench.adapters.sql.store import SqlStore
 from socratic_bench.domain.experiment.manifest import Limits, Manifest, Parameters, TutorModel
 from socratic_bench.domain.money import Price
 from socratic_bench.domain.scenario import Scenario
 from socratic_bench.errors import FailureKind
-from socratic_bench.events.codec import EVENT_TYPES
+from socratic_bench.scoring.profile import Profile
 from socratic_bench.scoring.statuses import Status
 from socratic_cli.cli import socratic_bench
 from socratic_runner.conversations.failure_classes import BUSY, PASSING, UNUSABLE
@@ -23,7 +24,6 @@ ROOT = Path(__file__).parents[3]
 README = (ROOT / "README.md").read_text()
 DOCS = ROOT / "docs"
 COMMANDS = (DOCS / "commands.md").read_text()
-SERVICE_READMES = "".join(path.read_text() for path in ROOT.glob("services/*/README.md"))
 
 DOCUMENTS = [
     *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md")),
@@ -86,12 +86,6 @@ def test_the_page_of_the_api_names_every_address_and_no_other(tmp_path):
     assert set(listed) == described
 
 
-@pytest.mark.parametrize("event_type", EVENT_TYPES)
-def test_every_event_stands_in_a_readme(event_type):
-    name = event_type.removeprefix("org.socratic-bench.").removesuffix(".v1")
-    assert f"`{name}`" in README + SERVICE_READMES
-
-
 @pytest.mark.parametrize("status", Status)
 def test_the_glossary_explains_every_status(status):
     assert f"- `{status}`: " in (ROOT / "GLOSSARY.md").read_text()
@@ -104,6 +98,20 @@ def test_the_page_of_models_has_every_class_of_failure_in_the_row_of_its_consequ
     assert [row for row in rows if row] == [set(BUSY), set(PASSING - BUSY), others, set(UNUSABLE)]
 
 
+def test_each_place_of_the_architecture_page_defines_the_name_beside_it():
+    section = (DOCS / "architecture.md").read_text().partition("\n## Where is …?\n")[2]
+    rows = [line for line in section.splitlines() if "? | `" in line]
+    places = re.findall(r"\| `([^`]+)` \| `(?:\w+\.)?(\w+)` \|$", section, re.MULTILINE)
+    assert len(places) == len(rows) > 0
+    defined = r"^(?:\s*(?:async )?(?:def|class) )?{}\b"
+    lost = [
+        (path, name)
+        for path, name in places
+        if not re.search(defined.format(name), (ROOT / path).read_text(), re.MULTILINE)
+    ]
+    assert lost == []
+
+
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
 def test_no_document_names_a_file_or_folder_that_is_not_there(document):
     text = NEW.sub("", document.read_text())
@@ -111,3 +119,21 @@ def test_no_document_names_a_file_or_folder_that_is_not_there(document):
     named = {path for pattern in (CODE, REPOSITORY_PATH) for path in pattern.findall(text)}
     assert linked == set()
     assert sorted(path for path in named if not list(ROOT.glob(path))) == []
+
+
+def test_the_list_of_how_tos_names_each_one():
+    folder = DOCS / "how-to"
+    listed = re.findall(r"\]\(([\w-]+\.md)\)", (folder / "README.md").read_text())
+    assert sorted([*listed, "README.md"]) == sorted(path.name for path in folder.glob("*.md"))
+
+
+def test_the_profile_that_weighs_a_dimension_does_as_its_how_to_says():
+    text = (DOCS / "how-to" / "weight-a-dimension.md").read_text()
+    [snippet] = re.findall(r"^```python\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+    names: dict[str, type[Profile]] = {}
+    exec(snippet, names)
+    profile = names["AskingV1"]()
+    told = "You should rest."  # verbosity 1 (no tokens counted), the others 0
+    weighed = score(told, output_tokens=0, dimension="ethical", profile=profile)
+    plain = score(told, output_tokens=0, dimension="student", profile=profile)
+    assert (weighed.overall, plain.overall) == (1 / 4, 1 / 3)
