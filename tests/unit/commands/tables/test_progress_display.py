@@ -9,6 +9,7 @@ import pytest
 from rich.console import Console
 
 from socratic_bench.adapters.sql.store import SqlStore
+from socratic_bench.domain.experiment.state import ExperimentState
 from socratic_bench.domain.money import Price
 from socratic_bench.domain.trouble import Trouble
 from socratic_cli.display import progress as progress_display
@@ -71,7 +72,10 @@ async def test_in_a_pipe_there_is_a_line_each_half_minute_and_none_before(store,
     out, err = capsys.readouterr()
     assert out == ""
     told = f"{MODELS[0]}: connection refused (attempt 1 of 12, next in 1 s)"
-    line = f"2 of 12 runs done, 1 failed, 0 calls, $0.00; in trouble: {MODELS[0]} (unreachable)"
+    line = (
+        "2 of 12 runs done, 1 failed, 0 calls, $0.00; "
+        f"in trouble: {MODELS[0]} (unreachable 1/12); so far: {MODELS[0]} 0.75 (1/6)"
+    )
     assert err.splitlines() == ["0 of 12 runs done, none failed, 0 calls, $0.00", told, line, line]
 
 
@@ -92,13 +96,17 @@ async def test_a_trouble_is_told_at_once_and_once(store, capsys):
     ]
 
 
-async def test_on_a_terminal_it_stands_above_the_bars_as_plain_text(store, monkeypatch):
-    screen = io.StringIO()
+@pytest.fixture
+def screen(monkeypatch):
+    shown = io.StringIO()
     console = Console(
-        file=screen, force_terminal=True, width=100, markup=False, highlight=False, emoji=False
+        file=shown, force_terminal=True, width=100, markup=False, highlight=False, emoji=False
     )
     monkeypatch.setattr(progress_display, "standard_error", lambda: console)
+    return shown
 
+
+async def test_on_a_terminal_a_trouble_stands_above_the_table_as_plain_text(store, screen):
     async def find():
         return [trouble(reason="[red]refused[/red] :smile:")]
 
@@ -111,7 +119,23 @@ async def test_on_a_terminal_it_stands_above_the_bars_as_plain_text(store, monke
     assert "unreachable 1/12" in shown
 
 
-async def test_on_a_terminal_cells_are_read_only_where_the_store_has_changed(store, monkeypatch):
+async def test_on_a_terminal_the_leaderboard_grows_with_the_runs(store, clock, screen):
+    runs = list(EXPERIMENT.runs())
+    with ProgressDisplay(EXPERIMENT, store) as display:
+        await display.update(await store.progress(ID))
+        assert "0/6" in screen.getvalue()
+        clock.now = 1
+        await store.fold([a_score(runs[0])], [])
+        await display.update(await store.progress(ID))
+    [row] = [line for line in screen.getvalue().splitlines() if "1/6" in line][-1:]
+    assert runs[0].model_id in row
+    assert "0.75" in row
+    assert "1/12" in screen.getvalue()  # all runs, beside the bar
+
+
+async def test_the_leaderboard_is_read_once_a_second_and_only_where_the_store_has_changed(
+    store, clock, screen, monkeypatch
+):
     read = []
     cells = store.cells
 
@@ -120,12 +144,20 @@ async def test_on_a_terminal_cells_are_read_only_where_the_store_has_changed(sto
         return read[-1]
 
     monkeypatch.setattr(store, "cells", counted)
-    console = Console(file=io.StringIO(), force_terminal=True, width=120)
-    monkeypatch.setattr(progress_display, "standard_error", lambda: console)
     with ProgressDisplay(EXPERIMENT, store) as display:
-        for _ in range(3):
+        for clock.now in (0, 0.5, 1, 2):
             await display.update(await store.progress(ID))
         await store.fold([a_score(next(iter(EXPERIMENT.runs())))], [])
-        for _ in range(3):
+        for clock.now in (2.5, 3, 3.5, 4):
             await display.update(await store.progress(ID))
     assert [len(each) for each in read] == [0, 1]
+
+
+async def test_a_deleted_experiment_ends_the_table_and_not_the_command(store, clock, screen):
+    with ProgressDisplay(EXPERIMENT, store) as display:
+        progress = await store.progress(ID)
+        await display.update(progress)
+        await store.change_state(ID, ExperimentState.DELETED)
+        clock.now = 1
+        await display.update(progress)
+    assert "0 of 12 runs done" in screen.getvalue()

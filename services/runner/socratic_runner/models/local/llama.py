@@ -1,4 +1,8 @@
-"""Runs llama.cpp in this process, through xllamacpp: a model file, and its one thread.
+"""Runs llama.cpp in this process, through xllamacpp: a model file, and a copy of it for each core.
+
+A copy answers one call at a time on one thread. Several calls in one batch of a copy round
+differently from one time to the next, and so give other texts; a second thread of a copy spins where
+another process has the core. The copies share the weights in memory.
 
 xllamacpp always opens a listener. Here that is a Unix socket in a folder of this user, so no
 network port is open. Without Unix sockets it is a free loopback port with a random key.
@@ -6,6 +10,7 @@ network port is open. Without Unix sockets it is a free loopback port with a ran
 
 from __future__ import annotations
 
+import os
 import secrets
 import socket
 import tempfile
@@ -16,12 +21,15 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Final, Protocol, cast
+from typing import Any, Final, Protocol
 
 from socratic_bench.errors import FailureKind, ModelCallFailed
 
 CONTEXT_TOKENS: Final = 2048
 """The tokens that the model can read and write in one call."""
+
+MOST_COPIES: Final = 4
+"""More copies of a model take memory, and leave other processes no core."""
 
 _TOKENS_BETWEEN_STOPS = 64
 """The tokens of a prompt that the model reads between two checks for a cancellation."""
@@ -51,32 +59,81 @@ class Stopped(Exception):
     """The caller stopped the call."""
 
 
-class Llama:
-    """A model file, loaded at the first call; its calls run one at a time on its own thread."""
+def copies_here() -> int:
+    """Return the number of copies of a model that this process runs: one for each of its cores."""
+    cores = (
+        len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    )
+    return min(cores, MOST_COPIES)
 
-    def __init__(self, path: Path) -> None:
+
+class Llama:
+    """A model file; a call loads a copy of it if all loaded ones are busy."""
+
+    def __init__(self, path: Path, copies: int) -> None:
         self.path = path
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="llama")
-        self._folder: tempfile.TemporaryDirectory[str] | None = None
-        self._server: _Server | None = None
+        self.copies = copies
+        self._threads = ThreadPoolExecutor(copies, thread_name_prefix="llama")
+        self._loading = threading.Lock()
+        self._idle: list[_Copy] = []
 
     def complete(self, body: dict[str, Any], stop: threading.Event) -> Future[Completion]:
         """Complete a chat in OpenAI's format, in turn.
 
         The future raises ModelCallFailed, or Stopped soon after `stop` is set.
         """
-        return self._thread.submit(self._complete, body, stop)
+        return self._threads.submit(self._complete, body, stop)
 
     def close(self) -> None:
-        """Unload the model and end its thread. Blocks until running calls have ended."""
-        self._thread.submit(self._unload).result()
-        self._thread.shutdown()
+        """Unload the model and end its threads. Blocks until running calls have ended."""
+        self._threads.shutdown()
+        while self._idle:
+            self._idle.pop().unload()
 
     def _complete(self, body: dict[str, Any], stop: threading.Event) -> Completion:
         if stop.is_set():
             raise Stopped
-        if self._server is None:
-            self._server = self._load()
+        copy = self._idle_copy()
+        try:
+            return copy.complete(body, stop)
+        finally:
+            self._idle.append(copy)
+
+    def _idle_copy(self) -> _Copy:
+        with self._loading:
+            return self._idle.pop() if self._idle else _Copy(self.path)
+
+
+class _Copy:
+    """One loaded copy of a model. Raises ModelCallFailed for a file that cannot be loaded."""
+
+    def __init__(self, path: Path) -> None:
+        xllamacpp = import_module("xllamacpp")
+        self._folder = tempfile.TemporaryDirectory(prefix="llama-")
+        params = xllamacpp.CommonParams()
+        params.model.path = str(path)
+        params.n_ctx = CONTEXT_TOKENS
+        params.n_batch = _TOKENS_BETWEEN_STOPS
+        params.n_parallel = 1
+        params.cpuparams.n_threads = params.cpuparams_batch.n_threads = 1
+        params.cache_ram_mib = 0
+        params.ui = False
+        params.verbosity = 0
+        params.api_keys = [secrets.token_urlsafe()]
+        params.port = 0
+        # An empty list of host names crashes the process. A name that ends with .sock is a Unix
+        # socket, which must not exist yet.
+        unix_socket = Path(self._folder.name, "llama.sock")
+        params.hostnames = [str(unix_socket) if hasattr(socket, "AF_UNIX") else "127.0.0.1"]
+        try:
+            self._server: _Server = xllamacpp.Server(params)
+        except RuntimeError as error:
+            self._folder.cleanup()
+            message = f"{path} cannot be loaded: {error}"
+            raise ModelCallFailed(FailureKind.UNKNOWN, message, retryable=False) from error
+
+    def complete(self, body: dict[str, Any], stop: threading.Event) -> Completion:
+        """Complete a chat on the caller's thread."""
         stream = _Stream(stop)
         started = time.perf_counter()
         self._server.handle_chat_completions(
@@ -91,38 +148,10 @@ class Llama:
         )
         return stream.completion(time.perf_counter() - started)
 
-    def _load(self) -> _Server:
-        xllamacpp = import_module("xllamacpp")
-        self._folder = tempfile.TemporaryDirectory(prefix="llama-")
-        params = xllamacpp.CommonParams()
-        params.model.path = str(self.path)
-        params.n_ctx = CONTEXT_TOKENS
-        params.n_batch = _TOKENS_BETWEEN_STOPS
-        # One call at a time on one thread: a second thread gains little and spins. A batch of
-        # several calls may round differently.
-        params.n_parallel = 1
-        params.cpuparams.n_threads = params.cpuparams_batch.n_threads = 1
-        params.cache_ram_mib = 0
-        params.ui = False
-        params.verbosity = 0
-        params.api_keys = [secrets.token_urlsafe()]
-        params.port = 0
-        # An empty list of host names crashes the process. A name that ends with .sock is a Unix
-        # socket, which must not exist yet.
-        unix_socket = Path(self._folder.name, "llama.sock")
-        params.hostnames = [str(unix_socket) if hasattr(socket, "AF_UNIX") else "127.0.0.1"]
-        try:
-            return cast("_Server", xllamacpp.Server(params))
-        except RuntimeError as error:
-            self._unload()
-            message = f"{self.path} cannot be loaded: {error}"
-            raise ModelCallFailed(FailureKind.UNKNOWN, message, retryable=False) from error
-
-    def _unload(self) -> None:
-        self._server = None
-        if self._folder is not None:
-            self._folder.cleanup()
-            self._folder = None
+    def unload(self) -> None:
+        """Free the memory and the socket."""
+        del self._server
+        self._folder.cleanup()
 
 
 class _Stream:
@@ -185,7 +214,7 @@ def _failure(problem: dict[str, Any]) -> ModelCallFailed:
 
 
 class SharedLlamas:
-    """Holds each model file at most once in a process, while it has users."""
+    """Holds each model file in a process while it has users, who share its copies."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -194,7 +223,7 @@ class SharedLlamas:
     def acquire(self, path: Path) -> Llama:
         """Return the model of a file; the caller releases it."""
         with self._lock:
-            llama, users = self._in_use.get(path) or (Llama(path), 0)
+            llama, users = self._in_use.get(path) or (Llama(path, copies_here()), 0)
             self._in_use[path] = llama, users + 1
             return llama
 

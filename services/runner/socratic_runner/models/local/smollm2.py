@@ -1,7 +1,7 @@
-"""A real language model in this process: SmolLM2-135M-Instruct, on one core.
+"""A real language model in this process: SmolLM2-135M-Instruct, a call on each core.
 
 `local/smollm2` is the plain model; `local/smollm2-fewshot` gets three example exchanges first.
-Both share one copy, loaded at the first call.
+Both share the loaded copies, so they may answer at the same time.
 """
 
 from __future__ import annotations
@@ -24,7 +24,13 @@ from socratic_bench.scoring.statuses import Status
 from socratic_runner.models.access import Access
 from socratic_runner.models.chat import chat, system_message
 from socratic_runner.models.example_exchanges import EXAMPLES
-from socratic_runner.models.local.llama import Completion, Llama, SharedLlamas, Stopped
+from socratic_runner.models.local.llama import (
+    Completion,
+    Llama,
+    SharedLlamas,
+    Stopped,
+    copies_here,
+)
 
 MODEL_VERSION: Final = "SmolLM2-135M-Instruct Q4_1"
 HOW_TO_INSTALL: Final = (
@@ -37,14 +43,14 @@ _LLAMAS = SharedLlamas()
 
 
 class LocalClient:
-    """One variant of the local model. Calls of all variants run one at a time."""
+    """One variant of the local model. The calls of all variants take turns on the loaded copies."""
 
-    concurrency: int | None = 1
     answers_at_once = False
 
     def __init__(
         self, path: Path, examples: tuple[EarlierTurn, ...], max_tokens: int | None
     ) -> None:
+        self.concurrency: int | None = copies_here()
         self._path = path
         self._examples = examples
         self._max_tokens = max_tokens
