@@ -9,11 +9,17 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from tests import evidence
+from tests.processes.forked import ForkedProcess
 from tests.waiting import PATIENCE
 
 COMMAND = Path(sys.executable).parent / "socratic-bench"
+"""The installed command, for what depends on how Python starts."""
+
+READ_AT_IMPORT = {"SSL_CERT_FILE"}
+"""Variables that a library reads while Python imports it: a forked process is too late for them."""
 
 
 @dataclass(frozen=True)
@@ -43,22 +49,26 @@ class Terminal:
     def run(self, *words, given: str | bytes = "") -> subprocess.CompletedProcess[str]:
         """Type a command, and wait for its end."""
         given = given.encode() if isinstance(given, str) else given
-        with self.started(*words, stdin=subprocess.PIPE, text=False) as running:
+        with self.started(*words, stdin=True, text=False) as running:
             out, err = (each.decode() for each in running.communicate(given, timeout=PATIENCE))
         _keep(words, f"exit code {running.returncode}", out, err)
-        return subprocess.CompletedProcess(running.args, running.returncode, out, err)
+        return subprocess.CompletedProcess(running.args, running.wait(), out, err)
 
     @contextmanager
-    def started(self, *words, **options) -> Iterator[subprocess.Popen]:
+    def started(self, *words, stdin: bool = False, text: bool = True) -> Iterator[Any]:
         """Type a command; it is killed in the end if it is still there."""
-        options = {"stdin": subprocess.DEVNULL, "text": True, **options}
-        with subprocess.Popen(
-            [COMMAND, *map(str, words)],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            cwd=self.folder,
-            env=self.environ(),
-            **options,
+        typed, environment = [*map(str, words)], self.environ()
+        with (
+            self._anew(typed, environment, stdin=stdin, text=text)
+            if READ_AT_IMPORT & self.environment.keys()
+            else ForkedProcess(
+                ["socratic-bench", *typed],
+                cwd=self.folder,
+                environment=environment,
+                stdin=stdin,
+                stdout=True,
+                text=text,
+            )
         ) as running:
             try:
                 yield running
@@ -69,6 +79,17 @@ class Terminal:
                     _keep(words, how, *running.communicate())
                 raise
             running.kill()
+
+    def _anew(self, words, environment, *, stdin: bool, text: bool) -> subprocess.Popen:
+        return subprocess.Popen(
+            [COMMAND, *words],
+            stdin=subprocess.PIPE if stdin else subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            cwd=self.folder,
+            env=environment,
+            text=text,
+        )
 
 
 def _keep(words, how: str, out: str | bytes, err: str | bytes) -> None:

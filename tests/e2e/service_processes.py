@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import sys
+import subprocess
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -20,6 +20,7 @@ from typing import Any
 import httpx
 
 from tests import evidence
+from tests.processes.forked import ForkedProcess
 from tests.servers.providers.endpoint import OPEN
 from tests.servers.providers.listed import listed
 from tests.waiting import PATIENCE, until, waiting_for
@@ -31,7 +32,7 @@ ROOT = Path(__file__).parents[2]
 class ServiceProcess:
     """One process of a service, with its log."""
 
-    def __init__(self, kind: str, process: asyncio.subprocess.Process) -> None:
+    def __init__(self, kind: str, process: ForkedProcess | subprocess.Popen[bytes]) -> None:
         self.kind = kind
         self.logs: list[dict[str, Any]] = []
         """Its log, a line each; one that is no JSON has its text as `event`."""
@@ -48,7 +49,7 @@ class ServiceProcess:
     @property
     def running(self) -> bool:
         """Whether it has not ended."""
-        return self._process.returncode is None
+        return self._process.poll() is None
 
     @property
     def most_memory(self) -> int:
@@ -124,12 +125,11 @@ class ServiceProcess:
         """Its exit code, waited for; negative if it was a signal that ended it."""
         async with waiting_for(f"the end of {self.kind} {self.pid}"):
             await asyncio.wait([self._reading])
-            return await self._process.wait()
+            return await asyncio.to_thread(self._process.wait)
 
     async def close(self) -> None:
         """Kill it if it is still there."""
-        if self._process.returncode is None:
-            self._process.kill()
+        self._process.kill()
         await self.ended()
 
     def _found(self, event: str) -> dict[str, Any] | None:
@@ -139,8 +139,12 @@ class ServiceProcess:
         raise AssertionError(f"{self.kind} {self.pid} {what}")
 
     async def _read(self) -> None:
-        assert self._process.stderr is not None
-        while line := await self._process.stderr.readline():
+        lines = asyncio.StreamReader(limit=2**20)
+        loop = asyncio.get_running_loop()
+        transport, _ = await loop.connect_read_pipe(
+            lambda: asyncio.StreamReaderProtocol(lines), self._process.stderr
+        )
+        while line := await lines.readline():
             try:
                 entry = json.loads(line)
             except ValueError:
@@ -148,6 +152,7 @@ class ServiceProcess:
             async with self._news:
                 self.logs.append(entry)
                 self._news.notify_all()
+        transport.close()
         async with self._news:
             self._news.notify_all()
 
@@ -162,15 +167,10 @@ async def start(
     """
     inherited = {name: text for name, text in os.environ.items() if not name.startswith(PREFIX)}
     free_port = {"SOCRATIC_PORT" if kind == "api" else "SOCRATIC_HEALTH_PORT": "0"}
-    process = await asyncio.create_subprocess_exec(
-        sys.executable,
-        "-m",
-        module or f"socratic_{kind}",
-        cwd=ROOT if module else None,
-        env={**inherited, **listed(*OPEN), **free_port, **environment},
-        stdin=asyncio.subprocess.DEVNULL,
-        stderr=asyncio.subprocess.PIPE,
-        limit=2**20,
+    process = ForkedProcess(
+        [module or f"socratic_{kind}"],
+        cwd=ROOT,
+        environment={**inherited, **listed(*OPEN), **free_port, **environment},
     )
     return ServiceProcess(kind, process)
 
