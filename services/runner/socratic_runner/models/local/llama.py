@@ -1,8 +1,8 @@
 """Runs llama.cpp in this process, through xllamacpp: a model file, and a copy of it for each core.
 
 A copy answers one call at a time on one thread. Several calls in one batch of a copy round
-differently from one time to the next, and so give other texts; a second thread of a copy spins where
-another process has the core. The copies share the weights in memory.
+differently from one time to the next, and so give other texts. A second thread of a copy spins
+where another process has the core. The copies share the weights in memory.
 
 xllamacpp always opens a listener. Here that is a Unix socket in a folder of this user, so no
 network port is open. Without Unix sockets it is a free loopback port with a random key.
