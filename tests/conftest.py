@@ -29,7 +29,10 @@ settings.register_profile(
 settings.load_profile("socratic")
 
 
-def pytest_configure() -> None:
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line(
+        "markers", "smoke: runs in `make test` on every server, too (tests/lengths.py)"
+    )
     # A shell starts what runs in the background with SIGINT ignored, and processes inherit that.
     # With a handler here, every process that a test starts has the default one.
     signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -69,6 +69,7 @@ async def test_a_receive_returns_no_more_than_its_limit(
         assert 1 <= len(await traffic.receive(consumer, 4)) <= 4
 
 
+@pytest.mark.smoke
 async def test_an_acked_message_is_never_delivered_again(
     broker: Broker, queue: WorkQueue, traffic: Traffic
 ) -> None:
@@ -80,6 +81,7 @@ async def test_an_acked_message_is_never_delivered_again(
     await traffic.until_depth(broker, queue, 0)
 
 
+@pytest.mark.smoke
 async def test_what_a_consumer_left_unsettled_is_delivered_again_as_the_same_attempt(
     broker: Broker, queue: WorkQueue, traffic: Traffic
 ) -> None:
@@ -255,6 +257,7 @@ async def test_a_consumer_that_ended_receives_no_more(broker: Broker, queue: Wor
         await consumer.receive(1)
 
 
+@pytest.mark.smoke
 async def test_a_delayed_retry_comes_back_after_its_delay_and_holds_up_nobody(
     broker: Broker, queue: WorkQueue, traffic: Traffic, adapter: BrokerAdapter
 ) -> None:

@@ -44,6 +44,7 @@ async def test_who_is_alone_gets_what_it_wants_up_to_the_total(store: Store) -> 
     assert await _share(store, "a", 2) == 2
 
 
+@pytest.mark.smoke
 async def test_who_comes_late_waits_until_the_other_has_come_down(
     store: Store, other_store: Store
 ) -> None:
