@@ -7,9 +7,10 @@ import signal
 from collections.abc import Generator
 
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, is_hypothesis_test, settings
 
 from tests import evidence
+from tests.lengths import at_length
 
 MOST_WORKERS = 4
 """More sets of services at once would have RabbitMQ open more files than it usually may."""
@@ -24,7 +25,11 @@ pytest.register_assert_rewrite("tests.dashboard.backends.suite")
 
 # How long an example takes, or its making, says something about the machine only.
 settings.register_profile(
-    "socratic", print_blob=True, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+    "socratic",
+    max_examples=at_length(20, 100),
+    print_blob=True,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("socratic")
 
@@ -52,6 +57,9 @@ def pytest_make_parametrize_id(val: object) -> str | None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if is_hypothesis_test(getattr(item, "obj", None)):
+            item.add_marker("two_lengths")
     items.sort(key=_place)
 
 

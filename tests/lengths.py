@@ -1,8 +1,11 @@
 """The two lengths of a test: short in `make test`, long in `make test-all`.
 
-A test marked `two_lengths` runs in both, and takes its numbers by `at_length`. One marked `long`
-runs in `make test-all` alone. A contract suite runs whole on the adapters of this process in both;
-on a server, `make test` runs only the tests of it that are marked `smoke`.
+A test marked `two_lengths` runs in both, and takes its numbers by `at_length`. A test of Hypothesis
+is one without the mark; its profile in tests/conftest.py has the number of examples. A test marked
+`long` runs in `make test-all` alone.
+
+A contract suite runs whole on the adapters of this process in both. On a server, `make test` runs
+only the tests of it that are marked `smoke`.
 """
 
 from __future__ import annotations
