@@ -7,9 +7,10 @@ import signal
 from collections.abc import Generator
 
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, is_hypothesis_test, settings
 
 from tests import evidence
+from tests.lengths import at_length
 
 MOST_WORKERS = 4
 """More sets of services at once would have RabbitMQ open more files than it usually may."""
@@ -24,12 +25,19 @@ pytest.register_assert_rewrite("tests.dashboard.backends.suite")
 
 # How long an example takes, or its making, says something about the machine only.
 settings.register_profile(
-    "socratic", print_blob=True, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+    "socratic",
+    max_examples=at_length(20, 100),
+    print_blob=True,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("socratic")
 
 
-def pytest_configure() -> None:
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line(
+        "markers", "smoke: runs in `make test` on every server, too (tests/lengths.py)"
+    )
     # A shell starts what runs in the background with SIGINT ignored, and processes inherit that.
     # With a handler here, every process that a test starts has the default one.
     signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -49,6 +57,9 @@ def pytest_make_parametrize_id(val: object) -> str | None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if is_hypothesis_test(getattr(item, "obj", None)):
+            item.add_marker("two_lengths")
     items.sort(key=_place)
 
 

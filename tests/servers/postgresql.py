@@ -78,6 +78,8 @@ WHERE datname = current_database() AND pid <> pg_backend_pid()
 async def _prepared(server: str) -> str:
     name = f"socratic_test_{uuid4().hex[:16]}"
     await execute(at(server, MAINTENANCE), f"CREATE DATABASE {name} TEMPLATE template0")
+    # No test ends this server: a commit need not wait until the disk has it.
+    await execute(at(server, MAINTENANCE), f"ALTER DATABASE {name} SET synchronous_commit = off")
     atexit.register(lambda: asyncio.run(_drop(server, name)))
     store = SqlStore.from_url(at(server, name))
     await store.prepare()

@@ -24,7 +24,6 @@ _EXCHANGES = st.builds(Exchange, _TEXTS, _TOKENS, _TEXTS, st.lists(_TURNS, max_s
 # A profile is pure: the examples of a test may share it.
 _examples = settings(
     deadline=None,
-    max_examples=60,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 

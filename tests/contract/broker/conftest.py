@@ -16,15 +16,21 @@ from tests.contract.broker.adapters import (
     Limits,
 )
 from tests.contract.broker.traffic import Traffic, new_queue
-
-ADAPTERS = [
-    MEMORY,
-    RABBITMQ,
-    *(pytest.param(each, marks=pytest.mark.long) for each in (SQS, SQS_OF_MOTO)),
-]
+from tests.lengths import on_server
 
 
-@pytest.fixture(scope="session", params=ADAPTERS, ids=lambda adapter: adapter.name)
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "adapter" in metafunc.fixturenames:
+        later = on_server(metafunc.definition)
+        adapters = [
+            pytest.param(MEMORY, id=MEMORY.name),
+            *(pytest.param(each, id=each.name, marks=later) for each in (RABBITMQ, SQS)),
+            pytest.param(SQS_OF_MOTO, id=SQS_OF_MOTO.name, marks=pytest.mark.long),
+        ]
+        metafunc.parametrize("adapter", adapters, indirect=True, scope="session")
+
+
+@pytest.fixture(scope="session")
 def adapter(request: pytest.FixtureRequest) -> BrokerAdapter:
     chosen: BrokerAdapter = request.param
     return chosen

@@ -15,6 +15,7 @@ async def queue(broker: Broker) -> WorkQueue:
     return declared
 
 
+@pytest.mark.smoke
 async def test_every_message_of_a_batch_is_delivered_as_it_was_published(
     broker: Broker, queue: WorkQueue, traffic: Traffic
 ) -> None:

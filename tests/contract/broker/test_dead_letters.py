@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import pytest
+
 from socratic_bench.ports.broker import Broker, DeadLetter, WorkQueue
 from tests.contract.broker.traffic import Traffic, ids, message, messages
 
@@ -16,6 +18,7 @@ async def _reject(broker: Broker, queue: WorkQueue, traffic: Traffic, count: int
             await consumer.reject(delivery, f"cannot read {delivery.message.id}")
 
 
+@pytest.mark.smoke
 async def test_a_rejected_message_is_a_dead_letter_with_the_reason(
     broker: Broker, queue: WorkQueue, traffic: Traffic
 ) -> None:
@@ -88,6 +91,7 @@ async def test_dead_letters_are_listed_oldest_first_and_stay(
     assert len(await broker.dead_letters(queue.name)) == 4
 
 
+@pytest.mark.smoke
 async def test_redriven_messages_are_delivered_as_new(
     broker: Broker, queue: WorkQueue, traffic: Traffic
 ) -> None:

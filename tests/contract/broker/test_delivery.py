@@ -23,7 +23,6 @@ TEXT = st.text(st.characters(codec="utf-8", exclude_categories=["Cc"]), min_size
 
 
 @pytest.mark.usefixtures("needs_load")
-@pytest.mark.two_lengths
 @settings(max_examples=at_length(15, 50))
 @given(body=st.binary(max_size=2_000), id_=TEXT, group=TEXT, event_type=TEXT)
 async def test_a_message_arrives_as_it_was_published(
@@ -69,6 +68,7 @@ async def test_a_receive_returns_no_more_than_its_limit(
         assert 1 <= len(await traffic.receive(consumer, 4)) <= 4
 
 
+@pytest.mark.smoke
 async def test_an_acked_message_is_never_delivered_again(
     broker: Broker, queue: WorkQueue, traffic: Traffic
 ) -> None:
@@ -80,6 +80,7 @@ async def test_an_acked_message_is_never_delivered_again(
     await traffic.until_depth(broker, queue, 0)
 
 
+@pytest.mark.smoke
 async def test_what_a_consumer_left_unsettled_is_delivered_again_as_the_same_attempt(
     broker: Broker, queue: WorkQueue, traffic: Traffic
 ) -> None:
@@ -255,6 +256,7 @@ async def test_a_consumer_that_ended_receives_no_more(broker: Broker, queue: Wor
         await consumer.receive(1)
 
 
+@pytest.mark.smoke
 async def test_a_delayed_retry_comes_back_after_its_delay_and_holds_up_nobody(
     broker: Broker, queue: WorkQueue, traffic: Traffic, adapter: BrokerAdapter
 ) -> None:

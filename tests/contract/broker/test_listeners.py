@@ -24,6 +24,7 @@ def _broadcast(event_type: str, number: int) -> Message:
     return Message(f"news/{number}", event_type, "experiment", b"%d" % number)
 
 
+@pytest.mark.smoke
 async def test_every_listener_hears_a_broadcast(
     broker: Broker, event_type: str, traffic: Traffic
 ) -> None:

@@ -194,8 +194,7 @@ STEPS = {
 }
 
 
-@pytest.mark.two_lengths
-@settings(max_examples=at_length(20, 60), deadline=None)
+@settings(max_examples=at_length(20, 60))
 @given(
     steps=st.lists(st.sampled_from(sorted(STEPS)), min_size=20, max_size=80),
     seed=st.integers(0, 2**32),
@@ -305,9 +304,8 @@ class _Crowd:
 
 
 @pytest.mark.usefixtures("needs_load")
-@pytest.mark.two_lengths
 @pytest.mark.timeout(600)  # sixty examples of four seconds each over an emulator of SQS
-@settings(max_examples=at_length(10, 60), deadline=None)
+@settings(max_examples=at_length(10, 60))
 @given(seed=st.integers(0, 2**32), max_waiting=st.integers(1, 8), consumers=st.integers(1, 4))
 async def test_publishers_and_consumers_at_the_same_time_never_stall_and_lose_nothing(
     adapter: BrokerAdapter, seed: int, max_waiting: int, consumers: int

@@ -8,6 +8,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
+from pathlib import Path
 from typing import Protocol, TypeVar
 
 from socratic_bench.adapters.dynamodb.store import DynamoDBStore
@@ -15,7 +16,7 @@ from socratic_bench.adapters.memory.store.state import StoreState
 from socratic_bench.adapters.memory.store.store import MemoryStore
 from socratic_bench.adapters.sql.store import SqlStore
 from socratic_bench.ports.stores.store import Store
-from tests.servers import dynamodb, postgresql
+from tests.servers import dynamodb, postgresql, sqlite
 
 AnyStore = TypeVar("AnyStore", bound=Store)
 
@@ -46,7 +47,8 @@ async def _memory() -> AsyncIterator[Database]:
 @asynccontextmanager
 async def _sqlite_file() -> AsyncIterator[Database]:
     with tempfile.TemporaryDirectory() as folder:
-        yield partial(SqlStore.from_url, f"sqlite:///{folder}/benchmark.db")
+        url = await sqlite.prepared_file(Path(folder) / "benchmark.db")
+        yield partial(SqlStore.from_url, url)
 
 
 @asynccontextmanager

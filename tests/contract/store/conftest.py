@@ -18,16 +18,23 @@ from tests.contract.store.adapters import (
     opened,
 )
 from tests.contract.store.facts import StoppedClock
-
-ADAPTERS = [
-    pytest.param(MEMORY, id=MEMORY.name),
-    pytest.param(SQLITE, id=SQLITE.name),
-    pytest.param(POSTGRESQL, id=POSTGRESQL.name, marks=pytest.mark.connected),
-    pytest.param(DYNAMODB, id=DYNAMODB.name, marks=pytest.mark.long),
-]
+from tests.lengths import on_server
 
 
-@pytest.fixture(scope="session", params=ADAPTERS)
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "adapter" in metafunc.fixturenames:
+        later = on_server(metafunc.definition)
+        connected = on_server(metafunc.definition, pytest.mark.connected)
+        adapters = [
+            pytest.param(MEMORY, id=MEMORY.name),
+            pytest.param(SQLITE, id=SQLITE.name),
+            pytest.param(POSTGRESQL, id=POSTGRESQL.name, marks=connected),
+            pytest.param(DYNAMODB, id=DYNAMODB.name, marks=later),
+        ]
+        metafunc.parametrize("adapter", adapters, indirect=True, scope="session")
+
+
+@pytest.fixture(scope="session")
 def adapter(request: pytest.FixtureRequest) -> StoreAdapter:
     chosen: StoreAdapter = request.param
     return chosen

@@ -7,7 +7,7 @@ import gc
 from collections.abc import Sequence
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from socratic_bench.concurrency.group_commit import GroupCommit
@@ -197,7 +197,6 @@ async def test_no_task_is_left_when_the_context_has_ended() -> None:
     assert asyncio.all_tasks() == before
 
 
-@settings(max_examples=50)
 @given(
     items=st.lists(st.integers(-1, 9), max_size=30),
     cancelled=st.sets(st.integers(0, 29)),

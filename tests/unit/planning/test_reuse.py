@@ -221,7 +221,7 @@ def test_how_often_models_are_asked_is_no_condition_of_the_figures():
     assert changed(repeats=99).manifest_id != ASKED.manifest_id
 
 
-@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.lists(st.sampled_from([(1, 1), (2, 1), (1, 2), (2, 3), (3, 2)]), min_size=1, max_size=4),
     st.randoms(use_true_random=False),

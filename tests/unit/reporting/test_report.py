@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from html.parser import HTMLParser
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from socratic_bench.adapters.sql.store import SqlStore
@@ -103,7 +103,6 @@ async def test_hostile_names_and_prompts_are_text(store: SqlStore) -> None:
 
 
 @given(name=st.text())
-@settings(suppress_health_check=[HealthCheck.too_slow])
 def test_any_text_stays_text(name: str) -> None:
     written = html(element("p", element("b", name), name, title=name))
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from itertools import count, pairwise
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from socratic_bench.domain.run import RunFailure
@@ -17,7 +17,6 @@ from socratic_bench.scoring.profile import CANONICAL
 from socratic_bench.scoring.statuses import Status
 from tests.contract.store.adapters import Database
 from tests.contract.store.facts import Facts, a_failure, a_run, a_score, contents
-from tests.lengths import at_length
 
 Fact = ScoredResponse | RunFailure
 
@@ -101,7 +100,6 @@ def test_cells_are_the_fold_of_their_facts_after_every_batch(database: Database)
         store = database()
         loop.run(store.prepare())
 
-        @settings(max_examples=at_length(40, 100), deadline=None)
         @given(batches=deliveries())
         def hold(batches: list[list[Fact]]) -> None:
             loop.run(_fold_and_compare(store, f"exp-{next(numbers)}", batches))

@@ -36,6 +36,7 @@ async def test_new_facts_are_stored_and_counted(store: Store) -> None:
     assert await failures_in(store, EXPERIMENT_ID) == [*facts.failures]
 
 
+@pytest.mark.smoke
 async def test_a_fact_that_comes_again_changes_nothing_and_its_cell_is_returned(
     store: Store,
 ) -> None:

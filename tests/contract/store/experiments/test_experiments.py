@@ -7,6 +7,8 @@ from collections import Counter
 from datetime import timedelta, timezone
 from decimal import Decimal
 
+import pytest
+
 from socratic_bench.domain.experiment.manifest import Experiment, Limits
 from socratic_bench.domain.experiment.outline import ExperimentOutline
 from socratic_bench.domain.money import Price
@@ -38,6 +40,7 @@ def _with_other_prices(experiment: Experiment) -> Experiment:
     )
 
 
+@pytest.mark.smoke
 async def test_a_new_experiment_is_stored_as_it_is(store: Store) -> None:
     experiment = an_experiment(occasion="2026-W10", follow_ups=["Why?"])
     assert await store.register(experiment) == experiment

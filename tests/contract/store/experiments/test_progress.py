@@ -78,6 +78,7 @@ async def test_once_complete_an_experiment_stays_so(store: Store) -> None:
     assert await store.complete(experiment.experiment_id, MONDAY + MINUTE) == MONDAY
 
 
+@pytest.mark.smoke
 async def test_progress_counts_the_runs_that_ended_in_whatever_way(store: Store) -> None:
     experiment = await store.register(an_experiment(models=2, scenarios=3, repeats=2))
     assert await store.progress(experiment.experiment_id) == Progress(12, 0, 0)

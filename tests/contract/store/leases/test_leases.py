@@ -43,6 +43,7 @@ async def test_a_turn_that_another_holds_is_refused(store: Store, runs: list[Run
     assert await _take(store, [claim_of(runs[0], "b1")], B) == [HELD]
 
 
+@pytest.mark.smoke
 async def test_a_lease_that_ran_out_is_granted_to_another_and_lost_to_the_first(
     store: Store, runs: list[Run], clock: StoppedClock
 ) -> None:

@@ -48,6 +48,7 @@ async def test_the_leases_of_an_owner_without_a_heartbeat_last_as_long_as_they_m
     assert await _take(store, claim_of(run, "b1"), B) is GRANTED
 
 
+@pytest.mark.smoke
 async def test_the_leases_of_an_owner_whose_heart_has_stopped_are_free(
     store: Store, other_store: Store, run: Run, clock: StoppedClock
 ) -> None:

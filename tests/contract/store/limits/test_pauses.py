@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 
+import pytest
+
 from socratic_bench.domain.pause import NONE, PauseNews, PushBack
 from socratic_bench.ports.stores.limits import PauseAnswer
 from socratic_bench.ports.stores.store import Store
@@ -33,6 +35,7 @@ async def test_a_model_that_never_pushed_back_is_not_paused(store: Store) -> Non
     assert await store.pauses([]) == {}
 
 
+@pytest.mark.smoke
 async def test_a_pause_that_one_began_holds_for_another_by_the_stores_clock(
     database: Database,
 ) -> None:

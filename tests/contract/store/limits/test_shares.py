@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from itertools import count
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from socratic_bench.domain.fair_share import fair_shares
@@ -16,7 +16,6 @@ from socratic_bench.ports.stores.limits import ShareClaim
 from socratic_bench.ports.stores.store import Store
 from tests.contract.store.adapters import Database
 from tests.contract.store.facts import MONDAY, StoppedClock
-from tests.lengths import at_length
 from tests.waiting import waiting_for
 
 TERM = 10
@@ -44,6 +43,7 @@ async def test_who_is_alone_gets_what_it_wants_up_to_the_total(store: Store) -> 
     assert await _share(store, "a", 2) == 2
 
 
+@pytest.mark.smoke
 async def test_who_comes_late_waits_until_the_other_has_come_down(
     store: Store, other_store: Store
 ) -> None:
@@ -204,7 +204,6 @@ def test_shares_never_exceed_the_total_and_become_fair(
         stores = database(clock), database(clock)
         loop.run(stores[0].prepare())
 
-        @settings(max_examples=at_length(30, 100), deadline=None)
         @given(total=TOTAL, claims=CLAIMS, settling=_settling())
         def hold(
             total: int,

@@ -35,6 +35,7 @@ async def test_each_turn_of_a_conversation_comes_back_with_the_turns_before_it(
     assert await store.responses([a_run().run_id]) == {a_run().run_id: turns}
 
 
+@pytest.mark.smoke
 async def test_another_store_goes_on_with_a_conversation(store: Store, other_store: Store) -> None:
     run, turns = a_run(), a_conversation(a_run())
     await record_unleased(store, turns[:1])

@@ -69,7 +69,7 @@ def expected(rows: Iterable[Sequence[Any]]) -> list[tuple[Any, ...]]:
     ]
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(ROWS)
 def test_an_independent_reader_finds_the_same_values(tmp_path: Path, rows: list[Any]) -> None:
     assert read(whole(rows), tmp_path) == expected(rows)
@@ -86,7 +86,7 @@ def test_numbers_and_times_have_their_types(tmp_path: Path) -> None:
     ]
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=30)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(ROWS, ROWS, ROWS)
 def test_a_paused_file_is_continued_by_another_writer(
     tmp_path: Path, first: list[Any], second: list[Any], third: list[Any]

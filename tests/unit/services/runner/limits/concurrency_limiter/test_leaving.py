@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from socratic_bench.errors import FailureKind
 from socratic_runner.limits.concurrency_limiter import ConcurrencyLimiter
 from socratic_runner.limits.ticket import LimiterClosed
+from tests.lengths import at_length
 from tests.unit.services.runner.limits.concurrency_limiter.calls import (
     NONE,
     Calls,
@@ -158,7 +159,7 @@ CALLS = st.tuples(
 )
 
 
-@settings(max_examples=200)
+@settings(max_examples=at_length(20, 200))
 @given(CEILINGS, CEILINGS, st.lists(CALLS, max_size=30))
 def test_everybody_passes_in_the_end_or_is_gone_and_nothing_is_left(first, second, calls):
     async def make(limiter, come, tokens, takes, outcome):
