@@ -2,8 +2,15 @@
 
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 
+import pytest
+
+from socratic_api.answers.ready_bytes import make_ready
+from socratic_api.routes import dashboard
 from tests.servers.discovery import missing
 
 ROOT = Path(__file__).parents[1]
@@ -22,3 +29,11 @@ def require_pages() -> None:
     )
     if done.returncode:
         missing(done.stderr)
+
+
+@contextmanager
+def packed_once() -> Iterator[None]:
+    """Compress each file of the pages once, for all applications that the tests build."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(dashboard, "make_ready", cache(make_ready))
+        yield

@@ -6,7 +6,7 @@ To start a browser takes longer than most tests: all of them share one, and so o
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,8 +18,9 @@ from socratic_api.entrypoints.container import serve
 from socratic_api.settings import ApiSettings
 from socratic_bench.adapters.sql.store import SqlStore
 from socratic_bench.ports.broker import Broker
-from tests.built_pages import require_pages
+from tests.built_pages import packed_once, require_pages
 from tests.dashboard.browser import DESKTOP, PHONE, Visit, launched, visiting
+from tests.prepared_sqlite import prepared_store
 from tests.waiting import PATIENCE
 
 if TYPE_CHECKING:
@@ -29,8 +30,10 @@ __all__ = ["DESKTOP", "PHONE", "Visit", "serving"]
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _pages() -> None:
+def _pages() -> Iterator[None]:
     require_pages()
+    with packed_once():
+        yield
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
@@ -41,10 +44,8 @@ async def browser() -> AsyncIterator[Browser]:
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def store(tmp_path: Path) -> AsyncIterator[SqlStore]:
-    store = SqlStore.from_url(f"sqlite:///{tmp_path}/benchmark.db")
-    await store.prepare()
-    yield store
-    await store.close()
+    async with prepared_store(tmp_path) as store:
+        yield store
 
 
 @asynccontextmanager

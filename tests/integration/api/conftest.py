@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -11,20 +11,21 @@ from socratic_api.bootstrap import build_app
 from socratic_api.settings import ApiSettings
 from socratic_bench.adapters.sql.store import SqlStore
 from socratic_bench.ports.stores.store import Store
-from tests.built_pages import require_pages
+from tests.built_pages import packed_once, require_pages
+from tests.prepared_sqlite import prepared_store
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _pages() -> None:
+def _pages() -> Iterator[None]:
     require_pages()
+    with packed_once():
+        yield
 
 
 @pytest.fixture
 async def store(tmp_path: Path) -> AsyncIterator[SqlStore]:
-    store = SqlStore.from_url(f"sqlite:///{tmp_path}/benchmark.db")
-    await store.prepare()
-    yield store
-    await store.close()
+    async with prepared_store(tmp_path) as store:
+        yield store
 
 
 @pytest.fixture

@@ -77,31 +77,29 @@ async def test_earlier_turns_change_no_score_of_a_profile_that_looks_at_the_resp
     assert answer.json() == score("Why?").as_dict()
 
 
-@pytest.mark.parametrize(
-    ("turns", "place"),
-    [
-        ("none", "earlier_turns: "),
-        ([{"student": "Hi"}], "earlier_turns.0.tutor: "),
-        ([SENT[0], {"student": 5, "tutor": "Well"}], "earlier_turns.1.student: "),
-        ([{**SENT[0], "surprise": 1}], "earlier_turns.0.surprise: "),
-        ([{**SENT[0], "status": "fine"}], "earlier_turns.0.status: "),
-        ([{**SENT[0], "output_tokens": -1}], "earlier_turns.0.output_tokens: "),
-        ([{**SENT[0], "output_tokens": MOST_TOKENS + 1}], "earlier_turns.0.output_tokens: "),
-        ([{**SENT[0], "tutor": "a" * (TEXT_LIMIT + 1)}], "earlier_turns.0.tutor: "),
-        ([SENT[0]] * (TURN_LIMIT + 1), "earlier_turns: "),
-    ],
-)
-async def test_a_turn_that_is_none_is_422_and_names_the_place(
-    client: httpx.AsyncClient, turns: object, place: str
-):
-    asked = {"text": "Why?", "earlier_turns": turns}
-    alone = await client.post(ADDRESS, json=asked)
-    items = [{"text": "Why?"}, asked]
-    _, second = (await client.post(ADDRESS, json={"items": items})).json()["scores"]
+WRONG: list[tuple[object, str]] = [
+    ("none", "earlier_turns: "),
+    ([{"student": "Hi"}], "earlier_turns.0.tutor: "),
+    ([SENT[0], {"student": 5, "tutor": "Well"}], "earlier_turns.1.student: "),
+    ([{**SENT[0], "surprise": 1}], "earlier_turns.0.surprise: "),
+    ([{**SENT[0], "status": "fine"}], "earlier_turns.0.status: "),
+    ([{**SENT[0], "output_tokens": -1}], "earlier_turns.0.output_tokens: "),
+    ([{**SENT[0], "output_tokens": MOST_TOKENS + 1}], "earlier_turns.0.output_tokens: "),
+    ([{**SENT[0], "tutor": "a" * (TEXT_LIMIT + 1)}], "earlier_turns.0.tutor: "),
+    ([SENT[0]] * (TURN_LIMIT + 1), "earlier_turns: "),
+]
 
-    assert alone.status_code == 422
-    assert alone.json()["detail"].startswith(place)
-    assert second["error"]["detail"].startswith(f"items.1.{place}")
+
+async def test_a_turn_that_is_none_is_422_and_names_the_place(client: httpx.AsyncClient):
+    for turns, place in WRONG:
+        asked = {"text": "Why?", "earlier_turns": turns}
+        alone = await client.post(ADDRESS, json=asked)
+        items = [{"text": "Why?"}, asked]
+        _, second = (await client.post(ADDRESS, json={"items": items})).json()["scores"]
+
+        assert alone.status_code == 422, place
+        assert alone.json()["detail"].startswith(place)
+        assert second["error"]["detail"].startswith(f"items.1.{place}")
 
 
 async def test_a_broken_profile_costs_its_own_item_a_score_and_no_other(

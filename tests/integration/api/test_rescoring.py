@@ -19,6 +19,21 @@ from tests.contract.store.facts import a_response, an_experiment, record_unlease
 from tests.waiting import until
 
 PROFILE = {"profile": "socratic-v2"}
+FIGURES = [
+    "/api/model-comparison?",
+    "/api/model-comparison?format=csv&",
+    "/api/compare?a=reference/tutor-0&b=reference/tutor-1&",
+    "/api/timeseries?",
+    "/api/latest-rankings?",
+    "/api/cost-analysis?",
+    "/api/scenarios?",
+    "/api/scenario-scores?",
+    "/weekly?",
+    "/api/detailed-results?",
+    "/api/export?",
+    "/runs/RUN/summary?",
+    "/runs/RUN/turns?",
+]
 WITHOUT_VECTORS = {
     "/api/timeseries",
     "/api/latest-rankings",
@@ -97,24 +112,18 @@ async def test_an_offset_goes_on_behind_earlier_runs(
     assert answer.json()["runs"] == 4
 
 
-@pytest.mark.parametrize(
-    ("body", "status", "named"),
-    [
-        ({"profile": "socratic-v9"}, 422, "known: socratic-v1, socratic-v2"),
-        ({}, 422, "profile: is missing"),
-        ({**PROFILE, "offset": -1}, 422, "offset: must be 0 or more"),
-        ({**PROFILE, "ofset": 1}, 422, "did you mean `offset`?"),
-    ],
-)
 async def test_a_wrong_request_gets_one_sentence(
-    rescoring: httpx.AsyncClient,
-    experiment: Experiment,
-    body: dict[str, object],
-    status: int,
-    named: str,
+    rescoring: httpx.AsyncClient, experiment: Experiment
 ) -> None:
-    answer = await rescoring.post(_address(experiment), json=body)
-    assert (answer.status_code, named in answer.json()["detail"]) == (status, True), answer.text
+    wrong: list[tuple[dict[str, object], str]] = [
+        ({"profile": "socratic-v9"}, "known: socratic-v1, socratic-v2"),
+        ({}, "profile: is missing"),
+        ({**PROFILE, "offset": -1}, "offset: must be 0 or more"),
+        ({**PROFILE, "ofset": 1}, "did you mean `offset`?"),
+    ]
+    for body, named in wrong:
+        answer = await rescoring.post(_address(experiment), json=body)
+        assert (answer.status_code, named in answer.json()["detail"]) == (422, True), answer.text
 
 
 async def test_a_rescoring_needs_json_a_known_experiment_a_key_and_a_broker(
@@ -131,39 +140,25 @@ async def test_a_rescoring_needs_json_a_known_experiment_a_key_and_a_broker(
     assert "socratic-bench rescore" in alone.json()["detail"]
 
 
-@pytest.mark.parametrize(
-    "path",
-    [
-        "/api/model-comparison?",
-        "/api/model-comparison?format=csv&",
-        "/api/compare?a=reference/tutor-0&b=reference/tutor-1&",
-        "/api/timeseries?",
-        "/api/latest-rankings?",
-        "/api/cost-analysis?",
-        "/api/scenarios?",
-        "/api/scenario-scores?",
-        "/weekly?",
-        "/api/detailed-results?",
-        "/api/export?",
-        "/runs/RUN/summary?",
-        "/runs/RUN/turns?",
-    ],
-)
 async def test_each_figure_is_read_by_either_profile(
-    rescoring: httpx.AsyncClient, store: SqlStore, experiment: Experiment, path: str
+    rescoring: httpx.AsyncClient, store: SqlStore, experiment: Experiment
 ) -> None:
-    path = path.replace("RUN", next(experiment.runs()).run_id)
-    early = await rescoring.get(f"{path}profile=socratic-v2")
-    await _rescored(rescoring, store, experiment)
-    own = await rescoring.get(path)
-    first = await rescoring.get(f"{path}profile=socratic-v1")
-    second = await rescoring.get(f"{path}profile=socratic-v2")
+    run_id = next(experiment.runs()).run_id
+    paths = [each.replace("RUN", run_id) for each in FIGURES]
     missing = f"socratic-bench rescore {experiment.experiment_id} --profile socratic-v2"
-    assert (early.status_code, missing in early.json()["detail"]) == (422, True), early.text
-    assert first.text == own.text
-    assert "withholding" not in own.text
-    assert second.text != own.text
-    assert "withholding" in second.text or path.rstrip("?") in WITHOUT_VECTORS
+    for path in paths:
+        early = await rescoring.get(f"{path}profile=socratic-v2")
+        told = early.json()["detail"]
+        assert (early.status_code, missing in told) == (422, True), (path, told)
+    await _rescored(rescoring, store, experiment)
+    for path in paths:
+        own = await rescoring.get(path)
+        first = await rescoring.get(f"{path}profile=socratic-v1")
+        second = await rescoring.get(f"{path}profile=socratic-v2")
+        assert first.text == own.text, path
+        assert "withholding" not in own.text, path
+        assert second.text != own.text, path
+        assert "withholding" in second.text or path.rstrip("?") in WITHOUT_VECTORS, path
 
 
 async def test_a_profile_that_nobody_has_gets_one_sentence_everywhere(

@@ -60,61 +60,58 @@ async def test_a_big_batch_is_scored_like_a_small_one(client: httpx.AsyncClient)
     assert [each["overall"] for each in scores] == [score(each["text"]).overall for each in items]
 
 
-@pytest.mark.parametrize(
-    ("body", "sentence"),
-    [
-        ({}, 'body: must be {"text": "…"} or {"items": […]}, not an empty object'),
-        ({"texts": ["a"]}, 'body: must be {"text": "…"} or {"items": […]}, not an object with "te'),
-        ([], 'body: must be {"text": "…"} or {"items": […]}, not a list'),
-        ("text", 'body: must be {"text": "…"} or {"items": […]}, not "text"'),
-        ({"text": 5}, "text: must be text, not 5: put it in quotes"),
-        ({"text": "a" * 1_000_001}, "text: must have at most 1,000,000 characters, not 1,000,001"),
-        ({"text": "a", "output_tokens": -1}, "output_tokens: must be 0 or more, not -1"),
-        ({"text": "a", "output_tokens": "x"}, 'output_tokens: must be a number, not "x"'),
-        ({"text": "a", "status": "fine"}, "status: must be 'ok', "),
-        ({"text": "a", "profile": "x-v9"}, "profile: unknown scorer profile 'x-v9'"),
-        ({"text": "a", "tokens": 1}, "tokens: unknown field; did you mean `output_tokens`?"),
-        ({"text": "a", "earlier_turns": [{}]}, "earlier_turns.0.student: is missing; earlier_tur"),
-        ({"text": "a", "items": []}, "text: unknown field; there are `items`"),
-        ({"items": [{"text": "a"}] * 1001}, "items: "),
-        ({"items": 3}, "items: must be a list, not 3"),
-    ],
-)
+WRONG: list[tuple[object, str]] = [
+    ({}, 'body: must be {"text": "…"} or {"items": […]}, not an empty object'),
+    ({"texts": ["a"]}, 'body: must be {"text": "…"} or {"items": […]}, not an object with "te'),
+    ([], 'body: must be {"text": "…"} or {"items": […]}, not a list'),
+    ("text", 'body: must be {"text": "…"} or {"items": […]}, not "text"'),
+    ({"text": 5}, "text: must be text, not 5: put it in quotes"),
+    ({"text": "a" * 1_000_001}, "text: must have at most 1,000,000 characters, not 1,000,001"),
+    ({"text": "a", "output_tokens": -1}, "output_tokens: must be 0 or more, not -1"),
+    ({"text": "a", "output_tokens": "x"}, 'output_tokens: must be a number, not "x"'),
+    ({"text": "a", "status": "fine"}, "status: must be 'ok', "),
+    ({"text": "a", "profile": "x-v9"}, "profile: unknown scorer profile 'x-v9'"),
+    ({"text": "a", "tokens": 1}, "tokens: unknown field; did you mean `output_tokens`?"),
+    ({"text": "a", "earlier_turns": [{}]}, "earlier_turns.0.student: is missing; earlier_tur"),
+    ({"text": "a", "items": []}, "text: unknown field; there are `items`"),
+    ({"items": [{"text": "a"}] * 1001}, "items: "),
+    ({"items": 3}, "items: must be a list, not 3"),
+]
+
+
 async def test_what_cannot_be_scored_is_422_and_says_where_and_what_to_do(
-    client: httpx.AsyncClient, body: object, sentence: str
+    client: httpx.AsyncClient,
 ):
-    answer = await client.post(ADDRESS, json=body)
-
-    assert answer.status_code == 422
-    assert answer.headers["content-type"] == "application/problem+json"
-    assert answer.json()["detail"].startswith(sentence)
-
-
-@pytest.mark.parametrize(
-    "body", [b"", b"{", b"\xff\xfe", b'{"text": "\\ud800"}', b'{"text": NaN}', b"[" * 100_000]
-)
-async def test_what_is_no_json_is_422(client: httpx.AsyncClient, body: bytes):
-    answer = await client.post(ADDRESS, headers=JSON, content=body)
-
-    assert answer.status_code == 422
-    assert answer.json()["detail"].startswith("body: not JSON")
+    for body, sentence in WRONG:
+        answer = await client.post(ADDRESS, json=body)
+        told = (answer.status_code, answer.headers["content-type"])
+        assert told == (422, "application/problem+json"), sentence
+        assert answer.json()["detail"].startswith(sentence)
 
 
-@pytest.mark.parametrize("tokens", [1e13, 10**12 + 1, 10**400])
+async def test_what_is_no_json_is_422(client: httpx.AsyncClient):
+    lone_surrogate, deep = b'{"text": "\\ud800"}', b"[" * 100_000
+    for body in (b"", b"{", b"\xff\xfe", lone_surrogate, b'{"text": NaN}', deep):
+        answer = await client.post(ADDRESS, headers=JSON, content=body)
+        assert answer.status_code == 422, body[:20]
+        assert answer.json()["detail"].startswith("body: not JSON"), body[:20]
+
+
 async def test_more_tokens_than_any_response_has_are_refused_and_lose_no_other_item(
-    client: httpx.AsyncClient, tokens: float
+    client: httpx.AsyncClient,
 ):
-    asked = {"text": "a", "output_tokens": tokens}
-    alone = await client.post(ADDRESS, headers=JSON, content=json.dumps(asked))
-    batch = await client.post(
-        ADDRESS, headers=JSON, content=json.dumps({"items": [{"text": "Why?"}, asked]})
-    )
+    for tokens in (1e13, 10**12 + 1, 10**400):
+        asked = {"text": "a", "output_tokens": tokens}
+        alone = await client.post(ADDRESS, headers=JSON, content=json.dumps(asked))
+        batch = await client.post(
+            ADDRESS, headers=JSON, content=json.dumps({"items": [{"text": "Why?"}, asked]})
+        )
 
-    assert alone.status_code == 422
-    assert alone.json()["detail"].startswith("output_tokens: ")
-    first, second = batch.json()["scores"]
-    assert first == score("Why?").as_dict()
-    assert second["error"]["detail"].startswith("items.1.output_tokens: ")
+        assert alone.status_code == 422, tokens
+        assert alone.json()["detail"].startswith("output_tokens: "), tokens
+        first, second = batch.json()["scores"]
+        assert first == score("Why?").as_dict()
+        assert second["error"]["detail"].startswith("items.1.output_tokens: "), tokens
 
 
 async def test_a_thousand_spans_of_a_kind_are_listed_and_all_are_counted(client: httpx.AsyncClient):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
 from pydantic import RootModel
@@ -10,7 +12,7 @@ from pydantic_core import to_json
 from starlette.requests import Request
 from starlette.responses import Response
 
-from socratic_api.answers.ready_bytes import JSON, make_ready, ready_response
+from socratic_api.answers.ready_bytes import JSON, ReadyBody, make_ready, ready_response
 from socratic_api.endpoints import Endpoint
 from socratic_api.openapi import openapi_document
 
@@ -20,12 +22,18 @@ class OpenApiDocument(RootModel[dict[str, Any]]):
 
 
 def with_openapi(endpoints: Sequence[Endpoint]) -> list[Endpoint]:
-    """Return these endpoints and the one that describes them all, itself included."""
+    """Return these endpoints and the one that describes them all, itself included.
+
+    The first request makes the description: it takes most of the time of a start, and few ask.
+    """
+
+    @cache
+    def ready() -> ReadyBody:
+        return make_ready(to_json(openapi_document(described)), JSON)
 
     async def openapi(request: Request) -> Response:
-        return ready_response(request, ready)
+        return ready_response(request, await asyncio.to_thread(ready))
 
     itself = Endpoint("/openapi.json", openapi, "This description", OpenApiDocument)
     described = [*endpoints, itself]
-    ready = make_ready(to_json(openapi_document(described)), JSON)
     return described

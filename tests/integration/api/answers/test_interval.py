@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import httpx
 import pytest
 
@@ -29,14 +31,14 @@ async def test_written_scores_give_the_steps_of_the_documents(client: httpx.Asyn
     assert steps["interval_note"] is None
 
 
-@pytest.mark.parametrize("vector", ["overall", "verbosity", "exploratory", "interrogative"])
 async def test_the_steps_of_a_model_end_in_the_interval_of_the_ranking(
-    store: SqlStore, client: httpx.AsyncClient, vector: str
+    store: SqlStore, client: httpx.AsyncClient
 ):
     planned = experiment(tutors(4))
     await seed(store, planned)
     table = (await client.get("/api/model-comparison")).json()
-    for model in table["models"]:
+    vectors = ["overall", "verbosity", "exploratory", "interrogative"]
+    for model, vector in product(table["models"], vectors):
         asked = {"experiment": planned.experiment_id, "model": model["model_id"], "vector": vector}
         steps = (await client.get("/api/interval", params=asked)).json()
         if vector == "overall":
@@ -44,24 +46,18 @@ async def test_the_steps_of_a_model_end_in_the_interval_of_the_ranking(
         else:
             figure = model["vectors"][vector]
             expected = (figure["mean"], figure["interval"])
-        assert (steps["mean"], steps["interval"]) == expected
+        assert (steps["mean"], steps["interval"]) == expected, vector
         assert len(steps["scenarios"]) == 15
 
 
-@pytest.mark.parametrize(
-    ("scores", "note"),
-    [
+async def test_fewer_than_five_scenarios_have_a_mean_and_a_note(client: httpx.AsyncClient):
+    for scores, note in (
         ("0.5 0.5; 0.5", "An interval needs 5 scenarios; 2 scenarios have a score."),
         ("1", "An interval needs 5 scenarios; 1 scenario has a score."),
-    ],
-)
-async def test_fewer_than_five_scenarios_have_a_mean_and_a_note(
-    client: httpx.AsyncClient, scores: str, note: str
-):
-    steps = (await client.get("/api/interval", params={"scores": scores})).json()
-
-    assert steps["mean"] is not None
-    assert (steps["interval"], steps["interval_note"], steps["variance"]) == (None, note, None)
+    ):
+        steps = (await client.get("/api/interval", params={"scores": scores})).json()
+        assert steps["mean"] is not None, scores
+        assert (steps["interval"], steps["interval_note"], steps["variance"]) == (None, note, None)
 
 
 async def test_scores_without_spread_have_the_steps_that_apply(client: httpx.AsyncClient):
@@ -74,26 +70,26 @@ async def test_scores_without_spread_have_the_steps_that_apply(client: httpx.Asy
     assert (alike["effective_answers"], alike["quantile"]) == (None, None)
 
 
-@pytest.mark.parametrize(
-    ("asked", "told"),
-    [
-        ({}, "scores: are missing, and so is a model"),
-        ({"scores": ""}, "scores: hold no number"),
-        ({"scores": "0.5 0.6; 0.7 1.2"}, "scores, scenario 2: '1.2' is no number from 0 to 1"),
-        ({"scores": "0.5; nan"}, "scores, scenario 2: 'nan' is no number"),
-        ({"scores": "0.5; 1e-9"}, "scenario 2: '1e-9' is no number"),
-        ({"scores": "0 " * 10_001}, "scores: longer than 20,000 characters"),
-        ({"model": "nobody"}, "model: the experiment has no model 'nobody'"),
-        ({"model": "reference/socratic", "vector": "verbositi"}, "did you mean verbosity?"),
-        ({"model": "reference/socratic", "profile": "x"}, "unknown scorer profile 'x'"),
-        ({"model": "reference/socratic", "experiment": "all"}, "experiment: one, and not `all`"),
-    ],
-)
+MISTAKES: list[tuple[dict[str, str], str]] = [
+    ({}, "scores: are missing, and so is a model"),
+    ({"scores": ""}, "scores: hold no number"),
+    ({"scores": "0.5 0.6; 0.7 1.2"}, "scores, scenario 2: '1.2' is no number from 0 to 1"),
+    ({"scores": "0.5; nan"}, "scores, scenario 2: 'nan' is no number"),
+    ({"scores": "0.5; 1e-9"}, "scenario 2: '1e-9' is no number"),
+    ({"scores": "0 " * 10_001}, "scores: longer than 20,000 characters"),
+    ({"model": "nobody"}, "model: the experiment has no model 'nobody'"),
+    ({"model": "reference/socratic", "vector": "verbositi"}, "did you mean verbosity?"),
+    ({"model": "reference/socratic", "profile": "x"}, "unknown scorer profile 'x'"),
+    ({"model": "reference/socratic", "experiment": "all"}, "experiment: one, and not `all`"),
+]
+
+
 async def test_a_mistake_gets_one_sentence_with_its_place(
-    store: SqlStore, client: httpx.AsyncClient, asked: dict[str, str], told: str
+    store: SqlStore, client: httpx.AsyncClient
 ):
     await seed(store, experiment(tutors(2)))
-    answer = await client.get("/api/interval", params=asked)
-
-    assert (answer.status_code, answer.headers["content-type"]) == (422, "application/problem+json")
-    assert told in answer.json()["detail"]
+    for asked, told in MISTAKES:
+        answer = await client.get("/api/interval", params=asked)
+        kind = (answer.status_code, answer.headers["content-type"])
+        assert kind == (422, "application/problem+json"), asked
+        assert told in answer.json()["detail"]

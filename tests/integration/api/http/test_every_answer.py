@@ -49,27 +49,29 @@ PATHS = [
 
 
 def assert_secure(answer: httpx.Response) -> None:
-    policy = answer.headers["content-security-policy"].split("; ")
-    assert "default-src 'none'" in policy
-    assert "script-src 'self'" in policy
-    assert "style-src 'self'" in policy
-    assert "frame-ancestors 'none'" in policy
-    assert answer.headers["x-content-type-options"] == "nosniff"
-    assert answer.headers["referrer-policy"] == "no-referrer"
-    assert "server" not in answer.headers
+    asked, headers = answer.url, answer.headers
+    policy = headers["content-security-policy"].split("; ")
+    for directive in (
+        "default-src 'none'",
+        "script-src 'self'",
+        "style-src 'self'",
+        "frame-ancestors 'none'",
+    ):
+        assert directive in policy, asked
+    assert headers["x-content-type-options"] == "nosniff", asked
+    assert headers["referrer-policy"] == "no-referrer", asked
+    assert "server" not in headers, asked
 
 
-@pytest.mark.parametrize("path", PATHS)
-async def test_every_answer_carries_the_security_headers(client: httpx.AsyncClient, path: str):
-    answer = await client.get(path)
+async def test_every_answer_carries_the_security_headers(client: httpx.AsyncClient):
+    for path in PATHS:
+        answer = await client.get(path)
+        assert_secure(answer)
+        assert answer.status_code == (404 if "nowhere" in path else 200), path
 
-    assert_secure(answer)
-    assert answer.status_code == (404 if "nowhere" in path else 200)
 
-
-@pytest.mark.parametrize(
-    ("method", "path", "status"),
-    [
+async def test_what_is_not_there_is_a_problem_that_says_so(client: httpx.AsyncClient):
+    for method, path, status in (
         ("GET", "/nowhere", 404),
         ("GET", "/assets/../settings.py", 404),
         ("GET", "/assets/..%2f..%2fsettings.py", 404),
@@ -77,19 +79,13 @@ async def test_every_answer_carries_the_security_headers(client: httpx.AsyncClie
         ("POST", "/api/model-comparison", 405),
         ("GET", "/api/score", 405),
         ("DELETE", "/", 405),
-    ],
-)
-async def test_what_is_not_there_is_a_problem_that_says_so(
-    client: httpx.AsyncClient, method: str, path: str, status: int
-):
-    answer = await client.request(method, path)
-
-    assert answer.status_code == status
-    assert answer.headers["content-type"] == "application/problem+json"
-    problem = answer.json()
-    assert set(problem) == {"type", "title", "status", "detail"}
-    assert problem["status"] == status
-    assert ("allow" in answer.headers) == (status == 405)
+    ):
+        answer = await client.request(method, path)
+        problem = answer.json()
+        told = (answer.status_code, problem["status"], answer.headers["content-type"])
+        assert told == (status, status, "application/problem+json"), (method, path)
+        assert set(problem) == {"type", "title", "status", "detail"}, (method, path)
+        assert ("allow" in answer.headers) == (status == 405), (method, path)
 
 
 async def test_what_nobody_foresaw_says_nothing_of_the_inside(
@@ -161,71 +157,67 @@ async def test_the_openapi_document_is_valid_and_names_every_route(
     assert len(operations) == len(set(operations))
 
 
-@pytest.mark.parametrize(
-    ("method", "path", "body", "described"),
-    [
-        ("GET", "/api/model-comparison", None, "/api/model-comparison"),
-        ("GET", "/api/model-comparison?experiment=exp-nowhere", None, "/api/model-comparison"),
-        ("GET", "/api/cost-analysis", None, "/api/cost-analysis"),
-        ("GET", "/api/cost-analysis?experiment=exp-nowhere", None, "/api/cost-analysis"),
-        ("GET", "/api/experiments", None, "/api/experiments"),
-        ("GET", "/api/experiments?limit=0", None, "/api/experiments"),
-        ("POST", "/api/experiments", {"models": ["reference/socratic"]}, "/api/experiments"),
-        ("POST", "/api/experiments", {"models": ["nobody/a"]}, "/api/experiments"),
-        ("GET", "/api/experiments/2026-W10", None, "/api/experiments/{experiment_id}"),
-        ("GET", "/api/experiments/nowhere", None, "/api/experiments/{experiment_id}"),
-        (
-            "GET",
-            "/api/experiments/2026-W10/pending",
-            None,
-            "/api/experiments/{experiment_id}/pending",
-        ),
-        ("GET", "/api/experiments/no/events", None, "/api/experiments/{experiment_id}/events"),
-        ("PATCH", "/api/experiments/exp-1", {}, "/api/experiments/{experiment_id}"),
-        ("DELETE", "/api/experiments/exp-1", None, "/api/experiments/{experiment_id}"),
-        ("GET", "/api/dead-letters", None, "/api/dead-letters"),
-        ("POST", "/api/dead-letters/redrive", {}, "/api/dead-letters/redrive"),
-        ("GET", "/api/profiles", None, "/api/profiles"),
-        ("GET", "/api/validity", None, "/api/validity"),
-        ("GET", "/api/capabilities", None, "/api/capabilities"),
-        ("GET", "/api/compare?a=reference/socratic&b=reference/lecturer", None, "/api/compare"),
-        ("GET", "/api/compare?a=reference/socratic", None, "/api/compare"),
-        ("GET", "/api/export?format=pdf", None, "/api/export"),
-        ("GET", "/api/timeseries", None, "/api/timeseries"),
-        ("GET", "/api/timeseries?model=none", None, "/api/timeseries"),
-        ("GET", "/api/detailed-results", None, "/api/detailed-results"),
-        ("GET", "/api/detailed-results?model=none", None, "/api/detailed-results"),
-        ("GET", "/runs/run-nowhere/turns", None, "/runs/{run_id}/turns"),
-        ("GET", "/healthz", None, "/healthz"),
-        ("GET", "/readyz", None, "/readyz"),
-        ("GET", "/assets/nowhere.js", None, "/assets/{name}"),
-        ("POST", "/api/score", {"text": "What might it be?"}, "/api/score"),
-        ("POST", "/api/score", {"text": " "}, "/api/score"),
-        ("POST", "/api/score", {"items": [{"text": "a"}, {}]}, "/api/score"),
-        ("POST", "/api/score", {"text": 3}, "/api/score"),
-        ("POST", "/api/score", {"scores": {"open_ended": 75, "overall": 84.0}}, "/api/score"),
-        ("GET", "/api/latest-rankings", None, "/api/latest-rankings"),
-        ("GET", "/weekly", None, "/weekly"),
-        ("GET", "/api/scenarios", None, "/api/scenarios"),
-        ("GET", "/api/scenarios?experiment=nowhere", None, "/api/scenarios"),
-        ("GET", "/weekly?week=2026-W01", None, "/weekly"),
-    ],
-)
+ASKED: list[tuple[str, str, dict[str, Any] | None, str]] = [
+    ("GET", "/api/model-comparison", None, "/api/model-comparison"),
+    ("GET", "/api/model-comparison?experiment=exp-nowhere", None, "/api/model-comparison"),
+    ("GET", "/api/cost-analysis", None, "/api/cost-analysis"),
+    ("GET", "/api/cost-analysis?experiment=exp-nowhere", None, "/api/cost-analysis"),
+    ("GET", "/api/experiments", None, "/api/experiments"),
+    ("GET", "/api/experiments?limit=0", None, "/api/experiments"),
+    ("POST", "/api/experiments", {"models": ["reference/socratic"]}, "/api/experiments"),
+    ("POST", "/api/experiments", {"models": ["nobody/a"]}, "/api/experiments"),
+    ("GET", "/api/experiments/2026-W10", None, "/api/experiments/{experiment_id}"),
+    ("GET", "/api/experiments/nowhere", None, "/api/experiments/{experiment_id}"),
+    (
+        "GET",
+        "/api/experiments/2026-W10/pending",
+        None,
+        "/api/experiments/{experiment_id}/pending",
+    ),
+    ("GET", "/api/experiments/no/events", None, "/api/experiments/{experiment_id}/events"),
+    ("PATCH", "/api/experiments/exp-1", {}, "/api/experiments/{experiment_id}"),
+    ("DELETE", "/api/experiments/exp-1", None, "/api/experiments/{experiment_id}"),
+    ("GET", "/api/dead-letters", None, "/api/dead-letters"),
+    ("POST", "/api/dead-letters/redrive", {}, "/api/dead-letters/redrive"),
+    ("GET", "/api/profiles", None, "/api/profiles"),
+    ("GET", "/api/validity", None, "/api/validity"),
+    ("GET", "/api/capabilities", None, "/api/capabilities"),
+    ("GET", "/api/compare?a=reference/socratic&b=reference/lecturer", None, "/api/compare"),
+    ("GET", "/api/compare?a=reference/socratic", None, "/api/compare"),
+    ("GET", "/api/export?format=pdf", None, "/api/export"),
+    ("GET", "/api/timeseries", None, "/api/timeseries"),
+    ("GET", "/api/timeseries?model=none", None, "/api/timeseries"),
+    ("GET", "/api/detailed-results", None, "/api/detailed-results"),
+    ("GET", "/api/detailed-results?model=none", None, "/api/detailed-results"),
+    ("GET", "/runs/run-nowhere/turns", None, "/runs/{run_id}/turns"),
+    ("GET", "/healthz", None, "/healthz"),
+    ("GET", "/readyz", None, "/readyz"),
+    ("GET", "/assets/nowhere.js", None, "/assets/{name}"),
+    ("POST", "/api/score", {"text": "What might it be?"}, "/api/score"),
+    ("POST", "/api/score", {"text": " "}, "/api/score"),
+    ("POST", "/api/score", {"items": [{"text": "a"}, {}]}, "/api/score"),
+    ("POST", "/api/score", {"text": 3}, "/api/score"),
+    ("POST", "/api/score", {"scores": {"open_ended": 75, "overall": 84.0}}, "/api/score"),
+    ("GET", "/api/latest-rankings", None, "/api/latest-rankings"),
+    ("GET", "/weekly", None, "/weekly"),
+    ("GET", "/api/scenarios", None, "/api/scenarios"),
+    ("GET", "/api/scenarios?experiment=nowhere", None, "/api/scenarios"),
+    ("GET", "/weekly?week=2026-W01", None, "/weekly"),
+]
+"""A method, a path, a body, and the path that describes the answer."""
+
+
 async def test_answers_are_as_the_openapi_document_describes_them(
-    client: httpx.AsyncClient,
-    store: SqlStore,
-    method: str,
-    path: str,
-    body: dict[str, Any] | None,
-    described: str,
+    client: httpx.AsyncClient, store: SqlStore
 ):
     await seed(store, experiment(tutors(3), occasion="2026-W10"), share=0.9, failing=0.3)
     document = (await client.get("/openapi.json")).json()
 
-    answer = await client.request(method, path, json=body)
-
-    operation = document["paths"][described][method.lower()]
-    content = operation["responses"][str(answer.status_code)]["content"]
-    schema = content[answer.headers["content-type"]]["schema"]
-    validator = Draft202012Validator({**schema, "components": document["components"]})
-    assert not [error.message for error in validator.iter_errors(answer.json())]
+    for method, path, body, described in ASKED:
+        answer = await client.request(method, path, json=body)
+        operation = document["paths"][described][method.lower()]
+        content = operation["responses"][str(answer.status_code)]["content"]
+        schema = content[answer.headers["content-type"]]["schema"]
+        validator = Draft202012Validator({**schema, "components": document["components"]})
+        wrong = [error.message for error in validator.iter_errors(answer.json())]
+        assert not wrong, (method, path, body)

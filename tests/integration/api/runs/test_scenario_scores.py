@@ -69,14 +69,10 @@ async def test_a_scenario_without_a_run_has_no_score_which_is_not_zero(
     }
 
 
-@pytest.mark.parametrize(
-    ("query", "status"),
-    [("experiment=all", 422), ("experiment=exp-nowhere", 404), ("model=nobody", 422)],
-)
-async def test_a_wrong_question_is_a_problem(
-    client: httpx.AsyncClient, planned: Experiment, query: str, status: int
-):
-    answer = await client.get(f"{ADDRESS}?{query}")
-
-    assert answer.status_code == status
-    assert answer.headers["content-type"] == "application/problem+json"
+@pytest.mark.usefixtures("planned")
+async def test_a_wrong_question_is_a_problem(client: httpx.AsyncClient):
+    asked = (("experiment=all", 422), ("experiment=exp-nowhere", 404), ("model=nobody", 422))
+    for query, status in asked:
+        answer = await client.get(f"{ADDRESS}?{query}")
+        assert answer.status_code == status, query
+        assert answer.headers["content-type"] == "application/problem+json", query
