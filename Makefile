@@ -82,7 +82,6 @@ test-all: test $(MOTO)/.ready $(FUZZ)/.ready ## The same and the long tests: cha
 
 test-aws: $(TEST_SETUP) $(AWS)/.ready ## Test what deploys to AWS: packages, templates, functions, a deployment to an emulator
 	@$(PYTHON) $(PAGES)
-	@sh tests/install_browser.sh $(BIN)
 	@$(BIN)/python -m pytest tests/aws --durations=10
 	@MYPYPATH=deploy/aws:shared $(AWS)/bin/python -m mypy --config-file deploy/aws/mypy.ini -p socratic_aws
 
@@ -125,12 +124,12 @@ destroy: $(AWS)/.ready ## Remove a stage from AWS but for its results: STAGE=tes
 	@$(if $(STAGE),,echo "make destroy STAGE=test CONFIRM=test" >&2; exit 2;) cd deploy/aws && \
 	  PYTHONPATH=../../shared ../../$(AWS)/bin/python -m socratic_aws.operations.destroy --stage $(STAGE) --confirm "$(CONFIRM)"
 
-lock: ## Resolve all dependencies and write the lock files
+lock: $(VENV)/.test ## Resolve all dependencies and write the lock files
 	sh deploy/lock.sh
 
 clean: ## Remove everything that was set up or measured here
 	rm -rf $(VENV) $(ENDPOINTS) $(AWS) $(MOTO) $(FUZZ) $(EMULATOR) build deploy/aws/node_modules tests/endpoints/node_modules services/api/dashboard/node_modules \
-	  services/api/dashboard/.venv-node services/api/socratic_api/static .venv-lock demo-data .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	  services/api/dashboard/.venv-node services/api/socratic_api/static demo-data .mypy_cache .pytest_cache .ruff_cache .hypothesis
 
 $(BIN)/python:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Socratic Bench needs Python 3.11 or newer; this is " + sys.version.split()[0] + ". Try: make PYTHON=python3.12 ...")'

@@ -3,15 +3,8 @@
 set -eu
 cd "$(dirname "$0")/.."
 
-uv="${UV:-uv}"
-command -v "$uv" >/dev/null || {
-  python3 -m venv .venv-lock
-  .venv-lock/bin/pip install --quiet uv
-  uv=.venv-lock/bin/uv
-}
-
 compile() {
-  "$uv" pip compile --quiet --universal --python-version 3.11 --generate-hashes \
+  "${UV:-.venv/bin/uv}" pip compile --quiet --universal --python-version 3.11 --generate-hashes \
     --no-emit-index-url --no-emit-find-links --no-header --no-annotate "$@"
 }
 
@@ -43,9 +36,6 @@ for service in runner judge curator api; do
 done
 compile --group build -c constraints.txt -o deploy/requirements-build.txt "$@"
 compile --group test -c constraints.txt -o tests/requirements.txt "$@"
-compile --group browser -c tests/requirements.txt -o tests/dashboard/requirements.txt "$@"
-compile --group benchmark -c tests/requirements.txt -o tests/benchmarks/requirements.txt "$@"
-compile --group containers -c tests/requirements.txt -o tests/containers/requirements.txt "$@"
 compile deploy/emulator/requirements.in -o deploy/emulator/requirements.txt "$@"
 compile -c deploy/emulator/requirements.txt tests/endpoints/requirements.in -o tests/endpoints/requirements.txt "$@"
 compile tests/moto/requirements.in -o tests/moto/requirements.txt "$@"
