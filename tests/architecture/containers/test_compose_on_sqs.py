@@ -100,6 +100,4 @@ def test_the_emulator_is_the_one_of_the_tests():
     def version(lock: str) -> list[str]:
         return re.findall(r"^ministack==(\S+)", (ROOT / lock).read_text(), re.MULTILINE)
 
-    assert version("deploy/emulator/requirements.txt") == version(
-        "tests/endpoints/requirements.txt"
-    )
+    assert version("deploy/emulator/requirements.txt") == version("tests/servers/requirements.txt")
