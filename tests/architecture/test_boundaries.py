@@ -51,7 +51,6 @@ LOCKS = (
     "deploy/aws/requirements.txt",
     "deploy/emulator/requirements.txt",
     "services/runner/requirements-local.txt",
-    "services/api/dashboard/requirements-node.txt",
 )
 
 
