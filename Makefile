@@ -9,9 +9,9 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 DISTRIBUTIONS := shared services/runner services/judge services/curator services/api deploy/cli
 PYPROJECTS := $(DISTRIBUTIONS:%=%/pyproject.toml)
 VERSION_FILE := shared/socratic_bench/version.py
-PACKAGES := socratic_bench socratic_runner socratic_judge socratic_curator socratic_api socratic_cli
 DEMO_STORE := sqlite:///demo-data/benchmark.db
 PAGES := services/api/dashboard/build.py
+OUTPUT_SYNC := $(if $(filter output-sync,$(.FEATURES)),--output-sync=target)
 REQUIRED := $(if $(filter true,$(CI)),--required)
 BROKER ?= rabbitmq
 STACK_rabbitmq := compose.yaml
@@ -25,7 +25,7 @@ ARCHITECTURE ?= arm64
 TEST_SETUP := $(VENV)/.test $(VENV)/.local-model $(SERVERS)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help install dashboard demo serve up down up-local test test-all test-aws test-one check bench chaos packages deploy rollback destroy lock clean
+.PHONY: help install dashboard demo serve up down up-local test test-all test-aws test-one check check-style check-types check-pages bench chaos packages deploy rollback destroy lock clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F':.*## ' '{printf "  make %-9s %s\n", $$1, $$2}'
@@ -87,14 +87,17 @@ test-one: $(TEST_SETUP) ## Run some tests one by one: T=tests/unit, or T=a_part_
 	  $(BIN)/python -m pytest $(if $(wildcard $(firstword $(subst ::, ,$(T)))),,-k) "$(T)" --durations=5
 
 check: $(VENV)/.test ## Format, lint, types and import boundaries, and nothing else
+	@$(MAKE) --no-print-directory --keep-going --jobs=2 $(OUTPUT_SYNC) check-style check-types check-pages
+
+check-style:
 	@$(BIN)/ruff format --check .
 	@$(BIN)/ruff check .
-	@$(BIN)/mypy $(PACKAGES:%=-p %)
-	@MYPYPATH=examples/profile:examples/provider:examples/page $(BIN)/mypy -p socratic_example_profile -p socratic_example_provider -p socratic_example_page
-	@$(BIN)/mypy examples/notebook.py
-	@MYPYPATH=. $(BIN)/mypy tests
-	@MYPYPATH=services/api/dashboard $(BIN)/mypy $(PAGES) services/api/dashboard_hook.py
 	@$(BIN)/lint-imports
+
+check-types:
+	@$(BIN)/mypy
+
+check-pages:
 	@$(PYTHON) $(PAGES) --check $(REQUIRED)
 
 bench: $(VENV)/.test $(SERVERS)/.ready ## Run the benchmarks and print their figures
