@@ -27,8 +27,8 @@ SLOW_CONFIG = """
 models:
   - id: reference/hedger
     options: {latency_ms: 400}
-    limits: {concurrency: 4, timeout_seconds: 1}
-repeats: 3
+    limits: {concurrency: 2, timeout_seconds: 1}
+repeats: 4
 """
 
 pytestmark = [
@@ -144,7 +144,7 @@ def test_a_killed_runner_and_a_killed_judge_lose_nothing(stack, terminal):
     assert stack.run("docker", "kill", runner, judge).returncode == 0
     assert not complete(terminal, experiment_id)
     assert stack.run("docker", "start", runner).returncode == 0  # the other judge goes on alone
-    assert_all_was_counted_once(terminal, experiment_id, runs=45)
+    assert_all_was_counted_once(terminal, experiment_id, runs=60)
 
 
 @pytest.mark.parametrize("service", sorted(SERVICES))
