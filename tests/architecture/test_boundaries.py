@@ -1,5 +1,6 @@
 """Every folder of a kind has the same parts, and imports only what it may."""
 
+import re
 import subprocess
 import sys
 import tomllib
@@ -43,9 +44,20 @@ def test_scoring_a_text_loads_no_service_no_driver_and_no_yaml():
     assert done.stdout.strip() == "[]"
 
 
-def test_lock_files_name_no_package_index():
-    for lock in ROOT.glob("**/requirements*.txt"):
-        if ".venv" not in lock.parts:
-            assert "://" not in lock.read_text(), lock
-            assert "index-url" not in lock.read_text(), lock
-    assert "://" not in (ROOT / "constraints.txt").read_text()
+LOCKS = (
+    "constraints.txt",
+    "tests/requirements.txt",
+    "tests/servers/requirements.txt",
+    "deploy/aws/requirements.txt",
+    "deploy/emulator/requirements.txt",
+    "services/runner/requirements-local.txt",
+)
+
+
+@pytest.mark.parametrize("lock", LOCKS)
+def test_a_lock_file_names_no_package_index_and_each_requirement_has_a_hash(lock):
+    text = (ROOT / lock).read_text()
+    assert "://" not in text
+    assert "index-url" not in text
+    for requirement in re.split(r"\n(?=\S)", text.strip()):
+        assert "--hash=sha256:" in requirement, requirement.splitlines()[0]

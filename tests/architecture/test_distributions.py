@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import socratic_bench
+from tests.architecture.containers.container_files import compose
 
 ROOT = Path(__file__).parents[2]
 VERSION_FILE = ROOT / "shared/socratic_bench/version.py"
@@ -66,10 +67,10 @@ def test_a_client_of_a_broker_a_database_or_a_cloud_is_an_extra(folder):
     assert [each for each in needed if any(client in each for client in CLIENTS)] == []
 
 
+@pytest.mark.parametrize("file", ["compose.yaml", "sqs.yaml"])
 @pytest.mark.parametrize("service", SERVICES)
-def test_an_image_names_extras_that_its_distribution_has(service):
-    dockerfile = (ROOT / f"services/{service}/Dockerfile").read_text()
-    named = re.search(r"^ARG EXTRAS=(.*)$", dockerfile, re.MULTILINE)[1].split(",")
+def test_an_image_names_extras_that_its_distribution_has(service, file):
+    named = compose(file)["services"][service]["build"]["args"]["EXTRAS"].split(",")
     assert set(named) <= pyproject(f"services/{service}")["project"]["optional-dependencies"].keys()
 
 

@@ -46,7 +46,7 @@ def base_images() -> list[str]:
         for service in services.values()
         if "build" not in service and "profiles" not in service
     }
-    dockerfile = (ROOT / "services/judge/Dockerfile").read_text()
+    dockerfile = (ROOT / "services/Dockerfile").read_text()
     return sorted(servers | set(re.findall(r"^FROM (\S+)", dockerfile, re.MULTILINE)))
 
 
@@ -110,12 +110,8 @@ def _download_wheels(folder: Path) -> None:
     chosen = ["--require-hashes", "--only-binary=:all:", "--python-version=3.11"]
     pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--quiet"]
     # The emulator pins versions of its own.
-    for locks in (
-        ["constraints.txt", "deploy/requirements-build.txt"],
-        ["deploy/emulator/requirements.txt"],
-    ):
-        named = [word for lock in locks for word in ("--requirement", str(ROOT / lock))]
-        _done([*pip, "download", *chosen, *named, "--dest", str(folder)])
+    for lock in ("constraints.txt", "deploy/emulator/requirements.txt"):
+        _done([*pip, "download", *chosen, "--requirement", str(ROOT / lock), "--dest", str(folder)])
 
 
 def _done(words: list[str]) -> None:

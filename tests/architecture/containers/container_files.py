@@ -1,4 +1,4 @@
-"""The Dockerfiles, the lock files and the compose file, as tests read them."""
+"""The Dockerfile of the services, and the compose file that builds and starts them."""
 
 import re
 import shlex
@@ -28,13 +28,19 @@ VARIABLE = re.compile(r"\$\{(\w+)(?::-([^}]*))?\}")
 
 @dataclass(frozen=True)
 class Image:
-    """A Dockerfile, as its instructions: the keyword and what follows it, in one line."""
+    """A Dockerfile, as its instructions: the keyword and what follows it, in one line.
+
+    The arguments of a build that the compose file gives stand in them.
+    """
 
     instructions: tuple[tuple[str, str], ...]
 
     @classmethod
-    def of(cls, service: str) -> "Image":
-        text = (ROOT / "services" / service / "Dockerfile").read_text()
+    def of(cls, service: str, **variables: str) -> "Image":
+        build = compose(**variables)["services"][service]["build"]
+        text = (COMPOSE / build["context"] / build["dockerfile"]).read_text()
+        for name, value in build["args"].items():
+            text = re.sub(rf"\${name}\b", str(value), text)
         lines = [line for line in text.splitlines() if not line.lstrip().startswith("#")]
         whole = "\n".join(lines).replace("\\\n", " ")
         words = [line.split(maxsplit=1) for line in whole.splitlines() if line.strip()]
@@ -73,15 +79,35 @@ def interpolated(value, environment):
     return value
 
 
-def compose(**environment):
-    text = (COMPOSE / "compose.yaml").read_text()
-    return interpolated(yaml.safe_load(text), environment)
+class Tagged(yaml.SafeLoader):
+    """A reader of Compose's tags."""
+
+
+def overridden(loader, node):
+    """The value of `!override`, which is all that stands in its place."""
+    if isinstance(node, yaml.SequenceNode):
+        return loader.construct_sequence(node, deep=True)
+    return loader.construct_mapping(node, deep=True)
+
+
+Tagged.add_constructor("!override", overridden)
+
+
+def compose(file: str = "compose.yaml", **environment):
+    text = (COMPOSE / file).read_text()
+    return interpolated(yaml.load(text, Tagged), environment)
 
 
 def environment(service: str) -> dict[str, str]:
-    """The environment of a service in its container: from its image and the compose file."""
+    """The environment of a service in its container: from its image and the compose file.
+
+    Without what the image tells services of another kind.
+    """
     in_image = Image.of(service).final.assignments("ENV")
-    return in_image | compose()["services"][service]["environment"]
+    foreign = {"SOCRATIC_HEALTH_HOST", "SOCRATIC_HEALTH_PORT", "SOCRATIC_HOST", "SOCRATIC_PORT"}
+    foreign -= {f"SOCRATIC_{name.upper()}" for name in SETTINGS[service].model_fields}
+    told = {name: value for name, value in in_image.items() if name not in foreign}
+    return told | compose()["services"][service]["environment"]
 
 
 def listening_port(service: str) -> str:

@@ -2,40 +2,19 @@
 
 from __future__ import annotations
 
+import ast
 import re
 
 import pytest
-import yaml
 
 from socratic_bench.addresses import open_broker, open_store
-from tests.architecture.containers.container_files import (
-    COMPOSE,
-    ROOT,
-    SERVICES,
-    compose,
-    interpolated,
-)
+from tests.architecture.containers.container_files import ROOT, SERVICES, compose
 
 EMULATOR = "emulator"
 
 
-class Tagged(yaml.SafeLoader):
-    """A reader of Compose's tags."""
-
-
-def overridden(loader, node):
-    """The value of `!override`, which is all that stands in its place."""
-    if isinstance(node, yaml.SequenceNode):
-        return loader.construct_sequence(node, deep=True)
-    return loader.construct_mapping(node, deep=True)
-
-
-Tagged.add_constructor("!override", overridden)
-
-
 def services() -> dict:
-    text = (COMPOSE / "sqs.yaml").read_text()
-    return interpolated(yaml.load(text, Tagged), {})["services"]
+    return compose("sqs.yaml")["services"]
 
 
 def test_it_starts_the_same_services_and_the_emulator_alone_as_a_server():
@@ -69,10 +48,14 @@ def test_a_service_waits_for_the_emulator_and_reaches_it_alone(service):
 @pytest.mark.parametrize("service", SERVICES)
 def test_an_image_is_that_of_a_task_on_aws(service):
     container = services()[service]
-    source = (ROOT / "deploy/aws/socratic_aws/operations/images.py").read_text()
+    folder = ROOT / "deploy/aws/socratic_aws"
+    source = (folder / "operations/images.py").read_text()
     [extras] = re.findall(rf'^    "{service}": "([a-z,]+)",$', source, re.MULTILINE)
-    [lock] = re.findall(r'^LOCK: Final = "(.+)"$', source, re.MULTILINE)
-    assert container["build"]["args"] == {"EXTRAS": extras, "LOCK": lock}
+    assert container["build"] == {"args": {"EXTRAS": extras}}
+    source = (folder / "stacks/services.py").read_text()
+    [ports] = re.findall(r"^PORTS: Final = (.*)$", source, re.MULTILINE)
+    port = compose()["services"][service]["build"]["args"]["PORT"]
+    assert ast.literal_eval(ports)[service] == port
     assert container["image"] == f"{compose()['services'][service]['image']}-aws"
 
 
@@ -100,6 +83,4 @@ def test_the_emulator_is_the_one_of_the_tests():
     def version(lock: str) -> list[str]:
         return re.findall(r"^ministack==(\S+)", (ROOT / lock).read_text(), re.MULTILINE)
 
-    assert version("deploy/emulator/requirements.txt") == version(
-        "tests/endpoints/requirements.txt"
-    )
+    assert version("deploy/emulator/requirements.txt") == version("tests/servers/requirements.txt")

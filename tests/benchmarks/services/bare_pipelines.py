@@ -128,7 +128,7 @@ async def _timed(
 
 
 async def faststream(url: str, runs: int) -> float:
-    """Runs per second of FastStream. Raises ImportError where it is not installed."""
+    """Runs per second of FastStream."""
     from faststream.middlewares import AckPolicy
     from faststream.rabbit import Channel, QueueType, RabbitBroker, RabbitQueue
 

@@ -5,8 +5,7 @@
 Ours: a runner, a judge and a curator, one process each, and this one plans; reference tutors at
 zero latency; every stage, every response stored. Then with a second judge and a second curator.
 Before and after each, the bare pipeline of `bare_pipelines`, which stores nothing: a ratio is to
-the mean of the two. FastStream is measured where it is installed: `pip install --require-hashes -r
-tests/benchmarks/requirements.txt`.
+the mean of the two. FastStream is measured once, first.
 """
 
 from __future__ import annotations
@@ -44,11 +43,8 @@ async def throughput(runs: int, **processes: int) -> float:
 async def measure(runs: int) -> None:
     """Print a line for each."""
     server = str(URL(await rabbitmq.new_namespace()).without_query_params("namespace"))
-    try:
-        other = await bare_pipelines.faststream(server, runs // 2)
-        print(f"FastStream, three hops, no store:        {other:>6,.0f} runs/s", flush=True)
-    except ImportError:
-        print("FastStream is not installed", flush=True)
+    other = await bare_pipelines.faststream(server, runs // 2)
+    print(f"FastStream, three hops, no store:        {other:>6,.0f} runs/s", flush=True)
     before = await _bare(server, runs // 2)
     for label, processes in (
         *[("runner, judge, curator", {"runner": 1, "judge": 1, "curator": 1})] * ROUNDS,

@@ -116,7 +116,7 @@ async def up_local(folder: Path, port: int) -> AsyncIterator[dict[str, str]]:
     environment = {
         **{name: value for name, value in os.environ.items() if not name.startswith("AWS_")},
         "BROKER": "sqs",
-        "EMULATOR_PYTHON": str(ROOT / ".venv-endpoints" / "bin" / "python"),
+        "EMULATOR_PYTHON": str(ROOT / ".venv-servers" / "bin" / "python"),
         "EMULATOR_PORT": str(port),
         "EMULATOR_FOLDER": str(folder / "emulator"),
         "SOCRATIC_PORT": "0",
@@ -145,8 +145,8 @@ async def up_local(folder: Path, port: int) -> AsyncIterator[dict[str, str]]:
 
 
 async def test_up_local_needs_no_server_and_keeps_what_the_emulator_has(tmp_path: Path) -> None:
-    if not (ROOT / ".venv-endpoints" / "bin" / "ministack").exists():
-        missing("no emulator is installed (see tests/endpoints)")
+    if not (ROOT / ".venv-servers" / "bin" / "ministack").exists():
+        missing("no emulator is installed (see tests/servers/requirements.txt)")
     port = free_port()
     async with up_local(tmp_path, port) as told:
         terminal = Terminal(tmp_path, told)

@@ -60,9 +60,12 @@ class Tree:
 @pytest.fixture
 def bare(tmp_path: Path) -> Tree:
     """Without npm packages, and with neither a registry nor an index that answers."""
-    folder = tmp_path / "api" / "dashboard"
+    folder = tmp_path / "services" / "api" / "dashboard"
     shutil.copytree(SOURCES, folder, ignore=shutil.ignore_patterns(*LEFT_BEHIND))
-    (tmp_path / "api" / "socratic_api").mkdir()
+    (folder.parent / "socratic_api").mkdir()
+    lock = Path("deploy", "aws", "requirements.txt")
+    (tmp_path / lock.parent).mkdir(parents=True)
+    shutil.copy(SOURCES.parents[2] / lock, tmp_path / lock)
     offline = {
         "npm_config_registry": UNREACHABLE,
         "npm_config_cache": str(tmp_path / "cache"),

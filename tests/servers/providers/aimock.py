@@ -1,7 +1,7 @@
 """aimock imitates model providers; the name of the model decides about its answer.
 
 Its authors do not know this project; they wrote it to test clients. It runs on Node, see
-tests/endpoints.
+tests/servers/package.json.
 """
 
 from __future__ import annotations
@@ -82,9 +82,9 @@ def _start(started: ExitStack, *more: str) -> str:
     node = shutil.which("node")
     if node is None:
         raise NotHere("Node is not installed")
-    package = ROOT / "tests" / "endpoints" / "node_modules" / "@copilotkit" / "aimock"
+    package = ROOT / "tests" / "servers" / "node_modules" / "@copilotkit" / "aimock"
     if not package.exists():
-        raise NotHere("it is not installed (see tests/endpoints)")
+        raise NotHere("it is not installed (see tests/servers/package.json)")
     folder = Path(started.enter_context(tempfile.TemporaryDirectory(prefix="aimock-")))
     fixtures = [{"match": {"model": name}, **does} for name, does in MODELS.items()]
     (folder / "models.json").write_text(json.dumps({"fixtures": fixtures}), encoding="utf-8")

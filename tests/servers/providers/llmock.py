@@ -1,7 +1,7 @@
 """llmock imitates OpenAI and Anthropic, and fails as a test prescribes.
 
 Its authors do not know this project; they wrote it to test clients. It has an environment of its
-own, see tests/endpoints.
+own, see tests/servers/requirements.txt.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ def _post(path: str, body: dict[str, Any]) -> None:
 
 
 def _start(started: ExitStack) -> str:
-    program = ROOT / ".venv-endpoints" / "bin" / "llmock"
+    program = ROOT / ".venv-servers" / "bin" / "llmock"
     if not program.exists():
-        raise NotHere("it is not installed (see tests/endpoints)")
+        raise NotHere("it is not installed (see tests/servers/requirements.txt)")
     port = free_port()
     arguments = ["serve", "--host", "127.0.0.1", "--port", str(port), "--log-level", "error"]
     return start(started, [program, *arguments], port)

@@ -22,9 +22,9 @@ ROOT = {"AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test"}
 
 
 def _start(started: ExitStack) -> str:
-    program = PROJECT / ".venv-endpoints" / "bin" / "ministack"
+    program = PROJECT / ".venv-servers" / "bin" / "ministack"
     if not program.exists():
-        raise NotHere(f"{program} is not installed (see tests/endpoints)")
+        raise NotHere(f"{program} is not installed (see tests/servers/requirements.txt)")
     port = free_port()
     environment = {
         "AUTH": "true",

@@ -1,4 +1,4 @@
-"""The images of a release: built from the services' Dockerfiles, pushed to the stage's registries.
+"""The images of a release: built from the services' Dockerfile, pushed to the stage's registries.
 
 A tag is the name of a release. It cannot be replaced, so an image that is there is not built again.
 """
@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from socratic_aws.operations.installation import ROOT, Installation, say
+from socratic_aws.stacks.services import PORTS
 
 EXTRAS: Final[Mapping[str, str]] = {
     "runner": "aws,bedrock,container,http",
@@ -21,20 +22,23 @@ EXTRAS: Final[Mapping[str, str]] = {
 }
 """The extras of each image on AWS: no driver of RabbitMQ or PostgreSQL (D-233)."""
 
-LOCK: Final = "requirements-layer.txt"
-
 PLATFORMS: Final[Mapping[str, str]] = {"arm64": "linux/arm64", "x86_64": "linux/amd64"}
 
 
 def build_command(service: str, tag: str, release: str, architecture: str) -> list[str]:
     """Return the command that builds the image of a service."""
-    arguments = {"EXTRAS": EXTRAS[service], "LOCK": LOCK, "VERSION": release}
+    arguments = {
+        "SERVICE": service,
+        "PORT": PORTS[service],
+        "EXTRAS": EXTRAS[service],
+        "VERSION": release,
+    }
     given = [
         word for name, value in arguments.items() for word in ("--build-arg", f"{name}={value}")
     ]
     return [
         *("docker", "build", "--platform", PLATFORMS[architecture], *given),
-        *("--file", f"services/{service}/Dockerfile", "--tag", tag, "."),
+        *("--file", "services/Dockerfile", "--tag", tag, "."),
     ]
 
 

@@ -20,11 +20,11 @@ from pathlib import Path
 from typing import Final
 
 from socratic_aws.packaging.archive import write_zip
-from socratic_aws.packaging.libraries import compile_all, cut, install
+from socratic_aws.packaging.libraries import compile_all, cut, install, needs_of
 from socratic_aws.packaging.targets import Architecture, Target
 
 ROOT: Final = Path(__file__).parents[4]
-REQUIREMENTS: Final = ROOT / "deploy" / "aws" / "requirements-layer.txt"
+LOCK: Final = ROOT / "constraints.txt"
 LAYER: Final = "layer"
 SERVICES: Final = ("runner", "judge", "curator", "api")
 
@@ -81,7 +81,8 @@ def _layer(target: Target, into: Path) -> Package:
     with tempfile.TemporaryDirectory(prefix="socratic-layer-") as temporary:
         folder = Path(temporary)
         python = folder / "python"
-        install(REQUIREMENTS, target, python)
+        needs = {each for name in SERVICES for each in needs_of(ROOT, f"services/{name}", "aws")}
+        install(sorted(needs), LOCK, target, python)
         cut(python)
         _copy(ROOT / "shared" / "socratic_bench", python)
         # The contract suites need pytest.

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
+import tempfile
+import tomllib
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
@@ -27,19 +31,44 @@ AWS_SERVICES: Final = (
 _NOT_USED: Final = ("examples-1.json", "RECORD", "*.pyi", "*.pyx", "*.pxd", "*.c", "*.h")
 
 
-def install(requirements: Path, target: Target, folder: Path) -> None:
-    """Install wheels for the target into `folder`. Raises CalledProcessError."""
+def needs_of(root: Path, distribution: str, *extras: str) -> set[str]:
+    """Return the libraries that a distribution of ours needs with these extras."""
+    project = tomllib.loads((root / distribution / "pyproject.toml").read_text())["project"]
+    optional = project["optional-dependencies"]
+    found = set()
+    for need in (*project["dependencies"], *(each for extra in extras for each in optional[extra])):
+        if core := re.fullmatch(r"socratic-ai-bench-core\[(.+)\]", need):
+            found |= needs_of(root, "shared", *core[1].split(","))
+        else:
+            found.add(need)
+    return found
+
+
+def install(needs: Sequence[str], lock: Path, target: Target, folder: Path) -> None:
+    """Install wheels of the lock file into `folder`, those that the needs lead to.
+
+    pip checks hashes for a whole lock file alone: it fetches all wheels, then installs from them,
+    where no setting of this machine names other wheels. Raises CalledProcessError.
+    """
+    with tempfile.TemporaryDirectory(prefix="socratic-wheels-") as wheels:
+        _pip("download", target, "--require-hashes", "--no-deps", "--dest", wheels, "-r", lock)
+        source = ("--isolated", "--no-index", "--find-links", wheels)
+        into = ("--no-compile", "--target", folder)
+        _pip("install", target, *source, *into, *needs, PIP_CONFIG_FILE=os.devnull)
+    shutil.rmtree(folder / "bin", ignore_errors=True)
+
+
+def _pip(command: str, target: Target, *words: str | Path, **variables: str) -> None:
     platforms = [word for each in target.platforms() for word in ("--platform", each)]
     subprocess.run(
         [
-            *(sys.executable, "-m", "pip", "--disable-pip-version-check", "install", "--quiet"),
-            *("--require-hashes", "--no-deps", "--no-compile", "--only-binary", ":all:"),
-            *("--implementation", "cp", "--python-version", target.python, *platforms),
-            *("--target", folder, "--requirement", requirements),
+            *(sys.executable, "-m", "pip", "--disable-pip-version-check", command, "--quiet"),
+            *("--only-binary", ":all:", "--implementation", "cp"),
+            *("--python-version", target.python, *platforms, *words),
         ],
+        env={**os.environ, **variables},
         check=True,
     )
-    shutil.rmtree(folder / "bin", ignore_errors=True)
 
 
 def cut(folder: Path) -> None:

@@ -118,6 +118,9 @@ STACKED: Final[Mapping[str, tuple[Service, ...]]] = {
 }
 """The functions of each stack: a stack holds those with the same code, which deploy together."""
 
+PORTS: Final = {"runner": 9101, "judge": 9102, "curator": 9103, "api": 8000}
+"""The port of each service in its image."""
+
 LIVE: Final = "live"
 """The alias of a function that everything calls. A rollback points it to an earlier version."""
 

@@ -16,7 +16,7 @@ from tests.lengths import at_length
 from tests.servers.discovery import missing
 
 ROOT = Path(__file__).parents[4]
-PROGRAM = ROOT / ".venv-fuzz" / "bin" / "st"
+PROGRAM = ROOT / ".venv-servers" / "bin" / "st"
 CHECKS = (
     "not_a_server_error",
     "response_schema_conformance",
@@ -31,7 +31,7 @@ pytestmark = pytest.mark.long
 
 async def test_no_endpoint_fails_and_every_answer_is_as_described(store: SqlStore, tmp_path: Path):
     if not PROGRAM.exists():
-        missing(f"{PROGRAM} is not installed: make test-all does it (see tests/fuzz)")
+        missing(f"{PROGRAM} is not installed: make test does it")
     await seed(store, experiment(tutors(3), occasion="2026-W10"))
     broker = MemoryBroker(max_waiting=10_000_000)
     await broker.declare(WORK_QUEUES, BROADCASTS)

@@ -12,9 +12,9 @@ from aws_cdk.aws_apigatewayv2_integrations import HttpServiceDiscoveryIntegratio
 from constructs import Construct
 
 from socratic_aws.stacks.containers.network import Network
-from socratic_aws.stacks.containers.task import PORTS, ServiceTask
+from socratic_aws.stacks.containers.task import ServiceTask
 from socratic_aws.stacks.names import Resources
-from socratic_aws.stacks.services import API
+from socratic_aws.stacks.services import API, PORTS
 from socratic_aws.stacks.stage import Stage
 
 FORGOTTEN_AFTER: Final = Duration.seconds(10)

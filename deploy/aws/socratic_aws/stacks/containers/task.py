@@ -27,11 +27,8 @@ from socratic_aws.stacks.function import LOGS_KEPT
 from socratic_aws.stacks.nag import accept
 from socratic_aws.stacks.names import Resources
 from socratic_aws.stacks.permissions import API_KEYS, grant
-from socratic_aws.stacks.services import API, RUNNER, Service
+from socratic_aws.stacks.services import API, PORTS, RUNNER, Service
 from socratic_aws.stacks.stage import Stage
-
-PORTS: Final = {"runner": 9101, "judge": 9102, "curator": 9103, "api": 8000}
-"""The port of each image, where it says whether it is alive."""
 
 PROCESSOR: Final = 256
 """Units of a processor of each task: a quarter of one."""
