@@ -1,12 +1,11 @@
-"""The wait of an experiment for a killed process's work.
+"""Another process does what a killed one had in hand.
 
-A quiet machine takes less than the promise: 20 s for a runner, 5 s for a judge or a curator. A
-busy one may take BUSY times as long to start processes, to answer and to look.
+A quiet machine takes less than 20 s for a runner's work, 5 s for a judge's or a curator's. The
+numbers of the protocol show it for a runner; a wait in a test says more of the machine.
 """
 
 import asyncio
 import signal
-import time
 
 import pytest
 
@@ -26,9 +25,6 @@ from tests.servers.providers.endpoint import endpoint
 from tests.waiting import until
 
 RUNNER_SECONDS = 20.0
-SCORING_SECONDS = 5.0
-BUSY = 5
-
 RUNS = 15
 BEFORE = {"judge": ("runner", RUNNER_RUN_REQUESTED), "curator": ("judge", JUDGE_RESPONSE_RECORDED)}
 """Whose work each waits for, and the queue of that."""
@@ -67,11 +63,9 @@ async def submitted(tmp_path, environment, config) -> str:
     return done.stdout.strip()
 
 
-async def killed(service) -> float:
-    """Kill a process; returns when."""
+async def kill(service):
     service.kill()
     assert await service.ended() == -signal.SIGKILL
-    return time.monotonic()
 
 
 def test_by_the_protocol_a_dead_runner_is_known_in_time():
@@ -96,20 +90,18 @@ async def test_what_a_killed_runner_asked_is_asked_again_by_another(
         if is_there_before:
             async with another as runner:
                 await runner.ready()
-                began = await killed(services["runner"])
+                await kill(services["runner"])
                 await model.release()
-                waited = await asked_again(model, first) - began
+                await asked_again(model, first)
         else:
-            began = await killed(services["runner"])
+            await kill(services["runner"])
             await model.release()
             async with another:
-                waited = await asked_again(model, first) - began
-    print(f"what a killed runner asked was asked again after {waited:.1f} s")
-    assert waited < BUSY * RUNNER_SECONDS
+                await asked_again(model, first)
 
 
-async def asked_again(model, seeds) -> float:
-    """Wait until all of these turns are asked for again; returns when."""
+async def asked_again(model, seeds) -> None:
+    """Wait until all of these turns are asked for again."""
 
     async def asked():
         return model.calls_of_a_turn
@@ -119,7 +111,6 @@ async def asked_again(model, seeds) -> float:
         lambda calls: all(calls[seed] > 1 for seed in seeds),
         "what was in hand to be asked again",
     )
-    return time.monotonic()
 
 
 @pytest.mark.connected
@@ -148,21 +139,17 @@ async def test_what_a_killed_process_had_in_hand_is_done_by_another(
         if is_there_before:
             async with another as service:
                 await service.ready()
-                began = await killed(services[kind])
-                waited = await all_done(store, experiment_id) - began
+                await kill(services[kind])
+                await all_done(store, experiment_id)
         else:
-            began = await killed(services[kind])
+            await kill(services[kind])
             async with another:
-                waited = await all_done(store, experiment_id) - began
+                await all_done(store, experiment_id)
         dead = [await broker.dead_letter_depth(queue.name) for queue in WORK_QUEUES]
-    print(f"what a killed {kind} had in hand was done after {waited:.1f} s")
-    assert waited < BUSY * SCORING_SECONDS
     assert dead == [0] * len(WORK_QUEUES)
 
 
-async def all_done(store, experiment_id) -> float:
-    """Wait until every run is done; returns when."""
+async def all_done(store, experiment_id) -> None:
     await until(
         lambda: store.progress(experiment_id), lambda progress: progress.done == RUNS, "all runs"
     )
-    return time.monotonic()
