@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import tempfile
 from pathlib import Path
 
@@ -23,5 +24,5 @@ async def prepared_file(path: Path) -> str:
             await store.prepare()
             await store.close()
             _PREPARED.append(made.read_bytes())
-    path.write_bytes(_PREPARED[0])
+    await asyncio.to_thread(path.write_bytes, _PREPARED[0])
     return f"sqlite:///{path}"

@@ -5,7 +5,7 @@ from collections import Counter
 
 import pytest
 
-from socratic_bench.adapters.sql.store import SqlStore
+from socratic_bench.adapters.memory.store.store import MemoryStore
 from socratic_bench.domain.experiment.manifest import Experiment, Limits, Manifest, TutorModel
 from socratic_bench.errors import (
     FailureKind,
@@ -31,9 +31,8 @@ OTHER = TutorModel(id="scripted/other")
 
 
 @pytest.fixture
-async def store(tmp_path):
-    store = SqlStore.from_url(f"sqlite:///{tmp_path}/benchmark.db")
-    await store.prepare()
+async def store():
+    store = MemoryStore()
     yield store
     await store.close()
 
