@@ -6,7 +6,6 @@ import asyncio
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import AsyncIterator
 from importlib.util import find_spec
 from pathlib import Path
@@ -78,26 +77,28 @@ async def test_a_question_beyond_the_context_fails_for_good(client: ModelClient)
 
 
 @LONG
-def test_stopping_a_call_stops_the_model_itself():
+def test_stopping_a_call_stops_the_model_itself(monkeypatch):
     model = llama.Llama(weights(), copies=1)
     long = {**body("Hello", max_tokens=200), "ignore_eos": True}
-    model.complete(body("Hello", max_tokens=1), threading.Event()).result()  # loads it
+    taken: list[dict[str, Any]] = []
+    stop_at = 0
 
-    started = time.perf_counter()
+    class Counting(llama._Stream):
+        def take(self, chunk: dict[str, Any]) -> bool:
+            taken.append(chunk)
+            if len(taken) == stop_at:
+                self._stop.set()
+            return super().take(chunk)
+
+    monkeypatch.setattr(llama, "_Stream", Counting)
     assert model.complete(long, threading.Event()).result().output_tokens == 200
-    whole = time.perf_counter() - started
-
-    stop = threading.Event()
-    call = model.complete(long, stop)
-    while not call.running():
-        time.sleep(0.001)
-    stop.set()
-    started = time.perf_counter()
+    assert len(taken) > 200
+    taken.clear()
+    stop_at = 20
     with pytest.raises(llama.Stopped):
-        call.result()
-    stopped = time.perf_counter() - started
+        model.complete(long, threading.Event()).result()
     model.close()
-    assert stopped < whole / 3
+    assert len(taken) == stop_at
 
 
 async def test_copies_that_answer_at_the_same_time_give_the_texts_of_one_alone():

@@ -18,6 +18,7 @@ from socratic_bench.consuming.queues import BROADCASTS, WORK_QUEUES
 from socratic_bench.events.message import Message
 from socratic_cli.cli import main
 from socratic_cli.options import broker as broker_option
+from tests.servers.sqlite import prepared_file
 
 BROKER = "amqp://guest:secret@broker.example/"
 
@@ -107,9 +108,11 @@ class Prompt:
         """Put into the store what `fill` does."""
 
         async def filled() -> None:
+            file = self.folder / "benchmark.db"
+            if not file.exists():
+                await prepared_file(file)
             store = SqlStore.from_url(self.store)
             try:
-                await store.prepare()
                 await fill(store)
             finally:
                 await store.close()

@@ -8,7 +8,7 @@ import pytest
 from pydantic import SecretStr
 
 from socratic_bench.adapters.memory.broker import MemoryBroker
-from socratic_bench.adapters.sql.store import SqlStore
+from socratic_bench.adapters.memory.store.store import MemoryStore
 from socratic_bench.consuming.batch_dispatcher import BatchDispatcher
 from socratic_bench.consuming.dispatch import Dispatcher
 from socratic_bench.consuming.outcomes import Handled, Rejected
@@ -42,8 +42,8 @@ async def broker():
 
 
 @pytest.fixture
-async def store(tmp_path):
-    store = SqlStore.from_url(f"sqlite:///{tmp_path}/benchmark.db")
+async def store():
+    store = MemoryStore()
     yield store
     await store.close()
 

@@ -5,10 +5,10 @@ from datetime import timedelta
 from decimal import Decimal
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
-from socratic_bench.adapters.sql.store import SqlStore
+from socratic_bench.adapters.memory.store.store import MemoryStore
 from socratic_bench.domain.experiment.manifest import (
     Experiment,
     Limits,
@@ -35,9 +35,8 @@ LATER = MONDAY + timedelta(days=1)
 
 
 @pytest.fixture
-async def store(tmp_path):
-    store = SqlStore.from_url(f"sqlite:///{tmp_path}/benchmark.db")
-    await store.prepare()
+async def store():
+    store = MemoryStore()
     yield store
     await store.close()
 
@@ -221,15 +220,13 @@ def test_how_often_models_are_asked_is_no_condition_of_the_figures():
     assert changed(repeats=99).manifest_id != ASKED.manifest_id
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.lists(st.sampled_from([(1, 1), (2, 1), (1, 2), (2, 3), (3, 2)]), min_size=1, max_size=4),
     st.randoms(use_true_random=False),
 )
-async def test_in_any_history_nothing_is_asked_twice(tmp_path_factory, history, chance):
+async def test_in_any_history_nothing_is_asked_twice(history, chance):
     """Experiments of some models and repeats, each carried out in part, one after another."""
-    store = SqlStore.from_url(f"sqlite:///{tmp_path_factory.mktemp('history')}/benchmark.db")
-    await store.prepare()
+    store = MemoryStore()
     asked = set()
     for models, repeats in history:
         experiment = an_experiment(models=models, repeats=repeats, follow_ups=["And then?"])

@@ -1,21 +1,14 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from pathlib import Path
 
 import pytest
 
-from socratic_bench.adapters.sql.store import SqlStore
+from socratic_bench.adapters.memory.store.store import MemoryStore
 
 
 @pytest.fixture
-def database(tmp_path: Path) -> Path:
-    return tmp_path / "benchmark.db"
-
-
-@pytest.fixture
-async def store(database: Path) -> AsyncIterator[SqlStore]:
-    store = SqlStore.from_url(f"sqlite:///{database}")
-    await store.prepare()
+async def store() -> AsyncIterator[MemoryStore]:
+    store = MemoryStore()
     yield store
     await store.close()

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from socratic_bench.adapters.sql.store import SqlStore
+from socratic_bench.adapters.memory.store.store import MemoryStore
 from socratic_bench.domain.experiment.manifest import TutorModel
 from socratic_bench.errors import UnknownExperiment
 from socratic_bench.reporting.cost_analysis import cost_analysis
@@ -16,7 +16,7 @@ from tests.dashboard.seeding import MONDAY, experiment, seed, tutors
 HOSTED = TutorModel(id="hosted/model")
 
 
-async def test_a_cost_is_shared_out_over_runs_and_over_responses_with_a_score(store: SqlStore):
+async def test_a_cost_is_shared_out_over_runs_and_over_responses_with_a_score(store: MemoryStore):
     planned = experiment((HOSTED,))
     await store.register(planned)
     first, second, third, fourth, *_ = planned.runs()
@@ -32,7 +32,7 @@ async def test_a_cost_is_shared_out_over_runs_and_over_responses_with_a_score(st
     assert (model.total_input_tokens, model.total_visible_output_tokens) == (160, 24)
 
 
-async def test_what_is_unknown_is_none_and_stands_last(store: SqlStore):
+async def test_what_is_unknown_is_none_and_stands_last(store: MemoryStore):
     planned = experiment((HOSTED, TutorModel(id="a/silent"), TutorModel(id="z/dear")))
     await store.register(planned)
     hosted, _, dear, _, _, dearer, *_ = planned.runs()
@@ -48,7 +48,7 @@ async def test_what_is_unknown_is_none_and_stands_last(store: SqlStore):
     assert analysis.cost_known == 1.0
 
 
-async def test_a_model_that_only_failed_has_no_cost_a_share_could_be_taken_of(store: SqlStore):
+async def test_a_model_that_only_failed_has_no_cost_a_share_could_be_taken_of(store: MemoryStore):
     planned = experiment((HOSTED,))
     await store.register(planned)
     run, *_ = planned.runs()
@@ -60,7 +60,7 @@ async def test_a_model_that_only_failed_has_no_cost_a_share_could_be_taken_of(st
     assert (analysis.total_cost_usd, analysis.cost_known) == (None, 0.0)
 
 
-async def test_what_reference_tutors_cost_is_simulated_and_not_in_the_total(store: SqlStore):
+async def test_what_reference_tutors_cost_is_simulated_and_not_in_the_total(store: MemoryStore):
     planned = experiment((HOSTED, TutorModel(id="reference/priced")))
     await store.register(planned)
     await store.fold([a_score(run) for run, _ in zip(planned.runs(), range(2), strict=False)], ())
@@ -74,7 +74,7 @@ async def test_what_reference_tutors_cost_is_simulated_and_not_in_the_total(stor
     assert analysis.total_cost_usd == 0.000021
 
 
-async def test_experiments_are_chosen_as_for_the_leaderboard(store: SqlStore):
+async def test_experiments_are_chosen_as_for_the_leaderboard(store: MemoryStore):
     old = experiment(tutors(3))
     new = experiment(tutors(3), occasion="again", created_at=MONDAY + timedelta(days=7))
     await seed(store, old)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from socratic_bench.adapters.sql.store import SqlStore
+from socratic_bench.adapters.memory.store.store import MemoryStore
 from socratic_bench.domain.experiment.manifest import Experiment
 from socratic_bench.domain.experiment.outline import ExperimentOutline
 from socratic_bench.domain.experiment.state import ExperimentState
@@ -22,7 +22,7 @@ def named(name: str, **given: Any) -> Experiment:
     return planned.model_copy(update={"manifest": manifest})
 
 
-async def test_an_id_may_be_shortened_as_long_as_only_one_begins_like_that(store: SqlStore):
+async def test_an_id_may_be_shortened_as_long_as_only_one_begins_like_that(store: MemoryStore):
     weeks = [an_experiment(occasion=f"week {week}") for week in range(7)]
     for week in weeks:
         await store.register(week)
@@ -39,7 +39,7 @@ async def test_an_id_may_be_shortened_as_long_as_only_one_begins_like_that(store
         await find_experiment(store, "exp-")
 
 
-async def test_an_occasion_or_a_name_means_the_only_experiment_that_has_it(store: SqlStore):
+async def test_an_occasion_or_a_name_means_the_only_experiment_that_has_it(store: MemoryStore):
     first, second = named("pilot", occasion="week 1"), named("main study", occasion="week 2")
     both = named("pilot", occasion="main study")
     for each in (first, second, both):
@@ -53,7 +53,7 @@ async def test_an_occasion_or_a_name_means_the_only_experiment_that_has_it(store
     assert {second.experiment_id, both.experiment_id} <= set(str(several.value).split())
 
 
-async def test_a_whole_id_means_its_experiment_whatever_others_are_called(store: SqlStore):
+async def test_a_whole_id_means_its_experiment_whatever_others_are_called(store: MemoryStore):
     wanted = an_experiment()
     await store.register(wanted)
     await store.register(an_experiment(occasion=wanted.experiment_id))
@@ -61,13 +61,13 @@ async def test_a_whole_id_means_its_experiment_whatever_others_are_called(store:
 
 
 @pytest.mark.parametrize("wrong", ["exp-nowhere", "", "%", "None"])
-async def test_a_text_that_fits_none_is_an_error(store: SqlStore, wrong: str):
+async def test_a_text_that_fits_none_is_an_error(store: MemoryStore, wrong: str):
     await store.register(an_experiment())
     with pytest.raises(UnknownExperiment, match="there is no experiment"):
         await find_experiment(store, wrong)
 
 
-async def test_a_deleted_experiment_is_told_of(store: SqlStore):
+async def test_a_deleted_experiment_is_told_of(store: MemoryStore):
     planned = an_experiment()
     await store.register(planned)
     await store.change_state(planned.experiment_id, ExperimentState.DELETED)

@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator, Collection
 
 import pytest
 
-from socratic_bench.adapters.sql.store import SqlStore
+from socratic_bench.adapters.memory.store.store import MemoryStore
 from socratic_bench.domain.run import Run
 from socratic_bench.reporting.pending import PendingRun, WaitsFor, pending_runs
 from tests.contract.store.facts import (
@@ -22,7 +22,7 @@ RUNS = list(PLANNED.runs())
 
 
 @pytest.fixture
-def asked(store: SqlStore, monkeypatch: pytest.MonkeyPatch) -> list[int]:
+def asked(store: MemoryStore, monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """How many runs each question to the store was about."""
     sizes: list[int] = []
     for name in ("done_runs", "responses"):
@@ -36,7 +36,7 @@ def asked(store: SqlStore, monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return sizes
 
 
-async def pending(store: SqlStore, experiment=PLANNED, **options) -> list[PendingRun]:
+async def pending(store: MemoryStore, experiment=PLANNED, **options) -> list[PendingRun]:
     return [run async for run in pending_runs(experiment, store, **options)]
 
 

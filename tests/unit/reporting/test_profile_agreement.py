@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from socratic_bench.adapters.sql.store import SqlStore
+from socratic_bench.adapters.memory.store.store import MemoryStore
 from socratic_bench.domain.experiment.manifest import Experiment
 from socratic_bench.reporting.profiles.agreement import profile_agreement
 from tests.contract.store.facts import a_score, an_experiment, an_unscored
@@ -13,12 +13,12 @@ OWN, OTHER = "socratic-v1", "socratic-v2"
 
 
 @pytest.fixture
-async def experiment(store: SqlStore) -> Experiment:
+async def experiment(store: MemoryStore) -> Experiment:
     return await store.register(an_experiment(scenarios=8, repeats=1))
 
 
 async def test_only_responses_with_both_scores_are_paired(
-    store: SqlStore, experiment: Experiment
+    store: MemoryStore, experiment: Experiment
 ) -> None:
     both, alone, refused, *_ = experiment.runs()
     await store.fold(
@@ -39,7 +39,7 @@ async def test_only_responses_with_both_scores_are_paired(
 
 
 async def test_profiles_that_rank_the_models_the_other_way_round_disagree(
-    store: SqlStore, experiment: Experiment
+    store: MemoryStore, experiment: Experiment
 ) -> None:
     scores = []
     for place, run in enumerate(experiment.runs()):

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from socratic_bench.adapters.sql.store import SqlStore
+from socratic_bench.adapters.memory.store.store import MemoryStore
 from socratic_bench.domain.experiment.manifest import Experiment, Manifest, TutorModel
 from socratic_bench.domain.scenario import Scenario
 from socratic_bench.errors import UnknownExperiment
@@ -47,7 +47,7 @@ class Page(HTMLParser):
         self.text += data
 
 
-async def test_the_figures_are_those_of_the_leaderboard(store: SqlStore) -> None:
+async def test_the_figures_are_those_of_the_leaderboard(store: MemoryStore) -> None:
     planned = experiment(tutors(2))
     await seed(store, planned)
 
@@ -60,7 +60,7 @@ async def test_the_figures_are_those_of_the_leaderboard(store: SqlStore) -> None
         assert f"{model.overall_score:.2f}" in page.text
 
 
-async def test_the_page_tells_its_origin(store: SqlStore) -> None:
+async def test_the_page_tells_its_origin(store: MemoryStore) -> None:
     planned = experiment(tutors(2))
     await seed(store, planned)
 
@@ -78,12 +78,12 @@ async def test_the_page_tells_its_origin(store: SqlStore) -> None:
     assert "@misc{" in text
 
 
-async def test_an_unknown_experiment_is_named(store: SqlStore) -> None:
+async def test_an_unknown_experiment_is_named(store: MemoryStore) -> None:
     with pytest.raises(UnknownExperiment, match="nonesuch"):
         await report_page(store, "nonesuch")
 
 
-async def test_hostile_names_and_prompts_are_text(store: SqlStore) -> None:
+async def test_hostile_names_and_prompts_are_text(store: MemoryStore) -> None:
     manifest = Manifest(
         models=(TutorModel(id="reference/socratic", name=HOSTILE.replace("\x00", "")),),
         scenarios=(Scenario(id="one", dimension="ethical", prompt=HOSTILE.replace("\x00", "")),),
@@ -116,7 +116,7 @@ def test_any_text_stays_text(name: str) -> None:
     assert page.attributes == {"title"}
 
 
-async def test_braces_of_a_bibtex_entry_pair_up(store: SqlStore) -> None:
+async def test_braces_of_a_bibtex_entry_pair_up(store: MemoryStore) -> None:
     manifest = experiment(tutors(1)).manifest.model_copy(update={"name": r"50% {of} \x_1"})
     planned = Experiment(manifest=manifest, created_at=datetime(2026, 3, 1, tzinfo=UTC))
     await store.register(planned)

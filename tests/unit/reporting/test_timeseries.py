@@ -10,7 +10,6 @@ from typing import Any, cast
 import pytest
 
 from socratic_bench.adapters.memory.store.store import MemoryStore
-from socratic_bench.adapters.sql.store import SqlStore
 from socratic_bench.domain.aggregates.cell import Cell
 from socratic_bench.domain.experiment.manifest import Experiment
 from socratic_bench.domain.experiment.state import ExperimentState
@@ -26,7 +25,7 @@ from tests.dashboard.seeding import MONDAY, experiment, seed, tutors
 WEEK = timedelta(weeks=1)
 
 
-async def test_points_are_the_figures_of_each_experiments_leaderboard(store: SqlStore) -> None:
+async def test_points_are_the_figures_of_each_experiments_leaderboard(store: MemoryStore) -> None:
     weeks = [
         experiment(tutors(3), occasion=f"{week}", created_at=MONDAY + week * WEEK)
         for week in range(3)
@@ -47,7 +46,7 @@ async def test_points_are_the_figures_of_each_experiments_leaderboard(store: Sql
             assert point.coverage == row.coverage
 
 
-async def test_points_join_only_under_the_same_conditions(store: SqlStore) -> None:
+async def test_points_join_only_under_the_same_conditions(store: MemoryStore) -> None:
     plans = [
         experiment(tutors(3), occasion="first"),
         experiment(tutors(4), occasion="another model", created_at=MONDAY + WEEK),
@@ -66,14 +65,14 @@ async def test_points_join_only_under_the_same_conditions(store: SqlStore) -> No
     assert [point.joins for point in series.points] == [False, True, False]
 
 
-async def test_an_unknown_model_is_named(store: SqlStore) -> None:
+async def test_an_unknown_model_is_named(store: MemoryStore) -> None:
     assert (await timeseries(store)).models == ()
     with pytest.raises(UnknownModel, match="nobody"):
         await timeseries(store, "nobody")
 
 
 async def test_older_experiments_beyond_the_bound_are_counted(
-    store: SqlStore, monkeypatch: pytest.MonkeyPatch
+    store: MemoryStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "MOST_POINTS", 12)
     for week in range(15):

@@ -19,10 +19,23 @@ from socratic_bench.reporting.verification import verify
 from socratic_bench.scoring.profile import CANONICAL
 from socratic_bench.scoring.statuses import Status
 from tests.dashboard.seeding import experiment, seed, tutors
+from tests.servers.sqlite import prepared_file
 
 PLANNED = experiment(tutors(3))
 ID = PLANNED.experiment_id
 CELL = "model_id = 'reference/lecturer' AND scenario_id = 'student-2'"
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> Path:
+    return tmp_path / "benchmark.db"
+
+
+@pytest.fixture
+async def store(database: Path) -> AsyncIterator[SqlStore]:
+    store = SqlStore.from_url(await prepared_file(database))
+    yield store
+    await store.close()
 
 
 def tamper(database: Path, change: Callable[[dict[str, Any]], None]) -> None:

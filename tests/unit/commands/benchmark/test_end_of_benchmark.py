@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
-from socratic_bench.adapters.sql.store import SqlStore
+from socratic_bench.adapters.memory.store.store import MemoryStore
 from socratic_bench.concurrency.adaptive_pause import AdaptivePause
 from socratic_bench.consuming import worker
 from socratic_bench.ports.models import Reply
@@ -23,12 +21,9 @@ class LongPause(AdaptivePause):
         return 3_600.0
 
 
-async def test_no_pause_of_a_stage_delays_the_end(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_no_pause_of_a_stage_delays_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(worker, "AdaptivePause", LongPause)
-    store = SqlStore.from_url(f"sqlite:///{tmp_path}/benchmark.db")
-    await store.prepare()
+    store = MemoryStore()
     client = ScriptedClient(lambda *_: reply())
     async with waiting_for("the end of the benchmark"):
         result = await Benchmark(an_experiment(), store, lambda _: client, limits=store).execute()
@@ -38,11 +33,10 @@ async def test_no_pause_of_a_stage_delays_the_end(
 
 
 async def test_a_stopped_benchmark_scores_every_reply_that_it_has_stored(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(worker, "AdaptivePause", LongPause)
-    store = SqlStore.from_url(f"sqlite:///{tmp_path}/benchmark.db")
-    await store.prepare()
+    store = MemoryStore()
 
     def answer(*_: object) -> Reply:
         if len(client.asked) == 4:

@@ -8,15 +8,15 @@ from socratic_bench.ports.stores.leases import LeaseAnswer
 from socratic_bench.providers.endpoints.endpoint import ANYWHERE
 from socratic_cli.execution.benchmark_run import opened_benchmark
 from tests.contract.store.facts import an_experiment, claim_of
+from tests.servers.sqlite import prepared_file
 
 PLANNED = an_experiment()
 RUN = next(PLANNED.runs())
 
 
 async def test_the_leases_of_a_killed_process_are_free_at_once(tmp_path: Path) -> None:
-    url = f"sqlite:///{tmp_path}/benchmark.db"
+    url = await prepared_file(tmp_path / "benchmark.db")
     store = SqlStore.from_url(url)
-    await store.prepare()
     await store.register(PLANNED)
     await store.take_leases([claim_of(RUN, "theirs")], "killed")
     config = BenchmarkConfig(PLANNED.manifest, occasion=None, base_folder=None)

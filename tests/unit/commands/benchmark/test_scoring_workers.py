@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from pathlib import Path
 
 import pytest
 
-from socratic_bench.adapters.sql.store import SqlStore
+from socratic_bench.adapters.memory.store.store import MemoryStore
 from socratic_bench.adapters.system.clock import SystemClock
 from socratic_bench.domain.experiment.manifest import Experiment
 from socratic_bench.errors import StoreUnavailable
@@ -22,14 +21,13 @@ from tests.waiting import waiting_for
 
 
 @pytest.fixture
-async def store(tmp_path: Path) -> AsyncIterator[SqlStore]:
-    store = SqlStore.from_url(f"sqlite:///{tmp_path}/benchmark.db")
-    await store.prepare()
+async def store() -> AsyncIterator[MemoryStore]:
+    store = MemoryStore()
     yield store
     await store.close()
 
 
-async def publish_responses(store: SqlStore, broker: Broker) -> Experiment:
+async def publish_responses(store: MemoryStore, broker: Broker) -> Experiment:
     experiment = await store.register(an_experiment())
     responses = [a_response(run) for run in experiment.runs()]
     await record_unleased(store, responses)
@@ -38,7 +36,7 @@ async def publish_responses(store: SqlStore, broker: Broker) -> Experiment:
     return experiment
 
 
-async def test_what_was_published_is_folded_when_the_context_ends(store: SqlStore) -> None:
+async def test_what_was_published_is_folded_when_the_context_ends(store: MemoryStore) -> None:
     async with waiting_for("the workers"), scoring_broker(store, SystemClock()) as broker:
         experiment = await publish_responses(store, broker)
     progress = await store.progress(experiment.experiment_id)
@@ -46,7 +44,7 @@ async def test_what_was_published_is_folded_when_the_context_ends(store: SqlStor
 
 
 async def test_workers_that_wait_for_the_store_end_without_it_before_any_deadline(
-    store: SqlStore, monkeypatch: pytest.MonkeyPatch
+    store: MemoryStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     refused = asyncio.Event()
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from socratic_bench.adapters.sql.store import SqlStore
+from socratic_bench.adapters.memory.store.store import MemoryStore
 from socratic_bench.concurrency.retry_policy import RetryPolicy
 from socratic_bench.domain.response import Usage
 from socratic_bench.errors import StoreNotWritable
@@ -31,9 +30,8 @@ REPLY = Reply(
 
 
 @pytest.fixture
-async def store(tmp_path: Path) -> AsyncIterator[SqlStore]:
-    store = SqlStore.from_url(f"sqlite:///{tmp_path}/benchmark.db")
-    await store.prepare()
+async def store() -> AsyncIterator[MemoryStore]:
+    store = MemoryStore()
     yield store
     await store.close()
 
@@ -44,7 +42,7 @@ async def answers(*_: object) -> Reply:
 
 
 async def test_where_no_lease_can_be_written_it_ends_before_the_first_call(
-    store: SqlStore, monkeypatch: pytest.MonkeyPatch
+    store: MemoryStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def full(*_: object, **_options: object) -> None:
         raise FULL
@@ -59,7 +57,7 @@ async def test_where_no_lease_can_be_written_it_ends_before_the_first_call(
 
 
 async def test_planning_that_cannot_be_noted_ends_no_call_and_is_waited_for(
-    store: SqlStore, monkeypatch: pytest.MonkeyPatch
+    store: MemoryStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tries, waits = 0, []
     mark_planned = store.mark_planned

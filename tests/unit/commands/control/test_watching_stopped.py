@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from socratic_bench.adapters.sql.store import SqlStore
+from socratic_bench.adapters.memory.store.store import MemoryStore
 from socratic_bench.adapters.system.clock import SystemClock
 from socratic_bench.domain.experiment.state import ExperimentState
 from socratic_cli.commands.control import watch as watching
@@ -20,11 +20,10 @@ CANCELLED, DELETED = ExperimentState.CANCELLED, ExperimentState.DELETED
 
 
 @pytest.fixture
-async def store(tmp_path, monkeypatch):
+async def store(monkeypatch):
     monkeypatch.setattr(watching, "SHORTEST_PAUSE", 0.01)
     monkeypatch.setattr(watching, "LONGEST_PAUSE", 0.02)
-    store = SqlStore.from_url(f"sqlite:///{tmp_path}/benchmark.db")
-    await store.prepare()
+    store = MemoryStore()
     await store.register(EXPERIMENT)
     yield store
     await store.close()

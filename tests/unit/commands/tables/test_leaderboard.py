@@ -4,7 +4,6 @@ import asyncio
 import csv
 import io
 from decimal import Decimal
-from tempfile import TemporaryDirectory
 
 import pytest
 from hypothesis import given
@@ -12,7 +11,7 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 from rich.console import Console
 
-from socratic_bench.adapters.sql.store import SqlStore
+from socratic_bench.adapters.memory.store.store import MemoryStore
 from socratic_bench.domain.experiment.manifest import TutorModel
 from socratic_bench.domain.money import Price
 from socratic_bench.reporting.failures import why_unscored
@@ -29,9 +28,8 @@ WIDE = TutorModel(id="hosted/wide", name="学" * 60)
 
 
 @pytest.fixture
-async def store(tmp_path):
-    store = SqlStore.from_url(f"sqlite:///{tmp_path}/benchmark.db")
-    await store.prepare()
+async def store():
+    store = MemoryStore()
     yield store
     await store.close()
 
@@ -126,14 +124,9 @@ def measured():
     """A leaderboard with a reference tutor, and costs."""
 
     async def compared():
-        with TemporaryDirectory() as folder:
-            store = SqlStore.from_url(f"sqlite:///{folder}/benchmark.db")
-            await store.prepare()
-            await seed(store, experiment((*tutors(4), LONG, WIDE)))
-            try:
-                return await model_comparison(store)
-            finally:
-                await store.close()
+        store = MemoryStore()
+        await seed(store, experiment((*tutors(4), LONG, WIDE)))
+        return await model_comparison(store)
 
     return asyncio.run(compared())
 

@@ -8,7 +8,7 @@ from decimal import Decimal
 import pytest
 from rich.console import Console
 
-from socratic_bench.adapters.sql.store import SqlStore
+from socratic_bench.adapters.memory.store.store import MemoryStore
 from socratic_bench.domain.experiment.state import ExperimentState
 from socratic_bench.domain.money import Price
 from socratic_bench.domain.trouble import Trouble
@@ -26,9 +26,8 @@ MODELS = [model.id for model in EXPERIMENT.manifest.models]
 
 
 @pytest.fixture
-async def store(tmp_path):
-    store = SqlStore.from_url(f"sqlite:///{tmp_path}/benchmark.db")
-    await store.prepare()
+async def store():
+    store = MemoryStore()
     await store.register(EXPERIMENT)
     yield store
     await store.close()

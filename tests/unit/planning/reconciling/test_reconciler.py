@@ -9,6 +9,7 @@ from datetime import timedelta
 import pytest
 from structlog.testing import capture_logs
 
+from socratic_bench.adapters.memory.store.store import MemoryStore
 from socratic_bench.adapters.sql.store import SqlStore
 from socratic_bench.concurrency.cancellation import cancelled
 from socratic_bench.consuming.queues import (
@@ -35,6 +36,7 @@ from tests.contract.store.facts import (
     an_experiment,
     record_unleased,
 )
+from tests.servers.sqlite import prepared_file
 from tests.waiting import waiting_for
 
 EXPERIMENT = an_experiment()
@@ -43,9 +45,8 @@ MODELS = [model.id for model in EXPERIMENT.manifest.models]
 
 
 @pytest.fixture
-async def store(tmp_path):
-    store = SqlStore.from_url(f"sqlite:///{tmp_path}/benchmark.db")
-    await store.prepare()
+async def store():
+    store = MemoryStore()
     await store.register(EXPERIMENT)
     await store.mark_planned(EXPERIMENT.experiment_id, MONDAY)
     yield store
@@ -223,9 +224,8 @@ async def test_an_exhausted_budget_is_no_gap(store, broker, clock):
     assert poor.experiment_id not in {each.correlationid for each in requested}
 
 
-async def test_a_plan_that_was_cut_off_is_published_to_its_end(tmp_path, broker, clock):
-    store = SqlStore.from_url(f"sqlite:///{tmp_path}/plan.db")
-    await store.prepare()
+async def test_a_plan_that_was_cut_off_is_published_to_its_end(broker, clock):
+    store = MemoryStore()
     await store.register(EXPERIMENT)
     healer = Reconciler(store, broker, clock, "curator-1", monotonic=clock)
     await after(healer, clock, QUIET_SECONDS)
@@ -276,8 +276,12 @@ async def test_one_process_at_a_time_reconciles(store, broker, clock):
 
 
 async def test_what_a_newer_version_planned_is_left_to_it_and_keeps_nothing_from_being_healed(
-    healer, store, broker, clock, tmp_path
+    broker, clock, tmp_path
 ):
+    store = SqlStore.from_url(await prepared_file(tmp_path / "benchmark.db"))
+    await store.register(EXPERIMENT)
+    await store.mark_planned(EXPERIMENT.experiment_id, MONDAY)
+    healer = Reconciler(store, broker, clock, "curator-1", monotonic=clock)
     newer = an_experiment(occasion="newer")
     for name, age in (("exp-of-more-fields", 1), ("exp-unreadable", 2)):
         created_at = MONDAY + timedelta(minutes=age)
@@ -296,6 +300,7 @@ async def test_what_a_newer_version_planned_is_left_to_it_and_keeps_nothing_from
     assert {each.correlationid for each in requested} == {EXPERIMENT.experiment_id}
     left = [line["correlation_id"] for line in logs if line["event"] == "not reconciled"]
     assert sorted(left) == ["exp-of-more-fields", "exp-unreadable"]
+    await store.close()
 
 
 async def test_a_large_loss_is_requested_at_once_each_run_once_and_a_part_in_each_pass(

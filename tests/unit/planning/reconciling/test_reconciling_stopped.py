@@ -4,6 +4,7 @@ from datetime import timedelta
 
 import pytest
 
+from socratic_bench.adapters.memory.store.store import MemoryStore
 from socratic_bench.adapters.sql.store import SqlStore
 from socratic_bench.consuming.queues import RUNNER_RUN_REQUESTED
 from socratic_bench.domain.experiment.state import ExperimentState
@@ -11,6 +12,7 @@ from socratic_bench.planning.reconciling import expiry
 from socratic_bench.planning.reconciling.reconciler import Reconciler
 from socratic_bench.planning.reconciling.watched import QUIET_SECONDS
 from tests.contract.store.facts import MONDAY, a_score, an_experiment
+from tests.servers.sqlite import prepared_file
 from tests.unit.planning.reconciling.test_reconciler import after, taken
 
 EXPERIMENT, OTHER = an_experiment(), an_experiment(occasion="other")
@@ -20,13 +22,16 @@ OPEN, PAUSED, RESUMED = ExperimentState.OPEN, ExperimentState.PAUSED, Experiment
 CANCELLED, DELETED = ExperimentState.CANCELLED, ExperimentState.DELETED
 
 
-@pytest.fixture
-async def store(tmp_path):
-    store = SqlStore.from_url(f"sqlite:///{tmp_path}/benchmark.db")
-    await store.prepare()
+async def planned(store):
     for each in (EXPERIMENT, OTHER):
         await store.register(each)
         await store.mark_planned(each.experiment_id, MONDAY)
+    return store
+
+
+@pytest.fixture
+async def store():
+    store = await planned(MemoryStore())
     yield store
     await store.close()
 
@@ -79,9 +84,8 @@ async def test_one_that_is_stopped_just_then_keeps_no_other_from_being_healed(
     assert await store.states([ID]) == {ID: CANCELLED}
 
 
-async def test_a_plan_is_published_as_it_is_stored_by_now(tmp_path, broker, clock):
-    store = SqlStore.from_url(f"sqlite:///{tmp_path}/plan.db")
-    await store.prepare()
+async def test_a_plan_is_published_as_it_is_stored_by_now(broker, clock):
+    store = MemoryStore()
     await store.register(EXPERIMENT)
     healer = Reconciler(store, broker, clock, "curator-1", monotonic=clock)
     await healer.reconcile()
@@ -122,9 +126,12 @@ async def test_experiments_that_have_been_complete_for_long_enough_are_deleted(
 
 
 async def test_a_deletion_that_was_cut_off_is_finished_some_rows_a_pass(
-    healer, store, clock, monkeypatch
+    tmp_path, broker, clock, monkeypatch
 ):
     monkeypatch.setattr(expiry, "MOST_BATCHES", 1)
+    # A store in memory deletes everything in one batch.
+    store = await planned(SqlStore.from_url(await prepared_file(tmp_path / "benchmark.db")))
+    healer = Reconciler(store, broker, clock, "curator-1", monotonic=clock)
     await completed(store, days_ago=0)
     await store.change_state(ID, DELETED)
     passes = 0
@@ -133,3 +140,4 @@ async def test_a_deletion_that_was_cut_off_is_finished_some_rows_a_pass(
         await healer.reconcile()
     assert passes == 3  # conversations, scores and cells
     assert await store.cells([ID]) == []
+    await store.close()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from socratic_bench.adapters.sql.store import SqlStore
+from socratic_bench.adapters.memory.store.store import MemoryStore
 from socratic_bench.domain.experiment.manifest import Manifest, TutorModel
 from socratic_bench.domain.scenario import Scenario
 from socratic_bench.reporting.leaderboard.baseline import baseline_of
@@ -49,7 +49,7 @@ def test_every_message_of_a_conversation_is_answered() -> None:
     assert baseline_of(manifest_of(scenario), "socratic-v1").responses == 2
 
 
-async def test_a_table_has_it_beside_its_models(store: SqlStore) -> None:
+async def test_a_table_has_it_beside_its_models(store: MemoryStore) -> None:
     await seed(store, experiment(tutors(4)))
 
     comparison = await model_comparison(store)
@@ -66,7 +66,7 @@ async def test_a_table_has_it_beside_its_models(store: SqlStore) -> None:
     assert ModelComparison.model_validate_json(comparison.model_dump_json()) == comparison
 
 
-async def test_a_table_of_different_conditions_or_none_has_no_baseline(store: SqlStore) -> None:
+async def test_a_table_of_different_conditions_or_none_has_no_baseline(store: MemoryStore) -> None:
     assert (await model_comparison(store)).baseline is None
 
     await seed(store, experiment(tutors(2)))

@@ -7,7 +7,7 @@ from datetime import timedelta
 
 import pytest
 
-from socratic_bench.adapters.sql.store import SqlStore
+from socratic_bench.adapters.memory.store.store import MemoryStore
 from socratic_bench.domain.experiment.manifest import Experiment, Manifest, TutorModel
 from socratic_bench.domain.score import ScoredResponse
 from socratic_bench.errors import UnknownExperiment
@@ -33,7 +33,7 @@ def scored(planned: Experiment, value: float, vectors: dict[str, float]) -> list
     ]
 
 
-async def test_an_empty_store_has_no_models_and_no_winner(store: SqlStore):
+async def test_an_empty_store_has_no_models_and_no_winner(store: MemoryStore):
     comparison = await model_comparison(store)
 
     assert comparison.models == ()
@@ -41,7 +41,7 @@ async def test_an_empty_store_has_no_models_and_no_winner(store: SqlStore):
     assert comparison.vectors == ("verbosity", "exploratory", "interrogative")
 
 
-async def test_models_stand_best_first_and_the_first_is_the_winner(store: SqlStore):
+async def test_models_stand_best_first_and_the_first_is_the_winner(store: MemoryStore):
     await seed(store, experiment(tutors(6)))
 
     comparison = await model_comparison(store)
@@ -52,7 +52,7 @@ async def test_models_stand_best_first_and_the_first_is_the_winner(store: SqlSto
     assert comparison.winner == comparison.models[0].model_id == "reference/socratic"
 
 
-async def test_a_row_has_the_documented_keys_with_one_key_for_each_vector(store: SqlStore):
+async def test_a_row_has_the_documented_keys_with_one_key_for_each_vector(store: MemoryStore):
     await seed(store, experiment(tutors(2)), failing=0)
 
     row = (await model_comparison(store)).model_dump(mode="json")["models"][0]
@@ -78,7 +78,7 @@ async def test_a_row_has_the_documented_keys_with_one_key_for_each_vector(store:
     assert sum(by_dimension) / 3 == pytest.approx(row["overall_score"])
 
 
-async def test_a_failed_run_lowers_coverage_and_no_mean(store: SqlStore):
+async def test_a_failed_run_lowers_coverage_and_no_mean(store: MemoryStore):
     planned = experiment(tutors(1))
     await seed(store, planned, failing=1.0)
 
@@ -92,7 +92,7 @@ async def test_a_failed_run_lowers_coverage_and_no_mean(store: SqlStore):
     assert (await model_comparison(store)).winner is None
 
 
-async def test_vectors_are_those_of_the_profile_whatever_their_names(store: SqlStore):
+async def test_vectors_are_those_of_the_profile_whatever_their_names(store: MemoryStore):
     model = TutorModel(id="local/model")
     manifest = Manifest(models=(model,), scenarios=SCENARIOS, repeats=1, profile="depth-v1")
     planned = Experiment(manifest=manifest, created_at=MONDAY)
@@ -108,7 +108,7 @@ async def test_vectors_are_those_of_the_profile_whatever_their_names(store: SqlS
     assert row["vectors"]["warmth"] == {"mean": 0.75, "interval": [0.75, 0.75], "n": 15}
 
 
-async def test_an_unknown_cost_is_null_and_a_known_one_of_zero_is_zero(store: SqlStore):
+async def test_an_unknown_cost_is_null_and_a_known_one_of_zero_is_zero(store: MemoryStore):
     unpriced = experiment((TutorModel(id="local/unpriced"),))
     await store.register(unpriced)
     await store.fold(scored(unpriced, 1.0, {"verbosity": 1.0}), ())
@@ -122,7 +122,7 @@ async def test_an_unknown_cost_is_null_and_a_known_one_of_zero_is_zero(store: Sq
     assert rows["reference/socratic"].mean_cost_usd == 0.0
 
 
-async def test_a_cost_is_exact_and_says_how_much_of_it_is_known(store: SqlStore):
+async def test_a_cost_is_exact_and_says_how_much_of_it_is_known(store: MemoryStore):
     planned = experiment((TutorModel(id="hosted/model"),))
     await store.register(planned)
     first, second, third, *_ = planned.runs()
@@ -136,7 +136,7 @@ async def test_a_cost_is_exact_and_says_how_much_of_it_is_known(store: SqlStore)
     assert (row.total_visible_output_tokens, row.total_reasoning_tokens) == (24, 6)
 
 
-async def test_before_anything_ended_nothing_is_known_of_costs(store: SqlStore):
+async def test_before_anything_ended_nothing_is_known_of_costs(store: MemoryStore):
     await store.register(experiment((TutorModel(id="hosted/model"),)))
 
     [row] = (await model_comparison(store)).models
@@ -147,7 +147,7 @@ async def test_before_anything_ended_nothing_is_known_of_costs(store: SqlStore):
 
 
 async def test_each_model_is_shown_by_its_newest_complete_experiment_unless_one_is_named(
-    store: SqlStore,
+    store: MemoryStore,
 ):
     old = experiment(tutors(4))
     new = experiment(tutors(2), occasion="2026-W11", created_at=MONDAY + timedelta(days=7))
@@ -166,7 +166,7 @@ async def test_each_model_is_shown_by_its_newest_complete_experiment_unless_one_
     assert every["reference/socratic"].experiment_ids == (new.experiment_id, old.experiment_id)
 
 
-async def test_of_experiments_that_ask_a_model_the_same_only_one_is_counted(store: SqlStore):
+async def test_of_experiments_that_ask_a_model_the_same_only_one_is_counted(store: MemoryStore):
     fewer = experiment(tutors(2), repeats=2)
     more = experiment(tutors(3), repeats=3, created_at=MONDAY + timedelta(days=1))
     again = experiment(tutors(2), repeats=1, created_at=MONDAY + timedelta(days=2))
@@ -187,7 +187,7 @@ def other_prompt(models: Sequence[TutorModel], *, days: int, repeats: int = 3) -
     return Experiment(manifest=manifest, created_at=MONDAY + timedelta(days=days))
 
 
-async def test_the_default_table_has_one_set_of_conditions_and_names_the_others(store: SqlStore):
+async def test_the_default_table_has_one_set_of_conditions_and_names_the_others(store: MemoryStore):
     old = experiment(tutors(3))
     same = experiment(tutors(2), occasion="again", created_at=MONDAY + timedelta(days=1))
     other = other_prompt(tutors(3), days=2)
@@ -209,7 +209,7 @@ async def test_the_default_table_has_one_set_of_conditions_and_names_the_others(
 
 
 @pytest.mark.parametrize("pilot", ["same conditions", "other conditions"])
-async def test_a_pilot_replaces_no_result(store: SqlStore, pilot: str):
+async def test_a_pilot_replaces_no_result(store: MemoryStore, pilot: str):
     full = experiment(tutors(3))
     trial = (
         experiment(tutors(1), repeats=1, created_at=MONDAY + timedelta(days=1))
@@ -227,7 +227,9 @@ async def test_a_pilot_replaces_no_result(store: SqlStore, pilot: str):
     assert f"{trial.experiment_id} [half as many runs or fewer]" in (comparison.note or "")
 
 
-async def test_a_running_experiment_replaces_no_complete_one_and_more_than_a_pilot(store: SqlStore):
+async def test_a_running_experiment_replaces_no_complete_one_and_more_than_a_pilot(
+    store: MemoryStore,
+):
     full = experiment(tutors(3))
     await seed(store, experiment(tutors(1), repeats=1, created_at=MONDAY - timedelta(days=1)))
     await seed(store, full, share=0.9)
@@ -242,7 +244,7 @@ async def test_a_running_experiment_replaces_no_complete_one_and_more_than_a_pil
     assert [each.reason for each in comparison.left_out] == ["incomplete", "pilot"]
 
 
-async def test_a_pin_decides_which_table_is_the_default_one(store: SqlStore):
+async def test_a_pin_decides_which_table_is_the_default_one(store: MemoryStore):
     old, new = experiment(tutors(3)), other_prompt(tutors(3), days=2)
     for each in (old, new):
         await seed(store, each)
@@ -262,7 +264,7 @@ async def test_a_pin_decides_which_table_is_the_default_one(store: SqlStore):
     assert (await model_comparison(store)).models == named.models
 
 
-async def test_all_has_a_row_for_each_model_and_conditions_and_no_winner(store: SqlStore):
+async def test_all_has_a_row_for_each_model_and_conditions_and_no_winner(store: MemoryStore):
     old, new = experiment(tutors(3)), other_prompt(tutors(2), days=2)
     for each in (old, new):
         await seed(store, each)
@@ -285,7 +287,7 @@ async def test_all_has_a_row_for_each_model_and_conditions_and_no_winner(store: 
     )
 
 
-async def test_a_row_that_pools_experiments_says_so(store: SqlStore):
+async def test_a_row_that_pools_experiments_says_so(store: MemoryStore):
     await seed(store, experiment(tutors(1)))
     await seed(store, experiment(tutors(2), occasion="again", created_at=MONDAY + timedelta(1)))
 
@@ -294,7 +296,9 @@ async def test_a_row_that_pools_experiments_says_so(store: SqlStore):
     )
 
 
-async def test_experiments_under_another_profile_are_left_out_and_the_note_says_so(store: SqlStore):
+async def test_experiments_under_another_profile_are_left_out_and_the_note_says_so(
+    store: MemoryStore,
+):
     await seed(store, experiment(tutors(2)))
     manifest = Manifest(models=(TutorModel(id="local/m"),), scenarios=SCENARIOS, profile="depth-v1")
     await seed(store, Experiment(manifest=manifest, created_at=MONDAY - timedelta(days=1)))
@@ -307,7 +311,7 @@ async def test_experiments_under_another_profile_are_left_out_and_the_note_says_
     assert "[another profile]" in (every.note or "")
 
 
-async def test_progress_counts_every_ended_run_of_an_experiment(store: SqlStore):
+async def test_progress_counts_every_ended_run_of_an_experiment(store: MemoryStore):
     planned = experiment(tutors(4))
     await seed(store, planned, share=0.5, failing=0.1)
 
@@ -318,12 +322,12 @@ async def test_progress_counts_every_ended_run_of_an_experiment(store: SqlStore)
     assert summary.completed_at is None
 
 
-async def test_an_experiment_that_is_not_there_is_named_in_the_error(store: SqlStore):
+async def test_an_experiment_that_is_not_there_is_named_in_the_error(store: MemoryStore):
     with pytest.raises(UnknownExperiment, match="exp-nowhere"):
         await model_comparison(store, "exp-nowhere")
 
 
-async def test_a_complete_experiment_whose_runs_all_failed_replaces_no_result(store: SqlStore):
+async def test_a_complete_experiment_whose_runs_all_failed_replaces_no_result(store: MemoryStore):
     good = experiment(tutors(3), occasion="good")
     await seed(store, good)
     failed = experiment(
@@ -345,7 +349,7 @@ async def test_a_complete_experiment_whose_runs_all_failed_replaces_no_result(st
     assert [each.occasion for each in pinned.experiments] == ["failed"]
 
 
-async def test_a_model_that_only_failed_stays_in_the_table_of_its_conditions(store: SqlStore):
+async def test_a_model_that_only_failed_stays_in_the_table_of_its_conditions(store: MemoryStore):
     await seed(store, experiment(tutors(3), occasion="good"))
     alone = experiment(tutors(4)[3:], occasion="alone", created_at=MONDAY + timedelta(days=1))
     await seed(store, alone, failing=1.0)
@@ -357,7 +361,7 @@ async def test_a_model_that_only_failed_stays_in_the_table_of_its_conditions(sto
     assert comparison.left_out == ()
 
 
-async def test_where_every_experiment_only_failed_the_newest_is_shown(store: SqlStore):
+async def test_where_every_experiment_only_failed_the_newest_is_shown(store: MemoryStore):
     for number in range(3):
         planned = experiment(
             tutors(2), occasion=str(number), created_at=MONDAY + timedelta(days=number)

@@ -8,7 +8,7 @@ from datetime import timedelta
 
 import pytest
 
-from socratic_bench.adapters.sql.store import SqlStore
+from socratic_bench.adapters.memory.store.store import MemoryStore
 from socratic_bench.domain.experiment.manifest import Experiment
 from socratic_bench.errors import InvalidInput
 from socratic_bench.reporting.cost_analysis import cost_analysis
@@ -24,7 +24,7 @@ FIRST, SECOND = (model.id for model in tutors(4)[2:])
 
 
 async def test_a_dimension_has_the_figures_of_an_experiment_that_asked_nothing_else(
-    store: SqlStore,
+    store: MemoryStore,
 ):
     planned = experiment(tutors(5))
     await seed(store, planned)
@@ -46,7 +46,7 @@ async def test_a_dimension_has_the_figures_of_an_experiment_that_asked_nothing_e
     assert found.winner == found.models[0].model_id
 
 
-async def test_a_dimension_falsifies_no_progress_and_leaves_out_no_experiment(store: SqlStore):
+async def test_a_dimension_falsifies_no_progress_and_leaves_out_no_experiment(store: MemoryStore):
     planned = experiment(tutors(3))
     await seed(store, planned, share=0.5)
 
@@ -58,7 +58,7 @@ async def test_a_dimension_falsifies_no_progress_and_leaves_out_no_experiment(st
     assert filtered.left_out == ()
 
 
-async def test_the_constant_reply_of_a_dimension_is_scored_on_its_scenarios(store: SqlStore):
+async def test_the_constant_reply_of_a_dimension_is_scored_on_its_scenarios(store: MemoryStore):
     await seed(store, experiment(tutors(3)))
 
     whole = (await model_comparison(store)).baseline
@@ -68,7 +68,7 @@ async def test_the_constant_reply_of_a_dimension_is_scored_on_its_scenarios(stor
     assert own.overall_score == whole.dimensions["ethical"].overall
 
 
-async def test_models_keep_the_ranks_of_the_whole_table_and_none_wins(store: SqlStore):
+async def test_models_keep_the_ranks_of_the_whole_table_and_none_wins(store: MemoryStore):
     await seed(store, experiment(tutors(8)))
     whole = await model_comparison(store)
     chosen = [row for row in whole.models if row.model_id in {FIRST, SECOND}]
@@ -82,7 +82,9 @@ async def test_models_keep_the_ranks_of_the_whole_table_and_none_wins(store: Sql
     assert "Ranks are those among all models of the table." in found.filtered.told
 
 
-async def test_a_model_that_the_newest_experiment_lacks_is_found_in_an_older_one(store: SqlStore):
+async def test_a_model_that_the_newest_experiment_lacks_is_found_in_an_older_one(
+    store: MemoryStore,
+):
     old = experiment(tutors(4), occasion="old")
     new = experiment(tutors(3), occasion="new", created_at=MONDAY + WEEK)
     for planned in (old, new):
@@ -93,7 +95,7 @@ async def test_a_model_that_the_newest_experiment_lacks_is_found_in_an_older_one
     assert row.experiment_ids == (old.experiment_id,)
 
 
-async def test_a_time_chooses_among_experiments(store: SqlStore):
+async def test_a_time_chooses_among_experiments(store: MemoryStore):
     weeks = [
         experiment(tutors(3), occasion=f"{week}", created_at=MONDAY + week * WEEK)
         for week in range(3)
@@ -112,7 +114,7 @@ async def test_a_time_chooses_among_experiments(store: SqlStore):
 
 @pytest.mark.parametrize("experiment_id", [None, "all", "0"])
 async def test_a_time_without_an_experiment_gives_an_empty_table_that_says_so(
-    store: SqlStore, experiment_id: str | None
+    store: MemoryStore, experiment_id: str | None
 ):
     await seed(store, experiment(tutors(3), occasion="0"))
 
@@ -128,7 +130,7 @@ async def test_a_time_without_an_experiment_gives_an_empty_table_that_says_so(
     )
 
 
-async def test_of_several_models_the_one_that_the_table_lacks_is_named(store: SqlStore):
+async def test_of_several_models_the_one_that_the_table_lacks_is_named(store: MemoryStore):
     await seed(store, experiment(tutors(4), occasion="old"))
     manifest = experiment(tutors(3)).manifest.model_copy(update={"system_prompt": "Ask."})
     await seed(store, Experiment(manifest=manifest, occasion="new", created_at=MONDAY + WEEK))
@@ -139,14 +141,14 @@ async def test_of_several_models_the_one_that_the_table_lacks_is_named(store: Sq
     assert found.filtered.told.endswith(f"Not in this table: {SECOND}.")
 
 
-async def test_an_unknown_dimension_is_a_mistake(store: SqlStore):
+async def test_an_unknown_dimension_is_a_mistake(store: MemoryStore):
     await seed(store, experiment(tutors(3)))
 
     with pytest.raises(InvalidInput, match=r"^dimension: no experiment has a dimension 'ethics'"):
         await model_comparison(store, filters=Filters(dimension="ethics"))
 
 
-async def test_only_a_filtered_table_that_stands_alone_says_so(store: SqlStore):
+async def test_only_a_filtered_table_that_stands_alone_says_so(store: MemoryStore):
     await seed(store, experiment(tutors(3)))
     whole, found = await model_comparison(store), await model_comparison(store, filters=ETHICAL)
     told = "Filtered: dimension ethical. Every figure is that of this dimension alone."
@@ -160,7 +162,7 @@ async def test_only_a_filtered_table_that_stands_alone_says_so(store: SqlStore):
     assert f"- {told}" in comparison_markdown(found)
 
 
-async def test_the_costs_are_those_of_what_is_shown(store: SqlStore):
+async def test_the_costs_are_those_of_what_is_shown(store: MemoryStore):
     await seed(store, experiment(tutors(5)), failing=0)
     whole = {each.model_id: each for each in (await cost_analysis(store)).models}
     dimensions = {scenario.dimension for scenario in SCENARIOS}

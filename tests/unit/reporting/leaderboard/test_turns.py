@@ -9,7 +9,7 @@ import json
 import pytest
 from rich.console import Console
 
-from socratic_bench.adapters.sql.store import SqlStore
+from socratic_bench.adapters.memory.store.store import MemoryStore
 from socratic_bench.domain.experiment.manifest import Experiment, Manifest, TutorModel
 from socratic_bench.domain.scenario import Scenario
 from socratic_bench.domain.score import ScoredResponse
@@ -24,7 +24,7 @@ TUTOR = TutorModel(id="local/lectures-later")
 STEADY = TutorModel(id="local/steady")
 
 
-async def _talked(store: SqlStore) -> Experiment:
+async def _talked(store: MemoryStore) -> Experiment:
     """Five scenarios of one turn and one of five turns; one tutor lectures from its second turn."""
     short = [
         Scenario(id=f"short-{number}", dimension="student", prompt="Why?") for number in range(5)
@@ -57,7 +57,7 @@ async def _talked(store: SqlStore) -> Experiment:
     return planned
 
 
-async def test_a_run_counts_once_and_each_turn_stands_beside_it(store: SqlStore):
+async def test_a_run_counts_once_and_each_turn_stands_beside_it(store: MemoryStore):
     await _talked(store)
 
     best, row = (await model_comparison(store)).models
@@ -75,7 +75,7 @@ async def test_a_run_counts_once_and_each_turn_stands_beside_it(store: SqlStore)
     assert row.turns[1].interval is None
 
 
-async def test_a_table_and_a_csv_show_each_turn(store: SqlStore):
+async def test_a_table_and_a_csv_show_each_turn(store: MemoryStore):
     await _talked(store)
     comparison = await model_comparison(store)
 
@@ -93,7 +93,7 @@ async def test_a_table_and_a_csv_show_each_turn(store: SqlStore):
     assert rows[1]["turn_5_interrogative"] == "0.0"
 
 
-async def test_runs_of_one_turn_have_no_figures_of_turns(store: SqlStore):
+async def test_runs_of_one_turn_have_no_figures_of_turns(store: MemoryStore):
     await seed(store, experiment(tutors(2)))
     comparison = await model_comparison(store)
 
@@ -101,7 +101,7 @@ async def test_runs_of_one_turn_have_no_figures_of_turns(store: SqlStore):
     assert "turn_" not in comparison_csv(comparison)
 
 
-async def test_two_models_are_compared_by_their_runs(store: SqlStore):
+async def test_two_models_are_compared_by_their_runs(store: MemoryStore):
     await _talked(store)
 
     difference = await model_difference(store, STEADY.id, TUTOR.id)

@@ -14,6 +14,7 @@ from socratic_bench.adapters.sql.store import SqlStore
 from socratic_bench.consuming.outcomes import Handled, Postponed
 from socratic_runner.conversations import conversation_runner
 from socratic_runner.handling.request_sorting import NEWER_SECONDS
+from tests.servers.sqlite import prepared_file
 from tests.unit.services.runner.scripted import (
     EXPERIMENT,
     ONE,
@@ -36,8 +37,7 @@ def path(tmp_path: Path) -> Path:
 
 @pytest.fixture
 async def store(path: Path) -> AsyncIterator[SqlStore]:
-    store = SqlStore.from_url(f"sqlite:///{path}")
-    await store.prepare()
+    store = SqlStore.from_url(await prepared_file(path))
     await store.register(EXPERIMENT)
     await store.register(NEWER)
     yield store

@@ -2,7 +2,7 @@
 
 import asyncio
 
-from socratic_bench.adapters.sql.store import SqlStore
+from socratic_bench.adapters.memory.store.store import MemoryStore
 from socratic_bench.domain.experiment.manifest import Experiment, Limits, TutorModel
 from socratic_bench.errors import FailureKind, ModelCallFailed
 from socratic_bench.hosting.metrics.process_metrics import Metrics
@@ -100,9 +100,8 @@ async def test_a_model_that_is_stopped_has_an_open_breaker_for_each_experiment_u
     assert opened() == 1
 
 
-async def test_a_runner_counts_the_answers_to_its_claims(tmp_path):
-    store = SqlStore.from_url(f"sqlite:///{tmp_path}/benchmark.db")
-    await store.prepare()
+async def test_a_runner_counts_the_answers_to_its_claims():
+    store = MemoryStore()
     await store.register(EXPERIMENT)
     metrics, names = Metrics(), ModelNames()
 

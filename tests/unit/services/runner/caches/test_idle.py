@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from pathlib import Path
 
 import pytest
 
-from socratic_bench.adapters.sql.store import SqlStore
+from socratic_bench.adapters.memory.store.store import MemoryStore
 from socratic_bench.domain.experiment.manifest import Experiment
 from socratic_bench.ports.models import Reply
 from socratic_runner import last_uses
@@ -35,9 +34,8 @@ def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-async def store(tmp_path: Path) -> AsyncIterator[SqlStore]:
-    store = SqlStore.from_url(f"sqlite:///{tmp_path}/benchmark.db")
-    await store.prepare()
+async def store() -> AsyncIterator[MemoryStore]:
+    store = MemoryStore()
     yield store
     await store.close()
 
@@ -70,7 +68,7 @@ async def test_clients_of_hundreds_of_experiments_are_closed_again():
 
 
 @pytest.mark.usefixtures("at_once")
-async def test_a_client_in_use_stays_however_long_its_call_takes(store: SqlStore):
+async def test_a_client_in_use_stays_however_long_its_call_takes(store: MemoryStore):
     experiment = await store.register(an_experiment(models=1))
     first, second, *_ = experiment.runs()
     asked, answer = asyncio.Event(), asyncio.Event()

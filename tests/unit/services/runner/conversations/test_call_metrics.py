@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
-from socratic_bench.adapters.sql.store import SqlStore
+from socratic_bench.adapters.memory.store.store import MemoryStore
 from socratic_bench.domain.response import Usage
 from socratic_bench.errors import FailureKind, ModelCallFailed
 from socratic_bench.hosting.metrics.process_metrics import Metrics
@@ -55,9 +53,8 @@ def test_models_beyond_a_number_share_a_name() -> None:
     )
 
 
-async def test_a_runner_counts_the_calls_it_makes(tmp_path: Path) -> None:
-    store = SqlStore.from_url(f"sqlite:///{tmp_path}/benchmark.db")
-    await store.prepare()
+async def test_a_runner_counts_the_calls_it_makes() -> None:
+    store = MemoryStore()
     await store.register(EXPERIMENT)
     metrics = Metrics()
     calls = CallMetrics(metrics, ModelNames())

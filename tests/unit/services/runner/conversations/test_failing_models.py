@@ -5,7 +5,7 @@ from collections import Counter
 
 import pytest
 
-from socratic_bench.adapters.sql.store import SqlStore
+from socratic_bench.adapters.memory.store.store import MemoryStore
 from socratic_bench.domain.experiment.manifest import Experiment, Limits, Manifest, TutorModel
 from socratic_bench.errors import (
     FailureKind,
@@ -31,9 +31,8 @@ OTHER = TutorModel(id="scripted/other")
 
 
 @pytest.fixture
-async def store(tmp_path):
-    store = SqlStore.from_url(f"sqlite:///{tmp_path}/benchmark.db")
-    await store.prepare()
+async def store():
+    store = MemoryStore()
     yield store
     await store.close()
 
@@ -187,6 +186,7 @@ async def test_a_run_whose_deadline_passes_in_the_line_keeps_why_its_last_call_f
     )
 
 
+@pytest.mark.asyncio(loop_factories=["real time"])
 async def test_a_model_that_is_busy_all_the_time_fails_its_runs_before_each_has_tried(
     store, monkeypatch
 ):
@@ -203,6 +203,7 @@ async def test_a_model_that_is_busy_all_the_time_fails_its_runs_before_each_has_
     assert 4 <= len(client.asked) <= 100
 
 
+@pytest.mark.asyncio(loop_factories=["real time"])
 async def test_a_model_that_hangs_from_the_start_does_not_hang_all_of_its_runs(store, monkeypatch):
     async def hang():
         await asyncio.Event().wait()

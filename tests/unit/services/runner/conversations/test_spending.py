@@ -6,7 +6,7 @@ from decimal import Decimal
 
 import pytest
 
-from socratic_bench.adapters.sql.store import SqlStore
+from socratic_bench.adapters.memory.store.store import MemoryStore
 from socratic_bench.domain.experiment.manifest import (
     Experiment,
     Limits,
@@ -58,15 +58,14 @@ async def soon(answer: Reply) -> Reply:
 
 
 @pytest.fixture
-async def store(tmp_path) -> AsyncIterator[SqlStore]:
-    store = SqlStore.from_url(f"sqlite:///{tmp_path}/benchmark.db")
-    await store.prepare()
+async def store() -> AsyncIterator[MemoryStore]:
+    store = MemoryStore()
     yield store
     await store.close()
 
 
 async def carried_out(
-    store: SqlStore, client: ScriptedClient, planned: Experiment
+    store: MemoryStore, client: ScriptedClient, planned: Experiment
 ) -> tuple[BenchmarkResult, Spending]:
     async with waiting_for("the benchmark"):
         result = await Benchmark(planned, store, lambda _: client, limits=store).execute()
@@ -75,7 +74,7 @@ async def carried_out(
 
 
 @pytest.mark.parametrize("at_once", [True, False])
-async def test_the_cap_stops_calls_and_fails_no_run(store: SqlStore, at_once: bool) -> None:
+async def test_the_cap_stops_calls_and_fails_no_run(store: MemoryStore, at_once: bool) -> None:
     client = ScriptedClient(lambda *_: reply() if at_once else soon(reply()))
     client.answers_at_once = at_once
     budget = "0.003"
@@ -89,7 +88,7 @@ async def test_the_cap_stops_calls_and_fails_no_run(store: SqlStore, at_once: bo
     assert spending.committed <= nanodollars(Decimal(budget))
 
 
-async def test_a_raised_budget_goes_on_where_the_lower_one_stopped(store: SqlStore) -> None:
+async def test_a_raised_budget_goes_on_where_the_lower_one_stopped(store: MemoryStore) -> None:
     client = ScriptedClient(lambda *_: soon(reply()))
     stopped, _ = await carried_out(store, client, experiment("0.003"))
     result, spending = await carried_out(store, client, experiment("1"))
@@ -98,14 +97,14 @@ async def test_a_raised_budget_goes_on_where_the_lower_one_stopped(store: SqlSto
     assert len(client.asked) == 50 == stopped.calls + result.calls
 
 
-async def test_without_a_budget_what_is_spent_is_known_all_the_same(store: SqlStore) -> None:
+async def test_without_a_budget_what_is_spent_is_known_all_the_same(store: MemoryStore) -> None:
     client = ScriptedClient(lambda *_: soon(reply()))
     _, spending = await carried_out(store, client, experiment(None))
     assert spending == Spending(budget=None, committed=50 * 200_000, in_flight=0, exhausted=False)
 
 
 async def test_a_call_that_may_have_been_paid_for_counts_with_what_it_could_cost(
-    store: SqlStore,
+    store: MemoryStore,
 ) -> None:
     def script(_question, call):
         if call == 1:
@@ -122,14 +121,14 @@ async def test_a_call_that_may_have_been_paid_for_counts_with_what_it_could_cost
     assert 600_000 < lost <= A_CALL_AT_MOST + 100_000
 
 
-async def test_a_budget_for_nothing_makes_no_call(store: SqlStore) -> None:
+async def test_a_budget_for_nothing_makes_no_call(store: MemoryStore) -> None:
     client = ScriptedClient(lambda *_: soon(reply()))
     result, spending = await carried_out(store, client, experiment("0"))
     assert (client.asked, result.progress.done, spending.committed) == ([], 0, 0)
     assert spending.exhausted
 
 
-async def test_a_model_that_costs_nothing_needs_none_of_the_budget(store: SqlStore) -> None:
+async def test_a_model_that_costs_nothing_needs_none_of_the_budget(store: MemoryStore) -> None:
     free = Price(input_per_million=Decimal(0), output_per_million=Decimal(0))
     model = MODEL.model_copy(update={"price": free})
     client = ScriptedClient(lambda *_: soon(reply()))

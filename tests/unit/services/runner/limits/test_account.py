@@ -18,6 +18,7 @@ from socratic_bench.providers.registry import account_scope
 from socratic_runner.limits.account import BEAT, MARGIN, VALID, AccountShares
 from socratic_runner.limits.concurrency_limiter import ConcurrencyLimiter
 from socratic_runner.limits.limiters import ConcurrencyLimiters
+from tests.servers.sqlite import prepared_file
 from tests.unit.services.runner.limits.simulated_server import reply, through
 from tests.unit.services.runner.limits.virtual_time import in_virtual_time, now
 
@@ -290,8 +291,7 @@ async def test_however_many_come_to_wait_the_store_is_not_asked_all_the_time():
 
 
 async def test_runners_share_through_a_real_store(tmp_path):
-    store = SqlStore.from_url(f"sqlite:///{tmp_path}/benchmark.db")
-    await store.prepare()
+    store = SqlStore.from_url(await prepared_file(tmp_path / "benchmark.db"))
     one, two = ConcurrencyLimiters(most=250), ConcurrencyLimiters(most=250)
     async with (
         asyncio.timeout(20),

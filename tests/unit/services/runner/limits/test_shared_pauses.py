@@ -15,6 +15,7 @@ from socratic_runner.limits.limiters import ConcurrencyLimiters
 from socratic_runner.limits.pauses.pausing import VALID, BackOff
 from socratic_runner.limits.pauses.shared_pauses import BEAT, QUICK_BEAT, SharedPauses
 from socratic_runner.limits.store_rounds import PATIENCE
+from tests.servers.sqlite import prepared_file
 from tests.unit.services.runner.limits.simulated_server import PauseKeeper, failure, reply, through
 from tests.unit.services.runner.limits.test_account import virtual
 from tests.unit.services.runner.limits.virtual_time import now
@@ -172,8 +173,7 @@ async def test_a_model_that_is_called_all_the_time_is_asked_about_once_a_beat():
 
 
 async def test_runners_share_the_pauses_of_a_real_store(tmp_path):
-    store = SqlStore.from_url(f"sqlite:///{tmp_path}/benchmark.db")
-    await store.prepare()
+    store = SqlStore.from_url(await prepared_file(tmp_path / "benchmark.db"))
     one, two = ConcurrencyLimiters(most=250), ConcurrencyLimiters(most=250)
     async with (
         asyncio.timeout(20),
