@@ -101,6 +101,7 @@ def test_pages_are_built_once_until_a_source_changes(tree: Tree):
     assert [path.name for path in tree.static.parent.iterdir()] == ["static"]
 
 
+@pytest.mark.long
 def test_every_listed_page_has_its_content_and_its_module(tree: Tree):
     assert tree.build("--required").returncode == 0
     for page in json.loads((tree.folder / "src" / "pages.json").read_text()):
@@ -108,6 +109,7 @@ def test_every_listed_page_has_its_content_and_its_module(tree: Tree):
         assert (tree.static / "assets" / f"{page['module']}.js").read_text()
 
 
+@pytest.mark.long
 def test_two_processes_at_once_build_once(tree: Tree):
     processes = [
         subprocess.Popen(
@@ -156,6 +158,7 @@ def test_a_registry_that_does_not_answer_is_given_up(bare: Tree):
     assert "The dashboard's pages are not built. The npm registry" in done.stderr
 
 
+@pytest.mark.long
 def test_pages_of_an_earlier_build_stay_where_a_new_build_cannot_be(tree: Tree):
     assert tree.build("--required").returncode == 0
     (tree.folder / "node_modules").unlink()
@@ -167,6 +170,7 @@ def test_pages_of_an_earlier_build_stay_where_a_new_build_cannot_be(tree: Tree):
     assert (tree.static / "assets" / "research.js").exists()
 
 
+@pytest.mark.long
 def test_without_a_recent_node_here_or_on_pypi_the_reason_names_both(bare: Tree, tmp_path: Path):
     programs = tmp_path / "programs"
     programs.mkdir()
@@ -193,6 +197,7 @@ def test_node_comes_from_pypi_where_the_machine_has_none(bare: Tree):
     assert (bare.static / "assets" / "research.js").exists()
 
 
+@pytest.mark.long
 def test_a_wrong_type_in_a_source_fails_the_check(tree: Tree):
     checked = subprocess.run(
         [sys.executable, str(BUILD), "--check", "--required"],

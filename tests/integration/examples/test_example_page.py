@@ -1,28 +1,18 @@
 """The example of a page, installed as others would install it, and served by the real command."""
 
-import os
 import re
 import subprocess
 import sys
 import urllib.request
-from pathlib import Path
 
 import pytest
 
 from tests.built_pages import require_pages
 
-EXAMPLE = Path(__file__).parents[3] / "examples" / "page"
 COMMAND = [sys.executable, "-c", "from socratic_cli.cli import main; main()"]
 
 
-@pytest.fixture(scope="module")
-def installed(tmp_path_factory) -> dict[str, str]:
-    """The environment of a process that has the example installed."""
-    require_pages()
-    target = tmp_path_factory.mktemp("site")
-    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-build-isolation"]
-    subprocess.run([*pip, "--target", str(target), str(EXAMPLE)], check=True)
-    return {**os.environ, "PYTHONPATH": str(target)}
+pytestmark = pytest.mark.xdist_group("installed examples")
 
 
 def got(address: str) -> str:
@@ -31,6 +21,7 @@ def got(address: str) -> str:
 
 
 def test_the_command_serves_the_installed_page_in_the_frame_of_its_own(installed, tmp_path):
+    require_pages()
     with subprocess.Popen(
         [*COMMAND, "serve", "--port", "0", "--store", f"sqlite:///{tmp_path}/benchmark.db"],
         env=installed,

@@ -1,36 +1,34 @@
 """The example of a profile, installed as others would install it, and used by the real command."""
 
 import json
-import os
 import subprocess
 import sys
 from collections import defaultdict
-from pathlib import Path
 
 import pytest
 
 from socratic_bench.adapters.sql.store import SqlStore
 from tests.contract.store.adapters import opened
 from tests.e2e.command import Terminal
+from tests.integration.examples.conftest import EXAMPLES
 
-EXAMPLE = Path(__file__).parents[3] / "examples" / "profile"
 COMMAND = [sys.executable, "-c", "from socratic_cli.cli import main; main()", "score", "-"]
 TURN = {"student": "Hi", "tutor": "What do you mean?"}
 
 
-@pytest.fixture(scope="module")
-def installed(tmp_path_factory) -> dict[str, str]:
-    """The environment of a process that has the example installed."""
-    target = tmp_path_factory.mktemp("site")
-    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-build-isolation"]
-    subprocess.run([*pip, "--target", str(target), str(EXAMPLE)], check=True)
-    return {**os.environ, "PYTHONPATH": str(target)}
+pytestmark = pytest.mark.xdist_group("installed examples")
 
 
+@pytest.mark.long
 def test_it_keeps_its_promises_by_its_own_tests(installed):
     pytest_of_its_own = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
     done = subprocess.run(
-        pytest_of_its_own, cwd=EXAMPLE, env=installed, capture_output=True, text=True, check=False
+        pytest_of_its_own,
+        cwd=EXAMPLES / "profile",
+        env=installed,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert done.returncode == 0, done.stdout
     assert " passed" in done.stdout

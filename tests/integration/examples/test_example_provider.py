@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-EXAMPLES = Path(__file__).parents[3] / "examples"
+from tests.integration.examples.conftest import EXAMPLES
+
 COMMAND = [sys.executable, "-c", "from socratic_cli.cli import main; main()"]
 PLAN = """\
 models: [{id: echo/last-words, options: {words: 3}}]
@@ -17,15 +18,7 @@ repeats: 2
 """
 
 
-@pytest.fixture(scope="module")
-def installed(tmp_path_factory) -> dict[str, str]:
-    """The environment of a process that has the examples installed."""
-    target = tmp_path_factory.mktemp("site")
-    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-build-isolation"]
-    sources = [str(EXAMPLES / "provider"), str(EXAMPLES / "pack")]
-    subprocess.run([*pip, "--target", str(target), *sources], check=True)
-    inherited = os.environ.get("PYTHONPATH", "")
-    return {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, (str(target), inherited)))}
+pytestmark = pytest.mark.xdist_group("installed examples")
 
 
 def run(folder: Path, plan: str, env: dict[str, str], *options: str):
@@ -36,6 +29,7 @@ def run(folder: Path, plan: str, env: dict[str, str], *options: str):
     )
 
 
+@pytest.mark.long
 def test_it_keeps_its_promises_by_its_own_tests(installed):
     pytest_of_its_own = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
     done = subprocess.run(

@@ -17,6 +17,10 @@ from tests.servers.providers import aimock, llmock
 pytestmark = pytest.mark.connected
 
 IMPATIENT = Limits(first_byte_timeout_seconds=0.2)
+LONGER_SECONDS = 2.5
+"""Seconds of a pause: more than PATIENT allows for the first byte."""
+
+PATIENT = Limits(first_byte_timeout_seconds=2)
 PROVIDERS = pytest.mark.parametrize("provider", ["openai", "anthropic"])
 BOTH_WAYS = pytest.mark.parametrize("stream", [True, False])
 
@@ -54,6 +58,7 @@ async def test_llmock_is_understood(open_model: OpenModel, provider: str, stream
     assert (reply.first_token_ms is not None) == stream
 
 
+@pytest.mark.long
 @PROVIDERS
 @BOTH_WAYS
 @pytest.mark.parametrize(
@@ -82,12 +87,14 @@ async def test_a_status_is_a_kind_and_its_message_is_kept(
     assert isinstance(failure, ModelUnusable) == (status in {400, 401, 403, 404, 422})
 
 
+@pytest.mark.long
 @PROVIDERS
 async def test_the_wait_that_is_asked_for_is_passed_on(open_model: OpenModel, provider: str):
     client = open_model(*await at_llmock(provider, fail(429, retry_after=2.5)))
     assert (await failure_of(client)).retry_after == 2.5
 
 
+@pytest.mark.long
 @PROVIDERS
 async def test_one_ask_is_one_call_and_the_next_may_do_well(open_model: OpenModel, provider: str):
     client = open_model(*await at_llmock(provider, fail(503, times=2)))
@@ -115,6 +122,7 @@ async def test_a_broken_stream_is_no_reply(
     assert (await client.ask(a_question())).text
 
 
+@pytest.mark.long
 @PROVIDERS
 @pytest.mark.parametrize("behaviour", ["delay", "slow_first_token"])
 async def test_a_first_byte_that_comes_too_late_is_not_waited_for(
@@ -126,15 +134,17 @@ async def test_a_first_byte_that_comes_too_late_is_not_waited_for(
     assert "no first byte within 0.2 s" in str(failure)
 
 
+@pytest.mark.long
 @PROVIDERS
 async def test_a_pause_within_a_stream_is_waited_for(open_model: OpenModel, provider: str):
-    pause = {**fault("stall"), "stall_seconds": 0.6}
-    reply = await open_model(*await at_llmock(provider, pause), limits=IMPATIENT).ask(a_question())
+    pause = {**fault("stall"), "stall_seconds": LONGER_SECONDS}
+    reply = await open_model(*await at_llmock(provider, pause), limits=PATIENT).ask(a_question())
     assert reply.status is Status.OK
     assert reply.latency_ms is not None
-    assert reply.latency_ms >= 600
+    assert reply.latency_ms >= 1000 * LONGER_SECONDS
 
 
+@pytest.mark.long
 @PROVIDERS
 async def test_a_reply_that_comes_whole_has_no_first_byte_to_wait_for(
     open_model: OpenModel, provider: str
@@ -176,6 +186,7 @@ async def test_a_filtered_answer_is_a_refusal(open_model: OpenModel, monkeypatch
     assert (reply.text, reply.status) == ("No.", Status.REFUSED)
 
 
+@pytest.mark.long
 @PROVIDERS
 @pytest.mark.parametrize(
     ("name", "kinds"),

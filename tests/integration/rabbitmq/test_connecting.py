@@ -10,7 +10,7 @@ from socratic_bench.adapters.rabbitmq.connecting.reconnecting import Reconnectin
 from tests.servers import rabbitmq
 from tests.waiting import until
 
-pytestmark = pytest.mark.connected
+pytestmark = [pytest.mark.connected, pytest.mark.long]
 
 ROUNDS = 400
 

@@ -44,6 +44,7 @@ async def test_a_delayed_message_outlives_the_consumer_that_delayed_it(
     await traffic.until_depth(broker, queue, 0)
 
 
+@pytest.mark.long
 async def test_a_message_that_is_due_after_the_longest_hold_is_held_in_parts_and_comes_once(
     hasty_broker: RabbitMQBroker, queue: WorkQueue, traffic: Traffic
 ) -> None:
@@ -78,6 +79,7 @@ async def test_of_several_consumers_one_puts_a_message_back(
     await traffic.until_depth(broker, queue, 0)
 
 
+@pytest.mark.long
 async def test_what_is_not_due_for_long_is_in_hand_and_counted(
     broker: RabbitMQBroker, queue: WorkQueue, traffic: Traffic
 ) -> None:

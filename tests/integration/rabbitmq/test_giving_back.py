@@ -47,7 +47,13 @@ class Republishing:
         monkeypatch.setattr(Routing, "republish_batches", held)
 
 
-@pytest.mark.parametrize("fails", [False, True], ids=["copies arrive", "copies fail"])
+@pytest.mark.parametrize(
+    "fails",
+    [
+        pytest.param(False, id="copies arrive", marks=pytest.mark.long),
+        pytest.param(True, id="copies fail"),
+    ],
+)
 async def test_what_is_settled_meanwhile_takes_nothing_along(
     broker: RabbitMQBroker,
     queue: WorkQueue,

@@ -87,6 +87,7 @@ async def test_a_consumer_hears_of_a_group_that_another_process_publishes_to(
         assert ids(await traffic.take(consumer, 1)) == ["b/1"]
 
 
+@pytest.mark.long
 async def test_a_publisher_announces_a_group_once_a_second_at_most(
     brokers: list[RabbitMQBroker], queue: WorkQueue, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -99,6 +100,7 @@ async def test_a_publisher_announces_a_group_once_a_second_at_most(
     assert groups.to_announce(["a", "c"]) == ["a"]
 
 
+@pytest.mark.long
 async def test_what_is_no_announcement_is_ignored(
     url: str, brokers: list[RabbitMQBroker], queue: WorkQueue, traffic: Traffic
 ) -> None:
@@ -118,6 +120,7 @@ async def test_what_is_no_announcement_is_ignored(
         assert other.problems() == []
 
 
+@pytest.mark.long
 async def test_a_group_that_is_not_named_any_more_is_left_to_others(
     brokers: list[RabbitMQBroker], queue: WorkQueue, traffic: Traffic
 ) -> None:
@@ -176,6 +179,7 @@ async def published_until_received(
     return ids(receiving.result())[0]
 
 
+@pytest.mark.long
 async def test_a_group_queue_that_was_declared_differently_stops_no_other_and_is_named(
     url: str, brokers: list[RabbitMQBroker], queue: WorkQueue, traffic: Traffic
 ) -> None:
@@ -193,6 +197,7 @@ async def test_a_group_queue_that_was_declared_differently_stops_no_other_and_is
         assert "declared differently" in problem
 
 
+@pytest.mark.long
 async def test_a_group_queue_of_an_earlier_version_is_used_as_it_is(
     url: str, brokers: list[RabbitMQBroker], queue: WorkQueue, traffic: Traffic
 ) -> None:
@@ -241,6 +246,7 @@ async def test_a_queue_that_loses_everything_goes_on_and_so_do_listeners(
     await delete(url, [plain])
 
 
+@pytest.mark.long
 async def test_a_process_that_serves_no_group_counts_what_waits_in_those_it_is_told_of(
     brokers: list[RabbitMQBroker], queue: WorkQueue, traffic: Traffic
 ) -> None:
@@ -250,6 +256,7 @@ async def test_a_process_that_serves_no_group_counts_what_waits_in_those_it_is_t
     await traffic.until_is(lambda: publisher.depth(queue.name, groups=["a"]), 4)
 
 
+@pytest.mark.long
 async def test_what_is_missing_is_found_without_anybody_publishing(
     url: str,
     queue: WorkQueue,
@@ -268,6 +275,7 @@ async def test_what_is_missing_is_found_without_anybody_publishing(
     assert publisher.problems() == []
 
 
+@pytest.mark.long
 async def test_who_connects_just_after_a_queue_was_deleted_cuts_no_consumer_off(
     url: str, brokers: list[RabbitMQBroker], traffic: Traffic
 ) -> None:
@@ -288,6 +296,7 @@ async def test_who_connects_just_after_a_queue_was_deleted_cuts_no_consumer_off(
     await delete(url, [plain])
 
 
+@pytest.mark.long
 async def test_a_few_messages_of_a_group_are_shared_by_several_consumers(
     url: str, traffic: Traffic
 ) -> None:

@@ -18,6 +18,8 @@ from tests.servers.discovery import NotHere, wait_for
 from tests.servers.rabbitmq import check
 from tests.servers.rabbitmq_process import RabbitMQProcess
 
+pytestmark = pytest.mark.long
+
 QUEUE = new_queue(separate_groups=True)
 
 

@@ -65,6 +65,7 @@ async def test_a_consumer_goes_on_after_its_connection_was_cut(
     await traffic.until_depth(broker, queue, 0)
 
 
+@pytest.mark.long
 async def test_connections_that_are_cut_again_and_again_leave_no_dead_letter(
     broker: RabbitMQBroker, way: Proxy, queue: WorkQueue, traffic: Traffic
 ) -> None:
@@ -83,6 +84,7 @@ async def test_connections_that_are_cut_again_and_again_leave_no_dead_letter(
     assert await broker.dead_letters(queue.name) == []
 
 
+@pytest.mark.long
 async def test_what_is_sent_along_with_what_ends_consumers_becomes_suspect_in_small_numbers(
     broker: RabbitMQBroker, way: Proxy, queue: WorkQueue, traffic: Traffic
 ) -> None:
@@ -108,6 +110,7 @@ async def test_what_is_sent_along_with_what_ends_consumers_becomes_suspect_in_sm
     assert await broker.dead_letters(queue.name) == []
 
 
+@pytest.mark.long
 async def test_a_move_that_ends_with_its_channel_keeps_no_suspect_back(
     broker: RabbitMQBroker,
     way: Proxy,
@@ -219,6 +222,7 @@ async def test_a_broker_is_closed_although_its_driver_loses_the_cancellation_of_
         await broker.close()
 
 
+@pytest.mark.long
 async def test_a_retry_that_is_cancelled_before_its_copy_is_published_loses_nothing(
     broker: RabbitMQBroker,
     queue: WorkQueue,
@@ -288,6 +292,7 @@ async def test_a_listener_hears_again_after_its_connection_was_cut(
         assert ids(await hearing) == ids([news])
 
 
+@pytest.mark.long
 async def test_a_server_that_stays_away_is_said_to_without_the_password(
     queue: WorkQueue, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -313,6 +318,7 @@ def test_an_address_that_is_none_is_refused_without_repeating_it(address: str) -
         RabbitMQBroker(address)
 
 
+@pytest.mark.long
 async def test_what_is_held_for_too_long_is_delivered_again_while_work_on_it_goes_on(
     url: str, queue: WorkQueue, traffic: Traffic
 ) -> None:

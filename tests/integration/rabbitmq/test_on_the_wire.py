@@ -88,7 +88,10 @@ async def test_a_batch_is_a_batch_of_cloud_events(url: str, queue: WorkQueue) ->
         await incoming.ack()
 
 
-@pytest.mark.parametrize("body", [b"", b"\xff\x00", b"[1, 2", b"[]"])
+@pytest.mark.parametrize(
+    "body",
+    [b"\xff\x00", *(pytest.param(each, marks=pytest.mark.long) for each in (b"", b"[1, 2", b"[]"))],
+)
 async def test_what_a_stranger_published_is_delivered_as_it_is(
     url: str, queue: WorkQueue, traffic: Traffic, body: bytes
 ) -> None:
@@ -105,6 +108,7 @@ async def test_what_a_stranger_published_is_delivered_as_it_is(
         assert (letter.message.body, letter.reason) == (body, "no event")
 
 
+@pytest.mark.long
 async def test_a_stranger_s_message_without_a_group_can_be_redriven(
     url: str, queue: WorkQueue, traffic: Traffic
 ) -> None:
@@ -138,6 +142,7 @@ async def test_a_queue_that_was_declared_differently_is_refused_with_what_differ
                 pass
 
 
+@pytest.mark.long
 async def test_namespaces_keep_out_of_each_others_way(
     url: str, queue: WorkQueue, traffic: Traffic
 ) -> None:

@@ -69,6 +69,7 @@ async def test_a_consumer_that_cannot_send_its_acknowledgement_says_that_the_del
             await traffic.finish(asyncio.create_task(consumer.ack(in_hand)))
 
 
+@pytest.mark.long
 async def test_a_consumer_that_cannot_let_go_of_what_it_held_for_long_goes_on_over_another_channel(
     broker: RabbitMQBroker, queue: WorkQueue, traffic: Traffic, driver: StuckDriver
 ) -> None:
@@ -83,6 +84,7 @@ async def test_a_consumer_that_cannot_let_go_of_what_it_held_for_long_goes_on_ov
         await consumer.ack(again)
 
 
+@pytest.mark.long
 async def test_a_delayed_message_that_was_put_back_is_not_in_hand_for_ever(
     broker: RabbitMQBroker, queue: WorkQueue, traffic: Traffic, driver: StuckDriver
 ) -> None:
@@ -95,6 +97,7 @@ async def test_a_delayed_message_that_was_put_back_is_not_in_hand_for_ever(
         await traffic.until_depth(broker, queue, 0)
 
 
+@pytest.mark.long
 async def test_a_redrive_that_cannot_take_a_letter_away_says_that_the_broker_is_unavailable(
     broker: RabbitMQBroker, queue: WorkQueue, traffic: Traffic, driver: StuckDriver
 ) -> None:

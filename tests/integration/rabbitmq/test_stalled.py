@@ -70,6 +70,7 @@ async def test_what_is_not_handed_out_is_consumed_over_another_channel(
     assert [name] in [each.get("queues") for each in told]
 
 
+@pytest.mark.long
 async def test_a_queue_of_which_something_is_in_hand_is_left_as_it_is(
     broker: RabbitMQBroker, queue: WorkQueue, traffic: Traffic, consumed: list[tuple[Any, str]]
 ) -> None:

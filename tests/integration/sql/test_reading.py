@@ -63,21 +63,34 @@ async def test_a_store_of_an_older_version_is_read_and_not_changed(tmp_path: Pat
     assert terminal.database.read_bytes() == before
 
 
-@pytest.mark.parametrize("revision", ["0001", "0005"])
-async def test_a_store_too_old_to_be_read_is_left_alone_and_the_command_that_upgrades_it_named(
-    tmp_path: Path, revision: str
-) -> None:
-    terminal = Terminal(tmp_path)
-    backend = backend_for(terminal.store)
+def _made_by(url: str, revision: str) -> None:
+    """Make a database of this older version."""
+    backend = backend_for(url)
     backend.create()
     backend.migrate(lambda connection: upgrade_to(connection, revision))
+
+
+async def test_a_store_too_old_to_be_read_is_left_alone_and_the_command_that_upgrades_it_named(
+    tmp_path: Path,
+) -> None:
+    terminal = Terminal(tmp_path)
+    _made_by(terminal.store, "0005")
     before = terminal.database.read_bytes()
     for words in (*READING, ["watch", "exp"], ["serve", "--port", "0"]):
         done = terminal.run(*words)
         assert done.returncode == 1
-        assert f"its schema ({revision}) is older" in done.stderr
+        assert "its schema (0005) is older" in done.stderr
         assert "`socratic-bench run CONFIG`" in done.stderr
     assert terminal.database.read_bytes() == before
+
+
+async def test_a_store_of_the_first_version_is_too_old_to_be_read(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/benchmark.db"
+    _made_by(url, "0001")
+    store = SqlStore.from_url(url)
+    with pytest.raises(StoreBroken, match=r"its schema \(0001\) is older"):
+        await store.check_readable()
+    await store.close()
 
 
 @pytest.mark.parametrize(("oldest", "is_read"), [("0002", True), ("9998", False), (None, False)])
@@ -173,6 +186,7 @@ async def reader() -> AsyncIterator[tuple[str, str]]:
         await postgresql.execute(url, f"DROP ROLE {name}")
 
 
+@pytest.mark.long
 @pytest.mark.connected
 async def test_a_role_that_may_only_read_is_enough(reader: tuple[str, str], tmp_path: Path) -> None:
     url, experiment_id = reader

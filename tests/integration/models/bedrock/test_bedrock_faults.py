@@ -205,6 +205,7 @@ async def test_a_stream_that_does_not_begin_in_time_is_given_up():
     assert "0.2 s" in str(failure)
 
 
+@pytest.mark.long
 async def test_a_stream_that_has_begun_may_take_its_time():
     async def answer(wire: Wire, writer: asyncio.StreamWriter) -> None:
         await sends(START, whole=False)(wire, writer)

@@ -21,7 +21,6 @@ from tests.contract.store.facts import StoppedClock, a_run, a_score
 from tests.integration.sql.migrations import first_version, second_version
 from tests.integration.sql.migrations.comparing import COMPARED
 from tests.integration.sql.processes import PREPARE, at_once
-from tests.lengths import at_length
 from tests.servers import postgresql
 from tests.waiting import PATIENCE, waiting_for
 
@@ -66,6 +65,7 @@ async def test_a_database_of_the_first_version_is_brought_up_to_date_with_all_it
         await first_version.assert_it_goes_on(store)
 
 
+@pytest.mark.long
 async def test_a_database_of_the_second_version_goes_on_beside_its_runners(url: str) -> None:
     backend, clock = backend_for(url), StoppedClock()
     await second_version.make(backend)
@@ -74,16 +74,17 @@ async def test_a_database_of_the_second_version_goes_on_beside_its_runners(url: 
         await second_version.assert_it_goes_on(store, backend, clock)
 
 
-@pytest.mark.two_lengths
+@pytest.mark.long
 async def test_services_that_start_at_once_make_one_database_with_one_schema() -> None:
     async with postgresql.new_database(exists=False) as url:
-        await asyncio.to_thread(at_once, PREPARE, url, processes=at_length(3, 8))
+        await asyncio.to_thread(at_once, PREPARE, url, processes=8)
         assert await _versions(url) == [HEAD]
         store = SqlStore.from_url(url)
         assert len(await store.fold([a_score(a_run())], [])) == 1
         await store.close()
 
 
+@pytest.mark.long
 async def test_preparing_beside_a_service_at_work_waits_for_none_of_its_locks(url: str) -> None:
     async with opened(lambda: SqlStore.from_url(url)) as store, postgresql.connected(url) as other:
         [cell] = await store.fold([a_score(a_run())], [])
@@ -93,6 +94,7 @@ async def test_preparing_beside_a_service_at_work_waits_for_none_of_its_locks(ur
         assert await store.cells() == [cell]
 
 
+@pytest.mark.long
 async def test_an_upgrade_beside_a_deletion_by_an_older_version_ends_in_no_deadlock(
     url: str,
 ) -> None:
@@ -110,6 +112,7 @@ async def test_an_upgrade_beside_a_deletion_by_an_older_version_ends_in_no_deadl
     assert await _versions(url) == [HEAD]
 
 
+@pytest.mark.long
 async def test_changes_are_counted_without_a_search_path_as_in_a_restore(url: str) -> None:
     async with opened(lambda: SqlStore.from_url(url)) as store:
         await store.fold([a_score(a_run())], [])
@@ -141,6 +144,7 @@ async def test_a_migration_that_takes_for_ever_elsewhere_is_not_waited_for_for_e
     await _prepare(url)
 
 
+@pytest.mark.long
 async def test_a_schema_newer_than_this_version_is_refused_and_left_alone(url: str) -> None:
     await _prepare(url)
     await postgresql.execute(url, "UPDATE alembic_version SET version_num = '9999'")

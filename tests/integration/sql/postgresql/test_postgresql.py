@@ -36,7 +36,6 @@ from tests.contract.store.facts import (
     record_unleased,
 )
 from tests.integration.sql.processes import at_once
-from tests.lengths import at_length
 from tests.servers import postgresql
 from tests.waiting import until
 
@@ -81,7 +80,7 @@ async def main():
 asyncio.run(main())
 """
 
-PROCESSES = at_length(2, 4)
+PROCESSES = 4
 EXPERIMENT = an_experiment(models=4, scenarios=5, repeats=6, follow_ups=["Why?"])
 
 
@@ -93,7 +92,7 @@ def facts() -> Facts:
     return Facts(tuple(scores), tuple(failures))
 
 
-@pytest.mark.two_lengths
+@pytest.mark.long
 async def test_several_curators_and_runners_at_once_lose_nothing_and_count_nothing_twice(
     url: str,
 ) -> None:
@@ -147,6 +146,7 @@ async def test_a_turn_whose_response_comes_while_its_lease_is_being_taken_is_not
         assert await eager.calls(EXPERIMENT_ID) == CallCount(calls=2, turns=2)
 
 
+@pytest.mark.long
 async def test_the_budget_of_a_turn_that_was_answered_meanwhile_goes_to_the_next(url: str) -> None:
     clock = StoppedClock()
     async with (
@@ -196,6 +196,7 @@ async def test_a_removal_of_rows_keeps_no_fold_from_counting_its_change(url: str
             assert len(await postgresql.execute(url, free)) == 64
 
 
+@pytest.mark.long
 async def test_time_is_judged_by_the_clock_of_the_server(url: str) -> None:
     async with opened(lambda: SqlStore.from_url(url)) as store:
         await store.take_leases([claim_of(a_run(), "lease", seconds=60)], "runner")
@@ -264,6 +265,7 @@ async def test_one_reading_sees_one_state_and_writes_nothing(url: str) -> None:
     await database.close()
 
 
+@pytest.mark.long
 async def test_a_look_up_begins_no_transaction_and_leaves_later_ones_as_they_are(
     url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -295,6 +297,7 @@ async def _rows(url: str, statement: str) -> Sequence[Any]:
     return await postgresql.execute(url, statement)
 
 
+@pytest.mark.long
 async def test_connections_are_few_bear_our_name_and_are_closed_at_the_end(url: str) -> None:
     names = """
     SELECT application_name FROM pg_stat_activity

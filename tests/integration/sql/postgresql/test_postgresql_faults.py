@@ -77,6 +77,7 @@ async def test_a_server_that_was_down_is_used_again_once_it_is_back(url: str) ->
         assert cell.responses == 2
 
 
+@pytest.mark.long
 async def test_connections_that_died_while_nobody_used_them_are_replaced_unnoticed(
     url: str,
 ) -> None:
@@ -89,6 +90,7 @@ async def test_connections_that_died_while_nobody_used_them_are_replaced_unnotic
         assert len(await store.responses([run.run_id for run in runs])) == 20
 
 
+@pytest.mark.long
 async def test_a_turn_is_read_though_the_server_lost_the_commit_of_an_earlier_one(
     url: str,
 ) -> None:
@@ -118,6 +120,7 @@ async def test_a_connection_killed_in_mid_work_is_a_fault_of_the_moment(url: str
         assert cell.responses == 2
 
 
+@pytest.mark.long
 async def test_a_connection_that_breaks_while_it_is_set_up_is_a_fault_of_the_moment(
     url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -133,6 +136,7 @@ async def test_a_connection_that_breaks_while_it_is_set_up_is_a_fault_of_the_mom
         assert await store.revision()
 
 
+@pytest.mark.long
 async def test_a_connection_of_which_the_driver_has_lost_track_is_thrown_away(
     url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -169,6 +173,7 @@ async def test_a_lock_that_another_keeps_is_waited_for_only_so_long(
         assert await store.fold([a_score(a_run(2))], [])
 
 
+@pytest.mark.long
 async def test_a_statement_that_takes_too_long_is_ended(
     url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -180,6 +185,7 @@ async def test_a_statement_that_takes_too_long_is_ended(
                 await store.fold([a_score(a_run(2))], [])
 
 
+@pytest.mark.long
 async def test_a_server_that_falls_silent_is_not_waited_for_for_ever(
     url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -200,6 +206,7 @@ async def test_a_server_that_falls_silent_is_not_waited_for_for_ever(
         between.fall_silent()
 
 
+@pytest.mark.long
 async def test_a_transaction_that_stands_still_is_ended_and_lets_go_of_its_locks(
     url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -114,6 +114,7 @@ async def test_a_database_that_may_only_be_read_says_so_and_is_read(url: str) ->
         assert await store.cells() == []
 
 
+@pytest.mark.long
 async def test_an_address_that_asks_for_a_server_to_write_to_finds_it_to_read_as_well(
     url: str,
 ) -> None:
@@ -124,6 +125,7 @@ async def test_an_address_that_asks_for_a_server_to_write_to_finds_it_to_read_as
         assert len(await store.cells()) == 1
 
 
+@pytest.mark.long
 async def test_of_several_hosts_one_that_is_silent_keeps_nobody_from_the_others(
     url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -138,6 +140,7 @@ async def test_of_several_hosts_one_that_is_silent_keeps_nobody_from_the_others(
             assert await store.cells() == []
 
 
+@pytest.mark.long
 async def test_an_address_none_of_whose_servers_can_be_written_to_says_so(url: str) -> None:
     await _prepared(url)
     name = urlsplit(url).path.removeprefix("/")
@@ -185,6 +188,7 @@ async def powerless(url: str) -> AsyncIterator[str]:
     await postgresql.execute(url, f"DROP ROLE {name}")
 
 
+@pytest.mark.long
 async def test_who_may_not_create_the_database_is_told_how_to_have_it_created(
     powerless: str,
 ) -> None:
@@ -195,6 +199,7 @@ async def test_who_may_not_create_the_database_is_told_how_to_have_it_created(
     await store.close()
 
 
+@pytest.mark.long
 async def test_who_may_not_create_tables_is_told_that_a_right_is_missing(powerless: str) -> None:
     store = SqlStore.from_url(powerless)
     with pytest.raises(StoreBroken, match=r"this user lacks a right.*permission denied for schema"):
@@ -202,6 +207,7 @@ async def test_who_may_not_create_tables_is_told_that_a_right_is_missing(powerle
     await store.close()
 
 
+@pytest.mark.long
 async def test_a_database_in_another_encoding_is_refused_before_anything_is_lost() -> None:
     async with postgresql.new_database(exists=False) as url:
         name = urlsplit(url).path.removeprefix("/")
@@ -216,6 +222,7 @@ async def test_a_database_in_another_encoding_is_refused_before_anything_is_lost
         await store.close()
 
 
+@pytest.mark.long
 async def test_a_name_the_server_cannot_hold_is_refused_and_others_go_on(url: str) -> None:
     async with opened(lambda: SqlStore.from_url(url)) as store:
         unwritable = a_score(a_run(scenario="no\0good"))

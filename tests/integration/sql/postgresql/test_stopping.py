@@ -94,7 +94,9 @@ async def _changes_beside(
             return await working
 
 
-@pytest.mark.parametrize("to", [ExperimentState.PAUSED, ExperimentState.CANCELLED])
+@pytest.mark.parametrize(
+    "to", [ExperimentState.PAUSED, pytest.param(ExperimentState.CANCELLED, marks=pytest.mark.long)]
+)
 async def test_it_returns_once_the_last_lease_is_granted(
     store: SqlStore, experiment: Experiment, to: ExperimentState, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -113,7 +115,10 @@ async def test_it_returns_once_the_last_lease_is_granted(
     assert refused == [LeaseAnswer.STOPPED]
 
 
-@pytest.mark.parametrize("kind", ["response", "score", "failure"])
+@pytest.mark.parametrize(
+    "kind",
+    ["response", *(pytest.param(each, marks=pytest.mark.long) for each in ("score", "failure"))],
+)
 async def test_what_is_being_stored_while_it_is_deleted_goes_with_the_rest(
     store: SqlStore, experiment: Experiment, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
