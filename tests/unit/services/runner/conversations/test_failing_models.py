@@ -186,6 +186,7 @@ async def test_a_run_whose_deadline_passes_in_the_line_keeps_why_its_last_call_f
     )
 
 
+@pytest.mark.asyncio(loop_factories=["real time"])
 async def test_a_model_that_is_busy_all_the_time_fails_its_runs_before_each_has_tried(
     store, monkeypatch
 ):
@@ -202,6 +203,7 @@ async def test_a_model_that_is_busy_all_the_time_fails_its_runs_before_each_has_
     assert 4 <= len(client.asked) <= 100
 
 
+@pytest.mark.asyncio(loop_factories=["real time"])
 async def test_a_model_that_hangs_from_the_start_does_not_hang_all_of_its_runs(store, monkeypatch):
     async def hang():
         await asyncio.Event().wait()
