@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from socratic_bench.concurrency.group_commit import GroupCommit
 from socratic_bench.errors import GroupCommitClosed, StoreRefused, StoreUnavailable
+from tests.unit.services.runner.limits.virtual_time import in_virtual_time, now
 from tests.waiting import waiting_for
 
 
@@ -223,17 +224,19 @@ async def test_every_caller_that_stays_gets_its_result_or_the_error_of_its_batch
     assert max(map(len, execution.batches), default=0) <= max_batch
 
 
-async def test_a_small_batch_is_followed_by_a_pause_in_which_the_next_one_gathers() -> None:
+def test_a_small_batch_is_followed_by_a_pause_in_which_the_next_one_gathers() -> None:
     execution = Execution()
-    async with GroupCommit(execution, max_batch=9, next_pause=lambda _: 0.2, enough=3) as commit:
-        loop = asyncio.get_running_loop()
-        begun = loop.time()
-        await commit(1)
-        more = await _begin(commit, 2, 3)
-        await asyncio.sleep(0.02)
-        more += await _begin(commit, 4)
-        await asyncio.gather(*more)
-        assert loop.time() - begun >= 0.2
+
+    async def three_commits() -> float:
+        async with GroupCommit(execution, max_batch=9, next_pause=lambda _: 20, enough=3) as commit:
+            await commit(1)
+            more = await _begin(commit, 2, 3)
+            await asyncio.sleep(19)
+            more += await _begin(commit, 4)
+            await asyncio.gather(*more)
+            return now()
+
+    assert in_virtual_time(three_commits()) == 20
     assert execution.batches == [[1], [2, 3, 4]]
 
 

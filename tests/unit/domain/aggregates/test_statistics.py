@@ -21,6 +21,7 @@ from tests.benchmarks.statistics.interval_coverage import (
 )
 
 DRAWS = 2_000
+LONG = pytest.mark.long
 SCORES = st.integers(0, MILLIONTHS).map(lambda score: score / MILLIONTHS)
 CLUSTERS = st.lists(st.lists(SCORES, min_size=1, max_size=4), min_size=5, max_size=12)
 
@@ -96,7 +97,7 @@ def test_turning_the_scale_round_turns_the_interval_round(clusters: Clusters) ->
         Condition("thirds", 15, 1, 0.1, 0.3),
         Condition(CONTINUOUS, 5, 3, 0.9, 0.1),
         Condition(CONTINUOUS, 15, 3, 0.5, 0.5),
-        Condition(CONTINUOUS, 45, 3, 0.05, 0.3, is_uneven=True),
+        pytest.param(Condition(CONTINUOUS, 45, 3, 0.05, 0.3, is_uneven=True), marks=LONG),
     ],
     ids=repr,
 )
@@ -105,7 +106,7 @@ def test_at_least_93_of_100_intervals_cover(condition: Condition) -> None:
 
 
 @pytest.mark.parametrize("mean", [0.05, 0.5, 0.9])
-@pytest.mark.parametrize("scenarios", [5, 15, 45])
+@pytest.mark.parametrize("scenarios", [5, 15, pytest.param(45, marks=LONG)])
 def test_an_interval_of_continuous_scores_is_no_wider_than_it_must_be(
     scenarios: int, mean: float
 ) -> None:

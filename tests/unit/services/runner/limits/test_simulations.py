@@ -96,9 +96,15 @@ def test_a_model_that_becomes_slower_is_asked_as_much_as_before_after_a_while(fa
 
 
 @pytest.mark.parametrize(
-    ("capacity", "trials"), [(10, 6), pytest.param(40, 12, marks=pytest.mark.long)]
+    ("capacity", "trials", "sharing"),
+    [
+        (10, 6, True),
+        *(
+            pytest.param(*each, marks=pytest.mark.long)
+            for each in ((10, 6, False), (40, 12, True), (40, 12, False))
+        ),
+    ],
 )
-@pytest.mark.parametrize("sharing", [False, True])
 def test_two_limiters_before_one_server_come_to_about_equal_shares(capacity, trials, sharing):
     """On average: who is refused when is a matter of chance."""
     found = [two_limiters(capacity, seed, sharing=sharing) for seed in range(trials)]
