@@ -11,8 +11,10 @@ from uuid import uuid4
 
 import httpx
 import pytest
+from aiobotocore.config import AioConfig
 from aiobotocore.session import get_session
 
+from socratic_bench.adapters.aws import files as s3_files
 from socratic_bench.adapters.aws.files import S3Files
 from socratic_bench.errors import StoreUnavailable
 from socratic_bench.ports.files import SMALLEST_PART, Files, SavedAs, UploadGone
@@ -130,7 +132,11 @@ async def test_a_link_leads_anybody_to_the_file_under_its_name(s3: Files, key: s
             assert query["X-Amz-Expires"] == "60"
 
 
-async def test_a_bucket_that_is_not_there_is_an_error_of_the_store(key: str) -> None:
+async def test_a_bucket_that_is_not_there_is_an_error_of_the_store(
+    key: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    once = AioConfig(retries={"total_max_attempts": 1})
+    monkeypatch.setattr(s3_files, "_CONFIG", s3_files._CONFIG.merge(once))
     files = S3Files("socratic-absent", region="us-east-1", endpoint="http://127.0.0.1:9")
     with mock.patch.dict(os.environ, aws_emulator.credentials()):
         for asked in (files.read(key), files.replace(key, b"", None), files.write(key, b"", NAME)):

@@ -88,6 +88,12 @@ class Server:
             writer.transport.abort()
 
 
+@pytest.fixture(autouse=True)
+def often(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have the server look for late clients ten times a second, and not once."""
+    monkeypatch.setattr("socratic_bench.hosting.http.server._TICKS_BETWEEN_CHECKS", 1)
+
+
 @asynccontextmanager
 async def server(most: int = MOST, grace: float = 0.0, **deadlines: float) -> AsyncIterator[Server]:
     allowed = {
@@ -113,12 +119,12 @@ async def ended(connection: Connection) -> bytes:
 
 @pytest.mark.parametrize("sent", [b"", b"GET / HTTP/1.1\r\nhost: here\r\nx-more: "])
 async def test_a_connection_whose_head_does_not_come_is_ended(sent: bytes):
-    async with server(HEAD=1.0) as speaking, waiting_for("the end of a half-open connection"):
+    async with server(HEAD=0.2) as speaking, waiting_for("the end of a half-open connection"):
         assert await ended(await speaking.connect(sent)) == b""
 
 
 async def test_a_head_that_drips_in_has_no_longer_than_one_that_stands_still():
-    async with server(HEAD=1.0) as speaking, waiting_for("the end of a dripping connection"):
+    async with server(HEAD=0.2) as speaking, waiting_for("the end of a dripping connection"):
         reader, writer = await speaking.connect(b"GET / HTTP/1.1\r\n")
         ending = asyncio.create_task(ended((reader, writer)))
         while not ending.done():
@@ -129,12 +135,12 @@ async def test_a_head_that_drips_in_has_no_longer_than_one_that_stands_still():
 
 async def test_a_body_that_does_not_come_ends_its_connection():
     head = b"POST /take HTTP/1.1\r\nhost: here\r\ncontent-length: 9\r\n\r\n1234"
-    async with server(BODY=1.0) as speaking, waiting_for("the end of a connection"):
+    async with server(BODY=0.2) as speaking, waiting_for("the end of a connection"):
         assert await ended(await speaking.connect(head)) == b""
 
 
 async def test_a_client_that_does_not_read_is_let_go():
-    async with server(READING=1.0) as speaking:
+    async with server(READING=0.2) as speaking:
         reader, writer = await speaking.connect(b"GET /much HTTP/1.1\r\nhost: here\r\n\r\n")
 
         async def is_reset() -> bool:
