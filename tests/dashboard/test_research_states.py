@@ -2,42 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
 from datetime import timedelta
 from decimal import Decimal
-from typing import TYPE_CHECKING
 
 import pytest
 
 from socratic_bench.adapters.sql.store import SqlStore
 from socratic_bench.domain.experiment.manifest import Experiment, Manifest
 from tests.dashboard.conftest import Visit
+from tests.dashboard.research_page import AWAY_MS, MODEL_ROWS, RUNNING_MS, rows_of, wind_on
 from tests.dashboard.seeding import MONDAY, SCENARIOS, experiment, seed, tutors
-from tests.waiting import until
-
-if TYPE_CHECKING:
-    from playwright.async_api import Page
-from tests.dashboard.research_page import MODEL_ROWS, rows_of
 
 pytestmark = [
     pytest.mark.connected,
     pytest.mark.asyncio(loop_scope="session"),
     pytest.mark.xdist_group("browser"),
 ]
-RUNNING_MS, AWAY_MS, RESTING_MS = 2_000, 5_000, 15_000
-"""Milliseconds between two looks of the page at the API, as the page has them."""
-
-
-async def wind_on(
-    page: Page, seen: Callable[[], Awaitable[bool]], what: str, *, milliseconds: int = RESTING_MS
-) -> None:
-    """Let so much time pass in the page, again and again until this is seen."""
-
-    async def look() -> bool:
-        await page.clock.fast_forward(milliseconds)
-        return await seen()
-
-    await until(look, bool, what)
 
 
 async def test_without_results_it_says_which_command_to_run(visit: Visit):

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 import pytest
 import pytest_asyncio
 
-from socratic_bench.adapters.sql.store import SqlStore
 from tests.dashboard.backends.site import Site, stock
 from tests.dashboard.backends.suite import PagesSuite
 from tests.dashboard.browser import Visit, visiting
 from tests.dashboard.conftest import serving
+from tests.prepared_sqlite import prepared_store
 
 if TYPE_CHECKING:
     from playwright.async_api import Browser
@@ -20,12 +20,11 @@ if TYPE_CHECKING:
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
 async def site(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Site]:
-    folder = tmp_path_factory.mktemp("embedded")
-    store = SqlStore.from_url(f"sqlite:///{folder}/benchmark.db")
-    await store.prepare()
-    async with serving(store) as address:
+    async with (
+        prepared_store(tmp_path_factory.mktemp("embedded")) as store,
+        serving(store) as address,
+    ):
         yield Site(address, address, store, await stock(store))
-    await store.close()
 
 
 @pytest_asyncio.fixture(loop_scope="session")

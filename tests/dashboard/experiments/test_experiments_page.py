@@ -55,7 +55,7 @@ async def test_an_experiment_in_detail_changes_in_place_while_it_runs(
 ):
     planned = experiment(tutors(3), created_at=datetime.now(UTC))
     await seed(store, planned, share=0.5, failing=0.2)
-    page = await visit("/methodology.html")
+    page = await visit("/methodology.html", clock=not events)
     if not events:
         abilities = {"starts": True, "changes": True, "streams": False, "needs_key": False}
         await page.route("**/api/capabilities", lambda route: route.fulfill(json=abilities))
@@ -67,6 +67,8 @@ async def test_an_experiment_in_detail_changes_in_place_while_it_runs(
     await told(page, "#models .wrong", "rate_limited")
 
     await seed(store, planned, failing=0.2)
+    if not events:
+        await page.clock.run_for(5_000)
 
     await told(page, "#summary", "135 of 135 runs are done (100 %).")
     await told(page, "#detail-state", "Complete.")

@@ -9,10 +9,10 @@ import pytest
 from socratic_bench.adapters.sql.store import SqlStore
 from socratic_bench.domain.experiment.manifest import TutorModel
 from tests.contract.store.facts import a_score
+from tests.dashboard.accessibility import LOOKS, Look, assert_accessible
 from tests.dashboard.conftest import PHONE, Visit
-from tests.dashboard.research_page import SCREENS, models_at, width_of
+from tests.dashboard.research_page import models_at
 from tests.dashboard.seeding import REFERENCES, experiment, seed, tutors
-from tests.dashboard.test_accessibility import findings
 
 if TYPE_CHECKING:
     from playwright.async_api import Page
@@ -179,14 +179,10 @@ async def test_an_api_that_is_away_is_said_and_the_figures_stay(store: SqlStore,
     assert await points_of(page) == before
 
 
-@SCREENS
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@LOOKS
 async def test_axe_finds_nothing_on_the_page_of_costs(
-    store: SqlStore, visit: Visit, viewport: Any, scheme: str
+    store: SqlStore, visit: Visit, looks: list[Look]
 ):
     await seed(store, experiment(tutors(14)))
-    page = await visit("/frontier.html", viewport=viewport, color_scheme=scheme)
-    await points_of(page)
 
-    assert await findings(page) == []
-    assert await width_of(page) <= viewport["width"]
+    await assert_accessible(visit, looks, {"/frontier.html": POINTS})

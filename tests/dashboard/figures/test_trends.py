@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -11,10 +11,9 @@ from socratic_bench.adapters.sql.store import SqlStore
 from socratic_bench.domain.experiment.manifest import Experiment, Manifest
 from socratic_bench.reporting.timeline.timeseries import timeseries
 from tests.contract.store.facts import a_response, record_unleased
+from tests.dashboard.accessibility import LOOKS, Look, assert_accessible
 from tests.dashboard.conftest import Visit
-from tests.dashboard.research_page import SCREENS, width_of
 from tests.dashboard.seeding import MONDAY, SCENARIOS, seed, tutors
-from tests.dashboard.test_accessibility import findings
 
 if TYPE_CHECKING:
     from playwright.async_api import Page
@@ -134,14 +133,10 @@ async def test_an_unknown_tutor_is_named(visit: Visit):
     await page.get_by_text("no experiment of this store has a model 'nobody'").wait_for()
 
 
-@SCREENS
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@LOOKS
 async def test_axe_finds_nothing_on_the_page_of_trends(
-    store: SqlStore, visit: Visit, viewport: Any, scheme: str
+    store: SqlStore, visit: Visit, looks: list[Look]
 ):
     await weeks(store, 6, models=6, changed=2)
-    page = await visit(f"/trends.html?model={MODEL}", viewport=viewport, color_scheme=scheme)
-    await points_of(page)
 
-    assert await findings(page) == []
-    assert await width_of(page) <= viewport["width"]
+    await assert_accessible(visit, looks, {f"/trends.html?model={MODEL}": POINTS})

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import httpx
 import pytest
 
 from socratic_bench.adapters.sql.store import SqlStore
 from tests.contract.store.facts import a_response
+from tests.dashboard.accessibility import LOOKS, Look, assert_accessible, findings
 from tests.dashboard.conftest import Visit
 from tests.dashboard.reading.test_run import HOSTILE
-from tests.dashboard.research_page import SCREENS, width_of
+from tests.dashboard.research_page import wind_on
 from tests.dashboard.seeding import experiment, seed, tutors
-from tests.dashboard.test_accessibility import findings
 
 pytestmark = [
     pytest.mark.connected,
@@ -86,11 +84,12 @@ async def test_a_chosen_scenario_shows_what_both_said_as_text_and_stays_in_the_a
 async def test_without_a_pair_the_two_best_are_compared_and_without_tutors_nothing_is(
     store: SqlStore, visit: Visit
 ):
-    page = await visit("/compare.html")
+    page = await visit("/compare.html", clock=True)
     await page.locator("#verdict", has_text="no two tutors").wait_for()
 
     await seeded(store)
-    await page.locator("tr[data-scenario]").first.wait_for()  # by itself
+    shown = page.locator("tr[data-scenario]").first
+    await wind_on(page, shown.is_visible, "the page to find two tutors")
     assert "a=reference%2Fsocratic" in page.url
     assert await page.locator("table.differences circle.reference").count() == 4 + 15
 
@@ -131,14 +130,8 @@ async def test_the_palette_leads_to_a_tutor_a_page_and_a_scenario(store: SqlStor
     assert await page.evaluate("document.activeElement.id") == "scenario-student-2"
 
 
-@SCREENS
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-async def test_axe_finds_nothing_on_a_comparison(
-    store: SqlStore, visit: Visit, viewport: Any, scheme: str
-):
+@LOOKS
+async def test_axe_finds_nothing_on_a_comparison(store: SqlStore, visit: Visit, looks: list[Look]):
     await seeded(store)
-    page = await visit(ADDRESS, viewport=viewport, color_scheme=scheme)
-    await page.locator("#said .response").first.wait_for()
 
-    assert await findings(page) == []
-    assert await width_of(page) <= viewport["width"]
+    await assert_accessible(visit, looks, {ADDRESS: "#said .response"})

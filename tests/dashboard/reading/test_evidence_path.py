@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from socratic_bench.adapters.sql.store import SqlStore
 from tests.contract.store.facts import a_response
+from tests.dashboard.accessibility import LOOKS, Look, assert_accessible
 from tests.dashboard.conftest import Visit
-from tests.dashboard.research_page import SCREENS, width_of
 from tests.dashboard.seeding import experiment, seed, tutors
-from tests.dashboard.test_accessibility import findings
 
 pytestmark = [
     pytest.mark.connected,
@@ -87,13 +84,11 @@ async def test_the_scenarios_are_copied_as_csv(store: SqlStore, visit: Visit):
     assert len(lines) == 15 + 1
 
 
-@SCREENS
+@LOOKS
 async def test_axe_finds_nothing_on_scenarios_and_runs(
-    store: SqlStore, visit: Visit, viewport: Any
+    store: SqlStore, visit: Visit, looks: list[Look]
 ):
     await seeded(store)
-    page = await visit(f"{SOCRATIC}&runs=reference%2Fsocratic%0Aambiguous-1", viewport=viewport)
-    await page.locator("tr.runs li").first.wait_for()
 
-    assert await findings(page) == []
-    assert await width_of(page) <= viewport["width"]
+    path = f"{SOCRATIC}&runs=reference%2Fsocratic%0Aambiguous-1"
+    await assert_accessible(visit, looks, {path: "tr.runs li"})

@@ -10,10 +10,10 @@ import httpx
 import pytest
 
 from socratic_bench.adapters.sql.store import SqlStore
+from tests.dashboard.accessibility import LOOKS, Look, assert_accessible
 from tests.dashboard.conftest import Visit
-from tests.dashboard.research_page import MODEL_ROWS, SCREENS, rows_of, width_of
+from tests.dashboard.research_page import MODEL_ROWS, rows_of
 from tests.dashboard.seeding import MONDAY, experiment, seed, tutors
-from tests.dashboard.test_accessibility import findings
 
 if TYPE_CHECKING:
     from playwright.async_api import Page
@@ -161,19 +161,14 @@ async def test_cost_and_latency_are_filtered_by_dimension_and_time(
     assert await wrong.get_by_role("link", name="Clear the filters").is_visible()
 
 
-@SCREENS
-@pytest.mark.parametrize("path", ["/research.html", "/frontier.html"])
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-async def test_the_filters_fit_and_are_accessible(
-    store: SqlStore, visit: Visit, viewport: dict[str, int], path: str, scheme: str
-):
+@LOOKS
+async def test_the_filters_fit_and_are_accessible(store: SqlStore, visit: Visit, looks: list[Look]):
     await two_weeks(store)
     asked = f"model={FIRST}&model={SECOND}&dimension=student&since=2026-03-09"
-    page = await visit(f"{path}?{asked}", viewport=viewport, color_scheme=scheme)
-    await told(page, "Every figure is that of this dimension alone.")
+    said = "#filtered:has-text('Every figure is that of this dimension alone.')"
+    pages = {f"/{name}.html?{asked}": said for name in ("research", "frontier")}
 
-    assert await width_of(page) <= viewport["width"]
-    assert await findings(page) == []
+    await assert_accessible(visit, looks, pages)
 
 
 MANY = 130
@@ -201,26 +196,27 @@ async def many(store: SqlStore) -> list[str]:
     return ids
 
 
-async def test_every_choice_of_experiments_finds_one_among_hundreds(store: SqlStore, visit: Visit):
+async def test_every_choice_of_experiments_finds_one_among_hundreds(
+    store: SqlStore, visit: Visit, address: str
+):
     oldest, *_ = await many(store)
+    page = await visit("/experiments.html")
     for path, select in PICKERS:
-        page = await visit(path)
+        await page.goto(address + path)
         options = page.locator(f"{select} option[title]")
         await page.locator(f"{select} option[title]").nth(99).wait_for(state="attached")
-        assert await options.count() == 100
-        assert await page.locator(f"{select} option[value='{oldest}']").count() == 0
+        assert await options.count() == 100, path
+        assert await page.locator(f"{select} option[value='{oldest}']").count() == 0, path
 
         await page.get_by_label("Find experiment").fill(OLDEST.upper())
         await page.get_by_text("1 experiment found").wait_for()
         await page.locator(select).select_option(oldest)
         await page.wait_for_url(f"**experiment={oldest}**")
-        assert await page.locator(select).input_value() == oldest
+        assert await page.locator(select).input_value() == oldest, path
 
-        again = await visit(f"{path}?experiment={oldest}")
-        await again.locator(f"{select} option[value='{oldest}']").wait_for(state="attached")
-        assert await again.locator(select).input_value() == oldest
-        await page.context.close()
-        await again.context.close()
+        await page.goto(f"{address}{path}?experiment={oldest}")
+        await page.locator(f"{select} option[value='{oldest}']").wait_for(state="attached")
+        assert await page.locator(select).input_value() == oldest, path
 
 
 async def test_the_palette_finds_an_experiment_among_hundreds(store: SqlStore, visit: Visit):

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import httpx
 import pytest
 
 from socratic_bench.adapters.sql.store import SqlStore
+from tests.dashboard.accessibility import LOOKS, Look, assert_accessible
 from tests.dashboard.conftest import Visit
-from tests.dashboard.research_page import SCREENS, width_of
 from tests.dashboard.seeding import experiment, seed, tutors
-from tests.dashboard.test_accessibility import findings
 
 pytestmark = [
     pytest.mark.connected,
@@ -43,14 +40,8 @@ async def test_each_field_has_the_score_of_the_api_and_leads_to_its_runs(
     await page.locator("tr.runs").first.wait_for()
 
 
-@SCREENS
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-async def test_axe_finds_nothing_on_a_heat_map(
-    store: SqlStore, visit: Visit, viewport: Any, scheme: str
-):
+@LOOKS
+async def test_axe_finds_nothing_on_a_heat_map(store: SqlStore, visit: Visit, looks: list[Look]):
     await seed(store, experiment(tutors(6)), share=0.3)
-    page = await visit("/heatmap.html", viewport=viewport, color_scheme=scheme)
-    await page.locator("table.heat td").first.wait_for()
 
-    assert await findings(page) == []
-    assert await width_of(page) <= viewport["width"]
+    await assert_accessible(visit, looks, {"/heatmap.html": "table.heat td"})

@@ -10,10 +10,10 @@ from socratic_bench.domain.experiment.manifest import Experiment
 from socratic_bench.scoring.profiles import known_vectors
 from socratic_bench.scoring.score import score
 from tests.contract.store.facts import a_response, a_score
+from tests.dashboard.accessibility import findings
 from tests.dashboard.conftest import Visit
 from tests.dashboard.reading.test_run import CALM, first_run, recorded
 from tests.dashboard.seeding import experiment, seed, tutors
-from tests.dashboard.test_accessibility import findings
 
 pytestmark = [
     pytest.mark.connected,
@@ -43,39 +43,39 @@ async def seeded(store: SqlStore) -> Experiment:
     return planned
 
 
-EVERY_PAGE = pytest.mark.parametrize("path", [*PAGES, "/run.html"])
+def addresses(planned: Experiment) -> list[str]:
+    """Every page that is read by a profile."""
+    return [*PAGES, f"/run.html?run={first_run(planned).run_id}"]
 
 
-def address_of(path: str, planned: Experiment) -> str:
-    return f"{path}?run={first_run(planned).run_id}" if path == "/run.html" else path
-
-
-@EVERY_PAGE
 async def test_there_is_no_choice_where_one_profile_has_scores(
-    store: SqlStore, visit: Visit, path: str
+    store: SqlStore, visit: Visit, address: str
 ):
     planned = await seeded(store)
-    page = await visit(address_of(path, planned))
-    await page.locator("#provenance", has_text="Scored by socratic-v1").wait_for()
-    assert not await page.locator("#profile-choice").is_visible()
+    page = await visit("/methodology.html")
+    for path in addresses(planned):
+        await page.goto(address + path)
+        await page.locator("#provenance", has_text="Scored by socratic-v1").wait_for()
+        assert not await page.locator("#profile-choice").is_visible(), path
 
 
-@EVERY_PAGE
 async def test_a_profile_is_chosen_where_there_are_several_and_stays_in_the_address(
-    store: SqlStore, visit: Visit, path: str
+    store: SqlStore, visit: Visit, address: str
 ):
     planned = await seeded(store)
     await rescored(store, planned)
-    page = await visit(address_of(path, planned))
-    await page.locator("#provenance", has_text="Scored by socratic-v1").wait_for()
-    await page.locator("#profile").select_option(OTHER)
-    await page.locator("#provenance", has_text=f"Scored by {OTHER}").wait_for()
-    assert f"profile={OTHER}" in page.url
-    assert await findings(page) == []
+    page = await visit("/methodology.html")
+    for path in addresses(planned):
+        await page.goto(address + path)
+        await page.locator("#provenance", has_text="Scored by socratic-v1").wait_for()
+        await page.locator("#profile").select_option(OTHER)
+        await page.locator("#provenance", has_text=f"Scored by {OTHER}").wait_for()
+        assert f"profile={OTHER}" in page.url, path
+        assert await findings(page) == [], path
 
-    await page.go_back()
-    await page.locator("#provenance", has_text="Scored by socratic-v1").wait_for()
-    assert "profile=" not in page.url
+        await page.go_back()
+        await page.locator("#provenance", has_text="Scored by socratic-v1").wait_for()
+        assert "profile=" not in page.url, path
 
 
 async def test_links_carry_the_profile_from_page_to_page_down_to_a_run(
@@ -124,19 +124,19 @@ async def test_trends_and_scenarios_in_the_palette_are_read_by_the_same_profile(
     await page.locator("#provenance", has_text=f"Scored by {OTHER}").wait_for()
 
 
-@EVERY_PAGE
 async def test_an_unknown_profile_gets_a_sentence_and_a_way_on(
-    store: SqlStore, visit: Visit, path: str
+    store: SqlStore, visit: Visit, address: str
 ):
     planned = await seeded(store)
-    run = f"&run={first_run(planned).run_id}" if path == "/run.html" else ""
-    page = await visit(f"{path}?profile=nobody-v1{run}", quiet=False)
-    said = page.get_by_text("nknown scorer profile 'nobody-v1'; known: socratic-v1, socratic-v2.")
-    await said.wait_for()
-    assert await page.locator("main table:visible").count() == 0
+    page = await visit("/methodology.html", quiet=False)
+    unknown = "nknown scorer profile 'nobody-v1'; known: socratic-v1, socratic-v2."
+    for path in addresses(planned):
+        await page.goto(f"{address}{path}{'&' if '?' in path else '?'}profile=nobody-v1")
+        await page.get_by_text(unknown).wait_for()
+        assert await page.locator("main table:visible").count() == 0, path
 
-    await page.get_by_role("link", name="own profile").click()
-    await page.locator("#provenance", has_text="Scored by socratic-v1").wait_for()
+        await page.get_by_role("link", name="own profile").click()
+        await page.locator("#provenance", has_text="Scored by socratic-v1").wait_for()
 
 
 async def test_a_running_run_grows_in_place_and_keeps_focus_and_what_is_open(

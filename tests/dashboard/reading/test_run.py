@@ -14,10 +14,10 @@ from socratic_bench.domain.scenario import Scenario
 from socratic_bench.ports.stores.responses import RecordedFailure
 from socratic_bench.scoring.score import score
 from tests.contract.store.facts import MONDAY, a_failure, a_response
-from tests.dashboard.conftest import DESKTOP, PHONE, Visit
-from tests.dashboard.research_page import SCREENS, width_of
+from tests.dashboard.accessibility import LOOKS, Look, assert_accessible
+from tests.dashboard.conftest import DESKTOP, Visit
+from tests.dashboard.research_page import width_of
 from tests.dashboard.seeding import tutors
-from tests.dashboard.test_accessibility import findings
 
 pytestmark = [
     pytest.mark.connected,
@@ -216,16 +216,9 @@ async def test_a_page_without_the_api_says_so_and_comes_back_by_itself(
     assert not await page.locator("#away").is_visible()
 
 
-@SCREENS
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-async def test_axe_finds_nothing_on_a_run(
-    store: SqlStore, visit: Visit, viewport: Any, scheme: str
-):
+@LOOKS
+async def test_axe_finds_nothing_on_a_run(store: SqlStore, visit: Visit, looks: list[Look]):
     planned = await recorded(store, [HOSTILE, LONG[:6_000]])
-    page = await visit(
-        f"/run.html?run={first_run(planned).run_id}", viewport=viewport, color_scheme=scheme
-    )
-    await page.locator("#turn-2").wait_for()
 
-    assert await findings(page) == []
-    assert await width_of(page) <= (PHONE if viewport == PHONE else DESKTOP)["width"]
+    path = f"/run.html?run={first_run(planned).run_id}"
+    await assert_accessible(visit, looks, {path: "#turn-2"})
