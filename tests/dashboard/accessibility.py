@@ -38,7 +38,7 @@ async def findings(page: Page) -> list[str]:
     try:
         from axe_playwright_python.async_playwright import Axe
     except ImportError:
-        missing("axe is not installed: pip install -r tests/dashboard/requirements.txt")
+        missing("axe is not installed: pip install -r tests/requirements.txt")
     answer = (await Axe().run(page)).response
     return [
         f"{each['impact']} {each['id']}: {node['html'][:160]} {node['failureSummary'][:200]}"
