@@ -18,8 +18,8 @@ from tests.waiting import PATIENCE
 COMMAND = Path(sys.executable).parent / "socratic-bench"
 """The installed command, for what depends on how Python starts."""
 
-READ_AT_IMPORT = {"SSL_CERT_FILE"}
-"""Variables that a library reads while Python imports it: a forked process is too late for them."""
+READ_AT_IMPORT = {"PYTHONPATH", "SSL_CERT_FILE"}
+"""Variables that Python or a library reads at the start: a forked process is too late for them."""
 
 
 @dataclass(frozen=True)
