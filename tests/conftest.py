@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, is_hypothesis_test, settings
 
 from tests import evidence
 from tests.lengths import at_length
+from tests.servers.ending import ENDING
 
 MOST_WORKERS = 4
 """More sets of services at once would have RabbitMQ open more files than it usually may."""
@@ -47,6 +48,10 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_xdist_auto_num_workers() -> int:
     """Two for each core, since most tests mainly wait for servers and processes."""
     return min(2 * (os.cpu_count() or 1), MOST_WORKERS)
+
+
+def pytest_sessionfinish() -> None:
+    ENDING.close()
 
 
 def pytest_make_parametrize_id(val: object) -> str | None:

@@ -6,7 +6,6 @@ itself starts is tested with `subprocess`.
 
 from __future__ import annotations
 
-import atexit
 import json
 import os
 import select
@@ -22,6 +21,7 @@ from pathlib import Path
 from typing import IO, Any, Self
 
 from tests.processes.server import NUMBER, REQUEST_BYTES
+from tests.servers.ending import ENDING
 
 ROOT = Path(__file__).parents[2]
 
@@ -55,7 +55,7 @@ class _Server:
             ours.close()
             process.wait()
 
-        atexit.register(end)
+        ENDING.callback(end)
         return ours
 
 

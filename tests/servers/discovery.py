@@ -6,7 +6,6 @@ private process of an installed server. A started server stops when this process
 
 from __future__ import annotations
 
-import atexit
 import gc
 import os
 import sys
@@ -19,6 +18,8 @@ from dataclasses import dataclass
 from typing import Any, NoReturn
 
 import pytest
+
+from tests.servers.ending import ENDING
 
 Check = Callable[[str], None]
 """Whether tests can use the server at an address. Blocks briefly; raises NotHere where not."""
@@ -100,7 +101,7 @@ class Server:
                     reasons.append(f"{source.name}: {error}")
                 else:
                     self._checked = self._clock()
-                    atexit.register(started.pop_all().close)
+                    ENDING.callback(started.pop_all().close)
                     return
         self._reason = "; ".join(reasons)
 

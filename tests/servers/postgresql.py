@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import atexit
 import getpass
 import tempfile
 from collections.abc import AsyncIterator
@@ -25,6 +24,7 @@ from tests.servers.discovery import (
     in_environment,
     wait_for,
 )
+from tests.servers.ending import ENDING
 from tests.servers.postgresql_process import PostgreSQLProcess
 from tests.waiting import waiting_for
 
@@ -80,7 +80,7 @@ async def _prepared(server: str) -> str:
     await execute(at(server, MAINTENANCE), f"CREATE DATABASE {name} TEMPLATE template0")
     # No test ends this server: a commit need not wait until the disk has it.
     await execute(at(server, MAINTENANCE), f"ALTER DATABASE {name} SET synchronous_commit = off")
-    atexit.register(lambda: asyncio.run(_drop(server, name)))
+    ENDING.callback(lambda: asyncio.run(_drop(server, name)))
     store = SqlStore.from_url(at(server, name))
     await store.prepare()
     await store.close()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import atexit
 import subprocess
 import tempfile
 from collections.abc import AsyncIterator, Collection, Sequence
@@ -28,6 +27,7 @@ from tests.servers.discovery import (
     in_environment,
     wait_for,
 )
+from tests.servers.ending import ENDING
 from tests.servers.rabbitmq_process import RabbitMQProcess
 
 PATIENCE = 5.0
@@ -44,11 +44,11 @@ async def new_namespace() -> str:
 async def namespace() -> AsyncIterator[str]:
     """The address of a namespace for services; their queues are deleted afterwards.
 
-    Their group queues when this process ends, since only the server knows which there are.
+    Their group queues at the end of all tests, since only the server knows which there are.
     """
     url = await new_namespace()
     if not _with_group_queues:
-        atexit.register(_delete_group_queues)
+        ENDING.callback(_delete_group_queues)
     _with_group_queues.append(url)
     try:
         yield url
