@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TextIO
 
-import click
 from rich.cells import cell_len, set_cell_size
 from rich.console import Console
 
@@ -33,8 +32,11 @@ def standard_error() -> Console:
 
 
 def say(sentence: str) -> None:
-    """Print a note on standard error, unwrapped."""
-    click.echo(sentence, err=True)
+    """Print a note on standard error; above the leaderboard that grows there, if one does."""
+    # A live display replaces sys.stderr, which click.echo would pass by.
+    error: TextIO | None = sys.stderr  # None where the shell closed it
+    if error is not None:
+        error.write(f"{sentence}\n")
 
 
 def counted(number: int, what: str) -> str:

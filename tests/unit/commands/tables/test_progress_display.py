@@ -14,6 +14,7 @@ from socratic_bench.domain.money import Price
 from socratic_bench.domain.trouble import Trouble
 from socratic_cli.display import progress as progress_display
 from socratic_cli.display.progress import LINE_SECONDS, ProgressDisplay
+from socratic_cli.display.terminal import say
 from tests.contract.store.facts import a_failure, a_score, an_experiment
 
 PLANNED = an_experiment()
@@ -130,6 +131,16 @@ async def test_on_a_terminal_the_leaderboard_grows_with_the_runs(store, clock, s
     assert runs[0].model_id in row
     assert "0.75" in row
     assert "1/12" in screen.getvalue()  # all runs, beside the bar
+
+
+async def test_a_sentence_of_the_command_stands_above_the_table(store, clock, screen):
+    with ProgressDisplay(EXPERIMENT, store) as display:
+        await display.update(await store.progress(ID))
+        say("Stopping: calls in flight are finished and stored.")
+        clock.now = 1
+        await display.update(await store.progress(ID))
+    *_, before = screen.getvalue().partition("Stopping: calls in flight are finished and stored.")
+    assert "0/6" in before
 
 
 async def test_the_leaderboard_is_read_once_a_second_and_only_where_the_store_has_changed(
