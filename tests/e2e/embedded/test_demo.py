@@ -20,7 +20,7 @@ def table_of(text):
 
 
 def test_the_readme_shows_what_the_demo_prints(terminal):
-    shown = README.read_text().partition("on two cores:\n\n```\n")[2].partition("\n```\n")[0]
+    shown = README.read_text().partition("after the set-up:\n\n```\n")[2].partition("\n```\n")[0]
     # The reference tutors alone: the rows of the real model depend on the processor.
     config = resources.files("socratic_cli.configs") / "demo-without-local.yaml"
     done = terminal.run("run", terminal.write("demo.yaml", config.read_text()))
