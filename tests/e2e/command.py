@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -12,14 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from tests import evidence
-from tests.processes.forked import ForkedProcess
+from tests.processes.forked import COMMAND, started
 from tests.waiting import PATIENCE
-
-COMMAND = Path(sys.executable).parent / "socratic-bench"
-"""The installed command, for what depends on how Python starts."""
-
-READ_AT_IMPORT = {"PYTHONPATH", "SSL_CERT_FILE"}
-"""Variables that Python or a library reads at the start: a forked process is too late for them."""
 
 
 @dataclass(frozen=True)
@@ -57,18 +50,14 @@ class Terminal:
     @contextmanager
     def started(self, *words, stdin: bool = False, text: bool = True) -> Iterator[Any]:
         """Type a command; it is killed in the end if it is still there."""
-        typed, environment = [*map(str, words)], self.environ()
-        with (
-            self._anew(typed, environment, stdin=stdin, text=text)
-            if READ_AT_IMPORT & self.environment.keys()
-            else ForkedProcess(
-                ["socratic-bench", *typed],
-                cwd=self.folder,
-                environment=environment,
-                stdin=stdin,
-                stdout=True,
-                text=text,
-            )
+        with started(
+            [COMMAND.name, *map(str, words)],
+            cwd=self.folder,
+            environment=self.environ(),
+            given=self.environment,
+            stdin=stdin,
+            stdout=True,
+            text=text,
         ) as running:
             try:
                 yield running
@@ -79,17 +68,6 @@ class Terminal:
                     _keep(words, how, *running.communicate())
                 raise
             running.kill()
-
-    def _anew(self, words, environment, *, stdin: bool, text: bool) -> subprocess.Popen:
-        return subprocess.Popen(
-            [COMMAND, *words],
-            stdin=subprocess.PIPE if stdin else subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            cwd=self.folder,
-            env=environment,
-            text=text,
-        )
 
 
 def _keep(words, how: str, out: str | bytes, err: str | bytes) -> None:

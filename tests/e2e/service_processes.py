@@ -21,6 +21,7 @@ import httpx
 
 from tests import evidence
 from tests.processes.forked import ForkedProcess
+from tests.processes.forked import started as launched
 from tests.servers.providers.endpoint import OPEN
 from tests.servers.providers.listed import listed
 from tests.waiting import PATIENCE, until, waiting_for
@@ -167,10 +168,11 @@ async def start(
     """
     inherited = {name: text for name, text in os.environ.items() if not name.startswith(PREFIX)}
     free_port = {"SOCRATIC_PORT" if kind == "api" else "SOCRATIC_HEALTH_PORT": "0"}
-    process = ForkedProcess(
+    process = launched(
         [module or f"socratic_{kind}"],
         cwd=ROOT,
         environment={**inherited, **listed(*OPEN), **free_port, **environment},
+        given=environment,
     )
     return ServiceProcess(kind, process)
 

@@ -24,6 +24,11 @@ from tests.processes.server import NUMBER, REQUEST_BYTES
 from tests.servers.ending import ENDING
 
 ROOT = Path(__file__).parents[2]
+COMMAND = Path(sys.executable).parent / "socratic-bench"
+"""The installed command."""
+
+READ_AT_START = {"PYTHONPATH", "SSL_CERT_FILE"}
+"""Variables that Python or a library reads at the start: a forked process is too late for them."""
 
 
 class _Server:
@@ -167,3 +172,34 @@ class ForkedProcess:
 
 STREAMS = 2
 """Standard output and standard error, each read by a thread."""
+
+
+def started(
+    words: Sequence[str],
+    *,
+    cwd: str | os.PathLike[str],
+    environment: Mapping[str, str],
+    given: Mapping[str, str],
+    stdin: bool = False,
+    stdout: bool = False,
+    text: bool = False,
+) -> ForkedProcess | subprocess.Popen[Any]:
+    """Start a process; `given` is the part of its environment that the test asks for.
+
+    A test that gives it a variable of READ_AT_START gets a process that Python starts anew.
+    """
+    if not READ_AT_START & given.keys():
+        return ForkedProcess(
+            words, cwd=cwd, environment=environment, stdin=stdin, stdout=stdout, text=text
+        )
+    program, *rest = words
+    typed = [COMMAND] if program == COMMAND.name else [sys.executable, "-m", program]
+    return subprocess.Popen(
+        [*typed, *rest],
+        cwd=cwd,
+        env=environment,
+        stdin=subprocess.PIPE if stdin else subprocess.DEVNULL,
+        stdout=subprocess.PIPE if stdout else None,
+        stderr=subprocess.PIPE,
+        text=text,
+    )

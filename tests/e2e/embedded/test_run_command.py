@@ -12,7 +12,8 @@ from sqlite3 import connect
 
 import pytest
 
-from tests.e2e.command import COMMAND, Terminal
+from tests.e2e.command import Terminal
+from tests.processes.forked import COMMAND
 from tests.waiting import PATIENCE, block_until
 
 ON_ONE_STORE = pytest.mark.xdist_group("a benchmark that has run")

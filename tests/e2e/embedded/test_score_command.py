@@ -6,7 +6,7 @@ import subprocess
 import pytest
 
 from socratic_bench import score
-from tests.e2e.command import COMMAND
+from tests.processes.forked import COMMAND
 
 
 def lines_of(done):

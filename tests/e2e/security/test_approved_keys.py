@@ -14,7 +14,8 @@ from pathlib import Path
 import pytest
 
 from tests import evidence
-from tests.e2e.command import COMMAND, Terminal
+from tests.e2e.command import Terminal
+from tests.processes.forked import COMMAND
 from tests.servers.providers.certificates import certificate_for
 from tests.servers.providers.listed import listed
 from tests.servers.providers.raw_server import (
