@@ -79,7 +79,7 @@ test-all: test ## The same and the long tests: chaos, kills, real models, every 
 
 test-aws: $(TEST_SETUP) $(AWS)/.ready ## Test what deploys to AWS: packages, templates, functions, a deployment to an emulator
 	@$(PYTHON) $(PAGES)
-	@$(BIN)/python -m tests.verdict tests/aws --durations=10
+	@$(BIN)/python -m tests.verdict tests/aws --numprocesses=2 --dist=loadgroup --durations=10
 	@MYPYPATH=deploy/aws:shared $(AWS)/bin/python -m mypy --config-file deploy/aws/mypy.ini -p socratic_aws
 
 test-one: $(TEST_SETUP) ## Run some tests one by one: T=tests/unit, or T=a_part_of_a_name

@@ -19,7 +19,7 @@ MOST_WORKERS = 4
 LONGEST_IN_AN_ID = 60
 """Characters of a text that stand in the id of a test."""
 
-SLOWEST_FIRST = ("chaos", "e2e", "dashboard", "contract", "integration")
+SLOWEST_FIRST = ("containers", "chaos", "e2e", "dashboard", "contract", "integration")
 """Folders whose tests are begun first, so that none of them is left over alone in the end."""
 
 pytest.register_assert_rewrite("tests.dashboard.backends.suite")

@@ -43,9 +43,5 @@ case "$length" in
     ;;
 esac
 export SOCRATIC_TEST_LENGTH="$length"
-if [ "$length" = long ]; then
-  # In one process: every other one would build the images and start the containers for itself.
-  "$python" -m tests.verdict -m "$chosen" tests/containers
-fi
-exec "$python" -m tests.verdict -m "$chosen" --ignore=tests/containers --ignore=tests/aws \
+exec "$python" -m tests.verdict -m "$chosen" --ignore=tests/aws \
   --numprocesses=auto --dist=loadgroup --durations=20 --durations-min=1

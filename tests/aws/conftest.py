@@ -1,15 +1,32 @@
-"""What the tests of AWS share: the packages, built once."""
+"""What the tests of AWS share: the packages, built once, and a stage, deployed once."""
 
 from pathlib import Path
 
 import pytest
+from filelock import FileLock
 
 from tests.aws.environment import build_packages
 
+HERE = Path(__file__).parent
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Keep tests that share a template or the deployed stage in one process."""
+    for item in items:
+        folder = item.path.parent
+        if not folder.is_relative_to(HERE):
+            continue
+        group = item.path if folder.name != "deployment" else folder
+        item.add_marker(pytest.mark.xdist_group(str(group.relative_to(HERE))))
+
 
 @pytest.fixture(scope="session")
-def packages(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of the packages for this machine's processor."""
-    folder = tmp_path_factory.mktemp("packages") / "x86_64"
-    build_packages(folder)
-    return folder
+def packages(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Path:
+    """The folder of the packages for this machine's processor, one for all processes."""
+    folder = tmp_path_factory.getbasetemp()
+    shared = folder if worker_id == "master" else folder.parent
+    made = shared / "packages" / "x86_64"
+    with FileLock(shared / "packages.lock"):
+        if not (made / "packages.json").exists():
+            build_packages(made)
+    return made

@@ -304,8 +304,8 @@ class _Crowd:
 
 
 @pytest.mark.usefixtures("needs_load")
-@pytest.mark.timeout(600)  # sixty examples of four seconds each over an emulator of SQS
-@settings(max_examples=at_length(10, 60))
+@pytest.mark.timeout(600)  # an example takes four seconds over an emulator of SQS
+@settings(max_examples=at_length(10, 25))
 @given(seed=st.integers(0, 2**32), max_waiting=st.integers(1, 8), consumers=st.integers(1, 4))
 async def test_publishers_and_consumers_at_the_same_time_never_stall_and_lose_nothing(
     adapter: BrokerAdapter, seed: int, max_waiting: int, consumers: int
