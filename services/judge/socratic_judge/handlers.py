@@ -11,9 +11,10 @@ from socratic_bench.errors import BrokenPlugin, BrokenProfile, UngradedResponse,
 from socratic_bench.events.response_recorded import ResponseRecorded
 from socratic_bench.events.response_scored import ResponseScored
 from socratic_bench.ports.clock import Clock
+from socratic_bench.scoring.answer_notes import counts_of
 from socratic_bench.scoring.profiles import needs_grade
 from socratic_bench.scoring.score import Score, score
-from socratic_bench.scoring.statuses import UNGRADED
+from socratic_bench.scoring.statuses import UNGRADED, Status
 
 SOURCE = "socratic-judge"
 
@@ -60,6 +61,7 @@ def judge(response: Response) -> ScoredResponse:
         earlier_turns=response.earlier_turns,
         grade=None if grading is None else grading.score,
         profile=response.profile,
+        raw=False,
     )
     if grading is None and _is_ungraded(figures):
         # The first score stays: this one would leave the response without its grade for good.
@@ -76,10 +78,23 @@ def judge(response: Response) -> ScoredResponse:
         error_kind=UNGRADED if _is_ungraded(figures) else response.error_kind,
         vectors=figures.vectors,
         overall=figures.overall,
-        counts=figures.counts,
+        counts={**figures.counts, **_notes_of(response)},
         usage=response.usage,
         latency_ms=response.latency_ms,
         cost_nanodollars=response.cost_nanodollars,
+    )
+
+
+def _notes_of(response: Response) -> dict[str, int]:
+    """Return the notes of an answer, as counts; none for what is no answer."""
+    if response.status not in (Status.OK, Status.TRUNCATED) or not response.text.strip():
+        return {}
+    return counts_of(
+        response.text,
+        finished=response.status is Status.OK,
+        visible_tokens=response.usage.visible_output_tokens,
+        version=response.model_version,
+        wire=response.notes,
     )
 
 

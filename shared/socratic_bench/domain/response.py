@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from datetime import datetime
-from typing import Annotated
+from typing import Annotated, Final
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, FailFast, Field, PlainSerializer
 
@@ -54,6 +54,13 @@ def _known_fields(turns: tuple[EarlierTurn, ...]) -> list[dict[str, str | int]]:
     return [
         {name: value for name, value in asdict(turn).items() if value is not None} for turn in turns
     ]
+
+
+_Known = Field(exclude_if=lambda value: not value)
+"""Left out of JSON where there is nothing to say, as in responses of earlier versions."""
+
+LONGEST_REPLY_ID: Final = 200
+MOST_NOTES: Final = 40
 
 
 class Response(BaseModel):
@@ -111,6 +118,15 @@ class Response(BaseModel):
 
     model_version: str | None = None
     """The model version that the provider reports."""
+
+    reply_id: Annotated[str | None, _Known] = Field(default=None, max_length=LONGEST_REPLY_ID)
+    """The provider's id of the reply: a cache sends the same one again."""
+
+    reasoning: Annotated[str | None, _Known] = None
+    """Thoughts that stood within the text, apart from it; None without. They are not scored."""
+
+    notes: Annotated[tuple[str, ...], _Known] = Field(default=(), max_length=MOST_NOTES)
+    """What the runner saw of the reply, by the names of `scoring.answer_notes`."""
 
     attempts: int = Field(default=1, ge=1)
     """Calls for this turn."""

@@ -63,7 +63,7 @@ class ScoredResponse(BaseModel):
     counts: Annotated[dict[str, Count], Field(max_length=MOST_VECTORS), _Bounded] = Field(
         default_factory=dict, exclude_if=lambda counts: not counts
     )
-    """The profile's counts in the response, by name; left out without counts."""
+    """The profile's counts in the response and the answer's notes, by name; left out without."""
 
     usage: Usage = Usage()
     """Tokens as the provider counted them."""

@@ -38,6 +38,8 @@ class Reply:
     """A model's answer, with its provider's report on it."""
 
     text: str
+    """As the provider sent it; the runner takes thoughts and control tokens out of it."""
+
     status: Status
     """OK, TRUNCATED or REFUSED, or ERROR with its kind; the runner turns an empty text into
     EMPTY."""
@@ -53,6 +55,12 @@ class Reply:
 
     error_kind: str | None = None
     """The kind of ERROR: UNFINISHED."""
+
+    reply_id: str | None = None
+    """The provider's id of the reply."""
+
+    notes: tuple[str, ...] = ()
+    """What the client saw of the reply, by the names of `scoring.answer_notes`."""
 
 
 class ModelClient(Protocol):

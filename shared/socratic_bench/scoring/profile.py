@@ -18,6 +18,9 @@ from socratic_bench.scoring.statuses import Status
 CANONICAL = "socratic-v1"
 """The default profile's name."""
 
+SAME_RULER = "socratic-v1-same-ruler"
+"""The default profile with the length of all models' answers by one ruler."""
+
 MOST_VECTORS: Final = 1000
 """Vectors of a profile, at most; so many counts, too."""
 

@@ -15,21 +15,27 @@ from socratic_bench.scoring.graded_profile import GRADED, SUFFIX, GradedProfile
 from socratic_bench.scoring.profile import (
     MOST_VECTORS,
     OVERALL,
+    SAME_RULER,
     CountingProfile,
     Profile,
     counting,
 )
-from socratic_bench.scoring.socratic_v1.profile import SocraticV1
+from socratic_bench.scoring.socratic_v1.profile import SameRuler, SocraticV1
 from socratic_bench.scoring.socratic_v2.profile import SocraticV2
 
 GROUP: Final = "socratic_bench.profiles"
 
-TAKEN: Final = frozenset({OVERALL, "status", "evidence", "id", "error", "runs", "coverage"})
+TAKEN: Final = frozenset(
+    {OVERALL, "status", "evidence", "visible_text", "id", "error", "runs", "coverage"}
+)
 """Keys beside the vectors in JSON: no vector may take their names."""
 
 _BUILT_IN: Final[dict[str, Profile]] = {
     profile.name: profile for profile in (SocraticV1(), SocraticV2())
 }
+
+_SAME_RULER: Final = SameRuler()
+"""A reading of `socratic-v1`, in no list of recipes: lists name it beside graded profiles."""
 
 
 def profile_named(name: str) -> Profile:
@@ -37,7 +43,7 @@ def profile_named(name: str) -> Profile:
 
     Raises UnknownProfile, naming the known ones, or BrokenPlugin, naming the distribution.
     """
-    built_in = _BUILT_IN.get(name)
+    built_in = _SAME_RULER if name == SAME_RULER else _BUILT_IN.get(name)
     return _installed(name) if built_in is None else built_in
 
 

@@ -21,6 +21,7 @@ from socratic_bench.scoring.profile import (
 )
 from socratic_bench.scoring.profiles import is_registered, profile_named
 from socratic_bench.scoring.statuses import Status, effective_status
+from socratic_bench.scoring.visible_text import VisibleText, read
 
 MOST_TOKENS = 10**12
 """The most output tokens of a response; a larger count is a mistake."""
@@ -38,18 +39,30 @@ class Score(Mapping[str, float | None]):
     is None too, and `overall` is the mean of the others.
     """
 
-    __slots__ = ("_evidence", "_exchange", "_profile", "_values", "overall", "status")
+    __slots__ = ("_evidence", "_exchange", "_profile", "_values", "overall", "shortened", "status")
 
     status: Status
     overall: float | None
+    shortened: bool
+    """Whether something was taken out of the text: thoughts, control tokens, citation marks."""
 
     def __init__(
-        self, profile: Profile, exchange: Exchange, status: Status, dimension: str | None
+        self,
+        profile: Profile,
+        exchange: Exchange,
+        status: Status,
+        dimension: str | None,
+        *,
+        shortened: bool = False,
     ) -> None:
+        ruler = getattr(profile, "length", None)
+        if ruler is not None:
+            exchange = exchange._replace(visible_tokens=ruler(exchange.text))
         self._profile = profile
         self._exchange = exchange
         self._evidence: Evidence | None = None
         self.status = status
+        self.shortened = shortened
         self.overall = None
         self._values = _measured(profile, exchange, status)
         if self._values is not None:
@@ -59,6 +72,11 @@ class Score(Mapping[str, float | None]):
     def scored(self) -> bool:
         """Whether the response has a score at all."""
         return self.overall is not None
+
+    @property
+    def visible_text(self) -> str:
+        """The text that was scored: what a student sees. Evidence has its positions."""
+        return self._exchange.text
 
     @property
     def profile(self) -> str:
@@ -99,16 +117,21 @@ class Score(Mapping[str, float | None]):
     def __getstate__(self) -> tuple[Any, ...]:
         # A registered profile is pickled by name: its tables cannot be pickled.
         profile = self._profile.name if is_registered(self._profile) else self._profile
-        return profile, self._exchange, self.status, self._values, self.overall
+        return profile, self._exchange, self.status, self._values, self.overall, self.shortened
 
     def __setstate__(self, state: tuple[Any, ...]) -> None:
-        profile, self._exchange, self.status, self._values, self.overall = state
+        profile, self._exchange, self.status, self._values, self.overall, self.shortened = state
         self._profile = profile_named(profile) if isinstance(profile, str) else profile
         self._evidence = None
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the figures, the status and the evidence, ready for JSON."""
-        return {**self, "status": str(self.status), "evidence": self.evidence.as_dict()}
+        """Return the figures, the status and the evidence, ready for JSON.
+
+        `visible_text` is there where something was taken out of the text.
+        """
+        seen = {"visible_text": self.visible_text} if self.shortened else {}
+        evidence = self.evidence.as_dict()
+        return {**self, "status": str(self.status), **seen, "evidence": evidence}
 
     def __getitem__(self, name: str) -> float | None:
         if name == OVERALL:
@@ -152,15 +175,19 @@ def score(
     earlier_turns: Sequence[EarlierTurn] = (),
     grade: float | None = None,
     profile: str | Profile = CANONICAL,
+    raw: bool = True,
 ) -> Score:
     """Score a tutor's response.
 
-    `output_tokens` is the provider's count of visible output tokens, without reasoning; where it is
-    None, words x 1.3 stand for it. `status` says how the response ended: only `ok` is scored, and
-    `truncated` from 500 tokens on. A blank text is `empty` and unscored. `dimension` matters to
-    profiles that weigh vectors by dimension; `student_message` and `earlier_turns` (oldest first)
-    matter to profiles that compare the response with them. `grade` is a model's grade of the
-    response from 0.0 to 1.0, for a profile such as `socratic-v1-llm`.
+    `text` is a provider's: thoughts, control tokens and citation marks in it are taken out
+    (`visible_text.read`), unless `raw` is False: then it is what a student sees, as stored
+    responses have it. `output_tokens` is the provider's count of visible output tokens, without
+    reasoning; where it is None, or 0 beside a text, or counts thoughts of the text, an estimate
+    stands for it: words x 1.3, or by the letters of its script. `status` says how the response
+    ended: only `ok` is scored, and `truncated` from 500 tokens on. A blank text is `empty` and
+    unscored. `dimension` matters to profiles that weigh vectors by dimension; `student_message` and
+    `earlier_turns` (oldest first) matter to profiles that compare the response with them. `grade`
+    is a model's grade of the response from 0.0 to 1.0, for a profile such as `socratic-v1-llm`.
 
     Raises TypeError if `text` is no string, UnknownProfile for a profile that is not installed,
     BrokenPlugin or BrokenProfile for a defective one, and ValueError for an unknown status, a
@@ -175,11 +202,15 @@ def score(
         raise ValueError(f"output_tokens must be from 0 to {MOST_TOKENS:,}")
     if grade is not None and not 0 <= grade <= 1:
         raise ValueError("grade must be from 0 to 1")
+    seen = read(text) if raw else VisibleText(text)
+    if raw and (seen.reasoning or (output_tokens == 0 and seen.text.strip())):
+        output_tokens = None
     return Score(
         profile_named(profile) if isinstance(profile, str) else profile,
-        Exchange(text, output_tokens, student_message, tuple(earlier_turns), grade),
-        effective_status(status if type(status) is Status else Status(status), text),
+        Exchange(seen.text, output_tokens, student_message, tuple(earlier_turns), grade),
+        effective_status(status if type(status) is Status else Status(status), seen.text),
         dimension,
+        shortened=seen.text != text,
     )
 
 

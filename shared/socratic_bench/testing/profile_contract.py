@@ -37,6 +37,7 @@ def scored(profile: Profile, exchange: Exchange, dimension: str | None = None) -
         student_message=exchange.student_message,
         earlier_turns=exchange.earlier_turns,
         profile=profile,
+        raw=False,
     )
 
 

@@ -14,7 +14,13 @@ from starlette.responses import Response
 from socratic_api.answers.ready_bytes import JSON, ReadyBody, make_ready, ready_response
 from socratic_api.endpoints import Endpoint
 from socratic_bench.scoring.evidence import Mark
-from socratic_bench.scoring.profile import CANONICAL, Profile, VectorDescription, combining
+from socratic_bench.scoring.profile import (
+    CANONICAL,
+    SAME_RULER,
+    Profile,
+    VectorDescription,
+    combining,
+)
 from socratic_bench.scoring.profiles import graded_names, profile_named, profile_names
 from socratic_bench.scoring.score import score
 
@@ -119,7 +125,7 @@ def endpoints() -> list[Endpoint]:
 
 @cache
 def _described() -> ReadyBody:
-    names = (*profile_names(), *graded_names())
+    names = (*profile_names(), SAME_RULER, *graded_names())
     profiles = tuple(profile for name in names if (profile := _usable(name)))
     return make_ready(to_json(ProfileList(profiles=profiles)), JSON)
 

@@ -12,6 +12,7 @@ from socratic_bench.domain.run import Run
 from socratic_bench.errors import ModelCallFailed
 from socratic_bench.ports.models import Question, Reply
 from socratic_bench.scoring.statuses import effective_status
+from socratic_runner.conversations.seen_reply import seen
 from socratic_runner.model_pool import CalledModel
 
 
@@ -146,7 +147,8 @@ class Conversation:
         self, question: Question, reply: Reply, model: CalledModel, now: datetime
     ) -> Response:
         """The response to record for a reply."""
-        usage = reply.usage
+        reply_seen = seen(reply, self.responses, question.parameters.max_tokens)
+        usage = reply_seen.usage
         turns = self.manifest.scenarios_by_id[self.run.scenario_id].turns
         return Response(
             run=self.run,
@@ -155,8 +157,8 @@ class Conversation:
             profile=self.manifest.profile,
             student_message=question.student_message,
             earlier_turns=question.earlier_turns,
-            text=reply.text,
-            status=effective_status(reply.status, reply.text),
+            text=reply_seen.text,
+            status=effective_status(reply.status, reply_seen.text),
             error_kind=reply.error_kind,
             usage=usage,
             latency_ms=reply.latency_ms,
@@ -164,6 +166,9 @@ class Conversation:
             cost_nanodollars=model.cost_nanodollars(usage),
             stop_reason=reply.stop_reason,
             model_version=reply.model_version,
+            reply_id=reply.reply_id,
+            reasoning=reply_seen.reasoning,
+            notes=reply_seen.notes,
             attempts=self.attempts,
             recorded_at=now,
         )

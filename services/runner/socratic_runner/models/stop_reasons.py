@@ -116,6 +116,11 @@ _MEANINGS: Final = _table(
 answer, and would ask for the same again."""
 
 
+def tells_of_an_unfinished_reply(reason: str) -> bool:
+    """Whether a stop reason is known as one of an unfinished, cut off or refused reply."""
+    return _MEANINGS.get(_plain(reason), Status.OK) is not Status.OK
+
+
 # D-081: an unknown reason makes a stored, unscored reply, never a retry.
 def how_it_ended(reason: str) -> Ended | FailureKind:
     """Return the end of a reply with this stop reason, or the class of a passing failure."""

@@ -184,6 +184,7 @@ def _scored(responses: Iterable[Response], profile: str | None) -> tuple[Turn, .
                 earlier_turns=each.earlier_turns,
                 grade=None if each.grading is None else each.grading.score,
                 profile=profile or each.profile,
+                raw=False,
             ),
         )
         for each in responses

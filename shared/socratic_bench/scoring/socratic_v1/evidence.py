@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 from socratic_bench.scoring.evidence import Evidence, Fact, Span
 from socratic_bench.scoring.exchange import Exchange
+from socratic_bench.scoring.length import estimated_tokens
 from socratic_bench.scoring.socratic_v1.markers import MarkerSet, lowered
 from socratic_bench.scoring.socratic_v1.sentences import final_sentence
 from socratic_bench.scoring.socratic_v1.texts import (
@@ -18,16 +20,21 @@ from socratic_bench.scoring.socratic_v1.texts import (
 )
 from socratic_bench.scoring.socratic_v1.vectors import (
     VERBOSITY_LIMIT,
-    estimated_tokens,
     exploratory,
     interrogative,
     verbosity,
 )
 
+PROVIDER: Final = "provider"
+RULER: Final = "words and marks"
+"""Who counted the tokens of a response, where they are not estimated from its words."""
 
-def evidence_of(exchange: Exchange, opening: MarkerSet, closing: MarkerSet) -> Evidence:
+
+def evidence_of(
+    exchange: Exchange, opening: MarkerSet, closing: MarkerSet, counter: str
+) -> Evidence:
     """Return the evidence for one response: `opening` are the exploratory markers, `closing` the
-    directive ones.
+    directive ones, `counter` is who counted its tokens.
     """
     text, low = exchange.text, lowered(exchange.text)
     asking, telling = opening.locate(low), closing.locate(low)
@@ -39,7 +46,7 @@ def evidence_of(exchange: Exchange, opening: MarkerSet, closing: MarkerSet) -> E
     return Evidence(
         spans=tuple(sorted(spans, key=lambda span: (span.start, span.end))),
         facts={
-            "verbosity": _verbosity(exchange),
+            "verbosity": _verbosity(exchange, counter),
             "exploratory": _exploratory(len(asking), len(telling)),
             "interrogative": _interrogative(text),
         },
@@ -52,13 +59,13 @@ def _final_sentence(text: str) -> Sequence[Span]:
     return () if place is None else (Span(*place, FINAL_SENTENCE, text[slice(*place)]),)
 
 
-def _verbosity(exchange: Exchange) -> Fact:
+def _verbosity(exchange: Exchange, counter: str) -> Fact:
     counted = exchange.visible_tokens
     tokens = estimated_tokens(exchange.text) if counted is None else counted
     score = verbosity(tokens)
     return Fact(
         sentence=f"1 - min({tokens:g} / {VERBOSITY_LIMIT}, 1) = {score:.2f}",
-        values={"token_count": tokens, "token_source": "words" if counted is None else "provider"},
+        values={"token_count": tokens, "token_source": "words" if counted is None else counter},
         word=DESCRIPTIONS["verbosity"].word_for(score),
     )
 

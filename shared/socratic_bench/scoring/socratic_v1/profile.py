@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from socratic_bench.scoring.evidence import Evidence, SpanKind
 from socratic_bench.scoring.exchange import Exchange
-from socratic_bench.scoring.profile import VectorDescription, Weights
-from socratic_bench.scoring.socratic_v1.evidence import evidence_of
+from socratic_bench.scoring.length import estimated_tokens, words_and_marks
+from socratic_bench.scoring.profile import CANONICAL, SAME_RULER, VectorDescription, Weights
+from socratic_bench.scoring.socratic_v1.evidence import PROVIDER, RULER, evidence_of
 from socratic_bench.scoring.socratic_v1.markers import MarkerSet, lowered
-from socratic_bench.scoring.socratic_v1.texts import DESCRIPTIONS, LEGEND
+from socratic_bench.scoring.socratic_v1.texts import DESCRIPTIONS, LEGEND, SAME_RULER_DESCRIPTIONS
 from socratic_bench.scoring.socratic_v1.vectors import (
     DIRECTIVE_MARKERS,
     EXPLORATORY_MARKERS,
     VERBOSITY_LIMIT,
-    estimated_tokens,
     exploratory,
     interrogative,
     verbosity,
@@ -23,7 +23,7 @@ from socratic_bench.scoring.statuses import Status
 class SocraticV1:
     """Three surface measurements of a tutor's response."""
 
-    name = "socratic-v1"
+    name: str = CANONICAL
     vectors = ("verbosity", "exploratory", "interrogative")
 
     def __init__(self, weights: Weights | None = None) -> None:
@@ -51,10 +51,28 @@ class SocraticV1:
         )
 
     def evidence(self, exchange: Exchange) -> Evidence:
-        return evidence_of(exchange, self._exploratory, self._directive)
+        return evidence_of(exchange, self._exploratory, self._directive, PROVIDER)
 
     def describe(self) -> tuple[VectorDescription, ...]:
         return tuple(DESCRIPTIONS.values())
 
     def legend(self) -> tuple[SpanKind, ...]:
         return LEGEND
+
+
+class SameRuler(SocraticV1):
+    """`socratic-v1` with one ruler for all models: words and marks in place of providers' tokens.
+
+    A change of a tokenizer, or thoughts in a count, do not move its figures.
+    """
+
+    name = SAME_RULER
+
+    length = staticmethod(words_and_marks)
+    """The tokens of a text, whatever its provider counted."""
+
+    def evidence(self, exchange: Exchange) -> Evidence:
+        return evidence_of(exchange, self._exploratory, self._directive, RULER)
+
+    def describe(self) -> tuple[VectorDescription, ...]:
+        return tuple(SAME_RULER_DESCRIPTIONS.values())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 
 from socratic_bench.scoring.evidence import Mark, SpanKind
@@ -36,7 +37,7 @@ LEGEND: Final = (
     ),
 )
 
-DESCRIPTIONS: Final = {
+DESCRIPTIONS: Final[dict[str, VectorDescription]] = {
     description.name: description
     for description in (
         VectorDescription(
@@ -96,4 +97,21 @@ DESCRIPTIONS: Final = {
             ),
         ),
     )
+}
+
+SAME_RULER_DESCRIPTIONS: Final = {
+    **DESCRIPTIONS,
+    "verbosity": replace(
+        DESCRIPTIONS["verbosity"],
+        meaning=(
+            "1.00 is a brief response, 0.00 one of 500 words and marks or more, whatever tokens "
+            "its provider counted."
+        ),
+        formula=(
+            "1.0 - min(count / 500, 1.0), the count by one ruler for all models: a word, the "
+            "ending of a contraction, up to three digits, a blank before a digit and a mark are "
+            "one each; letters of other scripts count by a constant of the script."
+        ),
+        examples=(("What do you think?", None),),
+    ),
 }

@@ -5,16 +5,8 @@ from __future__ import annotations
 VERBOSITY_LIMIT = 500
 """The output tokens at which verbosity reaches 0.0."""
 
-TOKENS_PER_WORD = 1.3
-"""The tokens that stand for one word where a provider gives no count."""
-
 EXPLORATORY_MARKERS = ("consider", "might", "depends", "perhaps", "what if", "could")
 DIRECTIVE_MARKERS = ("should", "must", "the answer is", "always", "never")
-
-
-def estimated_tokens(text: str) -> float:
-    """Return the estimated tokens of `text`: `words x 1.3`."""
-    return len(text.split()) * TOKENS_PER_WORD
 
 
 def verbosity(tokens: float) -> float:

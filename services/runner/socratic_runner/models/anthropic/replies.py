@@ -7,6 +7,7 @@ from typing import Annotated, Any, Final
 from pydantic import BaseModel
 
 from socratic_bench.domain.response import Usage
+from socratic_bench.scoring.answer_notes import UPPER_COST
 from socratic_runner.models.http.reading import Aside, Count, Name, Reading
 from socratic_runner.models.http.server_sent_events import Event
 
@@ -50,6 +51,7 @@ class _Block(BaseModel):
 
 
 class _Message(BaseModel):
+    id: Name = None
     content: list[_Block]
     stop_reason: str | None = None
     model: Name = None
@@ -118,6 +120,7 @@ class AnthropicReading(Reading):
         for block in message.content:
             self._take_block(block.type, block.text)
         self._model = message.model or self._model
+        self._reply_id = message.id or self._reply_id
         self._stop_reason = message.stop_reason or self._stop_reason
         self._counts = self._counts.updated(message.usage)
 
@@ -128,4 +131,6 @@ class AnthropicReading(Reading):
             self._reason()
 
     def _usage(self) -> Usage:
+        if self._counts.cache_read_input_tokens:
+            self.notes.add(UPPER_COST)
         return self._counts.usage(wrote=self.wrote, reasoned=self._reasoned)

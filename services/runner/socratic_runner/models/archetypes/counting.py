@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 
 from socratic_bench.ports.models import Question
-from socratic_bench.scoring.socratic_v1.vectors import estimated_tokens
+from socratic_bench.scoring.length import estimated_tokens
 
 
 def tokens_of(text: str) -> int:

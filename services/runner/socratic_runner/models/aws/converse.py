@@ -10,6 +10,7 @@ from pydantic import ValidationError
 from socratic_bench.domain.response import Usage
 from socratic_bench.errors import FailureKind, ModelCallFailed
 from socratic_bench.ports.models import Question, Reply
+from socratic_bench.scoring.visible_text import joined
 from socratic_runner.models.stop_reasons import how_it_ended
 from socratic_runner.models.token_counts import count_in
 
@@ -135,7 +136,7 @@ class Answer:
             raise ModelCallFailed(ended, message, retryable=True)
         try:
             return Reply(
-                text="".join(self._texts),
+                text=joined(self._texts),
                 status=ended.status,
                 usage=self._usage(),
                 latency_ms=latency_ms,

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
-from itertools import pairwise
+from collections.abc import Iterable, Mapping
 from typing import Annotated, Any, Final, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ValidationError
@@ -13,6 +12,8 @@ from pydantic import BaseModel, BeforeValidator, ValidationError
 from socratic_bench.domain.response import Usage
 from socratic_bench.errors import FailureKind, ModelCallFailed
 from socratic_bench.ports.models import Reply
+from socratic_bench.scoring.answer_notes import REPEATED_STREAM
+from socratic_bench.scoring.visible_text import joined
 from socratic_runner.models.http.failures import Failures
 from socratic_runner.models.http.problems import parse
 from socratic_runner.models.http.server_sent_events import Event
@@ -57,6 +58,10 @@ class Reading(ABC):
 
         self._stop_reason: str | None = None
         self._model: str | None = None
+        self._reply_id: str | None = None
+        self.notes: set[str] = set()
+        """What the reading saw, by the names of `answer_notes`."""
+
         self._started = self._last = time.perf_counter()
         self._first_token: float | None = None
 
@@ -120,8 +125,11 @@ class Reading(ABC):
             raise self.cut("the reply ended without a stop reason")
         reason = self.failures.name(self._stop_reason)
         ended = self._ended(reason)
+        text = joined(self._texts)
+        if len(text) < sum(map(len, self._texts)):
+            self.notes.add(REPEATED_STREAM)
         return Reply(
-            text=_joined(self._texts),
+            text=text,
             status=ended.status,
             usage=self._usage(),
             latency_ms=round((self._last - self._started) * 1000),
@@ -133,6 +141,8 @@ class Reading(ABC):
                 else round((self._first_token - self._started) * 1000)
             ),
             error_kind=ended.error_kind,
+            reply_id=self.failures.name(self._reply_id or "") or None,
+            notes=tuple(sorted(self.notes)),
         )
 
     def cut(self, why: str) -> ModelCallFailed:
@@ -190,15 +200,3 @@ class Reading(ABC):
     def _begin(self) -> None:
         if self.streamed and self._first_token is None:
             self._first_token = self._last
-
-
-def _joined(texts: Sequence[str]) -> str:
-    """Join the pieces of a text; if each holds all before it, the last one is the text.
-
-    D-081: Alibaba sends such pieces.
-    """
-    grows = len(texts) > 2 and all(
-        len(later) > len(earlier) and later.startswith(earlier)
-        for earlier, later in pairwise(texts)
-    )
-    return texts[-1] if grows else "".join(texts)

@@ -8,11 +8,12 @@ from pydantic import BaseModel
 
 from socratic_bench.domain.response import Usage
 from socratic_bench.errors import ModelCallFailed
+from socratic_bench.scoring.answer_notes import SPLIT, UPPER_COST
 from socratic_bench.scoring.statuses import Status
 from socratic_runner.models.http.problems import parse
 from socratic_runner.models.http.reading import Aside, Count, Name, Reading
 from socratic_runner.models.http.server_sent_events import Event
-from socratic_runner.models.stop_reasons import Ended
+from socratic_runner.models.stop_reasons import Ended, tells_of_an_unfinished_reply
 
 _LAST: Final = b"[DONE]"
 
@@ -32,16 +33,37 @@ class _Message(BaseModel):
     reasoning: Any = None
 
 
+class _ProviderFields(BaseModel):
+    native_finish_reason: Name = None
+
+
 class _Choice(BaseModel):
     index: int | None = None
     delta: _Message | None = None
     message: _Message | None = None
     finish_reason: str | None = None
+    native_finish_reason: Name = None
+    """What the provider behind a gateway reported; the gateway may have made `stop` of it."""
+
+    provider_specific_fields: Annotated[_ProviderFields | None, Aside] = None
     error: Any = None
+
+    @property
+    def reason(self) -> str | None:
+        """The stop reason, and the provider's own where a gateway covers an unfinished one."""
+        fields = self.provider_specific_fields
+        native = self.native_finish_reason or (fields.native_finish_reason if fields else None)
+        if native is None or self.finish_reason is None or not tells_of_an_unfinished_reply(native):
+            return self.finish_reason
+        return native
 
 
 class _OutputDetails(BaseModel):
     reasoning_tokens: Count = None
+
+
+class _InputDetails(BaseModel):
+    cached_tokens: Count = None
 
 
 class Counts(BaseModel):
@@ -53,6 +75,22 @@ class Counts(BaseModel):
     completion_tokens: Count = None
     total_tokens: Count = None
     completion_tokens_details: Annotated[_OutputDetails | None, Aside] = None
+    prompt_tokens_details: Annotated[_InputDetails | None, Aside] = None
+    prompt_cache_hit_tokens: Count = None
+    """DeepSeek's count of cached tokens."""
+
+    @property
+    def cached(self) -> int:
+        """Input tokens that the provider read from its cache, and may sell for less."""
+        details = self.prompt_tokens_details
+        told = details.cached_tokens if details is not None else None
+        return told or self.prompt_cache_hit_tokens or 0
+
+    @property
+    def split(self) -> int:
+        """Reasoning tokens that are counted apart."""
+        details = self.completion_tokens_details
+        return (details.reasoning_tokens or 0) if details is not None else 0
 
     def usage(self, *, wrote: bool, reasoned: bool) -> Usage:
         """Return the usage of a reply, given whether it had text, or reasoning.
@@ -66,9 +104,13 @@ class Counts(BaseModel):
         if read is not None and apart > 0:
             # xAI and Google count reasoning apart from the written tokens, and only in the total.
             return Usage(visible_output_tokens=written, reasoning_tokens=apart, input_tokens=read)
-        details = self.completion_tokens_details
-        reasoning = (details.reasoning_tokens or 0) if details is not None else 0
-        if reasoning > written or (reasoned and reasoning == 0):
+        reasoning = self.split
+        if reasoning > written:
+            # A gateway that rebuilds a stream's counts leaves reasoning out of the completion's.
+            return Usage(
+                visible_output_tokens=written, reasoning_tokens=reasoning, input_tokens=read
+            )
+        if reasoned and reasoning == 0:
             return Usage(unsplit_output_tokens=written, input_tokens=read)
         return Usage(
             visible_output_tokens=written - reasoning, reasoning_tokens=reasoning, input_tokens=read
@@ -83,12 +125,18 @@ class _Groq(BaseModel):
 class _Chunk(BaseModel):
     """A reply, or a piece of one."""
 
+    id: Name = None
+
     choices: list[_Choice] | None = None
     x_groq: Annotated[_Groq | None, Aside] = None
     usage: Annotated[Counts | None, Aside] = None
     model: Name = None
     error: Any = None
     object: Name = None
+
+
+_GATEWAY: Final = "x-litellm-call-id"
+"""A header of LiteLLM's proxy."""
 
 
 class OpenAIReading(Reading):
@@ -127,6 +175,7 @@ class OpenAIReading(Reading):
         if chunk.object == "error":  # FastChat, and vLLM before 0.10
             raise self.failures.reported(parse(data), self.headers)
         self._model = chunk.model or self._model
+        self._reply_id = chunk.id or self._reply_id
         self._counts = chunk.usage or self._counts
         for choice in chunk.choices or ():
             if not choice.index:
@@ -141,7 +190,7 @@ class OpenAIReading(Reading):
             self._take_message(message)
         if choice.error or choice.finish_reason == "error":
             raise self.reported(choice.error or "the model failed")
-        reason = choice.finish_reason
+        reason = choice.reason
         if reason and reason.lower() not in _NONE:
             self._stop_reason = reason
 
@@ -174,4 +223,9 @@ class OpenAIReading(Reading):
     def _usage(self) -> Usage:
         if self._counts is None:
             return Usage()
+        if self._counts.cached:
+            self.notes.add(UPPER_COST)
+        if self.streamed and self._counts.split and _GATEWAY in self.headers:
+            # This gateway divides the count of a stream by itself.
+            self.notes.add(SPLIT)
         return self._counts.usage(wrote=self.wrote, reasoned=self._reasoned)

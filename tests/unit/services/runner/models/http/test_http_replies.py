@@ -108,10 +108,11 @@ def test_a_reply_is_whole_without_a_last_word_once_it_says_why_it_stopped():
             True,
             Usage(unsplit_output_tokens=30, input_tokens=50),
         ),
+        # A gateway that rebuilds the counts of a stream: it leaves reasoning out of the first.
         (
-            {**USAGE, "completion_tokens_details": {"reasoning_tokens": 31}},
+            {**USAGE, "completion_tokens_details": {"reasoning_tokens": 100}},
             True,
-            Usage(unsplit_output_tokens=30, input_tokens=50),
+            Usage(visible_output_tokens=30, reasoning_tokens=100, input_tokens=50),
         ),
         # What cannot be true is no count.
         ({"prompt_tokens": 0, "completion_tokens": 0, "total_tokens": 0}, False, Usage()),
