@@ -10,6 +10,7 @@ from tests.aws.environment import build_packages
 HERE = Path(__file__).parent
 
 
+@pytest.hookimpl(tryfirst=True)  # pytest-xdist reads the groups in this hook
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Keep tests that share a template or the deployed stage in one process."""
     for item in items:
