@@ -99,6 +99,8 @@ def _declaration(name: str, schema: Schema) -> str:
         # TypeScript wants the type of further keys to include those of the named ones.
         kinds = [*fields.values(), "unknown" if more is True else type_of(more)]
         every = {kind: None for each in kinds for kind in each.split(" | ")}
+        if "string" in every:
+            every.pop("Status", None)  # a string, too
         fields["[name: string]"] = " | ".join(every)
     return _interface(name, fields)
 

@@ -111,6 +111,9 @@ class ScoreAnswer(BaseModel):
 
     overall: float | None
     status: Status
+    visible_text: str | None = Field(default=None, exclude_if=lambda text: text is None)
+    """What a student sees of the text, to which the spans belong; left out where it is the text."""
+
     evidence: ShownEvidence
 
 

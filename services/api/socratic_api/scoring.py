@@ -241,8 +241,7 @@ def _scored(asked: ScoreRequest, place: str) -> dict[str, Any]:
 
 def shown_score(scored: Score) -> dict[str, Any]:
     """Return a score as the API shows it: vectors, `overall`, status and evidence."""
-    evidence = _shortened(scored.evidence)
-    return {**scored, "status": str(scored.status), "evidence": evidence.as_dict()}
+    return scored.as_dict(_shortened(scored.evidence))
 
 
 def _shortened(evidence: Evidence) -> Evidence:

@@ -11,10 +11,9 @@ from socratic_bench.errors import BrokenPlugin, BrokenProfile, UngradedResponse,
 from socratic_bench.events.response_recorded import ResponseRecorded
 from socratic_bench.events.response_scored import ResponseScored
 from socratic_bench.ports.clock import Clock
-from socratic_bench.scoring.answer_notes import counts_of
 from socratic_bench.scoring.profiles import needs_grade
 from socratic_bench.scoring.score import Score, score
-from socratic_bench.scoring.statuses import UNGRADED, Status
+from socratic_bench.scoring.statuses import UNGRADED
 
 SOURCE = "socratic-judge"
 
@@ -78,23 +77,10 @@ def judge(response: Response) -> ScoredResponse:
         error_kind=UNGRADED if _is_ungraded(figures) else response.error_kind,
         vectors=figures.vectors,
         overall=figures.overall,
-        counts={**figures.counts, **_notes_of(response)},
+        counts={**figures.counts, **response.note_counts()},
         usage=response.usage,
         latency_ms=response.latency_ms,
         cost_nanodollars=response.cost_nanodollars,
-    )
-
-
-def _notes_of(response: Response) -> dict[str, int]:
-    """Return the notes of an answer, as counts; none for what is no answer."""
-    if response.status not in (Status.OK, Status.TRUNCATED) or not response.text.strip():
-        return {}
-    return counts_of(
-        response.text,
-        finished=response.status is Status.OK,
-        visible_tokens=response.usage.visible_output_tokens,
-        version=response.model_version,
-        wire=response.notes,
     )
 
 

@@ -10,6 +10,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, FailFast, Field, Pla
 
 from socratic_bench.domain.grading import Grading
 from socratic_bench.domain.run import MOST_TURNS, Run
+from socratic_bench.scoring.answer_notes import counts_of
 from socratic_bench.scoring.exchange import EarlierTurn
 from socratic_bench.scoring.score import MOST_TOKENS
 from socratic_bench.scoring.statuses import Status
@@ -149,6 +150,18 @@ class Response(BaseModel):
             tutor=self.text,
             visible_tokens=self.usage.visible_output_tokens,
             status=self.status,
+        )
+
+    def note_counts(self) -> dict[str, int]:
+        """Return the notes on this answer, as `answer_notes.counts_of`; none for no answer."""
+        if self.status not in (Status.OK, Status.TRUNCATED) or not self.text.strip():
+            return {}
+        return counts_of(
+            self.text,
+            finished=self.status is Status.OK,
+            visible_tokens=self.usage.visible_output_tokens,
+            version=self.model_version,
+            wire=self.notes,
         )
 
     @property

@@ -124,14 +124,14 @@ class Score(Mapping[str, float | None]):
         self._profile = profile_named(profile) if isinstance(profile, str) else profile
         self._evidence = None
 
-    def as_dict(self) -> dict[str, Any]:
-        """Return the figures, the status and the evidence, ready for JSON.
+    def as_dict(self, evidence: Evidence | None = None) -> dict[str, Any]:
+        """Return the figures, the status and the evidence (or `evidence`), ready for JSON.
 
         `visible_text` is there where something was taken out of the text.
         """
         seen = {"visible_text": self.visible_text} if self.shortened else {}
-        evidence = self.evidence.as_dict()
-        return {**self, "status": str(self.status), **seen, "evidence": evidence}
+        explained = (evidence or self.evidence).as_dict()
+        return {**self, "status": str(self.status), **seen, "evidence": explained}
 
     def __getitem__(self, name: str) -> float | None:
         if name == OVERALL:

@@ -134,6 +134,6 @@ def test_the_profile_that_weighs_a_dimension_does_as_its_how_to_says():
     exec(snippet, names)
     profile = names["AskingV1"]()
     told = "You should rest."  # verbosity 1 (no tokens counted), the others 0
-    weighed = score(told, output_tokens=0, dimension="ethical", profile=profile)
-    plain = score(told, output_tokens=0, dimension="student", profile=profile)
+    weighed = score(told, output_tokens=0, dimension="ethical", profile=profile, raw=False)
+    plain = score(told, output_tokens=0, dimension="student", profile=profile, raw=False)
     assert (weighed.overall, plain.overall) == (1 / 4, 1 / 3)

@@ -11,6 +11,7 @@ from rich.text import Text
 
 from socratic_bench.domain.money import NANODOLLARS_PER_DOLLAR
 from socratic_bench.reporting.formats import MISSING, dollars, figure
+from socratic_bench.reporting.leaderboard.answer_sentences import told_of
 from socratic_bench.reporting.transcripts.run_transcripts import Transcript, Turn
 from socratic_bench.scoring.evidence import Span
 from socratic_bench.scoring.profile import OVERALL
@@ -74,6 +75,8 @@ def _turn(turn: Turn, *, has_style: bool, most: int | None) -> Iterator[Renderab
                 f"  {name:<{width}}  {figure(turn.score[name])}", (why, "dim"), (word, "italic")
             )
     yield Text(f"  {_about(turn)}", style="dim")
+    for told in told_of(response):
+        yield Text(f"  note: {told}", style="dim")
 
 
 def _marked(turn: Turn, *, has_style: bool, most: int | None) -> Text:

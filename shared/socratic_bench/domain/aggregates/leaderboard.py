@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import NamedTuple, TypeAlias
 
+from socratic_bench.domain.aggregates.answers import Answers, answers_in
 from socratic_bench.domain.aggregates.cell import Cell, Tally
 from socratic_bench.domain.aggregates.repetition import scenarios_alike
 from socratic_bench.domain.aggregates.run_scores import RunScores, run_scores
@@ -91,6 +92,9 @@ class ModelRow:
 
     alike: int
     """Scenarios with exactly the same figures, as `scenarios_alike` counts them."""
+
+    answers: Answers
+    """The notes on its answers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,6 +224,7 @@ def _model_row(
         scenarios=run_scores(cells, _scenario_of).get(OVERALL, {}),
         turns=_by_turn(cells),
         alike=scenarios_alike(cells),
+        answers=answers_in(cells),
     )
 
 

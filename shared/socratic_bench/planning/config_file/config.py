@@ -21,7 +21,10 @@ from socratic_bench.invalid_values import shown
 from socratic_bench.planning.config_file.documents import parse_document, read_text
 from socratic_bench.planning.config_file.grader_selection import (
     GRADER,
+    LENGTH,
+    SAME,
     GraderSelection,
+    Length,
     check_profile,
     graded_name,
 )
@@ -38,21 +41,23 @@ from socratic_bench.planning.config_file.validation import unknown_field, valida
 from socratic_bench.planning.model_catalogue import ModelCatalogue
 from socratic_bench.planning.model_selection import ModelSelection
 from socratic_bench.planning.scenario_selection import ScenarioSelection
-from socratic_bench.scoring.profile import CANONICAL
+from socratic_bench.scoring.profile import CANONICAL, SAME_RULER
 
 _SELECTIONS = ("models", "scenarios", GRADER)
 _PLAN_FIELDS = {name: field for name, field in Manifest.model_fields.items() if name != "pinned_at"}
 """The fields of a plan but the pin, which the store writes (D-025)."""
 
-_FIELDS = (*_PLAN_FIELDS, "occasion")
+_FIELDS = (*_PLAN_FIELDS, "occasion", LENGTH)
 
 _OTHERS: dict[str, Any] = {
     name: (field.annotation, field)
     for name, field in _PLAN_FIELDS.items()
     if name not in _SELECTIONS
 }
-_Settings = create_model("_Settings", occasion=(Name | None, None), **_OTHERS)
-"""The fields beside models and scenarios: the rest of a manifest, and the occasion."""
+_Settings = create_model(
+    "_Settings", occasion=(Name | None, None), length=(Length, "provider"), **_OTHERS
+)
+"""The fields beside models and scenarios: the rest of a manifest, the occasion and the length."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,6 +162,8 @@ def _config(
         raise mistakes.as_error()
     written = settings.model_dump(exclude_unset=True)
     occasion = written.pop("occasion", None)
+    if written.pop(LENGTH, None) == SAME:
+        written["profile"] = SAME_RULER
     if grader is not None:
         written |= {GRADER: grader, "profile": graded_name(written.get("profile", CANONICAL))}
     manifest = Manifest(models=models, scenarios=scenarios, **written)

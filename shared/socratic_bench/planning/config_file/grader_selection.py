@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Literal
 
 from socratic_bench.domain.experiment.manifest import Grader, TutorModel
 from socratic_bench.errors import BrokenPlugin, UnknownProfile
@@ -14,7 +14,7 @@ from socratic_bench.planning.model_selection import ModelSelection
 from socratic_bench.providers.key_variables import KEY_OPTION
 from socratic_bench.providers.registry import is_reference
 from socratic_bench.scoring.graded_profile import SUFFIX
-from socratic_bench.scoring.profile import CANONICAL
+from socratic_bench.scoring.profile import CANONICAL, SAME_RULER
 from socratic_bench.scoring.profiles import needs_grade, profile_named
 
 GRADER: Final = "use_llm_exploratory"
@@ -57,6 +57,12 @@ class GraderSelection:
         return Grader(model=model, max_tokens=grader.max_tokens, rubric=grader.rubric)
 
 
+LENGTH: Final = "length"
+SAME: Final = "same ruler"
+Length = Literal["provider", "same ruler"]
+"""Who counts the length of answers: their providers, or one ruler for all models."""
+
+
 def graded_name(profile: str) -> str:
     """Return the name of the graded profile of a profile."""
     return profile if profile.endswith(SUFFIX) else profile + SUFFIX
@@ -69,6 +75,12 @@ def check_profile(root: Node, mistakes: Mistakes) -> None:
     if not isinstance(name, str):
         return
     has_grader = grader is not None and grader.value is not None
+    length = root.entry(LENGTH)
+    if length is not None and length.value == SAME:
+        if has_grader or name not in (CANONICAL, SAME_RULER):
+            problem = f"{SAME} is for {CANONICAL} without a grader: remove one of them"
+            mistakes.add(length.place, problem)
+        return
     try:
         profile_named(name)
         if has_grader:

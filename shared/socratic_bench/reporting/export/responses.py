@@ -19,6 +19,7 @@ from socratic_bench.reporting.export.columns import (
     origin,
     texts,
 )
+from socratic_bench.reporting.leaderboard.answer_sentences import told_of
 from socratic_bench.reporting.transcripts.run_transcripts import Transcript, Turn
 from socratic_bench.scoring.profile import OVERALL
 
@@ -26,7 +27,7 @@ _SAID: Final = (
     *texts("student_message", "text"),
     *integers("input_tokens", "visible_output_tokens", "reasoning_tokens", "latency_ms"),
     *numbers(["cost_usd"]),
-    *texts("stop_reason"),
+    *texts("stop_reason", "model_version", "reply_id", "reasoning", "notes"),
 )
 
 
@@ -94,6 +95,10 @@ def _said(turn: Turn) -> Record:
         response.latency_ms,
         dollars(response),
         response.stop_reason,
+        response.model_version,
+        response.reply_id,
+        response.reasoning,
+        "; ".join(told_of(response)) or None,
     )
     return {column.name: value for column, value in zip(_SAID, values, strict=True)}
 

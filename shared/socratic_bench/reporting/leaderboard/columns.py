@@ -298,8 +298,14 @@ def _provenance(comparison: ModelComparison) -> Sequence[Column]:
             }
         ),
         Column({f"{name}_runs": _runs_of(name) for name in comparison.dimensions}),
+        Column({"notes": _notes}),
         *_filter(comparison.filtered),
     )
+
+
+def _notes(model: ModelFigures) -> str:
+    """Return what a reader has to know about the answers, `; ` between notes."""
+    return "; ".join(f"{note.told}: {note.detail}" for note in model.notes)
 
 
 def _filter(filtered: Filtered | None) -> Sequence[Column]:

@@ -220,12 +220,13 @@ def _compare(
     # D-417: the first of some hidden models wins nothing.
     winner = None if selected.filters.models else board.winner
     mixed = len(board.conditions) > 1
+    models = tuple(
+        model_figures(row, place, board)
+        for row, place in zip(board.rows, places(board), strict=True)
+        if selected.shows(row.model.id)
+    )
     return ModelComparison(
-        models=tuple(
-            model_figures(row, place, board)
-            for row, place in zip(board.rows, places(board), strict=True)
-            if selected.shows(row.model.id)
-        ),
+        models=models,
         winner=None if winner is None else winner.model.id,
         profile=board.profile,
         profiles=profiles,
@@ -239,7 +240,7 @@ def _compare(
         baseline=None if baseline is None else baseline_figures(baseline, board),
         mixed_conditions=mixed,
         filtered=Filtered.of(selected.filters, board) if selected.filters else None,
-        note=note(board, selected),
+        note=note(board, selected, models),
     )
 
 

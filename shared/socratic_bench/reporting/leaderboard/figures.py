@@ -19,6 +19,7 @@ from socratic_bench.domain.money import NANODOLLARS_PER_DOLLAR
 from socratic_bench.providers.registry import is_reference, simulated_latency_ms
 from socratic_bench.reporting.costs import known_share, total, total_usd
 from socratic_bench.reporting.interval_steps import scenarios_missing
+from socratic_bench.reporting.leaderboard.answer_sentences import AnswerNote, notes_of
 from socratic_bench.reporting.leaderboard.baseline import BASELINE_ID, BASELINE_NAME, Baseline
 from socratic_bench.reporting.leaderboard.places import Place
 from socratic_bench.scoring.profile import OVERALL
@@ -138,6 +139,9 @@ class ModelFigures(BaseModel):
     """Scenarios with exactly the same figures, where they are more than half: the replies may
     repeat. Left out if 0."""
 
+    notes: tuple[AnswerNote, ...] = Field(default=(), exclude_if=lambda notes: not notes)
+    """What a reader has to know about the answers; left out without a note."""
+
     experiment_ids: tuple[str, ...]
     """The experiments that the row is folded from, newest first."""
 
@@ -173,6 +177,7 @@ def model_figures(row: ModelRow, place: Place | None, board: Leaderboard) -> Mod
             _turn_figures(turn, of_turn, board.vectors) for turn, of_turn in row.turns.items()
         ),
         scenarios_alike=row.alike,
+        notes=notes_of(row, board.rows),
         experiment_ids=row.experiment_ids,
         conditions_id=row.conditions_id,
         **_consumption_figures(row.consumption, standing.responses),

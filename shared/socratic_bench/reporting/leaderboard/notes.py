@@ -8,7 +8,9 @@ from typing import Final
 from socratic_bench.domain.aggregates.leaderboard import Leaderboard
 from socratic_bench.domain.experiment.outline import ExperimentOutline
 from socratic_bench.reporting.formats import printable
+from socratic_bench.reporting.leaderboard import answer_sentences
 from socratic_bench.reporting.leaderboard.choice import LeftOutReason
+from socratic_bench.reporting.leaderboard.figures import ModelFigures
 from socratic_bench.reporting.leaderboard.selection import Selection
 
 MOST_NAMED: Final = 4
@@ -26,8 +28,8 @@ _REASONS: Final[Mapping[LeftOutReason, str]] = {
 }
 
 
-def note(board: Leaderboard, selected: Selection) -> str | None:
-    """Return the cautions, one sentence each; None without one."""
+def note(board: Leaderboard, selected: Selection, models: Sequence[ModelFigures]) -> str | None:
+    """Return the cautions, one sentence each; None without one. `models` are the shown rows."""
     sentences = []
     pinned = [each for each in board.experiments if each.pinned_at is not None]
     if selected.is_default and pinned:
@@ -53,6 +55,8 @@ def note(board: Leaderboard, selected: Selection) -> str | None:
             f"More than half of the scenarios have exactly the same figures for {named}: the "
             "replies may repeat. Read them with `socratic-bench transcripts`."
         )
+    on_answers = {printable(model.model_id): model.notes for model in models}
+    sentences += answer_sentences.sentences(on_answers, MOST_NAMED)
     return " ".join([*sentences, *_left_out(selected)]) or None
 
 

@@ -16,6 +16,7 @@ from socratic_bench.reporting.leaderboard.comparison import ModelComparison, mod
 from socratic_bench.reporting.leaderboard.csv_text import comparison_csv
 from socratic_bench.reporting.leaderboard.latex_text import comparison_latex
 from socratic_bench.reporting.leaderboard.markdown_text import comparison_markdown
+from socratic_bench.scoring.profile import SAME_RULER
 from socratic_cli.display.terminal import say, standard_output
 from socratic_cli.options.filters import dimension_option, models_option, time_options
 from socratic_cli.options.store import readable_store, store_option
@@ -54,6 +55,14 @@ EXPORTS: Final[Mapping[str, Callable[[ModelComparison], str]]] = {
     help="The profile to read the scores by. Without it: the experiment's own. Given twice, both "
     "stand side by side.",
 )
+@click.option(
+    "--length",
+    type=click.Choice(["provider", "same-ruler"]),
+    default="provider",
+    show_default=True,
+    help="same-ruler: by words and marks in place of providers' tokens, as the profile "
+    f"{SAME_RULER}; `rescore --profile` reads earlier experiments by it.",
+)
 @models_option
 @dimension_option
 @time_options
@@ -64,6 +73,7 @@ def leaderboard(
     detail: bool,
     experiment: str | None,
     profiles: tuple[str, ...],
+    length: str,
     models: tuple[str, ...],
     dimension: str | None,
     since: datetime | None,
@@ -72,6 +82,10 @@ def leaderboard(
     """Show the models, best first, with intervals and coverage."""
     if len(profiles) > 1 and (output not in {"table", "json"} or detail):
         raise click.UsageError("several --profile stand side by side in a table or in JSON alone")
+    if length == "same-ruler":
+        if profiles:
+            raise click.UsageError(f"--length {length} is the profile {SAME_RULER}: name one")
+        profiles = (SAME_RULER,)
     filters = Filters(tuple(sorted({*models})), dimension, since, until)
     found = asyncio.run(_load(store_url, experiment, profiles or (None,), filters))
     if len(found) == 1:

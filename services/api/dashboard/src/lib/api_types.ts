@@ -24,6 +24,14 @@ export interface AnalysedScenario {
   responses: number;
 }
 
+export interface AnswerNote {
+  name: string;
+  count: number;
+  of: number;
+  told: string;
+  detail?: string;
+}
+
 export interface ApiCapabilities {
   starts: boolean;
   changes: boolean;
@@ -404,6 +412,7 @@ export interface ModelFigures {
   total_cost_usd: number | null;
   cost_known: number | null;
   scenarios_alike?: number;
+  notes?: AnswerNote[];
   experiment_ids: string[];
   conditions_id: string | null;
 }
@@ -625,6 +634,9 @@ export interface RunTurn {
   cost_usd: number | null;
   stop_reason: string | null;
   model_version: string | null;
+  reply_id: string | null;
+  reasoning: string | null;
+  notes: string[];
   attempts: number;
   recorded_at: string;
 }
@@ -691,8 +703,9 @@ export interface ScenarioText {
 export interface ScoreAnswer {
   overall: number | null;
   status: Status;
+  visible_text?: string | null;
   evidence: ShownEvidence;
-  [name: string]: number | null | Status | ShownEvidence;
+  [name: string]: number | null | string | ShownEvidence;
 }
 
 export interface ScoreBatch {

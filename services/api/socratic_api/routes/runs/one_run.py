@@ -25,6 +25,7 @@ from socratic_api.scoring import shown_score
 from socratic_bench.domain.money import NANODOLLARS_PER_DOLLAR
 from socratic_bench.domain.response import Response as StoredResponse
 from socratic_bench.errors import InvalidInput
+from socratic_bench.reporting.leaderboard.answer_sentences import told_of
 from socratic_bench.reporting.profiles.choice import common_profiles
 from socratic_bench.reporting.transcripts.run_transcripts import Transcript, Turn, transcript_of
 from socratic_bench.scoring.profile import OVERALL
@@ -119,6 +120,15 @@ class RunTurn(BaseModel):
     cost_usd: float | None
     stop_reason: str | None
     model_version: str | None
+    reply_id: str | None
+    """The provider's id of the reply."""
+
+    reasoning: str | None
+    """Thoughts that stood within the text; they are not scored. Null without."""
+
+    notes: tuple[str, ...]
+    """What a reader has to know about the answer, in words."""
+
     attempts: int
     recorded_at: datetime
 
@@ -252,6 +262,9 @@ def _turn(turn: Turn) -> RunTurn:
         cost_usd=_dollars(response.cost_nanodollars),
         stop_reason=response.stop_reason,
         model_version=response.model_version,
+        reply_id=response.reply_id,
+        reasoning=response.reasoning,
+        notes=tuple(told_of(response)),
         attempts=response.attempts,
         recorded_at=response.recorded_at,
         **_took(response),

@@ -49,7 +49,7 @@ export function showScore(
   answer: ScoreAnswer,
   profile: DescribedProfile | null,
 ): void {
-  const parts = scoredText(text, answer, profile);
+  const parts = scoredText(answer.visible_text ?? text, answer, profile);
   byId("marked").replaceChildren(...parts.text);
   byId("marks").replaceChildren(...parts.legend);
   byId("figures").replaceChildren(...parts.figures);

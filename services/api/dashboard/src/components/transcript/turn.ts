@@ -66,6 +66,23 @@ function named(text: string): HTMLElement {
   return element("bdi", { class: "identifier" }, text);
 }
 
+function thoughts(turn: RunTurn): HTMLElement[] {
+  if (turn.reasoning === null) {
+    return [];
+  }
+  const label = `The tutor’s thoughts in turn ${turn.turn}`;
+  const text = said(label, ...plainText(turn.reasoning));
+  return [element("details", {}, element("summary", {}, "Thoughts, not scored"), text)];
+}
+
+function notes(turn: RunTurn): HTMLElement[] {
+  if (turn.notes.length === 0) {
+    return [];
+  }
+  const items = turn.notes.map((note) => element("li", {}, note));
+  return [element("ul", { class: "quiet", "aria-label": "Notes on the answer" }, ...items)];
+}
+
 export function turnArticle(turn: RunTurn, context: TurnContext): HTMLElement {
   const id = `turn-${turn.turn}`;
   const parts = scoredText(turn.text, turn.score, context.profile);
@@ -90,6 +107,8 @@ export function turnArticle(turn: RunTurn, context: TurnContext): HTMLElement {
       element("h3", {}, "Tutor"),
       response,
       element("ul", { class: "legend", "aria-label": "Marks" }, ...parts.legend),
+      ...notes(turn),
+      ...thoughts(turn),
     ),
     element(
       "aside",

@@ -1,0 +1,63 @@
+"""The notes on a model's answers, summed over its cells."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from socratic_bench.domain.aggregates.cell import Cell
+from socratic_bench.scoring import answer_notes
+
+_SUMS = frozenset({answer_notes.SAME, answer_notes.SAME_SQUARES})
+
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """What cells tell of the answers behind a figure; answers of earlier versions have no notes."""
+
+    count: int = 0
+    """Answers whose notes were counted."""
+
+    notes: Mapping[str, int] = field(default_factory=dict)
+    """Per note of `scoring.answer_notes`: the answers that it holds for."""
+
+    versions: Mapping[str, int] = field(default_factory=dict)
+    """Per version that a provider reported: its answers."""
+
+    repeated: int = 0
+    """Scenarios and turns with several answers, all of them one text."""
+
+    asked_again: int = 0
+    """Scenarios and turns with several answers."""
+
+    @property
+    def tokens_per_unit(self) -> float | None:
+        """The provider's tokens for a word or mark; None without a count."""
+        units = self.notes.get(answer_notes.UNITS, 0)
+        return self.notes.get(answer_notes.TOKENS, 0) / units if units else None
+
+
+def answers_in(cells: Iterable[Cell]) -> Answers:
+    """Return the notes in these cells, one for each scenario and turn."""
+    notes: Counter[str] = Counter()
+    versions: Counter[str] = Counter()
+    repeated = asked_again = 0
+    for cell in cells:
+        for name, count in cell.counts.items():
+            if name.startswith(answer_notes.VERSION):
+                versions[name.removeprefix(answer_notes.VERSION)] += count
+            elif name.startswith(answer_notes.PREFIX) and name not in _SUMS:
+                notes[name] += count
+        if cell.counts.get(answer_notes.ANSWERS, 0) > 1:
+            asked_again += 1
+            repeated += _is_one_text(cell)
+    count = notes.pop(answer_notes.ANSWERS, 0)
+    return Answers(count, notes, versions, repeated, asked_again)
+
+
+def _is_one_text(cell: Cell) -> bool:
+    """Whether all answers of a cell are one text: numbers are equal where n x squares = sum^2."""
+    n = cell.counts[answer_notes.ANSWERS]
+    total = cell.counts.get(answer_notes.SAME, 0)
+    return n * cell.counts.get(answer_notes.SAME_SQUARES, 0) == total**2
