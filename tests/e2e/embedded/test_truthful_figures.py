@@ -12,6 +12,7 @@ import io
 import json
 from collections import Counter
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -284,3 +285,55 @@ def test_one_ruler_measures_all_answers_alike(terminal: Terminal, board: Board):
     alike = ("plain", "counts-more", "uses-up-the-limit", "sends-no-count", "thinks-whole")
     expected = pytest.approx((1 - 13 / 500 + 2) / 3, abs=1e-6)
     assert [rows[name]["overall_score"] for name in alike] == [expected] * len(alike)
+
+
+COUNTED = {"o200k": 1.0, "claude-3": 1.1, "claude-4.7": 1.55, "none": None}
+"""How many tokens a maker counts for each word or mark of one text."""
+
+
+def _recordings(terminal: Terminal) -> None:
+    """Write the same answers once for each maker, with its counts."""
+    texts = [f"{ASKS} {'Think of it once more. ' * number}So?" for number in range(15)]
+    for maker, tokens in COUNTED.items():
+        lines = [
+            {"scenario_id": f"s{number}", "text": text}
+            | ({} if tokens is None else {"output_tokens": round(tokens * (15 + 6 * number))})
+            for number, text in enumerate(texts)
+        ]
+        terminal.write(f"{maker}.jsonl", "\n".join(map(json.dumps, lines)))
+    scenarios = [
+        {"id": f"s{number}", "dimension": "student", "prompt": f"Question {number}?"}
+        for number in range(15)
+    ]
+    models = [f"replay/{maker}.jsonl" for maker in COUNTED]
+    config = {"models": models, "scenarios": scenarios, "repeats": 1, "profile": "socratic-v1"}
+    terminal.write("provider.json", json.dumps(config))
+    terminal.write("ruler.json", json.dumps({**config, "length": "same ruler"}))
+
+
+def test_one_text_has_one_rank_whoever_counted_its_tokens(tmp_path: Path):
+    terminal = Terminal(tmp_path)
+    _recordings(terminal)
+    for name in ("provider", "ruler"):
+        done = terminal.run("run", f"{name}.json", "--store", f"sqlite:///{name}.db")
+        assert done.returncode == 0, done.stderr
+
+    def rows(name: str) -> dict[str, dict[str, Any]]:
+        store = f"sqlite:///{name}.db"
+        printed = terminal.run("leaderboard", "--store", store, "--format", "json").stdout
+        models = json.loads(printed)["models"]
+        return {row["model_id"].removeprefix("replay/")[:-6]: row for row in models}
+
+    alike = rows("ruler")
+    assert {row["overall_score"] for row in alike.values()} == {alike["none"]["overall_score"]}
+    assert {tuple(row["rank_interval"]) for row in alike.values()} == {(1, 4)}
+    told = {
+        maker: {note["name"] for note in row.get("notes", ())}
+        for maker, row in rows("provider").items()
+    }
+    assert told == {
+        "o200k": set(),
+        "claude-3": set(),
+        "claude-4.7": {"tokenizer"},
+        "none": {"estimated"},
+    }

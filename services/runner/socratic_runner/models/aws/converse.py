@@ -10,6 +10,7 @@ from pydantic import ValidationError
 from socratic_bench.domain.response import Usage
 from socratic_bench.errors import FailureKind, ModelCallFailed
 from socratic_bench.ports.models import Question, Reply
+from socratic_bench.scoring.answer_notes import UPPER_COST
 from socratic_bench.scoring.visible_text import joined
 from socratic_runner.models.stop_reasons import how_it_ended
 from socratic_runner.models.token_counts import count_in
@@ -144,6 +145,7 @@ class Answer:
                 model_version=self._version(),
                 first_token_ms=first_token_ms,
                 error_kind=ended.error_kind,
+                notes=self._notes(),
             )
         except (AttributeError, TypeError, ValidationError) as error:
             raise _malformed(error) from None
@@ -159,6 +161,11 @@ class Answer:
             unsplit_output_tokens=written if self._reasoned else None,
             input_tokens=read,
         )
+
+    def _notes(self) -> tuple[str, ...]:
+        counts = self._about.get("usage") or {}
+        cached = any(count_in(counts.get(name)) for name in _CACHED)
+        return (UPPER_COST,) if cached else ()
 
     def _version(self) -> str | None:
         """Return the model that a prompt router chose: Bedrock reports no other version."""
