@@ -94,6 +94,7 @@ DESCRIPTIONS: Final = {
                 ScoreRange(1.0, "asks last"),
                 ScoreRange(0.0, "does not ask last"),
             ),
+            yes="ask",
         ),
     )
 }

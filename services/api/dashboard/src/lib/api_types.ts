@@ -267,7 +267,10 @@ export interface IntervalSteps {
   variance: number | null;
   standard_error: number | null;
   effective_answers: number | null;
-  excess_kurtosis: number | null;
+  parts: PartStep[];
+  jump: number | null;
+  variance_below: number | null;
+  variance_above: number | null;
   degrees_of_freedom: number | null;
   quantile: number | null;
   interval: [number, number] | null;
@@ -452,6 +455,16 @@ export interface Paired {
   other: string;
   difference: number;
   interval: [number, number] | null;
+}
+
+export interface PartStep {
+  name: string;
+  weight: number;
+  mean: number;
+  variance: number;
+  jump: number;
+  variance_below: number;
+  variance_above: number;
 }
 
 export interface PendingRun {
@@ -845,6 +858,7 @@ export interface VectorFigure {
   interval: [number, number] | null;
   n: number;
   not_applicable?: number;
+  note?: string | null;
 }
 
 export interface VersionChange {
