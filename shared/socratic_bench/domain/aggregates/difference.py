@@ -200,12 +200,12 @@ def _part_spreads(
     one: FigureSums[Scenario], other: FigureSums[Scenario], scenarios: Sequence[Scenario]
 ) -> list[PartSpread]:
     """Return the spread of each part that both models have; that of the figure where none is."""
-    found = []
+    found, asked = [], frozenset(scenarios)
     for name, part in one.parts.items():
         if name in other.parts:
             first, second = _common(part.sums, other.parts[name].sums)
             if first.scenarios:
-                weight = (one.weight(name, scenarios) + other.weight(name, scenarios)) / 2
+                weight = (one.weight(name, asked) + other.weight(name, asked)) / 2
                 found.append(_part_spread(weight, first, second))
     return found or [_part_spread(1.0, *_common(one.own, other.own))]
 

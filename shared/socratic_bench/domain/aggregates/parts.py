@@ -56,11 +56,12 @@ def parts_of(
 def _weighed(scores: VectorScores[Scenario], composition: Composition) -> Iterator[Part[Scenario]]:
     own, vectors = scores.of(OVERALL), composition.moving or ()
     weights: dict[str, dict[Scenario, float]] = {vector: {} for vector in vectors}
+    measured, equal = [scores.of(vector) for vector in vectors], (1.0,) * len(vectors)
     for scenario in own:
         given = composition.weights and composition.weights.of(scores.dimensions[scenario], vectors)
         counts = [
-            weight * _responses(scores.of(vector), scenario)
-            for vector, weight in zip(vectors, given or (1.0,) * len(vectors), strict=True)
+            weight * found.scores if (found := of_vector.get(scenario)) else 0.0
+            for of_vector, weight in zip(measured, given or equal, strict=True)
         ]
         total = sum(counts)
         for vector, count in zip(vectors, counts, strict=True):
@@ -68,11 +69,6 @@ def _weighed(scores: VectorScores[Scenario], composition: Composition) -> Iterat
     for vector, by_scenario in weights.items():
         if any(by_scenario.values()):
             yield Part(vector, by_scenario, scores.of(vector))
-
-
-def _responses(scores: Mapping[Scenario, RunScores], scenario: Scenario) -> int:
-    found = scores.get(scenario)
-    return 0 if found is None else found.scores
 
 
 @dataclass(frozen=True, slots=True)

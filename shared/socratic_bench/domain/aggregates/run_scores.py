@@ -43,10 +43,16 @@ class RunScores:
     @property
     def scores(self) -> int:
         """The number of scored responses."""
+        if len(self.turns) == 1:
+            [tally] = self.turns.values()
+            return tally.n
         return sum(tally.n for tally in self.turns.values())
 
     def responses(self) -> Tally:
-        """Return the sums over the responses of all turns."""
+        """Return the sums over the responses of all turns; nobody may change them."""
+        if len(self.turns) == 1:
+            [own] = self.turns.values()
+            return own
         found = Tally()
         for tally in self.turns.values():
             found.merge(tally)
@@ -66,8 +72,11 @@ class RunScores:
     @property
     def mean(self) -> float | None:
         """The mean of a run, 0.0 to 1.0; None without a score."""
+        runs = self.runs
+        if runs == 0:
+            return None
         total, scale = self.total()
-        return None if self.runs == 0 else total / (self.runs * scale) / MILLIONTHS
+        return total / (runs * scale) / MILLIONTHS
 
     def total(self) -> tuple[int, int]:
         """Return the sum over runs of the mean of a run, exactly: millionths, and their divisor."""

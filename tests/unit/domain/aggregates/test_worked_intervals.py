@@ -10,13 +10,14 @@ from socratic_bench.domain.aggregates.difference import (
     scenarios_to_tell,
 )
 from socratic_bench.domain.aggregates.equivalence import equivalence, scenarios_to_equate
+from socratic_bench.domain.aggregates.floors import jump_of
 from socratic_bench.domain.aggregates.parts import FigureSums
 from socratic_bench.domain.aggregates.run_scores import VectorScores
 from socratic_bench.domain.aggregates.statistics import clustered_mean, figure_estimate
 from socratic_bench.scoring.composition import Composition
 from socratic_bench.scoring.profile import OVERALL, Weights
 from socratic_bench.scoring.profiles import known_composition
-from tests.unit.domain.aggregates.written_scores import V1, of_tutor, of_vector
+from tests.unit.domain.aggregates.written_scores import V1, of_tutor, of_vector, tally
 
 EQUAL = known_composition("socratic-v1")
 ALIKE = "0.99,1,1 x6"
@@ -69,6 +70,15 @@ def test_the_interval_of_a_vector(scores, mean, variance, jump, floors, ends):
     assert own.jump == pytest.approx(jump, abs=5e-5)
     assert (own.floors.below, own.floors.above) == pytest.approx(floors, abs=5e-7)
     assert found.interval.ends == pytest.approx(ends, abs=5e-5)
+
+
+def test_scenarios_tie_by_their_means_however_many_runs_they_have():
+    # 1 of 3 is 2 of 6, and a run of two turns counts with its mean: three of five scenarios tie.
+    text = "1 0 0 | 1 0 0 1 0 0 | 1/0 0/0 0/1 | 0.4 | 0.3"
+    means = [scores.mean or 0.0 for scores in of_vector(text).of(OVERALL).values()]
+    by_degrees = tally(0.36, 0.35, 0.34, 0.4, 0.3)
+
+    assert jump_of(by_degrees, means).jump == ((3 - 1) / (5 - 1)) ** 2
 
 
 def test_four_scenarios_have_no_interval():
