@@ -36,6 +36,11 @@ def interval(bounds: tuple[float, float] | None) -> str:
     return MISSING if bounds is None else f"{bounds[0]:.2f} to {bounds[1]:.2f}"
 
 
+def room(bounds: tuple[float, float]) -> str:
+    """Format how far a difference may be from 0 either way, given its interval."""
+    return figure(max(map(abs, bounds)))
+
+
 def dollars(amount: float, *, at_least: bool = False) -> str:
     """Format an amount in USD as `$1,234.57`; below 1 USD with four digits or more after the point.
 

@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Final
 
 from pydantic import BaseModel, ConfigDict
 
-from socratic_bench.domain.aggregates.cell import MILLIONTHS, Cell
-from socratic_bench.domain.aggregates.run_scores import RunScores, run_scores
+from socratic_bench.domain.aggregates.cell import Cell, millionths
+from socratic_bench.domain.aggregates.run_scores import RunScores, VectorScores, run_scores
 from socratic_bench.domain.aggregates.statistics import (
     FEWEST_CLUSTERS,
     ClusteredMean,
-    clustered_mean,
+    PartFloors,
+    fewest_scenarios,
+    figure_mean,
 )
+from socratic_bench.scoring.composition import Composition
+
+WRITTEN: Final = "written"
+"""The name of a vector whose scores somebody wrote down."""
 
 
 class ScenarioStep(BaseModel):
@@ -27,6 +34,33 @@ class ScenarioStep(BaseModel):
     mean: float
     residual: float
     """The sum of its runs' scores, less its runs times the mean of all."""
+
+
+class PartStep(BaseModel):
+    """A vector with which the figure may fall, in scenarios that nobody asked."""
+
+    model_config = ConfigDict(frozen=True)
+
+    name: str
+    """The vector; `written` for scores that somebody wrote down."""
+
+    weight: float
+    """How far the figure falls where the vector falls from 1 to 0: a mean over its runs."""
+
+    mean: float
+    """Over all runs."""
+
+    variance: float
+    """Of the mean; 0 for a single scenario."""
+
+    jump: float
+    """From 0, for a vector that changes by small degrees, to 1, for one that may fall at once."""
+
+    variance_below: float
+    """The least variance towards 0, of the vector itself."""
+
+    variance_above: float
+    """The least variance towards 1, of the vector itself."""
 
 
 class IntervalSteps(BaseModel):
@@ -45,60 +79,73 @@ class IntervalSteps(BaseModel):
     """The sum of the residuals' squares."""
 
     variance: float | None
-    """G / (G - 1) * squares / runs^2, with G scenarios; null with fewer than five."""
+    """G / (G - 1) * squares / runs^2, with G scenarios; null without an interval."""
 
     standard_error: float | None
     effective_answers: float | None
-    """mean * (1 - mean) / variance: so many independent yes-or-no answers would vary alike. Scores
-    that are all 0, or all 1, count one answer for each scenario."""
+    """mean * (1 - mean) / variance: so many independent yes-or-no answers would vary alike;
+    null without variance."""
 
-    excess_kurtosis: float | None
-    """The estimated tails of the scenarios' means; null where no formula asks for them."""
+    parts: tuple[PartStep, ...]
+    """A vector is its own part. Empty without an interval."""
 
-    degrees_of_freedom: float | None
+    jump: float | None
+    """That of the only part; null with several."""
+
+    variance_below: float | None
+    """The largest of the parts' weight^2 * variance_below: the interval reaches at least quantile
+    times its root below the mean."""
+
+    variance_above: float | None
+    """The same above the mean."""
+
+    degrees_of_freedom: int | None
+    """G - 1."""
+
     quantile: float | None
     """The two-sided 95 % quantile of Student's t with these degrees of freedom."""
 
     interval: tuple[float, float] | None
-    """Wilson's interval of the mean of so many answers, with this quantile."""
+    """Wilson's interval of the mean of so many answers, with this quantile; or the least ones where
+    they reach further."""
 
     interval_note: str | None
     """The reason why there is no interval; null otherwise."""
 
 
-def interval_steps(clusters: Mapping[str, RunScores]) -> IntervalSteps:
-    """Return the steps for the scores of each scenario; those without a score do not count."""
-    filled = {name: scores for name, scores in clusters.items() if scores.runs > 0}
-    found = clustered_mean(list(filled.values()))
-    return _without_scores() if found is None else _steps(filled, found)
+def interval_steps(
+    scores: VectorScores[str], figure: str, composition: Composition
+) -> IntervalSteps:
+    """Return the steps for `overall` or a vector; scenarios without a score do not count."""
+    own = {name: each for name, each in scores.of(figure).items() if each.runs > 0}
+    found = figure_mean(scores, figure, composition)
+    note = scenarios_missing(len(own), fewest_scenarios(figure, composition))
+    return _without_scores(note) if found is None else _steps(own, found, note)
 
 
-def own_scores(scenarios: Sequence[Sequence[float]]) -> dict[str, RunScores]:
-    """Return scores that somebody wrote down, one list of runs for each scenario."""
+def own_scores(scenarios: Sequence[Sequence[float]]) -> VectorScores[str]:
+    """Return scores of one vector that somebody wrote down, one list of runs for each scenario."""
     clusters: dict[str, RunScores] = {}
     for number, scores in enumerate(scenarios, 1):
         cluster = clusters[str(number)] = RunScores()
         for score in scores:
-            cluster.add(1, round(score * MILLIONTHS))
-    return clusters
+            cluster.add(1, millionths(score))
+    return VectorScores({WRITTEN: clusters})
 
 
-def model_scores(
-    cells: Sequence[Cell], model_id: str, profile: str
-) -> dict[str, dict[str, RunScores]]:
+def model_scores(cells: Sequence[Cell], model_id: str, profile: str) -> VectorScores[str]:
     """Return the scores of a model by vector and scenario, from the cells of its experiment."""
     own = (each for each in cells if (each.key.model_id, each.key.profile) == (model_id, profile))
-    found = run_scores(own, lambda cell: cell.key.scenario_id)
-    return {vector: dict(by_scenario) for vector, by_scenario in found.items()}
+    return run_scores(own, lambda cell: cell.key.scenario_id)
 
 
-def scenarios_missing(count: int) -> str:
+def scenarios_missing(count: int, fewest: int = FEWEST_CLUSTERS) -> str:
     """Return why there is no interval of so many scenarios."""
     counted = "1 scenario has" if count == 1 else f"{count} scenarios have"
-    return f"An interval needs {FEWEST_CLUSTERS} scenarios; {counted} a score."
+    return f"An interval needs {fewest} scenarios; {counted} a score."
 
 
-def _steps(filled: Mapping[str, RunScores], found: ClusteredMean) -> IntervalSteps:
+def _steps(filled: Mapping[str, RunScores], found: ClusteredMean, note: str) -> IntervalSteps:
     bounded, variance = found.interval, found.variance
     return IntervalSteps(
         scenarios=tuple(
@@ -113,15 +160,30 @@ def _steps(filled: Mapping[str, RunScores], found: ClusteredMean) -> IntervalSte
         variance=variance,
         standard_error=None if variance is None else variance**0.5,
         effective_answers=bounded.answers if bounded else None,
-        excess_kurtosis=bounded.kurtosis if bounded else None,
-        degrees_of_freedom=bounded.degrees if bounded else None,
+        parts=tuple(map(_part, found.parts)),
+        jump=found.parts[0].jump if len(found.parts) == 1 else None,
+        variance_below=bounded.floors.below if bounded else None,
+        variance_above=bounded.floors.above if bounded else None,
+        degrees_of_freedom=len(filled) - 1 if bounded else None,
         quantile=bounded.quantile if bounded else None,
         interval=bounded.ends if bounded else None,
-        interval_note=None if bounded else scenarios_missing(len(filled)),
+        interval_note=None if bounded else note,
     )
 
 
-def _without_scores() -> IntervalSteps:
+def _part(part: PartFloors) -> PartStep:
+    return PartStep(
+        name=part.name,
+        weight=part.weight,
+        mean=part.mean,
+        variance=part.variance,
+        jump=part.jump,
+        variance_below=part.floors.below,
+        variance_above=part.floors.above,
+    )
+
+
+def _without_scores(note: str) -> IntervalSteps:
     return IntervalSteps(
         scenarios=(),
         runs=0,
@@ -130,9 +192,12 @@ def _without_scores() -> IntervalSteps:
         variance=None,
         standard_error=None,
         effective_answers=None,
-        excess_kurtosis=None,
+        parts=(),
+        jump=None,
+        variance_below=None,
+        variance_above=None,
         degrees_of_freedom=None,
         quantile=None,
         interval=None,
-        interval_note=scenarios_missing(0),
+        interval_note=note,
     )

@@ -54,6 +54,10 @@ class VectorDescription:
     ranges: tuple[ScoreRange, ...] = ()
     """Words for its scores, the highest range first; empty for a profile without words."""
 
+    yes: str | None = None
+    """What responses with 1.00 do, such as `ask`, for a vector that says yes or no: each response
+    has 0 or 1. None for a vector that changes by degrees."""
+
     def word_for(self, score: float) -> str | None:
         """Return the word for a score of this vector, or None if no range holds it."""
         return next((each.word for each in self.ranges if score >= each.least), None)
@@ -147,6 +151,22 @@ class CombiningProfile(Profile, Protocol):
 
     def combine(self, values: tuple[float | None, ...], dimension: str | None) -> float | None:
         """Return the overall of what `measure` gave, 0.0 to 1.0; None: unscored."""
+        ...
+
+
+@runtime_checkable
+class SharingProfile(CombiningProfile, Protocol):
+    """A combining profile that tells how far its figures fall with a vector.
+
+    The interval of `overall` leaves room for a vector that falls in scenarios nobody asked. Without
+    a declaration it leaves room for a fall of `overall` as far as that of any vector.
+    """
+
+    @property
+    def shares(self) -> Mapping[str, Mapping[str, float]]:
+        """By figure, `overall` or a vector that is made of others: how far it falls at most where a
+        vector falls from 1 to 0, by vector. A vector that is not named moves nothing.
+        """
         ...
 
 

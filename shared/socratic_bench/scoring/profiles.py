@@ -6,11 +6,13 @@ function that makes it without arguments. The entry point has the profile's name
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cache
 from typing import Final
 
 from socratic_bench.errors import BrokenPlugin, UnknownProfile
 from socratic_bench.plugins import Plugin, found
+from socratic_bench.scoring.composition import UNKNOWN, Composition, composition_of
 from socratic_bench.scoring.graded_profile import GRADED, SUFFIX, GradedProfile
 from socratic_bench.scoring.profile import (
     MOST_VECTORS,
@@ -18,6 +20,7 @@ from socratic_bench.scoring.profile import (
     SAME_RULER,
     CountingProfile,
     Profile,
+    SharingProfile,
     counting,
 )
 from socratic_bench.scoring.socratic_v1.profile import SameRuler, SocraticV1
@@ -61,6 +64,28 @@ def known_vectors(name: str) -> tuple[str, ...] | None:
         return profile_named(name).vectors
     except (UnknownProfile, BrokenPlugin):
         return None
+
+
+def known_composition(name: str) -> Composition:
+    """Return the composition of the profile called `name`; UNKNOWN if this installation cannot load
+    it.
+    """
+    try:
+        return composition_of(profile_named(name))
+    except (UnknownProfile, BrokenPlugin):
+        return UNKNOWN
+
+
+def yes_or_no_vectors(name: str) -> Mapping[str, str]:
+    """Return what responses do that have 1, by vector that says yes or no: `ask`.
+
+    Empty for a profile that this installation cannot load.
+    """
+    try:
+        described = profile_named(name).describe()
+    except (UnknownProfile, BrokenPlugin):
+        return {}
+    return {each.name: each.yes for each in described if each.yes is not None}
 
 
 def graded_names() -> tuple[str, ...]:
@@ -131,6 +156,7 @@ def _made(plugin: Plugin) -> Profile:
     if not vectors or len(set(vectors)) < len(vectors) or TAKEN & set(vectors):
         raise plugin.broken(f"needs vectors of different names, none of {', '.join(sorted(TAKEN))}")
     _check_counts(plugin, profile)
+    _check_shares(plugin, profile)
     for dimension, weights in profile.weights.by_dimension.items():
         if unknown := sorted(set(weights) - set(vectors)):
             raise plugin.broken(
@@ -139,6 +165,20 @@ def _made(plugin: Plugin) -> Profile:
         if min(weights.values(), default=0) < 0 or not any(weights.values()):
             raise plugin.broken(f"needs a positive weight in {dimension!r}, and no negative one")
     return profile
+
+
+def _check_shares(plugin: Plugin, profile: Profile) -> None:
+    if not hasattr(profile, "shares"):
+        return
+    if not isinstance(profile, SharingProfile):
+        raise plugin.broken("has `shares` but no `combine`: see SharingProfile there")
+    for figure, shares in profile.shares.items():
+        if unknown := sorted({figure, *shares} - {OVERALL, *profile.vectors}):
+            raise plugin.broken(
+                f"names {', '.join(unknown)} in `shares`, which it does not measure"
+            )
+        if not all(0 <= share <= 1 for share in shares.values()):
+            raise plugin.broken(f"needs shares of {figure!r} from 0 to 1")
 
 
 def _check_counts(plugin: Plugin, profile: Profile) -> None:

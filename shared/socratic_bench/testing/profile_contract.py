@@ -48,6 +48,15 @@ def test_a_profile_has_vectors_of_different_names_that_no_other_key_has(profile:
     assert not TAKEN & set(profile.vectors)
 
 
+@_examples
+@given(exchange=_EXCHANGES)
+def test_a_vector_that_says_yes_or_no_is_0_or_1(profile: Profile, exchange: Exchange) -> None:
+    figures = scored(profile, exchange)
+    for vector in profile.describe():
+        if vector.yes is not None:
+            assert figures[vector.name] in {None, 0.0, 1.0}, vector.name
+
+
 def test_weights_are_positive_and_of_vectors_that_the_profile_measures(profile: Profile) -> None:
     for dimension, weights in profile.weights.by_dimension.items():
         assert set(weights) <= set(profile.vectors), dimension

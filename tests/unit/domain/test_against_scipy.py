@@ -12,8 +12,12 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from socratic_bench.domain.aggregates.cell import Tally, millionths
+from socratic_bench.domain.aggregates.difference import (
+    Difference,
+    paired_difference,
+    scenarios_to_tell,
+)
 from socratic_bench.domain.aggregates.equivalence import equivalence, scenarios_to_equate
-from socratic_bench.domain.aggregates.ranking import paired_difference, scenarios_to_tell
 from socratic_bench.domain.aggregates.run_scores import RunScores
 from socratic_bench.domain.aggregates.statistics import (
     student_t_distribution,
@@ -23,6 +27,7 @@ from socratic_bench.domain.aggregates.statistics import (
 from socratic_bench.domain.aggregates.variance import split_variance
 from socratic_bench.domain.agreement.rank_correlation import spearman
 from socratic_bench.domain.agreement.separation import Separation
+from tests.unit.domain.aggregates.written_scores import vector_sums
 
 SCORES = st.integers(0, 100).map(lambda score: score / 100)
 PAIRS = st.lists(st.tuples(SCORES, SCORES), min_size=5, max_size=30).filter(
@@ -39,6 +44,10 @@ def model(scores):
             tally.add(millionths(score))
         found[place] = RunScores({1: tally})
     return found
+
+
+def difference_of(one, other) -> Difference:
+    return paired_difference(*(vector_sums(model(side)) for side in (one, other)))
 
 
 @pytest.mark.parametrize("degrees", [1, 2, 3, 4, 5, 9, 14, 44, 249])
@@ -64,28 +73,50 @@ def test_wilsons_interval(answers: int, data: st.DataObject) -> None:
 @given(PAIRS)
 def test_the_paired_t_test_and_its_interval(pairs) -> None:
     one, other = zip(*pairs, strict=True)
-    expected = stats.ttest_rel(one, other)
-    bounds = expected.confidence_interval(0.95)
+    each = [first - second for first, second in pairs]
+    degrees = len(each) - 1
 
-    found = paired_difference(model([[s] for s in one]), model([[s] for s in other]))
+    found = difference_of([[s] for s in one], [[s] for s in other])
 
+    assert found.errors
+    assert found.mean is not None
     assert found.mean == pytest.approx(fmean(one) - fmean(other), abs=1e-12)
-    assert found.p_value == pytest.approx(expected.pvalue, abs=1e-7)
-    assert found.interval == pytest.approx((max(-1, bounds.low), min(1, bounds.high)), abs=1e-9)
+    below, above = found.errors.below, found.errors.above
+    assert min(below, above) >= stats.sem(each) - 1e-9
+    toward = below if found.mean > 0 else above
+    if abs(found.mean) > 1e-9:
+        expected = 2 * stats.t.sf(abs(found.mean) / toward, degrees)
+        assert found.p_value == pytest.approx(expected, abs=1e-7)
+    reach = stats.t.ppf(0.975, degrees)
+    bounds = max(-1, found.mean - reach * below), min(1, found.mean + reach * above)
+    assert found.interval == pytest.approx(bounds, abs=1e-9)
 
 
 @given(PAIRS, st.sampled_from([0.02, 0.05, 0.2]))
 def test_two_one_sided_tests(pairs, margin: float) -> None:
     one, other = zip(*pairs, strict=True)
-    differences = [first - second for first, second in pairs]
+    difference = difference_of([[s] for s in one], [[s] for s in other])
+    assert difference.errors
+    assert difference.mean is not None
     larger = max(
-        stats.ttest_1samp(differences, -margin, alternative="greater").pvalue,
-        stats.ttest_1samp(differences, margin, alternative="less").pvalue,
+        stats.t.sf((margin - difference.mean) / difference.errors.above, len(pairs) - 1),
+        stats.t.sf((margin + difference.mean) / difference.errors.below, len(pairs) - 1),
     )
 
-    difference = paired_difference(model([[s] for s in one]), model([[s] for s in other]))
-
     assert equivalence(difference, margin).p_value == pytest.approx(larger, abs=1e-7)
+
+
+def test_without_room_for_failures_they_are_the_tests_of_scipy() -> None:
+    # Scores that differ by degrees everywhere: the variance of the differences decides alone.
+    one = [0.42, 0.5, 0.47, 0.55, 0.44, 0.52, 0.58, 0.49]
+    other = [0.3, 0.41, 0.33, 0.52, 0.29, 0.36, 0.4, 0.47]
+    expected = stats.ttest_rel(one, other)
+
+    found = difference_of([[s] for s in one], [[s] for s in other])
+
+    assert found.p_value == pytest.approx(expected.pvalue, abs=1e-9)
+    bounds = expected.confidence_interval(0.95)
+    assert found.interval == pytest.approx((bounds.low, bounds.high), abs=1e-9)
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -121,12 +152,12 @@ def test_the_parts_of_the_variance_are_those_of_the_analysis_of_variance(seed: i
 @pytest.mark.parametrize("effect", [0.3, 0.5, 0.8])
 def test_as_many_scenarios_as_advised_have_the_power_that_was_promised(effect: float) -> None:
     pairs = [(0.5 + 0.1 * effect + 0.1 * step, 0.5) for step in (-1.2, -0.6, 0.0, 0.6, 1.2)]
-    difference = paired_difference(
-        *(model([[s] for s in side]) for side in zip(*pairs, strict=True))
-    )
+    pairs = [(one + place / 100, other + place / 100) for place, (one, other) in enumerate(pairs)]
+    difference = difference_of(*([[s] for s in side] for side in zip(*pairs, strict=True)))
     assert difference.mean
-    assert difference.error
-    size = difference.mean / (difference.error * difference.scenarios**0.5)
+    assert difference.spread
+    spread = difference.spread.variance * difference.scenarios
+    size = difference.mean / spread**0.5
 
     advised = scenarios_to_tell(difference)
     assert advised is not None
@@ -137,9 +168,15 @@ def test_as_many_scenarios_as_advised_have_the_power_that_was_promised(effect: f
     margin = 0.05
     enough = scenarios_to_equate(difference, margin)
     assert enough is not None
-    error = difference.error * (difference.scenarios / enough) ** 0.5
-    reach = margin / error - stats.t.ppf(0.95, enough - 1)
+    reach = margin / (spread / enough) ** 0.5 - stats.t.ppf(0.95, enough - 1)
     assert 2 * stats.norm.cdf(reach) - 1 == pytest.approx(0.8, abs=0.06)
+
+
+@pytest.mark.parametrize("degrees", [1001, 4000, 10**6])
+def test_students_t_of_many_degrees(degrees: int) -> None:
+    for probability in (0.6, 0.95, 0.975):
+        found = student_t_quantile(probability, degrees)
+        assert found == pytest.approx(stats.t.ppf(probability, degrees), rel=1e-9)
 
 
 @given(st.lists(st.tuples(SCORES, SCORES), min_size=3, max_size=30))

@@ -8,13 +8,17 @@ from datetime import timedelta
 import pytest
 
 from socratic_bench.adapters.memory.store.store import MemoryStore
+from socratic_bench.domain.aggregates.difference import paired_difference
+from socratic_bench.domain.aggregates.run_scores import RunScores
 from socratic_bench.domain.experiment.manifest import Experiment, TutorModel
 from socratic_bench.domain.scenario import Scenario
 from socratic_bench.domain.score import ScoredResponse
+from socratic_bench.reporting.timeline.findings import change_finding
 from socratic_bench.reporting.timeline.timeseries import ModelSeries, timeseries
 from socratic_bench.scoring.statuses import Status
 from tests.contract.store.facts import a_response, record_unleased
 from tests.dashboard.seeding import MONDAY, experiment
+from tests.unit.domain.aggregates.written_scores import tally, vector_sums
 
 MODEL = "hosted/tutor"
 WEEK = timedelta(weeks=1)
@@ -156,6 +160,16 @@ async def test_a_finding_is_told_with_its_size_direction_and_test(store: MemoryS
     assert change.finding.startswith("0.1")
     assert "more than before the change (95 % +0.1" in change.finding
     assert change.finding.endswith("more than chance explains (p < 0.001, 3 before and 3 after).")
+
+
+def test_equal_scores_before_and_after_a_change_are_no_proof_of_equality() -> None:
+    scores = vector_sums({f"s{place}": RunScores({1: tally(0.5)}) for place in range(12)})
+    difference = paired_difference(scores, scores)
+
+    told = change_finding(difference, 1.0, (3, 2), is_real=False)
+
+    # t of 11 degrees times the root of beta of 12 scenarios times 0.5.
+    assert "no proof of equality: the true difference may be up to 0.12 either way" in told
 
 
 async def test_what_chance_may_explain_is_told_as_such(store: MemoryStore) -> None:

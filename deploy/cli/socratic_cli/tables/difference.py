@@ -9,7 +9,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from socratic_bench.reporting.difference.model_difference import ModelDifference, Side
-from socratic_bench.reporting.formats import MISSING, figure, moment, p_value, share, signed
+from socratic_bench.reporting.formats import MISSING, figure, moment, p_value, room, share, signed
 from socratic_cli.display.terminal import counted, name_of
 from socratic_cli.tables.fitting import Column, FittingTable
 
@@ -98,13 +98,28 @@ def _finding(difference: ModelDifference) -> str:
 
 def _verdict(difference: ModelDifference, overall: float) -> str:
     if not overall:
-        return f"Both score the same over {counted(difference.scenarios, 'scenario')}."
+        return _same(difference)
     more, less = ("A", "B") if overall > 0 else ("B", "A")
     amount = signed(abs(overall)).lstrip("+")
     tested = f"{p_value(difference.p_value)}, {counted(difference.scenarios, 'scenario')}"
     if difference.is_real:
         return f"{more} scores {amount} more than {less}, more than chance explains ({tested})."
     return f"{more} scores {amount} more than {less}, which may be chance ({tested})."
+
+
+def _same(difference: ModelDifference) -> str:
+    """Say what equal scores leave open."""
+    same = f"Both score the same over {counted(difference.scenarios, 'scenario')}."
+    bounds, within = difference.figures[0].interval, difference.equivalence
+    if within.is_shown:
+        return same
+    sentences = [f"{same} That is no proof of equality"]
+    if bounds is not None:
+        sentences[0] += f": the true difference may be up to {room(bounds)} either way"
+    if (wanted := within.scenarios_to_show) and wanted > difference.scenarios:
+        shown = f"would show that it is less than {within.margin:g}"
+        sentences.append(f"{_many(wanted, 'scenarios', about='')} {shown}")
+    return f"{'. '.join(sentences)}."
 
 
 def _size(difference: ModelDifference) -> str:
@@ -133,14 +148,15 @@ def _advice(difference: ModelDifference) -> list[str]:
             told += "; no number of repeats would"
         more = "" if split.buy is None else f" More {split.buy} would lessen the uncertainty most."
         lines.append(f"{told}.{more}")
-    if (wanted := found.scenarios_to_show) and wanted > difference.scenarios:
+    wanted = found.scenarios_to_show
+    if difference.figures[0].difference and wanted and wanted > difference.scenarios:
         shown = f"would show that equal models differ by less than {found.margin:g}"
         lines.append(f"{_many(wanted, 'scenarios')} {shown}.")
     return lines
 
 
-def _many(needed: int, of_what: str, *, lower: bool = False) -> str:
-    text = f"About {needed} {of_what}"
+def _many(needed: int, of_what: str, *, about: str = "About ", lower: bool = False) -> str:
+    text = f"{about}{needed} {of_what}"
     if needed > MOST_TO_TELL:
         text = f"More than {MOST_TO_TELL:,} {of_what}"
     return text[0].lower() + text[1:] if lower else text

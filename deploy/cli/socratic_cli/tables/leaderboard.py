@@ -18,7 +18,13 @@ from socratic_bench.reporting.leaderboard.columns import (
 )
 from socratic_bench.reporting.leaderboard.comparison import ModelComparison
 from socratic_bench.reporting.leaderboard.figures import DimensionFigures, ModelFigures, TurnFigures
-from socratic_bench.reporting.leaderboard.provenance import BASELINE, TIES, is_tied
+from socratic_bench.reporting.leaderboard.provenance import (
+    BASELINE,
+    SCALE,
+    TIES,
+    is_tied,
+    unanimity,
+)
 from socratic_bench.scoring.profile import OVERALL
 from socratic_cli.display.terminal import excerpt, name_of
 from socratic_cli.tables import fitting
@@ -186,7 +192,7 @@ def _without_interval(models: Sequence[ModelFigures]) -> list[str]:
 
 def _legend(comparison: ModelComparison, table: FittedTable, *, detail: bool) -> list[str]:
     models = comparison.models
-    lines = ["", "Scores run from 0.00 to 1.00; intervals are clustered by scenario."]
+    lines = ["", f"{SCALE}.", *unanimity(comparison)]
     if is_tied(comparison):
         lines.append(TIES)
     lines += _without_interval(models)

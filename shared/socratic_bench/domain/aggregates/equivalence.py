@@ -8,17 +8,18 @@ within the margin. What matters is the reader's to say, before the tests.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
-from statistics import NormalDist
 from typing import Final
 
-from socratic_bench.domain.aggregates.ranking import FAMILY_ERROR, NO_SPREAD, POWER, Difference
-from socratic_bench.domain.aggregates.statistics import (
-    FEWEST_CLUSTERS,
-    student_t_distribution,
-    student_t_quantile,
+from socratic_bench.domain.aggregates.difference import (
+    FAMILY_ERROR,
+    NO_SPREAD,
+    POWER,
+    Difference,
+    least_scenarios,
+    needed_difference,
 )
+from socratic_bench.domain.aggregates.statistics import student_t_distribution, student_t_quantile
 
 MARGIN: Final = 0.05
 """The difference of scores that is too small to matter, unless the reader says otherwise."""
@@ -43,28 +44,46 @@ class Equivalence:
 
 def equivalence(difference: Difference, margin: float) -> Equivalence:
     """Test whether a paired difference is less than `margin` either way."""
-    centre, error, degrees = difference.mean, difference.error, difference.scenarios - 1
-    if centre is None or error is None:
+    centre, errors, degrees = difference.mean, difference.errors, difference.scenarios - 1
+    if centre is None or errors is None:
         return Equivalence(margin, None, 1.0)
-    reach = student_t_quantile(1 - FAMILY_ERROR, degrees) * error
-    interval = max(-1.0, centre - reach), min(1.0, centre + reach)
-    room = margin - abs(centre)
+    reach = student_t_quantile(1 - FAMILY_ERROR, degrees)
+    interval = (
+        max(-1.0, centre - reach * errors.below),
+        min(1.0, centre + reach * errors.above),
+    )
+    # Each test has the error on the side of its margin, so that it agrees with the interval.
+    chances = (
+        _chance(margin - centre, errors.above, difference.scenarios),
+        _chance(margin + centre, errors.below, difference.scenarios),
+    )
+    return Equivalence(margin, interval, max(chances))
+
+
+def _chance(room: float, error: float, scenarios: int) -> float:
+    """Return the p value of the one-sided test of a difference with so much room to a margin."""
     if error < NO_SPREAD:
         # t has no spread to go by: what remains is the sign test of equal signs.
-        return Equivalence(margin, interval, 2.0 ** (-difference.scenarios) if room > 0 else 1.0)
-    chance = 1.0 - student_t_distribution(abs(room) / error, degrees)
-    return Equivalence(margin, interval, chance if room > 0 else 1.0 - chance)
+        return 2.0 ** (-scenarios) if room > 0 else 1.0
+    chance = 1.0 - student_t_distribution(abs(room) / error, scenarios - 1)
+    return chance if room > 0 else 1.0 - chance
 
 
 def scenarios_to_equate(difference: Difference, margin: float) -> int | None:
     """Return how many scenarios like these would show that models without a difference have none
     larger than `margin`; None if unknown.
 
-    n * ((z(0.95) + z((1 + POWER) / 2)) * error / margin)^2 (Chow, Shao and Wang 2003, "Sample Size
-    Calculations in Clinical Research", section 3.2), and no fewer than FEWEST_CLUSTERS.
+    The least n for which t(0.95) * the larger error(n) + z((1 + POWER) / 2) * sqrt(variance(n)) <=
+    margin, and no fewer than FEWEST_CLUSTERS.
     """
-    if difference.error is None:
+    spread = difference.spread
+    if spread is None:
         return None
-    reach = NormalDist().inv_cdf(1 - FAMILY_ERROR) + NormalDist().inv_cdf((1 + POWER) / 2)
-    needed = difference.scenarios * (reach * difference.error / margin) ** 2
-    return max(FEWEST_CLUSTERS, math.ceil(needed))
+
+    def is_shown(count: int) -> bool:
+        errors = spread.errors(count)
+        larger = max(errors.below, errors.above)
+        needed = needed_difference(spread, count, 1 - FAMILY_ERROR, larger, (1 + POWER) / 2)
+        return needed <= margin
+
+    return least_scenarios(is_shown)

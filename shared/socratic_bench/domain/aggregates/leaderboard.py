@@ -10,11 +10,13 @@ from typing import NamedTuple, TypeAlias
 
 from socratic_bench.domain.aggregates.answers import Answers, answers_in
 from socratic_bench.domain.aggregates.cell import Cell, Tally
+from socratic_bench.domain.aggregates.parts import FigureSums
 from socratic_bench.domain.aggregates.repetition import scenarios_alike
-from socratic_bench.domain.aggregates.run_scores import RunScores, run_scores
-from socratic_bench.domain.aggregates.statistics import Estimate, clustered_estimate
+from socratic_bench.domain.aggregates.run_scores import run_scores
+from socratic_bench.domain.aggregates.statistics import Estimate, figure_estimate
 from socratic_bench.domain.experiment.manifest import TutorModel
 from socratic_bench.domain.experiment.outline import ExperimentOutline, ModelOutline
+from socratic_bench.scoring.composition import Composition
 from socratic_bench.scoring.profile import OVERALL
 
 
@@ -84,8 +86,8 @@ class ModelRow:
     standing: Standing
     dimensions: Mapping[str, Standing]
     consumption: Consumption
-    scenarios: Mapping[str, RunScores]
-    """The overall scores of each scenario."""
+    overall: FigureSums[str]
+    """The overall scores by scenario, with their parts."""
 
     turns: Mapping[int, Standing]
     """By turn, where runs have several; a turn is a run's first, second or later exchange."""
@@ -148,7 +150,7 @@ def build_leaderboard(
     selection: Rows,
     cells: Iterable[Cell],
     profile: str,
-    vectors: tuple[str, ...] | None,
+    composition: Composition,
     dimension: str | None = None,
     pools: Mapping[RowKey, Pool] = MappingProxyType({}),
 ) -> Leaderboard:
@@ -156,11 +158,10 @@ def build_leaderboard(
 
     `selection` gives each row's experiments, newest first; the fold skips cells of other
     experiments, models or profiles. A conversation that several experiments share counts once, in
-    the experiment with the most ended runs: the others may hold adopted copies. `vectors` are the
-    profile's in its order, or None for an unknown profile: the cells then name them. With a
-    `dimension` every figure is that of its scenarios alone, planned runs and ranks included. A pool
-    of a row replaces the cells of its experiments, which share no conversation with the others; it
-    has all dimensions.
+    the experiment with the most ended runs: the others may hold adopted copies. `composition` is
+    the profile's; where it names no vectors, the cells do. With a `dimension` every figure is that
+    of its scenarios alone, planned runs and ranks included. A pool of a row replaces the cells of
+    its experiments, which share no conversation with the others; it has all dimensions.
     """
     rows_of = {
         (experiment.experiment_id, key.model_id): key
@@ -174,7 +175,7 @@ def build_leaderboard(
         if row is not None and is_counted:
             by_row[row].append(cell)
     rows = [
-        _model_row(key, experiments, by_row[key], dimension, pools.get(key))
+        _model_row(key, experiments, by_row[key], composition, dimension, pools.get(key))
         for key, experiments in selection.items()
     ]
     found = {e.experiment_id: e for chosen_ones in selection.values() for e in chosen_ones}
@@ -187,7 +188,7 @@ def build_leaderboard(
     }
     rows.sort(key=lambda row: (places[row.conditions_id], _best_first(row)))
     return Leaderboard(
-        vectors=vectors or _vectors_named_in(rows),
+        vectors=composition.vectors or _vectors_named_in(rows),
         dimensions=_dimensions(experiments, dimension),
         profile=profile,
         rows=tuple(rows),
@@ -199,6 +200,7 @@ def _model_row(
     key: RowKey,
     experiments: tuple[ExperimentOutline, ...],
     cells: Sequence[Cell],
+    composition: Composition,
     dimension: str | None,
     settled: Pool | None,
 ) -> ModelRow:
@@ -216,13 +218,14 @@ def _model_row(
         conditions_id=key.conditions_id,
         experiment_ids=tuple(experiment.experiment_id for experiment in experiments),
         planned_runs=pool.planned_runs,
-        standing=standing(cells),
+        standing=standing(cells, composition),
         dimensions={
-            each: standing(by_dimension[each]) for each in _dimensions(experiments, dimension)
+            each: standing(by_dimension[each], composition)
+            for each in _dimensions(experiments, dimension)
         },
         consumption=_consumption(cells),
-        scenarios=run_scores(cells, _scenario_of).get(OVERALL, {}),
-        turns=_by_turn(cells),
+        overall=FigureSums.of(run_scores(cells, _scenario_of), OVERALL, composition),
+        turns=_by_turn(cells, composition),
         alike=scenarios_alike(cells),
         answers=answers_in(cells),
     )
@@ -294,7 +297,7 @@ def _outline_of(model_id: str, experiment: ExperimentOutline) -> ModelOutline:
     return next(model for model in experiment.models if model.id == model_id)
 
 
-def standing(cells: Sequence[Cell]) -> Standing:
+def standing(cells: Sequence[Cell], composition: Composition) -> Standing:
     """Return the statistics of the responses in `cells`, with intervals clustered by scenario."""
     statuses: defaultdict[str, int] = defaultdict(int)
     not_applicable: defaultdict[str, int] = defaultdict(int)
@@ -303,26 +306,29 @@ def standing(cells: Sequence[Cell]) -> Standing:
             not_applicable[vector] += count
         for status, count in cell.statuses.items():
             statuses[status] += count
-    unscored: Mapping[str, Mapping[str, RunScores]] = {OVERALL: {}}
+    scores = run_scores(cells, _scenario_of)
     return Standing(
         runs=sum(cell.runs_ended for cell in cells),
         scored=sum(cell.scored for cell in cells),
         responses=sum(cell.responses for cell in cells),
         estimates={
-            vector: clustered_estimate(list(by_scenario.values()))
-            for vector, by_scenario in {**unscored, **run_scores(cells, _scenario_of)}.items()
+            figure: figure_estimate(scores, figure, composition)
+            for figure in dict.fromkeys((OVERALL, *scores.vectors))
         },
         statuses=dict(sorted(statuses.items())),
         not_applicable=dict(sorted(not_applicable.items())),
     )
 
 
-def _by_turn(cells: Sequence[Cell]) -> dict[int, Standing]:
+def _by_turn(cells: Sequence[Cell], composition: Composition) -> dict[int, Standing]:
     """Return the statistics of each turn; none where every run has one turn."""
     turns = sorted({cell.key.turn for cell in cells})
     if turns in ([], [1]):
         return {}
-    return {turn: standing([each for each in cells if each.key.turn == turn]) for turn in turns}
+    return {
+        turn: standing([each for each in cells if each.key.turn == turn], composition)
+        for turn in turns
+    }
 
 
 def _scenario_of(cell: Cell) -> str:

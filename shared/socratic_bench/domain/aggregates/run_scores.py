@@ -13,10 +13,9 @@ Linear Model: An Alternative to Least Squares Means").
 from __future__ import annotations
 
 import math
-from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import Generic, TypeVar
 
 from socratic_bench.domain.aggregates.cell import MILLIONTHS, Cell, Tally
 
@@ -44,7 +43,20 @@ class RunScores:
     @property
     def scores(self) -> int:
         """The number of scored responses."""
+        if len(self.turns) == 1:
+            [tally] = self.turns.values()
+            return tally.n
         return sum(tally.n for tally in self.turns.values())
+
+    def responses(self) -> Tally:
+        """Return the sums over the responses of all turns; nobody may change them."""
+        if len(self.turns) == 1:
+            [own] = self.turns.values()
+            return own
+        found = Tally()
+        for tally in self.turns.values():
+            found.merge(tally)
+        return found
 
     @property
     def runs(self) -> int:
@@ -60,8 +72,11 @@ class RunScores:
     @property
     def mean(self) -> float | None:
         """The mean of a run, 0.0 to 1.0; None without a score."""
+        runs = self.runs
+        if runs == 0:
+            return None
         total, scale = self.total()
-        return None if self.runs == 0 else total / (self.runs * scale) / MILLIONTHS
+        return total / (runs * scale) / MILLIONTHS
 
     def total(self) -> tuple[int, int]:
         """Return the sum over runs of the mean of a run, exactly: millionths, and their divisor."""
@@ -95,16 +110,41 @@ def _squares(tally: Tally) -> float:
     return (tally.n * tally.squares - tally.total**2) / tally.n / MILLIONTHS**2
 
 
-def run_scores(
-    cells: Iterable[Cell], cluster: Callable[[Cell], Cluster]
-) -> Mapping[str, Mapping[Cluster, RunScores]]:
-    """Return the scores of each vector and of `overall`, by the cluster of each cell."""
-    found: defaultdict[str, dict[Cluster, RunScores]] = defaultdict(dict)
-    for cell in cells:
-        of_cell, turn = cluster(cell), cell.key.turn
-        for vector, tally in cell.vectors.items():
-            scores = found[vector].get(of_cell)
+@dataclass(slots=True)
+class VectorScores(Generic[Cluster]):
+    """The scores of one model: of each vector and of `overall`, by cluster, such as a scenario."""
+
+    vectors: dict[str, dict[Cluster, RunScores]] = field(default_factory=dict)
+    dimensions: dict[Cluster, str] = field(default_factory=dict)
+    """The dimension of each cluster."""
+
+    def of(self, vector: str) -> Mapping[Cluster, RunScores]:
+        """Return the scores of a vector; empty where it has none."""
+        return self.vectors.get(vector, {})
+
+    def merge(self, cluster: Cluster, dimension: str, turn: int, sums: Mapping[str, Tally]) -> None:
+        """Add the scores of a turn of a cluster, by vector."""
+        self.dimensions[cluster] = dimension
+        for vector, tally in sums.items():
+            if not tally.n:
+                continue
+            by_cluster = self.vectors.setdefault(vector, {})
+            scores = by_cluster.get(cluster)
             if scores is None:
-                scores = found[vector][of_cell] = RunScores()
+                scores = by_cluster[cluster] = RunScores()
             scores.merge(turn, tally)
+
+    def add(self, other: VectorScores[Cluster]) -> None:
+        """Add the scores of other runs."""
+        for vector, by_cluster in other.vectors.items():
+            for cluster, scores in by_cluster.items():
+                for turn, tally in scores.turns.items():
+                    self.merge(cluster, other.dimensions[cluster], turn, {vector: tally})
+
+
+def run_scores(cells: Iterable[Cell], cluster: Callable[[Cell], Cluster]) -> VectorScores[Cluster]:
+    """Return the scores of each vector and of `overall`, by the cluster of each cell."""
+    found: VectorScores[Cluster] = VectorScores()
+    for cell in cells:
+        found.merge(cluster(cell), cell.dimension, cell.key.turn, cell.vectors)
     return found

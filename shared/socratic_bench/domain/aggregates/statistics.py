@@ -11,33 +11,34 @@ clusters:
 Evals", section 2.2, for evaluations.)
 
 Scores end at 0 and 1, and near an end few clusters carry the spread: m +- t * error covers too
-seldom there. The 95 % interval is Wilson's (1927) for the number of independent yes-or-no answers
-that would have this variance,
+seldom there. The 95 % interval reaches at least as far as Wilson's (1927) for the number of
+independent yes-or-no answers that would have this variance,
 
     n = m * (1 - m) / variance
 
 (Korn and Graubard 1998, "Confidence Intervals for Proportions With Small Expected Number of
-Positive Counts Estimated From Survey Data"), with Student's t for its quantile. The variance is
-itself an estimate, and a worse one the heavier the tails of the clusters' means: for an excess
-kurtosis k its spread is that of
-
-    degrees of freedom = 2 / (2 / (G - 1) + k / G)
-
-(Satterthwaite 1946, with the variance of a sample variance). k is that of yes-or-no answers,
-1 / (m * (1 - m)) - 6, times G / n, the share of their variance that the means of clusters have.
+Positive Counts Estimated From Survey Data"), and at least as far as m - t * sqrt(below) and
+m + t * sqrt(above): `floors` has these variances, which leave room for a failure that no cluster
+showed. t is Student's quantile with G - 1 degrees of freedom.
 `tests/benchmarks/statistics/interval_coverage.py` measures how often the interval covers.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Final
+from statistics import NormalDist
+from typing import Final, NamedTuple, TypeVar
 
-from socratic_bench.domain.aggregates.cell import MILLIONTHS
-from socratic_bench.domain.aggregates.run_scores import RunScores
+from socratic_bench.domain.aggregates.cell import MILLIONTHS, Tally
+from socratic_bench.domain.aggregates.floors import Floors, floors, jump_of, largest
+from socratic_bench.domain.aggregates.parts import Part, parts_of
+from socratic_bench.domain.aggregates.run_scores import RunScores, VectorScores
+from socratic_bench.scoring.composition import Composition
+
+Scenario = TypeVar("Scenario", bound=Hashable)
 
 CONFIDENCE: Final = 0.95
 
@@ -61,6 +62,29 @@ class Estimate:
     clusters: int
 
 
+class PartScores(NamedTuple):
+    """A vector with which a figure may fall, and its weight: an average over the figure's runs."""
+
+    name: str
+    weight: float
+    clusters: Sequence[RunScores]
+
+
+@dataclass(frozen=True, slots=True)
+class PartFloors:
+    """The figures of a part that lead to its floors."""
+
+    name: str
+    weight: float
+    mean: float
+    variance: float
+    """Of the mean; 0 for a single cluster."""
+
+    jump: float
+    floors: Floors
+    """Of the vector itself, before its weight."""
+
+
 @dataclass(frozen=True, slots=True)
 class BoundedInterval:
     """A 95 % interval of a mean on the scale from 0 to 1, with the figures that lead to it."""
@@ -68,19 +92,19 @@ class BoundedInterval:
     answers: float | None
     """The independent yes-or-no answers that would have this variance; None without variance."""
 
-    kurtosis: float | None
-    """The excess kurtosis of the clusters' means, at least 0; None where no formula asks for it."""
+    quantile: float
+    """Of Student's t, with one degree of freedom less than there are clusters."""
 
-    degrees: float | None
-    """The degrees of freedom of Student's t; None without variance."""
-
-    quantile: float | None
+    floors: Floors
     ends: tuple[float, float]
 
 
 @dataclass(frozen=True, slots=True)
 class ClusteredMean:
     """A mean over runs with its clusters, and the interval that they give."""
+
+    scores: int
+    """Scored responses."""
 
     runs: int
     mean: float
@@ -91,45 +115,109 @@ class ClusteredMean:
     """The sum of the residuals' squares."""
 
     variance: float | None
-    """None with fewer than FEWEST_CLUSTERS clusters, as the interval."""
+    """None without an interval."""
+
+    parts: tuple[PartFloors, ...]
+    """Empty without an interval."""
 
     interval: BoundedInterval | None
+    """None with fewer clusters than it needs."""
 
 
 def clustered_estimate(clusters: Sequence[RunScores]) -> Estimate:
-    """Return the mean over all runs, with an interval in which each element is one cluster.
+    """Return the mean of a vector over all runs, with an interval: each element is one cluster.
 
     Each holds one scenario's scores; empty ones do not count.
     """
-    sums = _ExactSums(clusters)
-    if sums.runs == 0:
+    return _estimate(clustered_mean(clusters))
+
+
+def figure_estimate(
+    scores: VectorScores[Scenario], figure: str, composition: Composition
+) -> Estimate:
+    """Return the mean of `overall`, or of a vector, with the interval that its parts give it."""
+    return _estimate(figure_mean(scores, figure, composition))
+
+
+def _estimate(found: ClusteredMean | None) -> Estimate:
+    if found is None:
         return Estimate(0, None, None, 0)
-    scored = sum(scores.scores for scores in sums.clusters)
-    interval = sums.interval()
-    ends = None if interval is None else interval.ends
-    return Estimate(scored, sums.mean, ends, len(sums.clusters))
+    ends = None if found.interval is None else found.interval.ends
+    return Estimate(found.scores, found.mean, ends, len(found.residuals))
 
 
-def clustered_mean(clusters: Sequence[RunScores]) -> ClusteredMean | None:
-    """Return the figures behind `clustered_estimate`; None without a score."""
+def clustered_mean(
+    clusters: Sequence[RunScores],
+    parts: Sequence[PartScores] = (),
+    fewest: int = FEWEST_CLUSTERS,
+) -> ClusteredMean | None:
+    """Return the figures behind an estimate; None without a score.
+
+    Without `parts` the scores are those of a vector, which is its own part. Fewer than `fewest`
+    clusters have no interval.
+    """
     sums = _ExactSums(clusters)
     if sums.runs == 0:
         return None
-    interval = sums.interval()
+    groups, variance = len(sums.clusters), None
+    found: tuple[PartFloors, ...] = ()
+    interval = None
+    if groups >= fewest:
+        variance = sums.variance()
+        found = tuple(_part_floors(each, sums) for each in parts or [PartScores("", 1.0, clusters)])
+        least = largest(each.floors.times(each.weight) for each in found)
+        interval = bounded_interval(sums.mean, variance, groups, least)
     return ClusteredMean(
+        scores=sum(scores.scores for scores in sums.clusters),
         runs=sums.runs,
         mean=sums.mean,
         residuals=tuple(each / sums.runs / sums.scale / MILLIONTHS for each in sums.residuals()),
         squares=sums.squares() / (sums.runs**2 * sums.scale**2) / MILLIONTHS**2,
-        variance=None if interval is None else sums.variance(),
+        variance=variance,
+        parts=found,
         interval=interval,
     )
+
+
+def fewest_scenarios(figure: str, composition: Composition) -> int:
+    """Return the fewest scenarios that a figure has an interval from."""
+    return max(FEWEST_CLUSTERS, composition.fewest.get(figure, 0))
+
+
+def figure_mean(
+    scores: VectorScores[Scenario], figure: str, composition: Composition
+) -> ClusteredMean | None:
+    """Return the mean of `overall` or of a vector, with its parts; None without a score."""
+    own = scores.of(figure)
+    parts = [
+        PartScores(part.name, _mean_weight(part, own), list(part.scores.values()))
+        for part in parts_of(scores, figure, composition)
+    ]
+    return clustered_mean(list(own.values()), parts, fewest_scenarios(figure, composition))
+
+
+def _mean_weight(part: Part[Scenario], own: Mapping[Scenario, RunScores]) -> float:
+    """Return the weight of a part, as a mean over the runs of the figure."""
+    weighed = math.fsum(scores.runs * part.weights[each] for each, scores in own.items())
+    return weighed / sum(scores.runs for scores in own.values())
+
+
+def _part_floors(part: PartScores, figure: _ExactSums) -> PartFloors:
+    sums = figure if part.clusters is figure.given else _ExactSums(part.clusters)
+    responses = Tally()
+    for scores in sums.clusters:
+        responses.merge(scores.responses())
+    jump = jump_of(responses, [scores.mean or 0.0 for scores in sums.clusters]).jump
+    variance = sums.variance() if len(sums.clusters) > 1 else 0.0
+    least = floors(variance, jump, sums.mean, len(sums.clusters))
+    return PartFloors(part.name, part.weight, sums.mean, variance, jump, least)
 
 
 class _ExactSums:
     """The sums of the clusters that have scores, in whole numbers: the residuals are exact."""
 
     def __init__(self, clusters: Sequence[RunScores]) -> None:
+        self.given = clusters
         self.clusters: list[RunScores] = []
         self._runs_of: list[int] = []
         for scores in clusters:
@@ -165,29 +253,20 @@ class _ExactSums:
         groups, scale = len(self.clusters), self.runs**4 * self.scale**2
         return groups / (groups - 1) * (self.squares() / scale) / MILLIONTHS**2
 
-    def interval(self) -> BoundedInterval | None:
-        """Return the interval of the mean; None with fewer than FEWEST_CLUSTERS clusters."""
-        if len(self.clusters) < FEWEST_CLUSTERS:
-            return None
-        return _bounded_interval(self.mean, self.variance(), len(self.clusters))
 
+def bounded_interval(centre: float, variance: float, groups: int, least: Floors) -> BoundedInterval:
+    """Return the 95 % interval of a mean on the scale from 0 to 1, by the module's formulas.
 
-def _bounded_interval(centre: float, variance: float, groups: int) -> BoundedInterval:
-    """Return the 95 % interval of a mean on the scale from 0 to 1, by the module's formulas."""
-    spread = centre * (1 - centre)
-    if spread == 0:
-        # Scenarios that all score 0, or all 1, say no more than one answer each.
-        quantile = _quantile(groups - 1)
-        ends = wilson_interval(centre, groups, quantile)
-        return BoundedInterval(groups, None, groups - 1, quantile, ends)
-    if variance == 0:
-        return BoundedInterval(None, None, None, None, (centre, centre))
-    likeness = min(1.0, groups * variance / spread)
-    kurtosis = max(0.0, 1 / spread - 6) * likeness
-    degrees = 2 / (2 / (groups - 1) + kurtosis / groups)
-    answers, quantile = spread / variance, _quantile(degrees)
-    ends = wilson_interval(centre, answers, quantile)
-    return BoundedInterval(answers, kurtosis, degrees, quantile, ends)
+    `least` are the floors of the figure: of its largest part.
+    """
+    quantile = student_t_quantile((1 + CONFIDENCE) / 2, groups - 1)
+    answers, low, high = None, centre, centre
+    if variance > 0:
+        answers = centre * (1 - centre) / variance
+        low, high = wilson_interval(centre, answers, quantile)
+    low = max(0.0, min(low, centre - quantile * math.sqrt(least.below)))
+    high = min(1.0, max(high, centre + quantile * math.sqrt(least.above)))
+    return BoundedInterval(answers, quantile, least, (low, high))
 
 
 def wilson_interval(centre: float, answers: float, quantile: float) -> tuple[float, float]:
@@ -200,25 +279,21 @@ def wilson_interval(centre: float, answers: float, quantile: float) -> tuple[flo
     return min(low, centre), max(high, centre)
 
 
-def _quantile(degrees: float) -> float:
-    """Return the two-sided 95 % quantile of Student's t for two or more degrees of freedom.
-
-    Between whole degrees it is interpolated; below two it is that of two.
-    """
-    whole = max(2, math.floor(degrees))
-    below, above = (student_t_quantile((1 + CONFIDENCE) / 2, each) for each in (whole, whole + 1))
-    return below + (above - below) * max(0.0, degrees - whole)
+_MANY_DEGREES: Final = 1000
+"""Beyond these the series of the distribution function takes long."""
 
 
 @lru_cache(maxsize=4096)
 def student_t_quantile(probability: float, degrees: int) -> float:
     """Return the `probability` quantile of Student's t with `degrees` of freedom.
 
-    Bisects the distribution function. Raises ValueError for a probability outside 0.5 to 1 or
-    fewer than one degree of freedom.
+    Bisects the distribution function; of many degrees it is an expansion. Raises ValueError for a
+    probability outside 0.5 to 1 or fewer than one degree of freedom.
     """
     if not 0.5 <= probability < 1.0 or degrees < 1:
         raise ValueError(f"no such quantile: probability {probability}, degrees {degrees}")
+    if degrees > _MANY_DEGREES:
+        return _near_normal_quantile(probability, degrees)
     low, high = 0.0, 1.0
     while student_t_distribution(high, degrees) < probability:
         high *= 2.0
@@ -229,6 +304,17 @@ def student_t_quantile(probability: float, degrees: int) -> float:
         else:
             high = middle
     return (low + high) / 2.0
+
+
+def _near_normal_quantile(probability: float, degrees: int) -> float:
+    """Return the quantile by Cornish and Fisher's expansion (Abramowitz and Stegun 26.7.5)."""
+    z = NormalDist().inv_cdf(probability)
+    return (
+        z
+        + (z**3 + z) / (4 * degrees)
+        + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * degrees**2)
+        + (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / (384 * degrees**3)
+    )
 
 
 def student_t_distribution(value: float, degrees: int) -> float:

@@ -18,7 +18,7 @@ from itertools import accumulate, combinations
 from statistics import NormalDist, median
 from typing import Final
 
-from socratic_bench.domain.aggregates.ranking import FAMILY_ERROR
+from socratic_bench.domain.aggregates.difference import FAMILY_ERROR
 
 FEWEST_POINTS: Final = 5
 """The fewest points of a trend: of four, no order is rarer than 8 %."""

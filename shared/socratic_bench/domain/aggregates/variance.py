@@ -27,9 +27,13 @@ from dataclasses import dataclass
 from statistics import NormalDist, covariance, fmean, harmonic_mean, variance
 from typing import Final, TypeVar
 
-from socratic_bench.domain.aggregates.ranking import POWER, Difference
+from socratic_bench.domain.aggregates.difference import POWER, Difference
 from socratic_bench.domain.aggregates.run_scores import RunScores
-from socratic_bench.domain.aggregates.statistics import CONFIDENCE, FEWEST_CLUSTERS
+from socratic_bench.domain.aggregates.statistics import (
+    CONFIDENCE,
+    FEWEST_CLUSTERS,
+    student_t_quantile,
+)
 
 Scenario = TypeVar("Scenario", bound=Hashable)
 
@@ -91,13 +95,18 @@ def split_variance(
 def repeats_to_tell(difference: Difference, split: VarianceSplit) -> int | None:
     """Return how many repeats in the present scenarios would show a difference of this size.
 
-    None without repeats to go by, and where no number suffices: `rest` alone hides the difference.
-    The power is that of `scenarios_to_tell`.
+    None without repeats to go by, and where no number suffices: `rest` alone hides the difference,
+    or the room for what other scenarios may show. The power is that of `scenarios_to_tell`, in a
+    test of normal quantiles.
     """
-    if not difference.mean or split.repeat is None:
+    mean, spread = difference.mean, difference.spread
+    if not mean or spread is None or split.repeat is None:
+        return None
+    critical = student_t_quantile((1 + CONFIDENCE) / 2, difference.scenarios - 1)
+    if critical * spread.errors(is_exact=True).towards_zero(mean) > abs(mean):
         return None
     reach = NormalDist().inv_cdf((1 + CONFIDENCE) / 2) + NormalDist().inv_cdf(POWER)
-    left = difference.scenarios * (difference.mean / reach) ** 2 - 2 * split.rest
+    left = difference.scenarios * (mean / reach) ** 2 - 2 * split.rest
     return max(1, math.ceil(2 * split.repeat / left)) if left > 0 else None
 
 

@@ -8,10 +8,11 @@ from datetime import datetime
 from pydantic import BaseModel, ConfigDict
 
 from socratic_bench.domain.aggregates.cell import Cell
+from socratic_bench.domain.aggregates.difference import paired_difference, scenarios_to_tell
 from socratic_bench.domain.aggregates.equivalence import MARGIN
-from socratic_bench.domain.aggregates.ranking import paired_difference, scenarios_to_tell
-from socratic_bench.domain.aggregates.run_scores import RunScores, run_scores
-from socratic_bench.domain.aggregates.statistics import FEWEST_CLUSTERS
+from socratic_bench.domain.aggregates.parts import FigureSums
+from socratic_bench.domain.aggregates.run_scores import RunScores, VectorScores, run_scores
+from socratic_bench.domain.aggregates.statistics import FEWEST_CLUSTERS, fewest_scenarios
 from socratic_bench.domain.aggregates.variance import repeats_to_tell, split_variance
 from socratic_bench.domain.experiment.outline import ExperimentOutline
 from socratic_bench.errors import InvalidInput
@@ -19,8 +20,9 @@ from socratic_bench.reporting.difference.reliability import EquivalenceFigures, 
 from socratic_bench.reporting.difference.sides import ComparedSide, find_sides
 from socratic_bench.reporting.profiles.choice import common_profiles, scored_by
 from socratic_bench.reporting.result_store import ResultStore
+from socratic_bench.scoring.composition import Composition
 from socratic_bench.scoring.profile import OVERALL
-from socratic_bench.scoring.profiles import known_vectors
+from socratic_bench.scoring.profiles import known_composition
 from socratic_bench.version import __version__
 
 Question = tuple[str, str]
@@ -56,7 +58,7 @@ class FigurePair(BaseModel):
     """`first` less `second`."""
 
     interval: tuple[float, float] | None
-    """95 %, paired by scenario; null with fewer than five scenarios."""
+    """95 %, paired by scenario; null with fewer than five scenarios, or than the vector needs."""
 
 
 class ScenarioPair(BaseModel):
@@ -168,9 +170,13 @@ def _difference(
 ) -> ModelDifference:
     cells = [cell for cell in cells if cell.key.profile == profile]
     first, second = _scores(one, cells), _scores(other, cells)
-    vectors = known_vectors(profile) or tuple(sorted({*first, *second} - {OVERALL}))
-    scores = first.get(OVERALL, {}), second.get(OVERALL, {})
-    overall = paired_difference(*scores)
+    composition = known_composition(profile)
+    named = {*first.vectors, *second.vectors} - {OVERALL}
+    vectors = composition.vectors or tuple(sorted(named))
+    scores = first.of(OVERALL), second.of(OVERALL)
+    overall = paired_difference(
+        FigureSums.of(first, OVERALL, composition), FigureSums.of(second, OVERALL, composition)
+    )
     split = split_variance(*scores)
     return ModelDifference(
         first=_described(one),
@@ -178,9 +184,7 @@ def _difference(
         profile=profile,
         profiles=profiles,
         scenarios=overall.scenarios,
-        figures=tuple(
-            _pair(name, first.get(name, {}), second.get(name, {})) for name in (OVERALL, *vectors)
-        ),
+        figures=tuple(_pair(name, (first, second), composition) for name in (OVERALL, *vectors)),
         p_value=overall.p_value,
         is_real=overall.is_real,
         scenarios_to_tell=scenarios_to_tell(overall),
@@ -192,9 +196,7 @@ def _difference(
     )
 
 
-def _scores(
-    side: ComparedSide, cells: Iterable[Cell]
-) -> Mapping[str, Mapping[Question, RunScores]]:
+def _scores(side: ComparedSide, cells: Iterable[Cell]) -> VectorScores[Question]:
     """Return the scores of each vector, by question."""
     model, outline = side
     said = {scenario.id: scenario.said for scenario in outline.scenarios}
@@ -206,22 +208,20 @@ def _scores(
 
 
 def _pair(
-    name: str, first: Mapping[Question, RunScores], second: Mapping[Question, RunScores]
+    name: str,
+    scores: tuple[VectorScores[Question], VectorScores[Question]],
+    composition: Composition,
 ) -> FigurePair:
+    first, second = (FigureSums.of(each, name, composition) for each in scores)
     difference = paired_difference(first, second)
-    common = [
-        (one, other)
-        for question, scores in first.items()
-        if (one := scores.mean) is not None
-        and question in second
-        and (other := second[question].mean) is not None
-    ]
+    common = set(first.own.scenarios) & set(second.own.scenarios)
+    has_interval = difference.scenarios >= fewest_scenarios(name, composition)
     return FigurePair(
         name=name,
-        first=_mean_of([one for one, _ in common]),
-        second=_mean_of([other for _, other in common]),
+        first=_mean_of(first.own.among(common).means),
+        second=_mean_of(second.own.among(common).means),
         difference=difference.mean,
-        interval=difference.interval,
+        interval=difference.interval if has_interval else None,
     )
 
 

@@ -6,8 +6,8 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
+from socratic_bench.domain.aggregates.difference import Difference
 from socratic_bench.domain.aggregates.equivalence import equivalence, scenarios_to_equate
-from socratic_bench.domain.aggregates.ranking import Difference
 from socratic_bench.domain.aggregates.variance import VarianceSplit
 
 

@@ -122,15 +122,18 @@ def _overall(
             model_id=model.model_id,
             name=f"overall is at least {figure(least)}",
             passed=score is not None and score >= least - ROUNDING,
-            detail="no response has a score" if score is None else _with_interval(model),
+            detail="no response has a score" if score is None else _with_lower_end(model),
         )
 
 
-def _with_interval(model: ModelFigures) -> str:
-    """Return the overall score, to more places than a threshold has: 0.597 is below 0.60."""
+def _with_lower_end(model: ModelFigures) -> str:
+    """Return the overall score with the lower end of its interval.
+
+    It has more places than a threshold: 0.597 is below 0.60.
+    """
     interval = model.confidence_interval
-    around = f" ({figure(interval[0])} to {figure(interval[1])})" if interval else ""
-    return f"overall is {model.overall_score:.4f}{around}"
+    least = f" (at least {figure(interval[0])})" if interval else ""
+    return f"overall is {model.overall_score:.4f}{least}"
 
 
 def _coverage(models: Iterable[ModelFigures], thresholds: Thresholds) -> Iterable[Check]:

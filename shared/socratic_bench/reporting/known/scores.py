@@ -9,13 +9,15 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from socratic_bench.domain.aggregates.cell import Cell
-from socratic_bench.domain.aggregates.ranking import scenario_means
-from socratic_bench.domain.aggregates.run_scores import RunScores
-from socratic_bench.domain.aggregates.statistics import Estimate, clustered_estimate
+from socratic_bench.domain.aggregates.parts import FigureSums
+from socratic_bench.domain.aggregates.run_scores import VectorScores, run_scores
+from socratic_bench.domain.aggregates.statistics import Estimate, figure_estimate
 from socratic_bench.domain.experiment.outline import ExperimentOutline
 from socratic_bench.ports.stores.aggregates import Aggregates
 from socratic_bench.reporting.known.pools import EXPERIMENTS_PER_QUERY, MOST_CELLS
+from socratic_bench.scoring.composition import Composition
 from socratic_bench.scoring.profile import OVERALL
+from socratic_bench.scoring.profiles import known_composition
 
 
 class ModelScores(NamedTuple):
@@ -26,11 +28,12 @@ class ModelScores(NamedTuple):
 
     overall: Estimate
     coverage: float | None
-    means: Mapping[str, float]
-    """The mean of each scenario that has a score."""
+    sums: FigureSums[str] | None
+    """The overall scores by scenario, with their parts; None without a score."""
 
-    scenarios: Mapping[str, RunScores]
-    """The scores of each scenario; none in the scores of all models, which would take 20 MB."""
+    scores: VectorScores[str] | None
+    """Those of each vector and turn; None in the scores of all models, where they take too much
+    memory."""
 
 
 class ExperimentScores(NamedTuple):
@@ -40,7 +43,7 @@ class ExperimentScores(NamedTuple):
     models: Mapping[str, ModelScores]
 
 
-NO_SCORES: Final = ModelScores(0, Estimate(0, None, None, 0), None, {}, {})
+NO_SCORES: Final = ModelScores(0, Estimate(0, None, None, 0), None, None, None)
 
 
 @dataclass(slots=True)
@@ -140,28 +143,25 @@ def _folded(
         for cell in own:
             if cell.key.profile == shown and dimension in {None, cell.dimension}:
                 by_model[cell.key.model_id].append(cell)
-        models = {model: model_scores(of_model) for model, of_model in by_model.items()}
+        composition = known_composition(shown)
+        models = {
+            model: model_scores(of_model, composition) for model, of_model in by_model.items()
+        }
         if model_id is None:
-            models = {model: scores._replace(scenarios={}) for model, scores in models.items()}
+            models = {model: scores._replace(scores=None) for model, scores in models.items()}
         found[each.experiment_id] = ExperimentScores(len(own), models)
     return found
 
 
-def model_scores(cells: Iterable[Cell]) -> ModelScores:
+def model_scores(cells: Sequence[Cell], composition: Composition) -> ModelScores:
     """Fold the cells of one model under one profile."""
-    runs = scored = responses = 0
-    scenarios: dict[str, RunScores] = {}
-    for cell in cells:
-        runs += cell.runs_ended
-        responses += cell.responses
-        overall = cell.vectors.get(OVERALL)
-        if overall is not None:
-            scored += overall.n
-            scenarios.setdefault(cell.key.scenario_id, RunScores()).merge(cell.key.turn, overall)
+    responses = sum(cell.responses for cell in cells)
+    scores = run_scores(cells, lambda cell: cell.key.scenario_id)
+    overall = figure_estimate(scores, OVERALL, composition)
     return ModelScores(
-        runs=runs,
-        overall=clustered_estimate(list(scenarios.values())),
-        coverage=scored / responses if responses else None,
-        means=scenario_means(scenarios),
-        scenarios=scenarios,
+        runs=sum(cell.runs_ended for cell in cells),
+        overall=overall,
+        coverage=overall.n / responses if responses else None,
+        sums=FigureSums.of(scores, OVERALL, composition),
+        scores=scores,
     )

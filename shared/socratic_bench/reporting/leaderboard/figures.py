@@ -18,11 +18,13 @@ from socratic_bench.domain.aggregates.statistics import Estimate
 from socratic_bench.domain.money import NANODOLLARS_PER_DOLLAR
 from socratic_bench.providers.registry import is_reference, simulated_latency_ms
 from socratic_bench.reporting.costs import known_share, total, total_usd
+from socratic_bench.reporting.formats import share
 from socratic_bench.reporting.interval_steps import scenarios_missing
 from socratic_bench.reporting.leaderboard.answer_sentences import AnswerNote, notes_of
 from socratic_bench.reporting.leaderboard.baseline import BASELINE_ID, BASELINE_NAME, Baseline
 from socratic_bench.reporting.leaderboard.places import Place
 from socratic_bench.scoring.profile import OVERALL
+from socratic_bench.scoring.profiles import yes_or_no_vectors
 
 Interval = tuple[float, float]
 
@@ -43,6 +45,9 @@ class VectorFigure(BaseModel):
 
     not_applicable: int = Field(default=0, exclude_if=lambda count: not count)
     """Scored responses that the vector does not apply to; left out if 0."""
+
+    note: str | None = Field(default=None, exclude_if=lambda note: note is None)
+    """What a mean of 0 or 1 leaves open, of a vector that says yes or no; left out otherwise."""
 
 
 class DimensionFigures(BaseModel):
@@ -153,6 +158,7 @@ class ModelFigures(BaseModel):
 def model_figures(row: ModelRow, place: Place | None, board: Leaderboard) -> ModelFigures:
     """Return the figures of a model's row."""
     model, standing = row.model, row.standing
+    answers = yes_or_no_vectors(board.profile)
     return ModelFigures(
         model_id=model.id,
         model_name=model.display_name,
@@ -168,7 +174,7 @@ def model_figures(row: ModelRow, place: Place | None, board: Leaderboard) -> Mod
         coverage=standing.coverage,
         scored_responses=standing.scored,
         statuses=dict(standing.statuses),
-        vectors={name: _vector_figure(standing, name) for name in board.vectors},
+        vectors={name: _vector_figure(standing, name, answers.get(name)) for name in board.vectors},
         dimensions={
             dimension: _dimension_figures(of_dimension, board.vectors)
             for dimension, of_dimension in row.dimensions.items()
@@ -223,14 +229,27 @@ def _interval_note(estimate: Estimate) -> str | None:
     return scenarios_missing(estimate.clusters)
 
 
-def _vector_figure(standing: Standing, vector: str) -> VectorFigure:
+def _vector_figure(standing: Standing, vector: str, yes: str | None = None) -> VectorFigure:
     estimate = standing.estimates.get(vector, Estimate(0, None, None, 0))
     return VectorFigure(
         mean=estimate.mean,
         interval=estimate.interval,
         n=estimate.n,
         not_applicable=standing.not_applicable.get(vector, 0),
+        note=None if yes is None else _unanimous(estimate, yes),
     )
+
+
+def _unanimous(estimate: Estimate, yes: str) -> str | None:
+    """Return how many answers may yet differ where all are alike; None where they are not."""
+    if estimate.interval is None:
+        return None
+    low, high = estimate.interval
+    if estimate.mean == 1:
+        return f"all {estimate.n} answers {yes}; up to {share(1 - low)} of such answers may not"
+    if estimate.mean == 0:
+        return f"none of {estimate.n} answers {yes}; up to {share(high)} of such answers may"
+    return None
 
 
 def _dimension_figures(standing: Standing, vectors: Iterable[str]) -> DimensionFigures:

@@ -8,7 +8,7 @@ from typing import Final
 from socratic_bench.reporting.formats import printable
 from socratic_bench.reporting.leaderboard.columns import shown_columns
 from socratic_bench.reporting.leaderboard.comparison import ModelComparison
-from socratic_bench.reporting.leaderboard.provenance import provenance, reading_aid
+from socratic_bench.reporting.leaderboard.provenance import provenance, reading_aid, unanimity
 
 _MARKUP: Final = {
     **{each: f"\\{each}" for each in "&%$#_{}"},
@@ -32,7 +32,7 @@ def comparison_latex(comparison: ModelComparison) -> str:
     Its columns are those of the command's table.
     """
     columns = shown_columns(comparison)
-    caption = " ".join([*reading_aid(comparison), *provenance(comparison)])
+    caption = " ".join([*reading_aid(comparison), *unanimity(comparison), *provenance(comparison)])
     return "\n".join(
         [
             r"% Needs \usepackage{booktabs} and \usepackage[T1]{fontenc}.",

@@ -8,7 +8,7 @@ from typing import Final
 from socratic_bench.reporting.formats import printable
 from socratic_bench.reporting.leaderboard.columns import shown_columns
 from socratic_bench.reporting.leaderboard.comparison import ModelComparison
-from socratic_bench.reporting.leaderboard.provenance import provenance, reading_aid
+from socratic_bench.reporting.leaderboard.provenance import provenance, reading_aid, unanimity
 
 RULES: Final = {"left": ":---", "right": "---:", "center": ":---:"}
 
@@ -29,7 +29,10 @@ def comparison_markdown(comparison: ModelComparison) -> str:
         _row(RULES[column.align] for column in columns),
         *(_row(_as_text(column.text(model)) for column in columns) for model in comparison.rows),
     ]
-    notes = [_as_text(each) for each in (*reading_aid(comparison), *provenance(comparison))]
+    notes = [
+        _as_text(each)
+        for each in (*reading_aid(comparison), *unanimity(comparison), *provenance(comparison))
+    ]
     return "\n".join([*rows, "", *(f"- {note}" for note in notes), ""])
 
 

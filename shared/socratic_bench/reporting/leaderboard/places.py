@@ -36,7 +36,7 @@ def _places(rows: Sequence[ModelRow]) -> list[Place | None]:
     ranked = [row for row in scored if not is_reference(row.model)] or scored
     intervals: Sequence[tuple[int, int] | None] = [None] * len(ranked)
     if len(ranked) <= MOST_COMPARED:
-        intervals = rank_intervals([row.scenarios for row in ranked])
+        intervals = rank_intervals([row.overall for row in ranked])
     placed = {
         row.model.id: Place(rank, interval)
         for rank, (row, interval) in enumerate(zip(ranked, intervals, strict=True), 1)

@@ -4,10 +4,18 @@ from __future__ import annotations
 
 from typing import Final
 
-from socratic_bench.reporting.formats import moment
+from socratic_bench.reporting.formats import figure, moment
 from socratic_bench.reporting.leaderboard.comparison import ExperimentSummary, ModelComparison
 from socratic_bench.reporting.validity.gaming import CONSTANT
 from socratic_bench.version import __version__
+
+SCALE: Final = (
+    "Scores run from 0.00 to 1.00; intervals are 95 %, clustered by scenario, and no shorter than "
+    "three more scenarios would make them in which a vector fell to the end of its scale"
+)
+
+MOST_UNANIMOUS: Final = 4
+"""The most sentences about vectors with equal answers."""
 
 TIES: Final = (
     "Models that share ranks, such as 1\u20133, differ by no more than chance may (paired by "
@@ -28,8 +36,7 @@ def is_tied(comparison: ModelComparison) -> bool:
 
 def reading_aid(comparison: ModelComparison) -> list[str]:
     """Return what a reader must know of the figures, one sentence each."""
-    scale = "Scores run from 0.00 to 1.00; intervals are 95 %, clustered by scenario"
-    sentences = [f"{scale}; a dash is an unknown figure."]
+    sentences = [f"{SCALE}; a dash is an unknown figure."]
     if is_tied(comparison):
         sentences.append(TIES)
     if any(model.kind == "reference" for model in comparison.models):
@@ -39,6 +46,20 @@ def reading_aid(comparison: ModelComparison) -> list[str]:
     if comparison.baseline is not None:
         sentences.append(BASELINE)
     return sentences if comparison.cautions is None else [*sentences, comparison.cautions]
+
+
+def unanimity(comparison: ModelComparison) -> list[str]:
+    """Return what equal answers leave open, a sentence for each vector that says yes or no.
+
+    Of real models alone: a reference tutor answers from fixed texts.
+    """
+    found = (
+        f"{name} {figure(vector.mean)}: {vector.note}."
+        for name in comparison.vectors
+        for model in comparison.models
+        if model.kind == "model" and (vector := model.vectors[name]).note
+    )
+    return list(dict.fromkeys(found))[:MOST_UNANIMOUS]
 
 
 def provenance(comparison: ModelComparison) -> list[str]:

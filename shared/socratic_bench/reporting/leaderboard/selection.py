@@ -31,7 +31,7 @@ from socratic_bench.reporting.leaderboard.choice import (
 from socratic_bench.reporting.profiles.choice import scored_by
 from socratic_bench.reporting.result_store import ResultStore
 from socratic_bench.scoring.profile import CANONICAL
-from socratic_bench.scoring.profiles import known_vectors
+from socratic_bench.scoring.profiles import known_composition
 
 ALL = "all"
 """The word that selects all experiments."""
@@ -70,9 +70,9 @@ class Selection:
 
         It has all models of the table, hidden ones included: ranks are those among all.
         """
-        vectors, dimension = known_vectors(self.profile), self.filters.dimension
+        composition, dimension = known_composition(self.profile), self.filters.dimension
         return build_leaderboard(
-            self.choice.rows, self.cells, self.profile, vectors, dimension, self.pools
+            self.choice.rows, self.cells, self.profile, composition, dimension, self.pools
         )
 
     def shows(self, model_id: str) -> bool:

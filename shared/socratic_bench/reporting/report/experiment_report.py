@@ -17,7 +17,7 @@ from socratic_bench.reporting.leaderboard.comparison import (
     model_comparison,
 )
 from socratic_bench.reporting.leaderboard.figures import ModelFigures
-from socratic_bench.reporting.leaderboard.provenance import reading_aid
+from socratic_bench.reporting.leaderboard.provenance import reading_aid, unanimity
 from socratic_bench.reporting.report.citation import bibtex, configuration
 from socratic_bench.reporting.report.marks import interval_mark
 from socratic_bench.reporting.report.markup import element, page, table
@@ -83,6 +83,8 @@ def _results(
         yield element("p", sentence, class_="aid")
     yield element("h2", "Dimensions and vectors")
     yield _means(comparison)
+    for sentence in unanimity(comparison):
+        yield element("p", sentence, class_="aid")
     yield element("h2", "Coverage")
     yield element(
         "p",

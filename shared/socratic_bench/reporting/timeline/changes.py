@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 from itertools import pairwise
 from typing import Final, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict
 
-from socratic_bench.domain.aggregates.ranking import (
+from socratic_bench.domain.aggregates.difference import (
     FAMILY_ERROR,
+    NO_DIFFERENCE,
     Difference,
-    difference_of_means,
-    holm,
     paired_difference,
 )
-from socratic_bench.domain.aggregates.run_scores import RunScores
+from socratic_bench.domain.aggregates.parts import FigureSums
+from socratic_bench.domain.aggregates.ranking import holm
+from socratic_bench.domain.aggregates.run_scores import VectorScores
 from socratic_bench.domain.aggregates.trend import trend
 from socratic_bench.domain.experiment.outline import ExperimentOutline
 from socratic_bench.reporting.known.scores import ModelScores
 from socratic_bench.reporting.timeline.findings import change_finding, trend_finding
+from socratic_bench.scoring.profile import OVERALL
+from socratic_bench.scoring.profiles import known_composition
 
 _WEEK: Final = timedelta(weeks=1)
 
@@ -125,12 +128,16 @@ def benchmark_changes(one: Measured, other: Measured) -> tuple[BenchmarkPart, ..
 def changes(series: Sequence[Measured]) -> list[Change | None]:
     """Return the change at each point; None where it does not join the one before."""
     found = [
-        difference_of_means(own.scores.means, before.scores.means) if joined(own, before) else None
+        _difference(own.scores.sums, before.scores.sums) if joined(own, before) else None
         for before, own in pairwise(series)
     ]
     p_values = iter(holm([each.p_value for each in found if each is not None]))
     told = [None if each is None else _change(each, next(p_values)) for each in found]
     return [None, *told] if series else []
+
+
+def _difference(one: FigureSums[str] | None, other: FigureSums[str] | None) -> Difference:
+    return NO_DIFFERENCE if one is None or other is None else paired_difference(one, other)
 
 
 def _change(difference: Difference, p_value: float) -> Change:
@@ -175,7 +182,7 @@ def version_changes(series: Sequence[Measured]) -> tuple[VersionChange, ...]:
                 else:
                     blocks.append([each])
         found += [
-            (before, after, paired_difference(_together(after), _together(before)))
+            (before, after, _difference(_together(after), _together(before)))
             for before, after in pairwise(blocks)
         ]
     p_values = holm([difference.p_value for _, _, difference in found])
@@ -215,11 +222,10 @@ def _stretches(series: Sequence[Measured]) -> Iterator[list[Measured]]:
         yield stretch
 
 
-def _together(points: Sequence[Measured]) -> Mapping[str, RunScores]:
-    """Return the scores of several points, by scenario."""
-    scores: dict[str, RunScores] = {}
+def _together(points: Sequence[Measured]) -> FigureSums[str]:
+    """Return the sums of the overall scores of several points of one model and profile."""
+    scores: VectorScores[str] = VectorScores()
     for point in points:
-        for scenario, own in point.scores.scenarios.items():
-            for turn, tally in own.turns.items():
-                scores.setdefault(scenario, RunScores()).merge(turn, tally)
-    return scores
+        if point.scores.scores is not None:
+            scores.add(point.scores.scores)
+    return FigureSums.of(scores, OVERALL, known_composition(points[0].profile))

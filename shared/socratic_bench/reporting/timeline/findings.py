@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from socratic_bench.domain.aggregates.ranking import Difference
+from socratic_bench.domain.aggregates.difference import Difference
 from socratic_bench.domain.aggregates.trend import Trend
-from socratic_bench.reporting.formats import p_value, signed
+from socratic_bench.reporting.formats import p_value, room, signed
 
 
 def trend_finding(trend: Trend, points: int) -> str:
@@ -29,7 +29,10 @@ def change_finding(
     bounds = difference.interval
     between = f" (95 % {signed(bounds[0])} to {signed(bounds[1])})" if bounds else ""
     if not difference.mean:
-        return f"The same score as before the change ({tested})."
+        may = f": the true difference may be up to {room(bounds)} either way" if bounds else ""
+        return (
+            f"The same score as before the change, which is no proof of equality{may} ({tested})."
+        )
     word = "more" if difference.mean > 0 else "less"
     verdict = "more than chance explains" if is_real else "which may be chance"
     return f"{size} {word} than before the change{between}, {verdict} ({tested})."

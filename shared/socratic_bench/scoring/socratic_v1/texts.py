@@ -95,6 +95,7 @@ DESCRIPTIONS: Final[dict[str, VectorDescription]] = {
                 ScoreRange(1.0, "asks last"),
                 ScoreRange(0.0, "does not ask last"),
             ),
+            yes="ask",
         ),
     )
 }

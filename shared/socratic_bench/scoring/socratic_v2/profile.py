@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from types import MappingProxyType
+from typing import Final
+
 from socratic_bench.scoring.evidence import Evidence, SpanKind
 from socratic_bench.scoring.exchange import Exchange
-from socratic_bench.scoring.profile import VectorDescription, Weights
+from socratic_bench.scoring.profile import OVERALL, VectorDescription, Weights
 from socratic_bench.scoring.socratic_v2.evidence import evidence_of
 from socratic_bench.scoring.socratic_v2.reading import reading_of
 from socratic_bench.scoring.socratic_v2.texts import DESCRIPTIONS, LEGEND, OVERALL_FORMULA
@@ -15,6 +18,10 @@ from socratic_bench.scoring.socratic_v2.vectors import (
     without,
 )
 from socratic_bench.scoring.statuses import Status
+
+ASKING: Final = MappingProxyType({"asking": 0.6})
+"""A response without a question loses three of the five vectors of its mean: asking itself, and
+open and closing, which need one."""
 
 
 class SocraticV2:
@@ -27,6 +34,8 @@ class SocraticV2:
     vectors = tuple(description.name for description in DESCRIPTIONS)
     weights = Weights()
     overall_formula = OVERALL_FORMULA
+    shares = MappingProxyType({OVERALL: ASKING, "form": ASKING})
+    fewest_scenarios = MappingProxyType(dict.fromkeys(("ground", "guide", "notice", "locate"), 15))
 
     def may_score(self, status: Status, visible_tokens: float | None) -> bool:
         """Score finished responses alone: a cut-off one might have asked in its next sentence."""

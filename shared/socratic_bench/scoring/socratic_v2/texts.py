@@ -62,8 +62,11 @@ _GENERIC: Final = "What do you think?"
 _POINTING: Final = "Almost, but look again at the sum."
 
 
-def _described(name: str, meaning: str, formula: str, *examples: str) -> VectorDescription:
-    return VectorDescription(name, meaning, formula, tuple((text, None) for text in examples))
+def _described(
+    name: str, meaning: str, formula: str, *examples: str, yes: str | None = None
+) -> VectorDescription:
+    worked = tuple((text, None) for text in examples)
+    return VectorDescription(name, meaning, formula, worked, yes=yes)
 
 
 DESCRIPTIONS: Final = (
@@ -81,6 +84,7 @@ DESCRIPTIONS: Final = (
         "Open words: what, how, why, which, where, when, who, whose.",
         _QUESTION,
         _GENERIC,
+        yes="ask an open question",
     ),
     _described(
         "closing",
@@ -88,6 +92,7 @@ DESCRIPTIONS: Final = (
         "1 if the last sentence is a genuine question, else 0",
         _GENERIC,
         _TELLING,
+        yes="end with a genuine question",
     ),
     _described(
         "uptake",

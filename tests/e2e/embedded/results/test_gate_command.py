@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from xml.etree import ElementTree as ET
 
 import pytest
@@ -44,6 +45,7 @@ def test_a_gate_tells_a_good_experiment_from_one_that_fell(terminal: Terminal) -
     )
     assert good.returncode == 0, good.stderr
     assert "2 checks, none failed." in good.stderr
+    assert re.search(r"overall is 0\.9\d+ \(at least 0\.\d\d\)", " ".join(good.stdout.split()))
     assert "reference/lecturer" not in good.stdout, "reference tutors are checked by name alone"
 
     fell = terminal.run(

@@ -25,8 +25,11 @@ async def test_written_scores_give_the_steps_of_the_documents(client: httpx.Asyn
     assert steps["variance"] == pytest.approx(0.00325)
     assert steps["standard_error"] == pytest.approx(0.057, abs=0.0005)
     assert steps["effective_answers"] == pytest.approx(49.2, abs=0.05)
-    assert steps["degrees_of_freedom"] == pytest.approx(3.96, abs=0.005)
-    assert steps["quantile"] == pytest.approx(2.79, abs=0.005)
+    assert steps["jump"] == pytest.approx(0.10)
+    assert steps["variance_below"] == pytest.approx(0.0033, abs=5e-5)
+    assert steps["variance_above"] == pytest.approx(0.0013, abs=5e-5)
+    assert steps["degrees_of_freedom"] == 4
+    assert steps["quantile"] == pytest.approx(2.78, abs=0.005)
     assert steps["interval"] == pytest.approx([0.61, 0.91], abs=0.005)
     assert steps["interval_note"] is None
 
@@ -48,6 +51,9 @@ async def test_the_steps_of_a_model_end_in_the_interval_of_the_ranking(
             expected = (figure["mean"], figure["interval"])
         assert (steps["mean"], steps["interval"]) == expected, vector
         assert len(steps["scenarios"]) == 15
+        parts = [part["name"] for part in steps["parts"]]
+        assert parts == (vectors[1:] if vector == "overall" else [vector])
+        assert (steps["jump"] is None) == (vector == "overall")
 
 
 async def test_fewer_than_five_scenarios_have_a_mean_and_a_note(client: httpx.AsyncClient):
@@ -64,10 +70,9 @@ async def test_scores_without_spread_have_the_steps_that_apply(client: httpx.Asy
     ones = (await client.get("/api/interval", params={"scores": "1;1;1;1;1"})).json()
     alike = (await client.get("/api/interval", params={"scores": "0.5;" * 6})).json()
 
-    assert (ones["effective_answers"], ones["degrees_of_freedom"]) == (5, 4)
-    assert ones["interval"][0] < ones["interval"][1] == 1.0
-    assert alike["interval"] == [0.5, 0.5]
-    assert (alike["effective_answers"], alike["quantile"]) == (None, None)
+    for steps, ends in ((ones, [0.4920, 1]), (alike, [0.2858, 0.7142])):
+        assert (steps["variance"], steps["effective_answers"], steps["jump"]) == (0, None, 1)
+        assert steps["interval"] == pytest.approx(ends, abs=5e-5)
 
 
 MISTAKES: list[tuple[dict[str, str], str]] = [

@@ -9,8 +9,10 @@ import pytest
 from rich.console import Console
 
 from socratic_bench.adapters.memory.store.store import MemoryStore
+from socratic_bench.domain.experiment.manifest import TutorModel
 from socratic_bench.reporting.difference.model_difference import ModelDifference, model_difference
 from socratic_cli.tables.difference import difference_table
+from tests.contract.store.facts import a_score
 from tests.dashboard.seeding import experiment, seed, tutors
 
 MODELS = tutors(9)[2:]
@@ -58,6 +60,27 @@ async def test_a_real_difference_needs_no_advice(store: MemoryStore) -> None:
         assert "more than chance explains" in text
         assert "would tell" not in text
         assert "between scenarios (alike for both, so that pairing takes it out)" in text
+
+
+async def test_equal_scores_are_no_proof_of_equality(store: MemoryStore) -> None:
+    models = (TutorModel(id="m/one"), TutorModel(id="m/two"))
+    planned = experiment(models)
+    await store.register(planned)
+    await store.fold([a_score(run) for run in planned.runs()], ())
+
+    few = await model_difference(store, "m/one", "m/two", margin=0.02)
+    many = await model_difference(store, "m/one", "m/two", margin=0.2)
+
+    text = " ".join(text_of(few).split())
+    wanted = few.equivalence.scenarios_to_show
+    assert few.figures[0].interval
+    assert few.p_value == 1
+    assert "Both score the same over 15 scenarios. That is no proof of equality: the true" in text
+    assert f"may be up to {few.figures[0].interval[1]:.2f} either way." in text
+    assert f"{wanted} scenarios would show that it is less than 0.02." in text
+    assert "more than chance explains" not in text
+    assert "equal models" not in text
+    assert "The difference is too small to matter: less than 0.2 either way" in text_of(many)
 
 
 async def test_a_variance_that_rounds_to_nothing_has_no_parts(store: MemoryStore) -> None:

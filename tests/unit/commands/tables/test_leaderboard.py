@@ -76,6 +76,11 @@ async def test_where_a_run_failed_the_cost_is_at_least_what_is_known_and_the_leg
     assert "cost: ≥ if some costs are unknown, such as those of failed runs." in legend
 
 
+async def test_equal_answers_are_said_to_leave_something_open(store):
+    lines = shown(await scored(store, TutorModel(id="hosted/m")))
+    assert "interrogative 1.00: all 45 answers ask; up to 19 % of such answers may not." in lines
+
+
 async def test_without_any_known_cost_nothing_is_said_of_it(store):
     lines = shown(await scored(store, TutorModel(id="hosted/m"), cost=None))
     assert not any("cost" in line or "$" in line for line in lines)

@@ -5,23 +5,19 @@ from statistics import fmean
 
 import pytest
 
-from socratic_bench.domain.aggregates.cell import Tally, millionths
-from socratic_bench.domain.aggregates.ranking import (
-    holm,
-    paired_difference,
-    rank_intervals,
-    scenarios_to_tell,
-)
+from socratic_bench.domain.aggregates.difference import paired_difference, scenarios_to_tell
+from socratic_bench.domain.aggregates.parts import FigureSums
+from socratic_bench.domain.aggregates.ranking import holm, rank_intervals
 from socratic_bench.domain.aggregates.run_scores import RunScores
+from socratic_bench.domain.aggregates.statistics import student_t_quantile
+from tests.unit.domain.aggregates.written_scores import tally, vector_sums
 
 
-def runs(*scores: float) -> RunScores:
-    return RunScores({1: Tally(n=len(scores), total=sum(map(millionths, scores)))})
-
-
-def model(*scores: float) -> dict[str, RunScores]:
+def model(*scores: float) -> FigureSums[str]:
     """One scenario for each score."""
-    return {f"scenario-{place}": runs(score) for place, score in enumerate(scores)}
+    return vector_sums(
+        {f"scenario-{place:02}": RunScores({1: tally(score)}) for place, score in enumerate(scores)}
+    )
 
 
 def test_a_difference_is_that_of_scenario_means() -> None:
@@ -35,15 +31,42 @@ def test_a_difference_is_that_of_scenario_means() -> None:
 
 
 def test_as_many_scenarios_tell_a_difference_as_its_power_demands() -> None:
-    # n = (1.960 + 0.8416)^2 / d^2 for an effect of d standard deviations (Cohen 1988).
-    wide = paired_difference(model(*[0.9, 0.6] * 20), model(*[0.65, 0.65] * 20))
-    none = paired_difference(model(*[0.5] * 6), model(*[0.5] * 6))
+    # Scores that differ everywhere: the variance decides, and n is the least for which
+    # t(0.975, n - 1) + z(0.8) is at most d * sqrt(n), for an effect of d standard deviations.
+    steps = [0.002 * step for step in range(40)]
+    wide = paired_difference(
+        model(*(level + step for step in steps for level in (0.7, 0.4))),
+        model(*(0.45 + 0.0007 * step for step in range(80))),
+    )
+    assert wide.mean
+    assert wide.spread
+    effect = wide.mean / (wide.spread.variance * wide.scenarios) ** 0.5
 
-    assert wide.mean is not None
-    assert wide.error is not None
-    effect = wide.mean / (wide.error * wide.scenarios**0.5)
-    assert scenarios_to_tell(wide) == pytest.approx((2.8016 / effect) ** 2, abs=1)
-    assert scenarios_to_tell(none) is None
+    advised = scenarios_to_tell(wide)
+
+    assert advised is not None
+    for count, is_enough in ((advised, True), (advised - 1, False)):
+        needed = student_t_quantile(0.975, count - 1) + 0.8416
+        assert (needed <= effect * count**0.5) is is_enough
+
+
+def test_no_number_of_scenarios_tells_equal_models_apart() -> None:
+    assert scenarios_to_tell(paired_difference(model(*[0.5] * 6), model(*[0.5] * 6))) is None
+
+
+def test_a_difference_too_small_for_any_benchmark_needs_no_end_of_time() -> None:
+    hardly = paired_difference(model(*[0.5] * 6), model(*[0.500001] * 6))
+
+    assert (scenarios_to_tell(hardly) or 10**7) > 10**6
+
+
+def test_a_difference_has_the_interval_of_its_mirror_image() -> None:
+    one, other = [0.9, 0.7, 0.8, 1.0, 0.6, 1.0], [0.5, 0.8, 0.4, 0.9, 0.6, 0.2]
+    found = paired_difference(model(*one), model(*other))
+    turned = paired_difference(*(model(*(1 - score for score in side)) for side in (one, other)))
+
+    assert found.interval
+    assert turned.interval == pytest.approx((-found.interval[1], -found.interval[0]))
 
 
 def test_only_common_scenarios_count() -> None:
@@ -60,7 +83,7 @@ def test_fewer_than_five_scenarios_tell_no_models_apart() -> None:
 
 
 def test_models_without_a_common_scenario_have_no_difference() -> None:
-    assert paired_difference({}, model(0.5)).mean is None
+    assert paired_difference(model(), model(0.5)).mean is None
 
 
 def test_equal_models_share_all_ranks() -> None:
@@ -77,9 +100,9 @@ def test_a_real_difference_separates_ranks_and_noise_does_not() -> None:
     assert rank_intervals([better, as_good, worse]) == [(1, 2), (1, 2), (3, 3)]
 
 
-def test_five_alike_differences_are_no_proof() -> None:
-    assert rank_intervals([model(*[0.6] * 5), model(*[0.5] * 5)]) == [(1, 2), (1, 2)]
-    assert rank_intervals([model(*[0.6] * 9), model(*[0.5] * 9)]) == [(1, 1), (2, 2)]
+def test_nine_alike_differences_are_no_proof() -> None:
+    assert rank_intervals([model(*[0.6] * 9), model(*[0.5] * 9)]) == [(1, 2), (1, 2)]
+    assert rank_intervals([model(*[0.6] * 30), model(*[0.5] * 30)]) == [(1, 1), (2, 2)]
 
 
 def test_no_models_have_no_ranks() -> None:
@@ -106,13 +129,15 @@ def test_tables_of_equal_models_seldom_show_a_difference(
             return float(chance.random() < mean)
         return min(1.0, max(0.0, chance.gauss(mean, 0.2)))
 
-    def table() -> list[dict[str, RunScores]]:
+    def table() -> list[FigureSums[str]]:
         eases = [min(0.98, max(0.02, chance.gauss(level, 0.15))) for _ in range(scenarios)]
         return [
-            {
-                f"s{place}": runs(*(score(ease) for _ in range(3)))
-                for place, ease in enumerate(eases)
-            }
+            vector_sums(
+                {
+                    f"s{place}": RunScores({1: tally(*(score(ease) for _ in range(3)))})
+                    for place, ease in enumerate(eases)
+                }
+            )
             for _ in range(5)
         ]
 

@@ -8,10 +8,11 @@ from statistics import fmean
 import pytest
 
 from socratic_bench.domain.aggregates.cell import Tally, millionths
+from socratic_bench.domain.aggregates.difference import Difference, paired_difference
 from socratic_bench.domain.aggregates.equivalence import equivalence, scenarios_to_equate
-from socratic_bench.domain.aggregates.ranking import paired_difference
 from socratic_bench.domain.aggregates.run_scores import RunScores
-from socratic_bench.domain.aggregates.variance import repeats_to_tell, split_variance
+from socratic_bench.domain.aggregates.variance import VarianceSplit, repeats_to_tell, split_variance
+from tests.unit.domain.aggregates.written_scores import tally, vector_sums
 
 Model = dict[str, RunScores]
 
@@ -31,6 +32,10 @@ def drawn(
                 tally.add(millionths(middle + rng.gauss(0, repeat)))
             model[f"s{number}"] = RunScores({1: tally})
     return models
+
+
+def difference_of(one: Model, other: Model) -> Difference:
+    return paired_difference(vector_sums(one), vector_sums(other))
 
 
 @pytest.mark.parametrize(
@@ -69,7 +74,7 @@ def test_four_scenarios_are_too_few_for_parts() -> None:
 
 def test_the_advised_repeats_tell_a_difference_and_fewer_do_not() -> None:
     models = drawn(3, scenario=0.1, rest=0.02, repeat=0.2, apart=0.08, runs=3)
-    difference, split = paired_difference(*models), split_variance(*models)
+    difference, split = difference_of(*models), split_variance(*models)
     assert split is not None
     assert difference.mean
 
@@ -83,36 +88,46 @@ def test_the_advised_repeats_tell_a_difference_and_fewer_do_not() -> None:
 
 def test_no_number_of_repeats_tells_what_the_scenarios_hide() -> None:
     models = drawn(3, scenario=0.1, rest=0.3, repeat=0.01, apart=0.01, runs=3)
-    difference, split = paired_difference(*models), split_variance(*models)
+    difference, split = difference_of(*models), split_variance(*models)
 
     assert split is not None
     assert repeats_to_tell(difference, split) is None
 
 
+def test_no_number_of_repeats_makes_up_for_scenarios_that_nobody_asked() -> None:
+    # The models differ by 0.02 in each run: repeats alone would tell, but six scenarios leave room.
+    one, other = (
+        {f"s{n}": RunScores({1: tally(score)}) for n in range(6)} for score in (0.52, 0.5)
+    )
+    difference = difference_of(one, other)
+
+    assert repeats_to_tell(difference, VarianceSplit(0.0, 0.0, 0.01, 1)) is None
+
+
 def test_a_difference_is_small_where_its_90_percent_interval_lies_within_the_margin() -> None:
-    close = paired_difference(*drawn(5, scenario=0.2, rest=0.01, repeat=0.02, runs=3))
-    wide = paired_difference(*drawn(5, scenario=0.2, rest=0.2, repeat=0.02, runs=3))
+    close = difference_of(*drawn(5, scenario=0.2, rest=0.01, repeat=0.02, runs=3))
+    wide = difference_of(*drawn(5, scenario=0.2, rest=0.2, repeat=0.02, runs=3))
 
     for difference, is_small in ((close, True), (wide, False)):
         found = equivalence(difference, 0.05)
         assert found.interval is not None
         assert found.is_shown is is_small is (max(map(abs, found.interval)) < 0.05)
-    assert (scenarios_to_equate(close, 0.05) or 0) <= 12 < (scenarios_to_equate(wide, 0.05) or 0)
+    assert (scenarios_to_equate(close, 0.05) or 0) <= 15 < (scenarios_to_equate(wide, 0.05) or 0)
 
 
 def test_models_that_score_alike_everywhere_are_equivalent_and_few_scenarios_say_nothing() -> None:
     one, _ = drawn(1, scenario=0.1, rest=0.05, repeat=0.1)
     few = dict(list(one.items())[:4])
 
-    assert equivalence(paired_difference(one, one), 0.05).is_shown
-    assert not equivalence(paired_difference(few, few), 0.05).is_shown
+    assert equivalence(difference_of(one, one), 0.05).is_shown
+    assert not equivalence(difference_of(few, few), 0.05).is_shown
 
 
 def test_at_most_one_of_twenty_unequal_pairs_is_called_equivalent() -> None:
     # The true difference is the margin: the worst case of the test.
     shown = [
         equivalence(
-            paired_difference(*drawn(seed, scenario=0.1, rest=0.03, repeat=0.05, apart=0.05)), 0.05
+            difference_of(*drawn(seed, scenario=0.1, rest=0.03, repeat=0.05, apart=0.05)), 0.05
         ).is_shown
         for seed in range(1_000)
     ]

@@ -12,6 +12,9 @@ from socratic_bench.domain.experiment.manifest import Experiment, Manifest, Tuto
 from socratic_bench.domain.score import ScoredResponse
 from socratic_bench.errors import UnknownExperiment
 from socratic_bench.reporting.leaderboard.comparison import model_comparison
+from socratic_bench.reporting.leaderboard.markdown_text import comparison_markdown
+from socratic_bench.reporting.leaderboard.provenance import unanimity
+from socratic_bench.reporting.report.experiment_report import report_page
 from socratic_bench.scoring.statuses import Status
 from tests.contract.store.facts import a_failure, a_score
 from tests.dashboard.seeding import MONDAY, SCENARIOS, experiment, seed, tutors
@@ -92,6 +95,55 @@ async def test_a_failed_run_lowers_coverage_and_no_mean(store: MemoryStore):
     assert (await model_comparison(store)).winner is None
 
 
+@pytest.mark.parametrize(
+    ("asks", "note"),
+    [
+        (1.0, "all 45 answers ask; up to 19 % of such answers may not"),
+        (0.0, "none of 45 answers ask; up to 19 % of such answers may"),
+    ],
+)
+async def test_equal_answers_of_a_vector_that_says_yes_or_no_leave_something_open(
+    store: MemoryStore, asks: float, note: str
+):
+    planned = experiment([TutorModel(id="local/model")])
+    await store.register(planned)
+    vectors = {"verbosity": 1.0, "exploratory": 1.0, "interrogative": asks}
+    await store.fold(scored(planned, (2 + asks) / 3, vectors), ())
+
+    comparison = await model_comparison(store)
+
+    [row] = comparison.models
+    assert {name: vector.note for name, vector in row.vectors.items()} == {
+        "verbosity": None,
+        "exploratory": None,
+        "interrogative": note,
+    }
+    told = f"interrogative {asks:.2f}: {note}."
+    assert unanimity(comparison) == [told]
+    assert f"- {told}" in comparison_markdown(comparison)
+    assert told in await report_page(store, planned.experiment_id)
+
+
+async def test_a_reading_dimension_of_socratic_v2_has_no_interval_below_fifteen_scenarios(
+    store: MemoryStore,
+):
+    for count, has_interval in ((14, False), (15, True)):
+        manifest = Manifest(
+            models=(TutorModel(id="local/model"),),
+            scenarios=SCENARIOS[:count],
+            repeats=1,
+            profile="socratic-v2",
+        )
+        planned = Experiment(manifest=manifest, created_at=MONDAY)
+        await store.register(planned)
+        await store.fold(scored(planned, 0.5, {"asking": 0.5, "form": 0.5, "ground": 0.5}), ())
+
+        [row] = (await model_comparison(store, planned.experiment_id)).models
+
+        assert (row.vectors["ground"].interval is not None) is has_interval
+        assert row.vectors["form"].interval == row.confidence_interval is not None
+
+
 async def test_vectors_are_those_of_the_profile_whatever_their_names(store: MemoryStore):
     model = TutorModel(id="local/model")
     manifest = Manifest(models=(model,), scenarios=SCENARIOS, repeats=1, profile="depth-v1")
@@ -105,7 +157,10 @@ async def test_vectors_are_those_of_the_profile_whatever_their_names(store: Memo
     assert comparison.vectors == ("depth", "warmth")
     [row] = comparison.model_dump(mode="json")["models"]
     assert row["dimensions"]["student"]["depth"] == 0.25
-    assert row["vectors"]["warmth"] == {"mean": 0.75, "interval": [0.75, 0.75], "n": 15}
+    warmth = row["vectors"]["warmth"]
+    assert (warmth["mean"], warmth["n"], "note" in warmth) == (0.75, 15, False)
+    # Scenarios that agree leave room: m - t * sqrt(beta) * m, and (1 - m) in place of m above.
+    assert warmth["interval"] == pytest.approx([0.6046, 0.7985], abs=5e-5)
 
 
 async def test_an_unknown_cost_is_null_and_a_known_one_of_zero_is_zero(store: MemoryStore):

@@ -73,7 +73,8 @@ function allDimensions(model: ModelFigures, vectors: readonly string[]): Group {
     ];
     const some =
       n > 0 ? `${NOT_APPLICABLE} to ${count(without)} of ${count(n + without)}:` : NOT_APPLICABLE;
-    return { vector, mean, remark: without > 0 ? some : "" };
+    const remark = without > 0 ? some : (figures?.note ?? "");
+    return { vector, mean, remark };
   });
   return {
     title: "all dimensions",

@@ -275,7 +275,10 @@ export interface IntervalSteps {
   variance: number | null;
   standard_error: number | null;
   effective_answers: number | null;
-  excess_kurtosis: number | null;
+  parts: PartStep[];
+  jump: number | null;
+  variance_below: number | null;
+  variance_above: number | null;
   degrees_of_freedom: number | null;
   quantile: number | null;
   interval: [number, number] | null;
@@ -461,6 +464,16 @@ export interface Paired {
   other: string;
   difference: number;
   interval: [number, number] | null;
+}
+
+export interface PartStep {
+  name: string;
+  weight: number;
+  mean: number;
+  variance: number;
+  jump: number;
+  variance_below: number;
+  variance_above: number;
 }
 
 export interface PendingRun {
@@ -858,6 +871,7 @@ export interface VectorFigure {
   interval: [number, number] | null;
   n: number;
   not_applicable?: number;
+  note?: string | null;
 }
 
 export interface VersionChange {

@@ -21,18 +21,21 @@ from socratic_api.routes.experiment_choice import (
     chosen_profile,
 )
 from socratic_api.routes.runs.detailed_results import EXPERIMENT, MODEL, experiment_of
-from socratic_bench.domain.aggregates.run_scores import RunScores
+from socratic_bench.domain.aggregates.run_scores import VectorScores
 from socratic_bench.errors import InvalidInput
 from socratic_bench.invalid_values import close_match
 from socratic_bench.reporting.filters import require_known
 from socratic_bench.reporting.interval_steps import (
+    WRITTEN,
     IntervalSteps,
     interval_steps,
     model_scores,
     own_scores,
 )
 from socratic_bench.reporting.profiles.choice import scored_by
+from socratic_bench.scoring.composition import UNKNOWN
 from socratic_bench.scoring.profile import OVERALL
+from socratic_bench.scoring.profiles import known_composition
 
 _LONGEST: Final = 20_000
 _FORM: Final = "write the scores of each scenario's runs, such as 0.9 0.8; 0.7 0.9"
@@ -62,7 +65,7 @@ def endpoints(store: ScoreStore, ready: ReadyBytes) -> list[Endpoint]:
     async def explain_interval(request: Request) -> Response:
         scores: str | None = request.query_params.get("scores")
         if scores is not None:
-            steps = interval_steps(own_scores(_parsed(scores)))
+            steps = interval_steps(own_scores(_parsed(scores)), WRITTEN, UNKNOWN)
             return ready_response(request, make_ready(to_json(steps), JSON))
         return await of_a_model(request)
 
@@ -79,8 +82,8 @@ def endpoints(store: ScoreStore, ready: ReadyBytes) -> list[Endpoint]:
 
         async def encode() -> bytes:
             cells = await store.cells({id_})
-            found = model_scores(cells, model, profile or experiment.manifest.profile)
-            return to_json(_of_vector(found, vector))
+            shown = profile or experiment.manifest.profile
+            return to_json(_of_figure(model_scores(cells, model, shown), vector, shown))
 
         key = f"interval {asked_key(id_, model, vector, profile)}"
         return ready_response(request, await ready.get(key, encode))
@@ -101,12 +104,12 @@ def endpoints(store: ScoreStore, ready: ReadyBytes) -> list[Endpoint]:
     ]
 
 
-def _of_vector(found: dict[str, dict[str, RunScores]], vector: str) -> IntervalSteps:
-    if found and vector not in found:
-        meant = close_match(vector, list(found))
-        remedy = f"; did you mean {meant}?" if meant else f"; there are: {', '.join(found)}"
-        raise InvalidInput(f"vector: the model has no score on {vector!r}{remedy}")
-    return interval_steps(found.get(vector, {}))
+def _of_figure(found: VectorScores[str], figure: str, profile: str) -> IntervalSteps:
+    if found.vectors and figure not in found.vectors:
+        meant = close_match(figure, list(found.vectors))
+        remedy = f"; did you mean {meant}?" if meant else f"; there are: {', '.join(found.vectors)}"
+        raise InvalidInput(f"vector: the model has no score on {figure!r}{remedy}")
+    return interval_steps(found, figure, known_composition(profile))
 
 
 def _parsed(text: str) -> list[list[float]]:

@@ -14,6 +14,7 @@ export function verdict(difference: ModelDifference): (Node | string)[] {
   const names = [strong(first.model_name), strong(second.model_name)] as const;
   const gap = overall?.difference ?? null;
   if (gap === null) return [names[0], " and ", names[1], " have no scored scenario in common."];
+  if (gap === 0) return ["Both score the same", ...leftOpen(difference)];
   const [more, less] = gap < 0 ? [names[1], names[0]] : names;
   const bounds = overall?.interval ?? null;
   const ordered: [number, number] | null = bounds && (gap < 0 ? [-bounds[1], -bounds[0]] : bounds);
@@ -33,6 +34,21 @@ export function verdict(difference: ModelDifference): (Node | string)[] {
     less,
     `${told}${chance} (${p}, paired by scenario).${power}`,
   ];
+}
+
+/** What equal scores leave open: they are no proof of equality. */
+function leftOpen({ scenarios, figures, equivalence }: ModelDifference): string[] {
+  const { is_shown: isShown, scenarios_to_show: wanted, margin } = equivalence;
+  const told = ` on ${counted(scenarios, "scenario")} of both.`;
+  if (isShown) return [`${told} The difference is too small to matter: less than ${margin}.`];
+  const bounds = figures[0]?.interval ?? null;
+  const room = bounds ? Math.max(...bounds.map(Math.abs)) : null;
+  const most = room === null ? "" : `: the true difference may be up to ${score(room)} either way`;
+  const more =
+    wanted !== null && wanted > scenarios
+      ? ` ${counted(wanted, "scenario")} would show that it is less than ${margin}.`
+      : "";
+  return [`${told} That is no proof of equality${most}.${more}`];
 }
 
 /** The experiments of the two sides, if they are different ones. */
