@@ -125,6 +125,6 @@ async def _cells(store: Store, experiment_id: str) -> list[Any]:
 def _contents(cell: Cell) -> str:
     if cell.key.model_id == REFERENCE["id"]:
         return cell.to_json()
-    contents = json.loads(cell.to_json())
+    contents = cell.contents()
     del contents["latency_ms"]
-    return json.dumps(contents)
+    return json.dumps(contents, sort_keys=True)
