@@ -273,6 +273,31 @@ def test_thoughts_are_shown_where_they_are_asked_for(terminal: Terminal, board: 
     assert {each["reasoning"] for each in kept} == {"never, always, the answer is 7"}
 
 
+def test_a_comparison_of_two_rulers_says_so(terminal: Terminal, board: Board):
+    def note(first: str, second: str, *more: str) -> str | None:
+        sides = (f"openai-compatible/{each}" for each in (first, second))
+        done = terminal.run("compare", *sides, "--json", *more)
+        assert done.returncode == 0, done.stderr
+        told: str | None = json.loads(done.stdout)["note"]
+        return told
+
+    caution = "Their lengths are by different rulers"
+    told = "Citation marks were taken out of answers: openai-compatible/cites (5 of 5)."
+    assert note("plain", "cites") == told
+    assert caution in str(note("plain", "sends-no-count"))
+    assert caution in str(note("counts-more", "plain"))
+
+
+def test_the_gate_and_the_trend_tell_who_answered(terminal: Terminal, board: Board):
+    [experiment] = board["plain"]["experiment_ids"]
+    least = "--fail-under", "openai-compatible/falls-back=0.5"
+    done = terminal.run("gate", experiment, *least, "--min-coverage", "0")
+    assert "openai-compatible/falls-back (tiny-fallback-7b 5)" in done.stderr
+    trend = terminal.run("trends", "openai-compatible/falls-back", "--json")
+    [series] = json.loads(trend.stdout)["models"]
+    assert [point["model_versions"] for point in series["points"]] == [["tiny-fallback-7b"]]
+
+
 def test_one_ruler_measures_all_answers_alike(terminal: Terminal, board: Board):
     [experiment] = board["plain"]["experiment_ids"]
     refused = terminal.run("leaderboard", "--length", "same-ruler")

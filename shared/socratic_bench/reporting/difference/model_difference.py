@@ -16,8 +16,9 @@ from socratic_bench.domain.aggregates.statistics import FEWEST_CLUSTERS, fewest_
 from socratic_bench.domain.aggregates.variance import repeats_to_tell, split_variance
 from socratic_bench.domain.experiment.outline import ExperimentOutline
 from socratic_bench.errors import InvalidInput
+from socratic_bench.reporting.difference.answer_cautions import answer_cautions
 from socratic_bench.reporting.difference.reliability import EquivalenceFigures, VarianceFigures
-from socratic_bench.reporting.difference.sides import ComparedSide, find_sides
+from socratic_bench.reporting.difference.sides import ComparedSide, find_sides, model_of
 from socratic_bench.reporting.profiles.choice import common_profiles, scored_by
 from socratic_bench.reporting.result_store import ResultStore
 from socratic_bench.scoring.composition import Composition
@@ -192,7 +193,7 @@ def _difference(
         equivalence=EquivalenceFigures.of(overall, margin),
         variance=None if split is None else VarianceFigures.of(split),
         by_scenario=_by_scenario(one[1], *scores),
-        note=_note(one, other, overall.scenarios),
+        note=_note(one, other, overall.scenarios, answer_cautions(one, other, cells, profile)),
     )
 
 
@@ -253,7 +254,7 @@ def _by_scenario(
 
 def _described(side: ComparedSide) -> Side:
     model_id, outline = side
-    named = next(each for each in outline.models if each.id == model_id).model()
+    named = model_of(side)
     return Side(
         model_id=model_id,
         model_name=named.display_name,
@@ -264,8 +265,10 @@ def _described(side: ComparedSide) -> Side:
     )
 
 
-def _note(one: ComparedSide, other: ComparedSide, scenarios: int) -> str | None:
-    sentences = []
+def _note(
+    one: ComparedSide, other: ComparedSide, scenarios: int, on_answers: list[str]
+) -> str | None:
+    sentences = list(on_answers)
     if scenarios < FEWEST_CLUSTERS:
         counted = (
             "1 common scenario has" if scenarios == 1 else f"{scenarios} common scenarios have"

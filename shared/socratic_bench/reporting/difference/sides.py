@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from socratic_bench.domain.experiment.manifest import TutorModel
 from socratic_bench.domain.experiment.outline import ExperimentOutline
 from socratic_bench.errors import UnknownExperiment, UnknownModel
 from socratic_bench.reporting.experiment_choice import find_experiment
@@ -15,6 +16,12 @@ MOST_NAMED: Final = 5
 
 ComparedSide = tuple[str, ExperimentOutline]
 """A model's id and its experiment."""
+
+
+def model_of(side: ComparedSide) -> TutorModel:
+    """Return the model of a side as its experiment asked it."""
+    model_id, outline = side
+    return next(each for each in outline.models if each.id == model_id).model()
 
 
 async def find_sides(

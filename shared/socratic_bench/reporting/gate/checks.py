@@ -11,9 +11,11 @@ from pydantic import BaseModel, ConfigDict
 from socratic_bench.errors import InvalidInput
 from socratic_bench.reporting.difference.model_difference import ModelDifference, model_difference
 from socratic_bench.reporting.experiment_choice import find_experiment
-from socratic_bench.reporting.formats import figure, signed
+from socratic_bench.reporting.formats import figure, printable, signed
+from socratic_bench.reporting.leaderboard.answer_sentences import sentences
 from socratic_bench.reporting.leaderboard.comparison import ModelComparison, model_comparison
 from socratic_bench.reporting.leaderboard.figures import ModelFigures
+from socratic_bench.reporting.leaderboard.notes import MOST_NAMED
 from socratic_bench.reporting.result_store import ResultStore
 from socratic_bench.version import __version__
 
@@ -64,6 +66,9 @@ class GateReport(BaseModel):
     experiment_name: str | None
     passed: bool
     checks: tuple[Check, ...]
+    notes: tuple[str, ...] = ()
+    """What a reader has to know about the checked models' answers, one sentence each."""
+
     version: str = __version__
 
 
@@ -85,7 +90,18 @@ async def gate_report(store: ResultStore, experiment: str, thresholds: Threshold
     checks = [*_overall(models, named, thresholds), *_coverage(models, thresholds)]
     if thresholds.baseline is not None:
         checks += await _drops(store, summary.experiment_id, models, thresholds)
+    checked = {check.model_id for check in checks}
     return GateReport(
+        notes=tuple(
+            sentences(
+                {
+                    printable(model.model_id): model.notes
+                    for model in comparison.models
+                    if model.model_id in checked
+                },
+                MOST_NAMED,
+            )
+        ),
         experiment_id=summary.experiment_id,
         experiment_name=summary.name,
         passed=all(check.passed for check in checks),

@@ -33,6 +33,10 @@ def junit_text(report: GateReport) -> str:
             told.set("type", "threshold")
         case.append(told)
         suite.append(case)
+    if report.notes:
+        noted = Element("system-out")
+        noted.text = printable("\n".join(report.notes))
+        suite.append(noted)
     root = Element("testsuites")
     root.append(suite)
     indent(root)

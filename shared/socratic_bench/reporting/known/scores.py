@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
+from socratic_bench.domain.aggregates.answers import answers_in
 from socratic_bench.domain.aggregates.cell import Cell
 from socratic_bench.domain.aggregates.parts import FigureSums
 from socratic_bench.domain.aggregates.run_scores import VectorScores, run_scores
@@ -34,6 +35,9 @@ class ModelScores(NamedTuple):
     scores: VectorScores[str] | None
     """Those of each vector and turn; None in the scores of all models, where they take too much
     memory."""
+
+    versions: tuple[str, ...] = ()
+    """The versions that the provider reported, by name; none in cells of earlier versions."""
 
 
 class ExperimentScores(NamedTuple):
@@ -164,4 +168,5 @@ def model_scores(cells: Sequence[Cell], composition: Composition) -> ModelScores
         coverage=overall.n / responses if responses else None,
         sums=FigureSums.of(scores, OVERALL, composition),
         scores=scores,
+        versions=tuple(sorted(answers_in(cells).versions)),
     )

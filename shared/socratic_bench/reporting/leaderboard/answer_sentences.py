@@ -10,10 +10,12 @@ from typing import Final
 from pydantic import BaseModel, ConfigDict
 
 from socratic_bench.domain.aggregates.answers import Answers
-from socratic_bench.domain.aggregates.leaderboard import ModelRow
+from socratic_bench.domain.aggregates.leaderboard import Leaderboard, ModelRow
+from socratic_bench.domain.experiment.manifest import TutorModel
 from socratic_bench.domain.response import Response
 from socratic_bench.providers.registry import is_reference
 from socratic_bench.scoring import answer_notes
+from socratic_bench.scoring.profile import SAME_RULER
 
 OTHER_TOKENIZER: Final = 1.25
 """How many times the others' median of tokens for a word or mark tells of another tokenizer."""
@@ -90,6 +92,10 @@ _OF_ROWS: Final[Mapping[str, str]] = {
 }
 
 
+LENGTHS: Final = frozenset({"tokenizer", "estimated", "split"})
+"""The notes on who counted the tokens of answers."""
+
+
 class AnswerNote(BaseModel):
     """One thing that the reader of a model's figures has to know about its answers."""
 
@@ -111,18 +117,36 @@ class AnswerNote(BaseModel):
     """The figures in words: `7 of 60`."""
 
 
-def notes_of(row: ModelRow, rows: Sequence[ModelRow]) -> tuple[AnswerNote, ...]:
-    """Return the notes on a row's answers, given all rows of its table."""
-    if is_reference(row.model):
-        return tuple(_notes_of_answers(row.answers))
+def notes_of(row: ModelRow, board: Leaderboard) -> tuple[AnswerNote, ...]:
+    """Return the notes on the answers of a row of the table."""
     others = [
-        each.answers
-        for each in rows
-        if each is not row
-        and each.conditions_id == row.conditions_id
-        and not is_reference(each.model)
+        (each.model, each.answers)
+        for each in board.rows
+        if each is not row and each.conditions_id == row.conditions_id
     ]
-    return tuple(_notes(row.model.id, row.answers, others))
+    return notes_beside((row.model, row.answers), others, board.profile)
+
+
+def notes_beside(
+    own: tuple[TutorModel, Answers],
+    others: Sequence[tuple[TutorModel, Answers]],
+    profile: str,
+) -> tuple[AnswerNote, ...]:
+    """Return the notes on a model's answers beside those of others, under a profile."""
+    model, answers = own
+    if is_reference(model):
+        return tuple(_notes_of_answers(answers))
+    real = [each for other, each in others if not is_reference(other)]
+    notes = _notes(model.id, answers, real)
+    if profile == SAME_RULER:
+        notes = (note for note in notes if note.name not in LENGTHS)
+    return tuple(notes)
+
+
+def rulers_differ(notes: Sequence[Sequence[AnswerNote]]) -> bool:
+    """Whether the lengths of two models' answers are by different rulers, given their notes."""
+    first, second = ({note.name: note.count for note in each} for each in notes)
+    return any(first.get(name, 0) != second.get(name, 0) for name in LENGTHS)
 
 
 def told_of(response: Response) -> list[str]:

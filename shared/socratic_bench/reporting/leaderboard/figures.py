@@ -183,7 +183,7 @@ def model_figures(row: ModelRow, place: Place | None, board: Leaderboard) -> Mod
             _turn_figures(turn, of_turn, board.vectors) for turn, of_turn in row.turns.items()
         ),
         scenarios_alike=row.alike,
-        notes=notes_of(row, board.rows),
+        notes=notes_of(row, board),
         experiment_ids=row.experiment_ids,
         conditions_id=row.conditions_id,
         **_consumption_figures(row.consumption, standing.responses),

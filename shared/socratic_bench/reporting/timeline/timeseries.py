@@ -74,8 +74,9 @@ class Point(BaseModel):
     """The change since the point before; null where it does not join."""
 
     model_versions: tuple[str, ...] = Field(default=(), exclude_if=lambda names: not names)
-    """The versions of the model that the provider reported with the first and the last run; left
-    out where it reported none, and in a series of all models."""
+    """The versions of the model that the provider reported, by name; left out where it reported
+    none, and in a series of all models. Of experiments of earlier versions of Socratic Bench they
+    are those of the first and the last run."""
 
 
 class ModelSeries(BaseModel):
@@ -155,7 +156,7 @@ async def _versions(
 ) -> dict[str, tuple[str, ...]]:
     """Return the versions that the provider reported in each experiment, by its id.
 
-    It reads the first and the last planned run of each.
+    For cells that do not count them. It reads the first and the last planned run of each.
     """
     runs = {
         each.experiment_id: [
@@ -197,7 +198,8 @@ def _series(
         for asked in experiment.models:
             if model in {None, asked.id}:
                 own = found.get(asked.id, NO_SCORES)
-                measured = Measured(experiment, profile or experiment.profile, own, reported)
+                named = reported if model is None else own.versions or reported
+                measured = Measured(experiment, profile or experiment.profile, own, named)
                 series[asked.id].append(measured)
                 newest[asked.id] = asked
     shown_models = {model_id: asked.model() for model_id, asked in newest.items()}

@@ -106,6 +106,8 @@ def gate(
         click.echo(report.model_dump_json())
     else:
         standard_output().print(gate_table(report))
+    for note in report.notes:
+        say(note)
     failed = sum(not check.passed for check in report.checks)
     say(f"{counted(len(report.checks), 'check')}, {failed or 'none'} failed.")
     if not report.passed:
