@@ -19,6 +19,7 @@ from socratic_bench.consuming.queues import (
     RUNNER_RUN_REQUESTED,
 )
 from socratic_bench.domain.experiment.manifest import Experiment
+from socratic_bench.domain.identifiers import run_id
 from socratic_bench.domain.response import Response
 from socratic_bench.domain.run import Run
 from socratic_bench.events.codec import encode
@@ -45,7 +46,7 @@ class Poison:
 def poison(group: str, unregistered: Experiment) -> list[Poison]:
     """Poison of every kind; that of an unregistered experiment can be repaired."""
     run = Run(
-        run_id="run-poison",
+        run_id=run_id("exp-poison", group, "s", 1),
         experiment_id="exp-poison",
         model_id=group,
         scenario_id="s",

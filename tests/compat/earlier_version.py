@@ -15,11 +15,11 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-MIGRATION = "shared/socratic_bench/adapters/sql/migrations/versions/0003_leases_and_owners.py"
+MIGRATION = "shared/socratic_bench/adapters/sql/migrations/versions/0009_overdue_owners.py"
 FOLDERS = (
     "shared",
     *(f"services/{kind}" for kind in ("runner", "judge", "curator", "api")),
-    "deploy/embedded",  # where the command was in that version
+    "deploy/cli",
 )
 
 
@@ -34,11 +34,6 @@ def unpacked(folder: Path) -> dict[str, str]:
     archive = _git("archive", f"{added[-1]}^", *FOLDERS)
     with tarfile.open(fileobj=io.BytesIO(archive)) as files:
         files.extractall(folder, filter="data")
-    # The installed script imports the command by the name that its package has today.
-    command = folder / "deploy/embedded/socratic_cli"
-    command.mkdir()
-    (command / "__init__.py").touch()
-    (command / "cli.py").write_text("from socratic_embedded.cli import main as main\n")
     environment = {"PYTHONPATH": os.pathsep.join(str(folder / each) for each in FOLDERS)}
     ask = "import socratic_runner; print(socratic_runner.__file__)"
     found = subprocess.run(

@@ -20,6 +20,7 @@ from socratic_bench.adapters.sql.store import SqlStore
 from socratic_bench.adapters.system.clock import SystemClock
 from socratic_bench.consuming.queues import BROADCASTS, WORK_QUEUES
 from socratic_bench.domain.experiment.manifest import Experiment, Manifest, TutorModel
+from socratic_bench.domain.identifiers import run_id
 from socratic_bench.domain.scenario import Scenario
 from socratic_bench.events.codec import decode, encode
 from socratic_bench.events.message import Message
@@ -35,7 +36,7 @@ from socratic_runner.conversations.call_observing import UNOBSERVED
 from socratic_runner.models.registry import open_client
 from socratic_runner.settings import RunnerSettings
 from socratic_runner.troubles import Troubles, tell_the_log
-from tests.unit.events.examples import example_events
+from tests.unit.events.examples import RUN, example_events
 from tests.waiting import waiting_for
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "events" / "v1"
@@ -97,6 +98,7 @@ async def test_payloads_of_other_versions_pass_through_the_services_of_today(
     store: SqlStore, payload: Callable[[str], bytes]
 ) -> None:
     experiment_id = (await store.register(the_experiment())).experiment_id
+    planned_id = run_id(experiment_id, RUN.model_id, RUN.scenario_id, RUN.repeat)
     broker = MemoryBroker()
     clock = SystemClock()
     await broker.declare(WORK_QUEUES, BROADCASTS)
@@ -123,6 +125,7 @@ async def test_payloads_of_other_versions_pass_through_the_services_of_today(
                 tasks.create_task(worker.run())
             for name in TO_WORKERS:
                 body = payload(name).replace(NAME_IN_PAYLOADS, experiment_id.encode())
+                body = body.replace(RUN.run_id.encode(), planned_id.encode())
                 event = decode(body)
                 await broker.publish([Message(event.id, event.type, event.partitionkey, body)])
             while broker.outstanding:  # noqa: ASYNC110 - the broker tells no event of it

@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator, Collection, Sequence
 from datetime import datetime
 from typing import Protocol
 
-from socratic_bench.consuming.outcomes import Handled, Outcome, Work
+from socratic_bench.consuming.outcomes import Handled, Outcome, Rejected, Work
 from socratic_bench.domain.aggregates.cell import Cell, CellKey
 from socratic_bench.events.aggregate_updated import AggregateUpdated, AggregateUpdatedData
 from socratic_bench.events.codec import Event
@@ -17,6 +17,7 @@ from socratic_bench.events.run_failed import RunFailed
 from socratic_bench.ports.clock import Clock
 from socratic_bench.ports.stores.aggregates import Aggregates
 from socratic_bench.ports.stores.experiments import Experiments, Progress
+from socratic_curator.plan_check import PlanCheck
 
 SOURCE = "socratic-curator"
 
@@ -36,11 +37,26 @@ class FactHandler:
     def __init__(self, store: CurationStore, clock: Clock) -> None:
         self._store = store
         self._clock = clock
+        self._plans = PlanCheck(store)
 
     async def __call__(
         self, batch: Sequence[Work[ResponseScored | RunFailed]]
     ) -> AsyncGenerator[Sequence[Outcome], None]:
-        """Fold a batch in one transaction, then announce what it changed."""
+        """Fold a batch in one transaction, then announce what it changed.
+
+        Facts that no plan holds are rejected before.
+        """
+        reasons = await self._plans.reasons([work.event for work in batch])
+        refused = [
+            Rejected(work, reason)
+            for work, reason in zip(batch, reasons, strict=True)
+            if reason is not None
+        ]
+        if refused:
+            yield refused
+        batch = [work for work, reason in zip(batch, reasons, strict=True) if reason is None]
+        if not batch:
+            return
         events = [work.event for work in batch]
         cells = await self._store.fold(
             [event.data for event in events if isinstance(event, ResponseScored)],

@@ -35,6 +35,9 @@ class ResponseRecordedHandler:
 
     def _outcome(self, work: Work[ResponseRecorded]) -> Outcome:
         recorded = work.event
+        if not recorded.data.run.is_named_by_its_parts:
+            # Who may publish may invent a run; the curator knows the plan, the judge this much.
+            return Rejected(work, f"not in the plan: the id {recorded.data.run.run_id!r}")
         try:
             scored = judge(recorded.data)
         except (UnknownProfile, BrokenPlugin, BrokenProfile, UngradedResponse) as error:

@@ -9,7 +9,13 @@ from typing import Annotated, Final
 from pydantic import AfterValidator, BaseModel, ConfigDict, FailFast, Field, PlainSerializer
 
 from socratic_bench.domain.grading import Grading
-from socratic_bench.domain.run import MOST_TURNS, Run
+from socratic_bench.domain.run import (
+    MOST_ATTEMPTS,
+    MOST_MILLISECONDS,
+    MOST_NANODOLLARS,
+    MOST_TURNS,
+    Run,
+)
 from socratic_bench.scoring.answer_notes import counts_of
 from socratic_bench.scoring.exchange import EarlierTurn
 from socratic_bench.scoring.score import MOST_TOKENS
@@ -105,13 +111,13 @@ class Response(BaseModel):
     usage: Usage = Usage()
     """Tokens as the provider counted them."""
 
-    latency_ms: int | None = Field(default=None, ge=0)
+    latency_ms: int | None = Field(default=None, ge=0, le=MOST_MILLISECONDS)
     """The latency of the call; a reference tutor simulates it."""
 
-    first_token_ms: int | None = Field(default=None, ge=0)
+    first_token_ms: int | None = Field(default=None, ge=0, le=MOST_MILLISECONDS)
     """The time to the first piece of text or reasoning; None where the reply came whole."""
 
-    cost_nanodollars: int | None = Field(default=None, ge=0)
+    cost_nanodollars: int | None = Field(default=None, ge=0, le=MOST_NANODOLLARS)
     """The price of the call, in billionths of a dollar; None: unknown, which is not zero."""
 
     stop_reason: str | None = None
@@ -129,7 +135,7 @@ class Response(BaseModel):
     notes: Annotated[tuple[str, ...], _Known] = Field(default=(), max_length=MOST_NOTES)
     """What the runner saw of the reply, by the names of `scoring.answer_notes`."""
 
-    attempts: int = Field(default=1, ge=1)
+    attempts: int = Field(default=1, ge=1, le=MOST_ATTEMPTS)
     """Calls for this turn."""
 
     recorded_at: datetime

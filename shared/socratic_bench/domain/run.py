@@ -8,8 +8,21 @@ from typing import Final
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from socratic_bench.domain.identifiers import run_id
+
 MOST_TURNS: Final = 2**31 - 1
 """The largest value of a 32-bit column."""
+
+MOST_REPEATS: Final = 100_000
+"""The most repeats of a plan."""
+
+MOST_NANODOLLARS: Final = 10**15
+"""The most that one call may cost: a million dollars."""
+
+MOST_MILLISECONDS: Final = 10**11
+"""The longest time of a call: three years."""
+
+MOST_ATTEMPTS: Final = 1_000_000
 
 
 class Run(BaseModel):
@@ -32,8 +45,15 @@ class Run(BaseModel):
     dimension: str
     """The scenario's testing condition."""
 
-    repeat: int = Field(ge=1)
+    repeat: int = Field(ge=1, le=MOST_REPEATS)
     """The number of this repeat of the model and the scenario, from 1."""
+
+    @property
+    def is_named_by_its_parts(self) -> bool:
+        """Whether the id is that of the experiment, the model, the scenario and the repeat."""
+        return self.run_id == run_id(
+            self.experiment_id, self.model_id, self.scenario_id, self.repeat
+        )
 
 
 def batches(runs: Iterable[Run], size: int) -> Iterator[list[Run]]:
@@ -63,5 +83,5 @@ class RunFailure(BaseModel):
     message: str
     """The provider's words."""
 
-    attempts: int = Field(ge=0)
+    attempts: int = Field(ge=0, le=MOST_ATTEMPTS)
     """Calls of the turn; 0 where the model could not be called at all."""

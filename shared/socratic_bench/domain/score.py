@@ -7,7 +7,7 @@ from typing import Annotated
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from socratic_bench.domain.response import Usage
-from socratic_bench.domain.run import MOST_TURNS, Run
+from socratic_bench.domain.run import MOST_MILLISECONDS, MOST_NANODOLLARS, MOST_TURNS, Run
 from socratic_bench.scoring.profile import MOST_COUNT, MOST_VECTORS
 from socratic_bench.scoring.statuses import Status
 
@@ -68,8 +68,8 @@ class ScoredResponse(BaseModel):
     usage: Usage = Usage()
     """Tokens as the provider counted them."""
 
-    latency_ms: int | None = None
+    latency_ms: int | None = Field(default=None, ge=0, le=MOST_MILLISECONDS)
     """The latency of the call; a reference tutor simulates it."""
 
-    cost_nanodollars: int | None = None
+    cost_nanodollars: int | None = Field(default=None, ge=0, le=MOST_NANODOLLARS)
     """The price of the call, in billionths of a dollar; None: unknown."""

@@ -2,6 +2,7 @@
 
 from datetime import UTC, datetime
 
+from socratic_bench.domain.identifiers import run_id
 from socratic_bench.domain.response import Response, Usage
 from socratic_bench.domain.run import Run, RunFailure
 from socratic_bench.domain.score import ScoredResponse
@@ -27,6 +28,11 @@ RUN = Run(
     dimension="ambiguous",
     repeat=2,
 )
+PLANNED = RUN.model_copy(
+    update={"run_id": run_id(RUN.experiment_id, RUN.model_id, RUN.scenario_id, RUN.repeat)}
+)
+"""The same with the id that a plan gives it today: services refuse others."""
+
 USAGE = Usage(visible_output_tokens=21, reasoning_tokens=3, input_tokens=80)
 
 

@@ -84,6 +84,26 @@ async def test_rows_may_come_in_any_number_of_batches(
     assert await verify(store, ID) == []
 
 
+async def test_a_row_of_no_planned_run_is_named(store: SqlStore):
+    await seed(store, PLANNED)
+    run = next(PLANNED.runs()).model_copy(update={"repeat": 100_000, "run_id": "run-none"})
+    scored = ScoredResponse(
+        run=run, turn=1, last_turn=True, profile=CANONICAL, status=Status.REFUSED
+    )
+    failure = RunFailure(
+        run=run, turn=7, profile=CANONICAL, kind="timeout", message="late", attempts=1
+    )
+    await store.fold([scored], [])
+    await store.fold([], [failure])
+
+    findings = await verify(store, ID)
+
+    assert {str(finding).partition(": ")[2] for finding in findings} == {
+        f"not in the plan: repeat 100000 of {PLANNED.manifest.repeats}"
+    }
+    assert all("run-none" in str(finding) for finding in findings)
+
+
 async def test_a_sum_off_by_a_millionth_is_found_and_named(store: SqlStore, database: Path):
     await seed(store, PLANNED)
 

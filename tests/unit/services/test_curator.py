@@ -1,10 +1,17 @@
 """The curator: folds once, announces again, and notices the end."""
 
+from typing import Any
+
+import pytest
+
 from socratic_bench.adapters.system.clock import SystemClock
-from socratic_bench.consuming.outcomes import Handled, Work
+from socratic_bench.consuming.outcomes import Handled, Rejected, Work
+from socratic_bench.domain.experiment.state import ExperimentState
 from socratic_bench.domain.run import RunFailure
 from socratic_bench.domain.score import ScoredResponse
+from socratic_bench.errors import InvalidEvent
 from socratic_bench.events.aggregate_updated import AggregateUpdated
+from socratic_bench.events.codec import decode, encode
 from socratic_bench.events.experiment_completed import ExperimentCompleted
 from socratic_bench.events.response_scored import ResponseScored
 from socratic_bench.events.run_failed import RunFailed
@@ -23,7 +30,7 @@ def scored(run) -> ResponseScored:
         last_turn=True,
         profile="socratic-v1",
         status=Status.OK,
-        vectors={"verbosity": 0.5},
+        vectors={"verbosity": 0.5, "exploratory": 0.5, "interrogative": 0.5},
         overall=0.5,
     )
     return ResponseScored.of(fact, source="test", time=TIME)
@@ -75,8 +82,73 @@ async def test_a_redelivered_fact_changes_nothing_and_is_announced_again(store):
 
 async def test_scores_by_another_profile_do_not_announce_the_end_again(store):
     await published(store, scored(FIRST), scored(SECOND))
-    fact = scored(FIRST).data.model_copy(update={"profile": "other-v1"})
+    fact = scored(FIRST).data.model_copy(update={"profile": "socratic-v1-same-ruler"})
     rescored = ResponseScored.of(fact, source="test", time=TIME)
     (announced,) = await published(store, rescored)
     assert isinstance(announced, AggregateUpdated)
     assert (announced.data.done, announced.data.planned) == (2, 2)
+
+
+def changed(event: Any, run: dict[str, Any], **data: Any) -> Any:
+    """The same fact with other fields of its run, or of its data."""
+    fact = event.data.model_copy(update={"run": event.data.run.model_copy(update=run), **data})
+    return event.model_copy(update={"data": fact})
+
+
+FALL = {"vectors": {"verbosity": 0.0, "exploratory": 0.0, "interrogative": 0.0}, "overall": 0.0}
+
+FORGED: dict[str, tuple[Any, dict[str, Any], dict[str, Any], str]] = {
+    "a repeat": (scored(FIRST), {"repeat": 100_000}, FALL, "repeat 100000 of 2"),
+    "a turn": (scored(FIRST), {}, {"turn": 1_000_000_000, **FALL}, "turn 1000000000 of 1"),
+    "a scenario": (scored(FIRST), {"scenario_id": "none"}, FALL, "scenario 'none' for model"),
+    "a model": (scored(FIRST), {"model_id": "openai/x"}, FALL, "for model 'openai/x'"),
+    "an id": (scored(FIRST), {"run_id": "run-none"}, FALL, "the id 'run-none'"),
+    "an id with a blank": (scored(FIRST), {"run_id": FIRST.run_id + " "}, FALL, "the id"),
+    "a dimension": (scored(FIRST), {"dimension": "other"}, FALL, "dimension 'other'"),
+    "an experiment": (scored(FIRST), {"experiment_id": "exp-none"}, FALL, "'exp-none'"),
+    "a profile": (scored(FIRST), {}, {"profile": "no-such"}, "the profile 'no-such'"),
+    "a profile's case": (scored(FIRST), {}, {"profile": "Socratic-v1"}, "'Socratic-v1'"),
+    "an end": (scored(FIRST), {}, {"last_turn": False}, "turn 1 of 1 as followed by another"),
+    "an overall": (scored(FIRST), {}, {"overall": 1.0}, "overall is 1.0, its vectors give 0.5"),
+    "no overall": (scored(FIRST), {}, {"overall": None}, "its vectors give 0.5"),
+    "no vectors": (scored(FIRST), {}, {"vectors": None}, "a score has no vectors"),
+    "other vectors": (scored(FIRST), {}, {"vectors": {"asking": 1.0}}, "not those of socratic-v1"),
+    "a refusal's score": (scored(FIRST), {}, {"status": Status.REFUSED}, "refused has no score"),
+    "a failure": (failed(FIRST), {"repeat": 3}, {}, "repeat 3 of 2"),
+}
+
+
+@pytest.mark.parametrize("case", FORGED)
+async def test_a_fact_that_no_plan_holds_is_rejected_before_the_fold(store, case: str):
+    event, run, data, reason = FORGED[case]
+    await published(store, scored(SECOND))
+    before = [cell.to_json() for cell in await store.cells()]
+    work = Work(changed(event, run, **data), 1)
+    good = Work(scored(SECOND), 1)
+    handler = FactHandler(store, SystemClock())
+    outcomes = [outcome async for batch in handler([work, good]) for outcome in batch]
+    [rejected] = [outcome for outcome in outcomes if outcome.work is work]
+    assert isinstance(rejected, Rejected)
+    assert reason in rejected.reason
+    assert [outcome.work for outcome in outcomes if isinstance(outcome, Handled)] == [good]
+    assert [cell.to_json() for cell in await store.cells()] == before
+
+
+@pytest.mark.parametrize(
+    "field", [{"cost_nanodollars": -1}, {"cost_nanodollars": 10**30}, {"latency_ms": 10**400}]
+)
+def test_an_amount_beyond_all_bounds_is_no_event(field: dict[str, int]):
+    event = scored(FIRST)
+    body = encode(event.model_copy(update={"data": event.data.model_copy(update=field)}))
+    with pytest.raises(InvalidEvent, match=next(iter(field))):
+        decode(body)
+
+
+async def test_facts_of_a_deleted_experiment_are_handled_and_change_nothing(store):
+    await store.change_state(EXPERIMENT.experiment_id, ExperimentState.DELETED)
+    await store.delete_rows(EXPERIMENT.experiment_id)
+    work = Work(scored(FIRST), 1)
+    handler = FactHandler(store, SystemClock())
+    [outcome] = [outcome async for batch in handler([work]) for outcome in batch]
+    assert isinstance(outcome, Handled)
+    assert await store.cells() == []

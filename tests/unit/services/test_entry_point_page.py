@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 from socratic_bench.events.codec import decode, encode
-from tests.unit.events.examples import example_events
+from tests.unit.events.examples import PLANNED, example_events
 
 PAGE = Path(__file__).parents[3] / "docs" / "how-to" / "add-an-entry-point.md"
 
@@ -18,7 +18,9 @@ async def test_the_function_publishes_scores_and_returns_only_the_records_that_f
     async def publish(messages):
         published.extend(decode(message.body) for message in messages)
 
-    recorded = example_events()["response.recorded"]
+    example = example_events()["response.recorded"]
+    response = example.data.model_copy(update={"run": PLANNED})
+    recorded = example.model_copy(update={"data": response})
     records = {"no event": b"{", "fine": encode(recorded)}
     assert await code["score_batch"](records, publish) == ["no event"]
     [scored] = published

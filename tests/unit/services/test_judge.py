@@ -12,7 +12,7 @@ from socratic_bench.domain.grading import Grading
 from socratic_bench.domain.response import Response, Usage
 from socratic_bench.events.response_recorded import ResponseRecorded
 from socratic_judge.handlers import ResponseRecordedHandler, judge
-from tests.unit.events.examples import RUN
+from tests.unit.events.examples import PLANNED as RUN
 from tests.unit.scoring.broken_profiles import MEASURES, install_broken
 
 
@@ -54,6 +54,15 @@ def test_what_cannot_be_scored_has_a_status_and_no_figures(text, status, judged)
 def test_a_reply_that_is_not_known_to_be_finished_keeps_its_kind_of_error():
     scored = judge(response("Perhaps?", status="error", error_kind="unfinished"))
     assert (scored.status, scored.error_kind, scored.overall) == ("error", "unfinished", None)
+
+
+def test_a_run_with_an_invented_id_gets_no_score():
+    invented = RUN.model_copy(update={"run_id": RUN.run_id + " "})
+    recorded = ResponseRecorded.of(response(run=invented), source="test")
+    handler = ResponseRecordedHandler(SystemClock())
+    outcome = handler._outcome(Work(recorded, 1))
+    assert isinstance(outcome, Rejected)
+    assert outcome.reason.startswith("not in the plan: the id")
 
 
 def graded(**changes) -> Response:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, TypeGuard
 
@@ -96,6 +96,7 @@ class RequestSorter:
         experiments = await self.experiments.named(
             {work.event.data.run.experiment_id for work in going_on}
         )
+        going_on = _planned(going_on, experiments, sorted_)
         stored = await self.stored.responses(run_ids)
         failures = await self.stored.recorded_failures(run_ids)
         for work in going_on:
@@ -142,6 +143,24 @@ class RequestSorter:
             run = RunInHand(work, model, conversation)
             self.in_hand.take(run)
             sorted_.due.append(run)
+
+
+def _planned(
+    requests: Iterable[Work[RunRequested]],
+    experiments: Mapping[str, Experiment | NotUnderstood],
+    sorted_: SortedRequests,
+) -> list[Work[RunRequested]]:
+    """Return the requests of planned runs; rejects those of others: each would be a paid call."""
+    planned = []
+    for work in requests:
+        run = work.event.data.run
+        experiment = experiments.get(run.experiment_id)
+        why = experiment.outside_plan(run) if isinstance(experiment, Experiment) else None
+        if why is None:
+            planned.append(work)
+        else:
+            sorted_.settled.append(Rejected(work, why))
+    return planned
 
 
 def _is_graded(experiment: Experiment | NotUnderstood | None) -> TypeGuard[Experiment]:

@@ -14,7 +14,7 @@ from socratic_bench.domain.experiment.state import ExperimentState
 from socratic_bench.domain.grading import RUBRIC, Rubric
 from socratic_bench.domain.identifiers import content_name, experiment_id, run_id
 from socratic_bench.domain.money import Dollars, Price
-from socratic_bench.domain.run import Run
+from socratic_bench.domain.run import MOST_REPEATS, Run
 from socratic_bench.domain.scenario import Name, Scenario
 from socratic_bench.scoring.graded_profile import SUFFIX
 from socratic_bench.scoring.profile import CANONICAL
@@ -161,7 +161,7 @@ class Manifest(BaseModel):
     scenarios: Annotated[tuple[Scenario, ...], Field(min_length=1)]
     system_prompt: str = DEFAULT_SYSTEM_PROMPT
     parameters: Parameters = Parameters()
-    repeats: Annotated[int, Field(ge=1, le=100_000)] = 3
+    repeats: Annotated[int, Field(ge=1, le=MOST_REPEATS)] = 3
     profile: str = CANONICAL
     use_llm_exploratory: Annotated[
         Grader | None,
@@ -346,6 +346,27 @@ class Experiment(BaseModel):
             for scenario in manifest.scenarios:
                 for model in manifest.models:
                     yield self.run(model.id, scenario, repeat)
+
+    def outside_plan(self, run: Run, turn: int = 1) -> str | None:
+        """Return why the plan does not hold this turn of a run; None: it does.
+
+        It holds everything of an experiment that only a newer version understands.
+        """
+        if not self.understood:
+            return None
+        manifest = self.manifest
+        scenario = manifest.scenarios_by_id.get(run.scenario_id)
+        if scenario is None or run.model_id not in manifest.models_by_id:
+            return f"not in the plan: scenario {run.scenario_id!r} for model {run.model_id!r}"
+        for stands, told in (
+            (run.repeat <= manifest.repeats, f"repeat {run.repeat} of {manifest.repeats}"),
+            (turn <= scenario.turns, f"turn {turn} of {scenario.turns}"),
+            (run.dimension == scenario.dimension, f"dimension {run.dimension!r}"),
+            (run.is_named_by_its_parts, f"the id {run.run_id!r}"),
+        ):
+            if not stands:
+                return f"not in the plan: {told}"
+        return None
 
     def run(self, model_id: str, scenario: Scenario, repeat: int) -> Run:
         """Return one run of the plan; `repeat` counts from 1."""

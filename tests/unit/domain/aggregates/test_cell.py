@@ -30,7 +30,7 @@ RUN = Run(
 )
 KEY = CellKey("exp-1", "reference/socratic", "startup", 1, "socratic-v1")
 
-counts = st.integers(0, 10**12)
+counts = st.integers(0, 10**11)
 shares = st.floats(0, 1)
 
 

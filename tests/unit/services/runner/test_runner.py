@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 import structlog
 
-from socratic_bench.consuming.outcomes import Postponed
+from socratic_bench.consuming.outcomes import Postponed, Rejected
 from socratic_bench.domain.experiment.manifest import Experiment, Limits, Manifest, TutorModel
 from socratic_bench.domain.response import Usage
 from socratic_bench.errors import FailureKind, InvalidInput, ModelCallFailed, StoreUnavailable
@@ -41,6 +41,29 @@ async def test_a_response_is_recorded_whole_and_published(store):
     assert response.student_message == "Help?"
     assert response.cost_nanodollars == 100 * 1_000 + (10 + 5) * 2_000
     assert (await store.responses([ONE.run_id]))[ONE.run_id] == [response]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"repeat": 2},
+        {"repeat": 100_000, "run_id": "run-none"},
+        {"run_id": "run-none"},
+        {"scenario_id": "none"},
+        {"model_id": "scripted/other"},
+        {"dimension": "other"},
+    ],
+)
+async def test_a_run_that_no_plan_holds_is_rejected_without_a_call(store, change):
+    client = ScriptedClient(lambda *_: reply())
+    forged = ONE.model_copy(update=change)
+    async with parts_of_a_runner(store, client) as parts:
+        (outcome,) = (await outcomes_of(parts.handler, requested(forged))).values()
+    assert isinstance(outcome, Rejected)
+    assert outcome.reason.startswith("not in the plan")
+    assert client.asked == []
+    assert await store.responses([forged.run_id]) == {}
+    assert (await store.calls(EXPERIMENT.experiment_id)).calls == 0
 
 
 async def test_a_stored_response_is_published_again_and_no_model_is_called(store):

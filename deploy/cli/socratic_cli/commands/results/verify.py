@@ -1,4 +1,4 @@
-"""`socratic-bench verify`: compares every cell with its rows."""
+"""`socratic-bench verify`: compares every cell with its rows, and every row with its plan."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import asyncio
 
 import click
 
-from socratic_bench.reporting.verification import Difference
+from socratic_bench.reporting.verification import Finding, Outside
 from socratic_bench.reporting.verification import verify as verify_experiment
 from socratic_cli.options.store import readable_store, store_option
 
 SHOWN = 20
-"""The most differences in the report."""
+"""The most findings in the report."""
 
 
 @click.command()
@@ -19,23 +19,26 @@ SHOWN = 20
 def verify(store_url: str) -> None:
     """Recompute every aggregate and compare exactly.
 
-    Exit code 1, with the differences, if a cell disagrees with its stored rows.
+    Exit code 1, with the findings, if a cell disagrees with its stored rows, or a row is of no
+    planned run.
     """
-    experiments, cells, differences = asyncio.run(_verify(store_url))
-    for difference in differences[:SHOWN]:
-        click.echo(str(difference))
-    if len(differences) > SHOWN:
-        click.echo(f"… and {len(differences) - SHOWN} more")
-    if differences:
-        click.echo(f"{len(differences)} differences in {cells} cells.", err=True)
+    experiments, cells, findings = asyncio.run(_verify(store_url))
+    for finding in findings[:SHOWN]:
+        click.echo(str(finding))
+    if len(findings) > SHOWN:
+        click.echo(f"… and {len(findings) - SHOWN} more")
+    if findings:
+        outside = sum(isinstance(finding, Outside) for finding in findings)
+        told = f"{outside} rows outside the plan, " if outside else ""
+        click.echo(f"{told}{len(findings) - outside} differences in {cells} cells.", err=True)
         raise click.exceptions.Exit(1)
     click.echo(f"{cells} cells of {experiments} experiments agree with their rows.", err=True)
 
 
-async def _verify(store_url: str) -> tuple[int, int, list[Difference]]:
-    differences: list[Difference] = []
+async def _verify(store_url: str) -> tuple[int, int, list[Finding]]:
+    findings: list[Finding] = []
     async with readable_store(store_url) as store:
         experiments = await store.outlines()
         for experiment in experiments:
-            differences += await verify_experiment(store, experiment.experiment_id)
-        return len(experiments), len(await store.cells()), differences
+            findings += await verify_experiment(store, experiment.experiment_id)
+        return len(experiments), len(await store.cells()), findings
