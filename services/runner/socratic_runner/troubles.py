@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import Final
 
 import structlog
 
+from socratic_bench.domain.response import Response
 from socratic_bench.domain.run import Run
-from socratic_bench.domain.trouble import Trouble, one_line
+from socratic_bench.domain.trouble import NO_TEXT, Trouble, one_line
 from socratic_bench.errors import ModelCallFailed
 from socratic_bench.ports.stores.leases import ModelInHand
 from socratic_bench.reporting.trouble_news import TroubleNews
+from socratic_bench.scoring.statuses import Status
 from socratic_runner.conversations.call_observing import CallObserver
+from socratic_runner.models.stop_reasons import Ended, how_it_ended
 
 log = structlog.get_logger(__name__)
+
+WITHOUT_TEXT: Final = 3
+"""Answers in a row without text after which a person is told."""
 
 MOST_SHOWN: Final = 250
 """The most troubles shown at a time: each heartbeat carries them."""
@@ -57,6 +64,9 @@ class Troubles:
         self._present: dict[ModelInHand, tuple[Trouble, float]] = {}
         """With when each failed."""
 
+        self._without_text = Counter[ModelInHand]()
+        """Answers in a row without text."""
+
     def failed(
         self,
         run: Run,
@@ -87,11 +97,39 @@ class Troubles:
         if self._present and self._remove(model_of(run)):
             self._news.over(run.experiment_id, run.model_id)
 
+    def answered(self, response: Response, max_tokens: int) -> None:
+        """Note an answer; tells once of a model whose reasoning uses up its tokens again and again.
+
+        Each such answer is paid for, and none has a score.
+        """
+        model = model_of(response.run)
+        if response.status is not Status.EMPTY or not _was_cut(response.stop_reason):
+            self._without_text.pop(model, None)
+            return
+        self._without_text[model] += 1
+        if self._without_text[model] == WITHOUT_TEXT:
+            reason = (
+                f"{WITHOUT_TEXT} answers in a row have no text: reasoning used up all of "
+                f"max_tokens, {max_tokens}; raise parameters.max_tokens"
+            )
+            self._tell(
+                Trouble(
+                    experiment_id=response.run.experiment_id,
+                    model_id=response.run.model_id,
+                    kind=NO_TEXT,
+                    reason=reason,
+                    attempt=0,
+                    attempts=0,
+                    next_in_seconds=None,
+                )
+            )
+
     def forget(self, models: Iterable[ModelInHand]) -> None:
         """Forget models without runs in hand: their present state is unknown."""
-        if self._present:
+        if self._present or self._without_text:
             for model in models:
                 self._remove(model)
+                self._without_text.pop(model, None)
 
     def present(self) -> list[Trouble]:
         """The troubles at this moment, the latest ones."""
@@ -105,6 +143,10 @@ class Troubles:
         if trouble is not None:
             self._observer.untroubled(model.model_id, trouble.kind)
         return trouble is not None
+
+
+def _was_cut(stop_reason: str | None) -> bool:
+    return stop_reason is not None and how_it_ended(stop_reason) == Ended(Status.TRUNCATED)
 
 
 def model_of(run: Run) -> ModelInHand:

@@ -11,6 +11,10 @@ REASON_LENGTH: Final = 240
 """The most characters of a stored reason; a provider's message may have any length."""
 
 
+NO_TEXT: Final = "no_text"
+"""The kind of a model whose answers have no text: their tokens go to reasoning."""
+
+
 class Trouble(BaseModel):
     """The latest failed call to a model of an experiment that has not answered since."""
 
@@ -41,6 +45,8 @@ class Trouble(BaseModel):
     @property
     def tries(self) -> str:
         """Say which attempt failed, and when the next one comes."""
+        if self.kind == NO_TEXT:
+            return "such answers have no score"
         if not self.attempt:
             return "not called"
         if self.next_in_seconds is None:

@@ -162,6 +162,7 @@ class ConversationRunner:
             await self.leases.end_calls([CallEnd(lease.key, result.kind in MAY_BE_BILLED)])
             return result
         response = conversation.response(question, result, model, self.clock.now())
+        self.troubles.answered(response, question.parameters.max_tokens)
         # D-410: a cancellation ends the wait, and not the storing of what was paid for.
         storing = self.recorder.begin([Recorded(response, lease)])
         storing.add_done_callback(lambda _: self.leases.held.discard(lease.key))

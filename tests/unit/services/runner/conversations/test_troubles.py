@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 
 import structlog
 
 from socratic_bench.errors import FailureKind, InvalidInput, ModelCallFailed, ModelUnusable
 from socratic_bench.hosting.metrics.process_metrics import Metrics
 from socratic_bench.ports.stores.leases import ModelInHand
+from socratic_bench.scoring.statuses import Status
 from socratic_runner.conversations import heartbeat
 from socratic_runner.conversations.call_observing import UNOBSERVED
 from socratic_runner.metrics.calls import CallMetrics
@@ -55,6 +57,25 @@ async def test_it_is_told_once_with_its_attempts_and_is_over_with_the_reply(stor
     ]
     assert troubles.told[0].next_in_seconds is not None
     assert troubles.history == [[(1, 5)], [(2, 5)], [(3, 5)], []]
+
+
+async def test_a_model_whose_reasoning_uses_up_its_tokens_is_told_of_once(store):
+    troubles = Seen()
+    cut = replace(reply("", Status.TRUNCATED), stop_reason="length")
+    await carry_out(store, ScriptedClient(lambda *_: cut), ONE, THREE, troubles=troubles)
+    [told] = troubles.told
+    assert told.sentence == (
+        f"{MODEL.id}: 3 answers in a row have no text: reasoning used up all of max_tokens, 600; "
+        "raise parameters.max_tokens (such answers have no score)"
+    )
+
+
+async def test_answers_between_such_ones_are_no_reason_to_tell(store):
+    troubles = Seen()
+    cut = replace(reply("", Status.TRUNCATED), stop_reason="length")
+    client = ScriptedClient(lambda _, asked: reply() if asked == 3 else cut)
+    await carry_out(store, client, THREE, troubles=troubles)
+    assert troubles.told == []
 
 
 async def test_models_that_answer_at_once_are_told_of_too(store):
