@@ -255,13 +255,13 @@ def test_what_a_reader_has_to_know_stands_beside_the_figures(name: str, board: B
 def test_the_notes_stand_in_the_table_and_in_the_csv(terminal: Terminal, ran: str):
     table = " ".join(ran.split())
     for words in (
-        "The length is estimated, since the provider gave no count:",
+        "The length is estimated: the provider counted no tokens, or thoughts with them:",
         "or of one unlike the name: openai-compatible/falls-back (tiny-fallback-7b 5).",
     ):
         assert words in table
     rows = csv.DictReader(io.StringIO(terminal.run("leaderboard", "--format", "csv").stdout))
     noted = {row["model_id"].partition("/")[2]: row["notes"] for row in rows}
-    assert noted["ends-with-a-token"] == "control tokens were cut off answers: 5 of 5"
+    assert noted["ends-with-a-token"] == "control tokens were cut off: 5 of 5"
     assert noted["plain"] == ""
 
 
@@ -282,7 +282,7 @@ def test_a_comparison_of_two_rulers_says_so(terminal: Terminal, board: Board):
         return told
 
     caution = "Their lengths are by different rulers"
-    told = "Citation marks were taken out of answers: openai-compatible/cites (5 of 5)."
+    told = "Citation marks were taken out: openai-compatible/cites (5 of 5)."
     assert note("plain", "cites") == told
     assert caution in str(note("plain", "sends-no-count"))
     assert caution in str(note("counts-more", "plain"))

@@ -62,19 +62,19 @@ _NOT_NAMES: Final = frozenset(
 """Parts of a model's name that many models have."""
 
 _PHRASES: Final[Mapping[str, str]] = {
-    answer_notes.THOUGHTS: "thoughts stood in answers, and were taken out",
-    answer_notes.END_TOKENS: "control tokens were cut off answers",
-    answer_notes.STUDENT_TURN: "answers go on with words of an invented student",
-    answer_notes.CITATIONS: "citation marks were taken out of answers",
+    answer_notes.THOUGHTS: "thoughts were taken out",
+    answer_notes.END_TOKENS: "control tokens were cut off",
+    answer_notes.STUDENT_TURN: "the answer goes on with words of an invented student",
+    answer_notes.CITATIONS: "citation marks were taken out",
     answer_notes.REPEATED_STREAM: "the stream sent its text more than once",
     answer_notes.CONTEXT_CUT: "the provider may have cut the beginning of the conversation off",
-    answer_notes.AT_LIMIT: "finished answers have all tokens that they may, and may be cut off",
+    answer_notes.AT_LIMIT: "a finished answer has all tokens that it may, and may be cut off",
     answer_notes.UPPER_COST: "the cost is an upper bound: cached input is charged in full",
     answer_notes.SPLIT: "a gateway estimated which tokens are visible",
     answer_notes.MARKS: "marks follow the last question mark, so interrogative is 0",
-    answer_notes.MID_SENTENCE: "finished answers end in mid-sentence, and may be cut off",
-    answer_notes.NOT_ENGLISH: "answers are not in English, as the markers are",
-    answer_notes.ESTIMATED: "the length is estimated, since the provider gave no count",
+    answer_notes.MID_SENTENCE: "a finished answer ends in mid-sentence, and may be cut off",
+    answer_notes.NOT_ENGLISH: "the language is not English, as the markers are",
+    answer_notes.ESTIMATED: "the length is estimated: the provider counted no tokens, or thoughts with them",
 }
 """Each is followed by the models and their answers."""
 

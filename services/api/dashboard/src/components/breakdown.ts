@@ -118,6 +118,12 @@ function costs(model: ModelFigures): string {
   return `${total}, ${dollars(model.mean_cost_usd)} each${known}${simulated}`;
 }
 
+/** What a reader has to know about the answers. */
+function notes(model: ModelFigures): Node[] {
+  const told = (model.notes ?? []).map((note) => `${note.told} (${note.detail ?? ""})`);
+  return told.length ? [fact("Notes", told.join("; "))] : [];
+}
+
 function facts(model: ModelFigures): HTMLElement {
   const statuses = Object.entries(model.statuses).map(([status, number]) => `${number} ${status}`);
   const ids = model.experiment_ids.flatMap((id, at) => [
@@ -133,6 +139,7 @@ function facts(model: ModelFigures): HTMLElement {
       fact(`Turn ${turn}`, `${score(overall)}, coverage ${percent(coverage)}`),
     ),
     ...consumption(model),
+    ...notes(model),
     fact("Model", element("bdi", { class: "identifier" }, model.model_id)),
     fact("Experiments", ...ids),
   );
