@@ -74,7 +74,9 @@ _PHRASES: Final[Mapping[str, str]] = {
     answer_notes.MARKS: "marks follow the last question mark, so interrogative is 0",
     answer_notes.MID_SENTENCE: "a finished answer ends in mid-sentence, and may be cut off",
     answer_notes.NOT_ENGLISH: "the language is not English, as the markers are",
-    answer_notes.ESTIMATED: "the length is estimated: the provider counted no tokens, or thoughts with them",
+    answer_notes.ESTIMATED: (
+        "the length is estimated: the provider counted no tokens, or thoughts with them"
+    ),
 }
 """Each is followed by the models and their answers."""
 
