@@ -111,7 +111,7 @@ async def test_experiments_are_chosen_and_a_mixed_table_says_so(store: SqlStore,
 
     await page.locator("#experiment").select_option(first.experiment_id)
     await page.locator("#note").wait_for(state="hidden")
-    assert " leads with " in await page.locator("#finding").inner_text()
+    assert " has the highest score, " in await page.locator("#finding").inner_text()
 
     await page.locator("#summary", has_text="180 runs").wait_for()
     assert f"experiment={first.experiment_id}" in page.url

@@ -32,7 +32,7 @@ PENDING: Final = 20
 """The last runs of the first experiment, which are not done."""
 
 _RUNS_AT_ONCE: Final = 20_000
-_REPEAT: Final = 987_654_321
+_REPEAT: Final = 98_765
 _RUN_ID: Final = "run-of-the-template"
 _EXPERIMENT_ID: Final = "exp-of-the-template"
 _RECORDED_AT: Final = datetime(2026, 3, 2, 10, tzinfo=UTC)

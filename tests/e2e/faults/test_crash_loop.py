@@ -15,6 +15,7 @@ from socratic_bench.consuming.queues import (
     JUDGE_RESPONSE_RECORDED,
     WORK_QUEUES,
 )
+from socratic_bench.domain.identifiers import run_id
 from socratic_bench.domain.response import Response
 from socratic_bench.domain.run import Run
 from socratic_bench.events.codec import decode
@@ -49,9 +50,13 @@ async def broker(url: str) -> AsyncIterator[Broker]:
     await opened.close()
 
 
+def id_of(number: int) -> str:
+    return run_id("exp-crash", "vendor/model", "scenario", number + 1)
+
+
 def recorded(number: int) -> ResponseRecorded:
     run = Run(
-        run_id=f"run-{number}",
+        run_id=id_of(number),
         experiment_id="exp-crash",
         model_id="vendor/model",
         scenario_id="scenario",
@@ -130,7 +135,7 @@ async def test_a_response_that_ends_every_judge_is_the_only_dead_letter_and_all_
         supervising.cancel()
         await asyncio.wait({supervising})
     dead = await the_dead(broker)
-    good = {event.data.run.run_id for event in events} - {f"run-{POISON}"}
+    good = {event.data.run.run_id for event in events} - {id_of(POISON)}
     assert dead == [(events[POISON].id, ended_alone(SUSPECT_AFTER))]
     assert runs == good
     assert supervising.result() == 2 * SUSPECT_AFTER

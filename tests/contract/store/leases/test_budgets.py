@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import pytest
 
 from socratic_bench.domain.experiment.manifest import Experiment
+from socratic_bench.domain.response import Response
 from socratic_bench.domain.run import Run
 from socratic_bench.errors import StoreBroken, StoreError, StoreRefused, StoreUnavailable
 from socratic_bench.ports.stores.leases import CallCount, CallEnd, LeaseAnswer, Spending
@@ -344,6 +345,11 @@ async def test_a_budget_holds_for_batches_of_any_size(store: Store) -> None:
     assert await _spending(store, runs[0]) == Spending(2_000, 900, 0, exhausted=False)
 
 
+def _unchecked(run: Run, cost: int) -> Response:
+    """A response with a cost that no event may have."""
+    return a_response(run).model_copy(update={"cost_nanodollars": cost})
+
+
 async def test_a_number_that_no_store_can_count_is_refused_for_good_and_changes_nothing(
     store: Store, runs: list[Run]
 ) -> None:
@@ -352,8 +358,8 @@ async def test_a_number_that_no_store_can_count_is_refused_for_good_and_changes_
     for work in (
         _take(store, runs[1:2], [TOO_MUCH]),
         _take(store, runs[1:2], [TOO_MUCH - 1]),
-        store.record([a_response(runs[0], cost=TOO_MUCH)], ["a1"]),
-        record_unleased(store, [a_response(runs[2], cost=TOO_MUCH - 1)]),
+        store.record([_unchecked(runs[0], TOO_MUCH)], ["a1"]),
+        record_unleased(store, [_unchecked(runs[2], TOO_MUCH - 1)]),
     ):
         with pytest.raises(StoreRefused) as refused:
             await work
