@@ -168,6 +168,7 @@ class Response(BaseModel):
             visible_tokens=self.usage.visible_output_tokens,
             version=self.model_version,
             wire=self.notes,
+            reused=self.adopted_from is not None,
         )
 
     @property

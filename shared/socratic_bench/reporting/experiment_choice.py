@@ -42,6 +42,30 @@ async def find_experiment(store: Experiments, wanted: str) -> Experiment:
     )
 
 
+async def find_baseline(store: Experiments, wanted: str, gated: str) -> ExperimentOutline:
+    """Return the newest experiment of this id, start of id, occasion or name.
+
+    `~1` behind it means the one before the newest. The experiment `gated` is its own baseline only
+    where there is no other one. Raises UnknownExperiment.
+    """
+    outlines = await store.outlines()
+    name, tilde, number = wanted.rpartition("~")
+    steps = int(number) if tilde and number.isdecimal() else 0
+    name = name if tilde and number.isdecimal() else wanted
+    named = [each for each in outlines if each.experiment_id == name] or [
+        each for each in outlines if _is_called(each, name)
+    ]
+    others = [each for each in named if each.experiment_id != gated] or named
+    if steps < len(others):
+        return others[steps]
+    if not named:
+        raise UnknownExperiment(
+            f"there is no experiment {name!r} in this store: "
+            "write its id, the start of the id, its occasion or its name"
+        )
+    raise UnknownExperiment(f"{wanted!r}: there are {len(others)} experiments {name!r} besides")
+
+
 def matching(experiments: Sequence[ExperimentOutline], text: str) -> list[ExperimentOutline]:
     """Return the experiments that fit every word of a text.
 

@@ -47,6 +47,9 @@ UPPER_COST: Final = "note.upper_cost"
 SPLIT: Final = "note.split"
 """A gateway, not the provider, divided the tokens into visible ones and reasoning."""
 
+REUSED: Final = "note.reused"
+"""The answer is one that an earlier experiment asked for."""
+
 WIRE: Final = frozenset(
     {
         THOUGHTS,
@@ -122,6 +125,7 @@ def counts_of(
     visible_tokens: int | None,
     version: str | None,
     wire: Iterable[str],
+    reused: bool = False,
 ) -> dict[str, int]:
     """Return the counts of one answer: `finished` is False for one that a limit cut off.
 
@@ -134,6 +138,8 @@ def counts_of(
             counts[note] = 1
     for note in _notes_in(text, finished=finished):
         counts[note] = 1
+    if reused:
+        counts[REUSED] = 1
     if visible_tokens is None:
         counts[ESTIMATED] = 1
     else:

@@ -88,6 +88,12 @@ class ModelDifference(BaseModel):
     scenarios: int
     """Scenarios on which both have a score."""
 
+    scenarios_of_first: int
+    """Scenarios on which the first has a score."""
+
+    scenarios_of_second: int
+    """Scenarios on which the second has a score."""
+
     figures: tuple[FigurePair, ...]
     """`overall` first, then the vectors."""
 
@@ -185,6 +191,8 @@ def _difference(
         profile=profile,
         profiles=profiles,
         scenarios=overall.scenarios,
+        scenarios_of_first=_scored(scores[0]),
+        scenarios_of_second=_scored(scores[1]),
         figures=tuple(_pair(name, (first, second), composition) for name in (OVERALL, *vectors)),
         p_value=overall.p_value,
         is_real=overall.is_real,
@@ -224,6 +232,10 @@ def _pair(
         difference=difference.mean,
         interval=difference.interval if has_interval else None,
     )
+
+
+def _scored(scores: Mapping[Question, RunScores]) -> int:
+    return sum(each.mean is not None for each in scores.values())
 
 
 def _mean_of(means: Sequence[float]) -> float | None:

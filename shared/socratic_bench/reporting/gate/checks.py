@@ -8,12 +8,19 @@ from typing import Final
 
 from pydantic import BaseModel, ConfigDict
 
+from socratic_bench.domain.aggregates.statistics import FEWEST_CLUSTERS
+from socratic_bench.domain.experiment.outline import ExperimentOutline
 from socratic_bench.errors import InvalidInput
+from socratic_bench.providers.registry import is_reference
 from socratic_bench.reporting.difference.model_difference import ModelDifference, model_difference
-from socratic_bench.reporting.experiment_choice import find_experiment
+from socratic_bench.reporting.experiment_choice import find_baseline
 from socratic_bench.reporting.formats import figure, printable, signed
 from socratic_bench.reporting.leaderboard.answer_sentences import sentences
-from socratic_bench.reporting.leaderboard.comparison import ModelComparison, model_comparison
+from socratic_bench.reporting.leaderboard.comparison import (
+    ExperimentSummary,
+    ModelComparison,
+    model_comparison,
+)
 from socratic_bench.reporting.leaderboard.figures import ModelFigures
 from socratic_bench.reporting.leaderboard.notes import MOST_NAMED
 from socratic_bench.reporting.result_store import ResultStore
@@ -42,6 +49,19 @@ class Thresholds:
     most_drop: float = 0.0
     """How much the overall score of a model may fall on the scenarios of both experiments."""
 
+    least_shared: float = 1.0
+    """The least share of the baseline's models, and of a model's scenarios there, that the
+    experiment has with the same words."""
+
+    allows_unfinished: bool = False
+    """Whether an experiment with pending runs may pass."""
+
+    allows_reused: bool = False
+    """Whether an experiment of reused answers alone may pass."""
+
+    fresh_only: bool = False
+    """Whether no answer may be a reused one."""
+
 
 class Check(BaseModel):
     """One check of one model."""
@@ -49,8 +69,10 @@ class Check(BaseModel):
     model_config = ConfigDict(frozen=True)
 
     model_id: str
+    """Empty for a check of the whole experiment."""
+
     name: str
-    """The promise, such as `overall is at least 0.60`."""
+    """The promise, such as `overall is at least 0.6`."""
 
     passed: bool
     detail: str
@@ -87,7 +109,13 @@ async def gate_report(store: ResultStore, experiment: str, thresholds: Threshold
             f"experiment {summary.experiment_id} has no real model to check; "
             "reference tutors are checked by name, as in --fail-under reference/socratic=0.8"
         )
-    checks = [*_overall(models, named, thresholds), *_coverage(models, thresholds)]
+    shown = {each.model_id: each for each in (*models, *(each for each, _ in named))}
+    checks = [
+        *_finished(summary, thresholds),
+        *_fresh(shown.values(), thresholds),
+        *_overall(models, named, thresholds),
+        *_coverage(models, thresholds),
+    ]
     if thresholds.baseline is not None:
         checks += await _drops(store, summary.experiment_id, models, thresholds)
     checked = {check.model_id for check in checks}
@@ -107,6 +135,34 @@ async def gate_report(store: ResultStore, experiment: str, thresholds: Threshold
         passed=all(check.passed for check in checks),
         checks=tuple(checks),
     )
+
+
+def _finished(summary: ExperimentSummary, thresholds: Thresholds) -> Iterable[Check]:
+    """Check that no planned run is pending: coverage counts ended runs alone."""
+    if thresholds.allows_unfinished or summary.done >= summary.planned:
+        return
+    yield Check(
+        model_id="",
+        name="every planned run has ended",
+        passed=False,
+        detail=f"{summary.done} of {summary.planned} runs have ended",
+    )
+
+
+def _fresh(models: Iterable[ModelFigures], thresholds: Thresholds) -> Iterable[Check]:
+    """Check that answers were asked for: copies tell nothing of a tutor that changed since."""
+    for model in models:
+        reused, answers = next(
+            ((note.count, note.of) for note in model.notes if note.name == "reused"), (0, 0)
+        )
+        if reused and thresholds.fresh_only:
+            name = "no answer is reused"
+        elif reused and reused == answers and not thresholds.allows_reused:
+            name = "some answers are not reused"
+        else:
+            continue
+        detail = f"{reused} of {answers} answers are those of an earlier experiment"
+        yield Check(model_id=model.model_id, name=name, passed=False, detail=detail)
 
 
 def _named(
@@ -136,7 +192,7 @@ def _overall(
         score = model.overall_score
         yield Check(
             model_id=model.model_id,
-            name=f"overall is at least {figure(least)}",
+            name=f"overall is at least {least:g}",
             passed=score is not None and score >= least - ROUNDING,
             detail="no response has a score" if score is None else _with_lower_end(model),
         )
@@ -159,7 +215,7 @@ def _coverage(models: Iterable[ModelFigures], thresholds: Thresholds) -> Iterabl
         coverage = model.coverage or 0.0
         yield Check(
             model_id=model.model_id,
-            name=f"coverage is at least {_percent(thresholds.least_coverage)}",
+            name=f"coverage is at least {100 * thresholds.least_coverage:g} %",
             passed=coverage >= thresholds.least_coverage - ROUNDING,
             detail=f"coverage is {_percent(coverage)}",
         )
@@ -172,36 +228,81 @@ def _percent(share: float) -> str:
 async def _drops(
     store: ResultStore,
     experiment_id: str,
-    models: Iterable[ModelFigures],
+    models: Sequence[ModelFigures],
     thresholds: Thresholds,
 ) -> list[Check]:
     """Compare each model with itself in the baseline, on the scenarios of both."""
-    baseline = await find_experiment(store, thresholds.baseline or "")
-    known = baseline.manifest.models_by_id
-    checks = []
+    baseline = await find_baseline(store, thresholds.baseline or "", experiment_id)
+    checks = [*_models_shared(baseline, models, thresholds)]
     for model in models:
-        name = f"overall falls by at most {figure(thresholds.most_drop)}"
+        name = f"overall falls by at most {thresholds.most_drop:g}"
         before, now = (f"{model.model_id}@{id_}" for id_ in (baseline.experiment_id, experiment_id))
         if baseline.experiment_id == experiment_id:
             passed, detail = True, "the experiment is the baseline itself: nothing has changed"
-        elif model.model_id not in known:
+        elif model.model_id not in baseline.model_ids:
             passed, detail = True, f"the baseline {baseline.experiment_id} does not have the model"
         else:
             difference = await model_difference(store, before, now)
+            checks += _scenarios_shared(difference, thresholds)
             passed, detail = _judged(difference, thresholds.most_drop)
         checks.append(Check(model_id=model.model_id, name=name, passed=passed, detail=detail))
     return checks
 
 
+def _models_shared(
+    baseline: ExperimentOutline, models: Iterable[ModelFigures], thresholds: Thresholds
+) -> Iterable[Check]:
+    """Check that the baseline's models are there: one that is gone cannot fall."""
+    before = [each.id for each in baseline.models if not is_reference(each.model())]
+    gone = sorted(set(before) - {model.model_id for model in models})
+    if not gone:
+        return
+    yield Check(
+        model_id="",
+        name=f"{100 * thresholds.least_shared:g} % of the baseline's models are there",
+        passed=len(before) - len(gone) >= thresholds.least_shared * len(before) - ROUNDING,
+        detail=f"{len(before) - len(gone)} of {len(before)} models; missing: {', '.join(gone)}",
+    )
+
+
+def _scenarios_shared(difference: ModelDifference, thresholds: Thresholds) -> Iterable[Check]:
+    """Check that the two share the baseline's scenarios: one that is gone cannot fall."""
+    shared, before = difference.scenarios, difference.scenarios_of_first
+    if shared >= before:
+        return
+    yield Check(
+        model_id=difference.second.model_id,
+        name=f"{100 * thresholds.least_shared:g} % of the baseline's scenarios are there",
+        passed=shared >= thresholds.least_shared * before - ROUNDING,
+        detail=(
+            f"{shared} of {before} scenarios; {before - shared} of the baseline's are missing, "
+            "have other words or no score"
+        ),
+    )
+
+
 def _judged(difference: ModelDifference, most_drop: float) -> tuple[bool, str]:
     overall = difference.figures[0]
-    if overall.difference is None:
+    if overall.difference is None or overall.first is None or overall.second is None:
         return False, "no scenario has a score in both experiments"
     interval = overall.interval
     around = f" ({signed(-interval[1])} to {signed(-interval[0])})" if interval else ""
-    chance = "" if difference.is_real else "; chance may explain it"
+    if difference.scenarios < FEWEST_CLUSTERS:
+        chance = f"; fewer than {FEWEST_CLUSTERS} scenarios do not tell whether by chance"
+    else:
+        chance = "" if difference.is_real else "; chance may explain it"
+    digits = _digits(overall.difference, most_drop)
+    change = f"{-overall.difference:+.{digits}f}".replace("-", "\u2212")
     detail = (
-        f"{figure(overall.first)} before, {figure(overall.second)} now on "
-        f"{difference.scenarios} scenarios: {signed(-overall.difference)}{around}{chance}"
+        f"{overall.first:.{digits}f} before, {overall.second:.{digits}f} now on "
+        f"{difference.scenarios} scenarios: {change}{around}{chance}"
     )
     return overall.difference <= most_drop + ROUNDING, detail
+
+
+def _digits(drop: float, most_drop: float) -> int:
+    """Return the places at which a fall and the greatest one allowed differ, and one more."""
+    for places in range(2, 5):
+        if round(drop, places) != round(most_drop, places):
+            return places if places == 2 else places + 1
+    return 5

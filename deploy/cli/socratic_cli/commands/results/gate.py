@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -56,13 +57,35 @@ class LeastOverall(click.ParamType[tuple[str | None, float]]):
 @click.option(
     "--min-coverage", "least_coverage", type=SHARE, help="The least coverage of every real model."
 )
-@click.option("--baseline", metavar="ID", help="An experiment that no real model may fall below.")
+@click.option(
+    "--baseline",
+    metavar="ID",
+    help="An experiment that no real model may fall below: an id, or the newest of a name or "
+    "occasion; main~1 is the one before.",
+)
 @click.option(
     "--max-drop",
     "most_drop",
     type=SHARE,
     help="With --baseline: how much the overall score of a model may fall; 0 without it.",
 )
+@click.option(
+    "--min-shared",
+    "least_shared",
+    type=SHARE,
+    help="With --baseline: the least share of its models, and of each model's scenarios, that the "
+    "experiment still has; 1 without it.",
+)
+@click.option(
+    "--allow-unfinished", "allows_unfinished", is_flag=True, help="Pass with runs pending."
+)
+@click.option(
+    "--allow-reused",
+    "allows_reused",
+    is_flag=True,
+    help="Pass where all answers of a model are copies from earlier experiments.",
+)
+@click.option("--fresh-only", is_flag=True, help="Fail where any answer is such a copy.")
 @click.option(
     "--junit",
     type=click.Path(dir_okay=False, path_type=Path),
@@ -79,6 +102,10 @@ def gate(
     most_drop: float | None,
     junit: Path | None,
     *,
+    least_shared: float | None,
+    allows_unfinished: bool,
+    allows_reused: bool,
+    fresh_only: bool,
     as_json: bool,
 ) -> None:
     """Check an experiment's scores against thresholds.
@@ -87,7 +114,13 @@ def gate(
     code 1 if a check fails. A model is compared with itself in the baseline, on the scenarios that
     both experiments have. Reference tutors are checked only where --fail-under names them.
     """
-    thresholds = _thresholds(least_overall, least_coverage, baseline, most_drop)
+    thresholds = replace(
+        _thresholds(least_overall, least_coverage, baseline, most_drop),
+        least_shared=_with_baseline(least_shared, baseline),
+        allows_unfinished=allows_unfinished,
+        allows_reused=allows_reused,
+        fresh_only=fresh_only,
+    )
     config = Path(experiment)
     wanted = _experiment_of(config) if config.is_file() else experiment
     try:
@@ -112,6 +145,12 @@ def gate(
     say(f"{counted(len(report.checks), 'check')}, {failed or 'none'} failed.")
     if not report.passed:
         raise click.exceptions.Exit(1)
+
+
+def _with_baseline(least_shared: float | None, baseline: str | None) -> float:
+    if least_shared is not None and baseline is None:
+        raise click.UsageError("--min-shared needs --baseline, the experiment to share with")
+    return 1.0 if least_shared is None else least_shared
 
 
 def _thresholds(

@@ -374,6 +374,8 @@ export interface ModelDifference {
   profile: string;
   profiles: string[];
   scenarios: number;
+  scenarios_of_first: number;
+  scenarios_of_second: number;
   figures: FigurePair[];
   p_value: number;
   is_real: boolean;
