@@ -9,6 +9,7 @@ from collections import Counter
 import pytest
 
 from socratic_bench.addresses import open_store
+from socratic_bench.domain.aggregates.cell import Cell
 from tests.e2e.command import Terminal
 from tests.e2e.service_processes import all_ready
 from tests.servers import postgresql, rabbitmq

@@ -126,7 +126,7 @@ QUESTION = "What might you consider first about this question, and why do you th
 LECTURE = "You should always do this, and never that."
 
 
-def ran(terminal: Terminal, name: str, answers: dict[str, str], prompts: dict[str, str]) -> str:
+def ran(terminal: Terminal, name: str, answers: dict[str, str], prompts: dict[str, str]) -> Path:
     """Run an experiment of a recorded tutor with these answers; returns its configuration."""
     lines = [
         {"scenario_id": scenario, "repeat": repeat, "text": text, "output_tokens": 15 + place}
