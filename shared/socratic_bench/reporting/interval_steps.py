@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from pydantic import BaseModel, ConfigDict
@@ -133,10 +133,12 @@ def own_scores(scenarios: Sequence[Sequence[float]]) -> VectorScores[str]:
     return VectorScores({WRITTEN: clusters})
 
 
-def model_scores(cells: Sequence[Cell], model_id: str, profile: str) -> VectorScores[str]:
+def model_scores(
+    cells: Sequence[Cell], model_id: str, profile: str, cluster: Callable[[Cell], str]
+) -> VectorScores[str]:
     """Return the scores of a model by vector and scenario, from the cells of its experiment."""
     own = (each for each in cells if (each.key.model_id, each.key.profile) == (model_id, profile))
-    return run_scores(own, lambda cell: cell.key.scenario_id)
+    return run_scores(own, cluster)
 
 
 def scenarios_missing(count: int, fewest: int = FEWEST_CLUSTERS) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import NamedTuple, TypeAlias
@@ -213,19 +213,21 @@ def _model_row(
     by_dimension: defaultdict[str, list[Cell]] = defaultdict(list)
     for cell in cells:
         by_dimension[cell.dimension].append(cell)
+    # Experiments of one row have the same scenarios.
+    cluster = experiments[0].cluster_of
     return ModelRow(
         model=_outline_of(key.model_id, experiments[0]).model(),
         conditions_id=key.conditions_id,
         experiment_ids=tuple(experiment.experiment_id for experiment in experiments),
         planned_runs=pool.planned_runs,
-        standing=standing(cells, composition),
+        standing=standing(cells, composition, cluster),
         dimensions={
-            each: standing(by_dimension[each], composition)
+            each: standing(by_dimension[each], composition, cluster)
             for each in _dimensions(experiments, dimension)
         },
         consumption=_consumption(cells),
-        overall=FigureSums.of(run_scores(cells, _scenario_of), OVERALL, composition),
-        turns=_by_turn(cells, composition),
+        overall=FigureSums.of(run_scores(cells, cluster), OVERALL, composition),
+        turns=_by_turn(cells, composition, cluster),
         alike=scenarios_alike(cells),
         answers=answers_in(cells),
     )
@@ -297,8 +299,10 @@ def _outline_of(model_id: str, experiment: ExperimentOutline) -> ModelOutline:
     return next(model for model in experiment.models if model.id == model_id)
 
 
-def standing(cells: Sequence[Cell], composition: Composition) -> Standing:
-    """Return the statistics of the responses in `cells`, with intervals clustered by scenario."""
+def standing(
+    cells: Sequence[Cell], composition: Composition, cluster: Callable[[Cell], str]
+) -> Standing:
+    """Return the statistics of the responses in `cells`, with intervals by their clusters."""
     statuses: defaultdict[str, int] = defaultdict(int)
     not_applicable: defaultdict[str, int] = defaultdict(int)
     for cell in cells:
@@ -306,7 +310,7 @@ def standing(cells: Sequence[Cell], composition: Composition) -> Standing:
             not_applicable[vector] += count
         for status, count in cell.statuses.items():
             statuses[status] += count
-    scores = run_scores(cells, _scenario_of)
+    scores = run_scores(cells, cluster)
     return Standing(
         runs=sum(cell.runs_ended for cell in cells),
         scored=sum(cell.scored for cell in cells),
@@ -320,19 +324,17 @@ def standing(cells: Sequence[Cell], composition: Composition) -> Standing:
     )
 
 
-def _by_turn(cells: Sequence[Cell], composition: Composition) -> dict[int, Standing]:
+def _by_turn(
+    cells: Sequence[Cell], composition: Composition, cluster: Callable[[Cell], str]
+) -> dict[int, Standing]:
     """Return the statistics of each turn; none where every run has one turn."""
     turns = sorted({cell.key.turn for cell in cells})
     if turns in ([], [1]):
         return {}
     return {
-        turn: standing([each for each in cells if each.key.turn == turn], composition)
+        turn: standing([each for each in cells if each.key.turn == turn], composition, cluster)
         for turn in turns
     }
-
-
-def _scenario_of(cell: Cell) -> str:
-    return cell.key.scenario_id
 
 
 def _consumption(cells: Iterable[Cell]) -> Consumption:

@@ -252,6 +252,17 @@ class Manifest(BaseModel):
         return {model.id: model for model in self.models}
 
     @cached_property
+    def twins(self) -> Mapping[str, str]:
+        """Scenarios with the words and dimension of an earlier one, by id, with the earlier id."""
+        first: dict[tuple[str, ...], str] = {}
+        twins = {}
+        for scenario in self.scenarios:
+            known = first.setdefault((scenario.dimension, *scenario.student_messages), scenario.id)
+            if known != scenario.id:
+                twins[scenario.id] = known
+        return twins
+
+    @cached_property
     def scenarios_by_id(self) -> dict[str, Scenario]:
         return {scenario.id: scenario for scenario in self.scenarios}
 

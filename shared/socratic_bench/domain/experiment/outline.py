@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple
 
+from socratic_bench.domain.aggregates.cell import Cell
 from socratic_bench.domain.experiment.manifest import Experiment, TutorModel
 from socratic_bench.domain.experiment.state import ExperimentState
 
@@ -73,9 +74,17 @@ class ExperimentOutline:
     has_prices: bool
     """Whether a model of the plan has a price."""
 
+    twins: Mapping[str, str]
+    """Scenarios in which the student says the same as in an earlier one of their dimension, with
+    that one: both are one cluster, since their answers tell no more than repeats would."""
+
     @property
     def model_ids(self) -> tuple[str, ...]:
         return tuple(model.id for model in self.models)
+
+    def cluster_of(self, cell: Cell) -> str:
+        """Return the scenario that a cell's figures count for."""
+        return self.twins.get(cell.key.scenario_id, cell.key.scenario_id)
 
     @classmethod
     def of(cls, experiment: Experiment) -> ExperimentOutline:
@@ -102,4 +111,5 @@ class ExperimentOutline:
             state=experiment.state,
             planned_runs=manifest.planned_runs,
             has_prices=manifest.has_prices,
+            twins=manifest.twins,
         )

@@ -210,9 +210,13 @@ def _scores(side: ComparedSide, cells: Iterable[Cell]) -> VectorScores[Question]
     model, outline = side
     said = {scenario.id: scenario.said for scenario in outline.scenarios}
     own = (outline.experiment_id, model)
+
+    def question(cell: Cell) -> Question:
+        scenario = outline.cluster_of(cell)
+        return scenario, said[scenario]
+
     return run_scores(
-        (cell for cell in cells if (cell.key.experiment_id, cell.key.model_id) == own),
-        lambda cell: (cell.key.scenario_id, said[cell.key.scenario_id]),
+        (cell for cell in cells if (cell.key.experiment_id, cell.key.model_id) == own), question
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
@@ -149,7 +149,8 @@ def _folded(
                 by_model[cell.key.model_id].append(cell)
         composition = known_composition(shown)
         models = {
-            model: model_scores(of_model, composition) for model, of_model in by_model.items()
+            model: model_scores(of_model, composition, each.cluster_of)
+            for model, of_model in by_model.items()
         }
         if model_id is None:
             models = {model: scores._replace(scores=None) for model, scores in models.items()}
@@ -157,10 +158,12 @@ def _folded(
     return found
 
 
-def model_scores(cells: Sequence[Cell], composition: Composition) -> ModelScores:
+def model_scores(
+    cells: Sequence[Cell], composition: Composition, cluster: Callable[[Cell], str]
+) -> ModelScores:
     """Fold the cells of one model under one profile."""
     responses = sum(cell.responses for cell in cells)
-    scores = run_scores(cells, lambda cell: cell.key.scenario_id)
+    scores = run_scores(cells, cluster)
     overall = figure_estimate(scores, OVERALL, composition)
     return ModelScores(
         runs=sum(cell.runs_ended for cell in cells),

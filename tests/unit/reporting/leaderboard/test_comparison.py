@@ -9,6 +9,7 @@ import pytest
 
 from socratic_bench.adapters.memory.store.store import MemoryStore
 from socratic_bench.domain.experiment.manifest import Experiment, Manifest, TutorModel
+from socratic_bench.domain.scenario import Scenario
 from socratic_bench.domain.score import ScoredResponse
 from socratic_bench.errors import UnknownExperiment
 from socratic_bench.reporting.leaderboard.comparison import model_comparison
@@ -79,6 +80,22 @@ async def test_a_row_has_the_documented_keys_with_one_key_for_each_vector(store:
     assert low < row["overall_score"] < high
     by_dimension = [each["overall"] for each in row["dimensions"].values()]
     assert sum(by_dimension) / 3 == pytest.approx(row["overall_score"])
+
+
+async def test_scenarios_with_equal_words_are_one_cluster(store: MemoryStore):
+    twins = tuple(
+        Scenario(id=f"s{number}", dimension="student", prompt=f"Question {number % 4}?")
+        for number in range(12)
+    )
+    manifest = Manifest(models=tutors(1), scenarios=twins, repeats=1)
+    planned = Experiment(manifest=manifest, created_at=MONDAY)
+    await seed(store, planned, failing=0)
+
+    [row] = (await model_comparison(store)).models
+
+    assert row.scored_responses == 12
+    assert row.confidence_interval is None
+    assert row.interval_note == "An interval needs 5 scenarios; 4 scenarios have a score."
 
 
 async def test_a_failed_run_lowers_coverage_and_no_mean(store: MemoryStore):

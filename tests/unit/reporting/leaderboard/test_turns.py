@@ -27,7 +27,8 @@ STEADY = TutorModel(id="local/steady")
 async def _talked(store: MemoryStore) -> Experiment:
     """Five scenarios of one turn and one of five turns; one tutor lectures from its second turn."""
     short = [
-        Scenario(id=f"short-{number}", dimension="student", prompt="Why?") for number in range(5)
+        Scenario(id=f"short-{number}", dimension="student", prompt=f"Why {number}?")
+        for number in range(5)
     ]
     long = Scenario(id="long", dimension="ethical", prompt="May I?", follow_ups=("And?",) * 4)
     planned = Experiment(

@@ -22,6 +22,7 @@ from socratic_api.routes.experiment_choice import (
 )
 from socratic_api.routes.runs.detailed_results import EXPERIMENT, MODEL, experiment_of
 from socratic_bench.domain.aggregates.run_scores import VectorScores
+from socratic_bench.domain.experiment.outline import ExperimentOutline
 from socratic_bench.errors import InvalidInput
 from socratic_bench.invalid_values import close_match
 from socratic_bench.reporting.filters import require_known
@@ -83,7 +84,8 @@ def endpoints(store: ScoreStore, ready: ReadyBytes) -> list[Endpoint]:
         async def encode() -> bytes:
             cells = await store.cells({id_})
             shown = profile or experiment.manifest.profile
-            return to_json(_of_figure(model_scores(cells, model, shown), vector, shown))
+            cluster = ExperimentOutline.of(experiment).cluster_of
+            return to_json(_of_figure(model_scores(cells, model, shown, cluster), vector, shown))
 
         key = f"interval {asked_key(id_, model, vector, profile)}"
         return ready_response(request, await ready.get(key, encode))
