@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
 from socratic_bench.domain.experiment.manifest import Parameters
@@ -56,8 +56,8 @@ class Reply:
     error_kind: str | None = None
     """The kind of ERROR: UNFINISHED."""
 
-    reply_id: str | None = None
-    """The provider's id of the reply."""
+    reply_id: str | None = field(default=None, compare=False)
+    """The provider's id of the reply; the same reply has another one at each call."""
 
     notes: tuple[str, ...] = ()
     """What the client saw of the reply, by the names of `scoring.answer_notes`."""
