@@ -13,8 +13,12 @@ _LABELS: Final = (
     r"(?:student|learner|pupil|tutor|teacher|user|assistant|human|bot|chatbot|chatgpt|gpt|system)"
     r"(?:[ _-]?\d{1,3})?|ai|s|t\d*"
 )
-_LABEL: Final = re.compile(rf"[ \t\u00a0]*(?P<who>{_LABELS})[ \t\u00a0]*:[ \t\u00a0]*", re.IGNORECASE)
-_AT_A_LINE: Final = re.compile(rf"^[ \t\u00a0]*(?P<who>{_LABELS})[ \t\u00a0]*:", re.IGNORECASE | re.MULTILINE)
+_LABEL: Final = re.compile(
+    rf"[ \t\u00a0]*(?P<who>{_LABELS})[ \t\u00a0]*:[ \t\u00a0]*", re.IGNORECASE
+)
+_AT_A_LINE: Final = re.compile(
+    rf"^[ \t\u00a0]*(?P<who>{_LABELS})[ \t\u00a0]*:", re.IGNORECASE | re.MULTILINE
+)
 _A_NAME: Final = re.compile(
     r"[ \t\u00a0]*(?:(?:Mr|Ms|Mrs|Dr)\.? )?[A-Z][a-z]{1,15}[ \t]*:(?!\S*//)"
 )

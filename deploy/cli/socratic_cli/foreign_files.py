@@ -91,7 +91,9 @@ _TAGGED: Final = re.compile(r"^[ \t]*<dialogue>", re.IGNORECASE | re.MULTILINE)
 _YAML: Final = re.compile(
     r"^evalId:|^results:\s*\n[ \t]+version:|^version:.*\nstatus:.*\neval:", re.MULTILINE
 )
-_COPIED: Final = re.compile(r"^[ \t#*]*(?P<who>You|[A-Z][\w .-]{1,20}) said:?[ \t*]*$", re.MULTILINE)
+_COPIED: Final = re.compile(
+    r"^[ \t#*]*(?P<who>You|[A-Z][\w .-]{1,20}) said:?[ \t*]*$", re.MULTILINE
+)
 _MARKED: Final = re.compile(
     r"^[ \t]*(?:#{1,6}[ \t]+|\*\*|__|>[ \t]*\**|[-*][ \t]+\**)(?P<who>[A-Za-z][\w. ]{0,20}?)"
     r"(?:[ \t]*\([^)\n]*\))?[ \t]*(?::?\*\*|:?__|:|$)",
@@ -109,9 +111,12 @@ def refuse_foreign_text(name: str, start: str) -> None:
     if (kind := _BY_NAME.get(PurePath(name).suffix.lower())) is not None:
         raise _refusal(name, kind)
     element = _ELEMENT.match(start)
-    if element and not _THOUGHTS.search(element["tag"]):
-        if start.rstrip().endswith(f"</{element['tag']}>"):
-            raise _refusal(name, _BY_NAME[".xml"])
+    if (
+        element is not None
+        and not _THOUGHTS.search(element["tag"])
+        and start.rstrip().endswith(f"</{element['tag']}>")
+    ):
+        raise _refusal(name, _BY_NAME[".xml"])
     if _YAML.search(start):
         raise _refusal(name, _PROMPTFOO)
     if "|EOM|" in start:
@@ -141,17 +146,25 @@ _TURN: Final = re.compile(
 )
 
 
-def whole_dialogue(text: str) -> str | None:
-    """Return what `text` is if it holds the turns of both sides, and None if it is an answer.
+_AS_DATA: Final = re.compile(r"\[?\{'|\[?\{\s*\"(?:role|choices|messages|from)\"\s*:")
 
-    It then begins with a speaker. An answer that only goes on with the student's turn is a model's.
+
+def no_answer(text: str) -> str | None:
+    """Return what `text` is if it is no answer: the turns of both sides, or an object's notation.
+
+    Such a dialogue begins with a speaker. An answer that only goes on with the student's turn is a
+    model's.
     """
+    if text[:1] in ("{", "[") and _AS_DATA.match(text):
+        return "an object of an API or of Python"
     if "|EOM|" in text:
         return "a whole dialogue (turns parted by `|EOM|`)"
+    if "\n" not in text:
+        return None
     if " said:" in text and _is_copied(text):
         return "a chat copied from a page (`You said:`)"
     begins = _TURN.match(text.lstrip())
-    if begins is None or "\n" not in text or side_of(begins["who"]) is None:
+    if begins is None or side_of(begins["who"]) is None:
         return None
     sides = {side_of(turn["who"]) for turn in _TURN.finditer(text)}
     both = Side.STUDENT in sides and Side.TUTOR in sides
@@ -198,9 +211,15 @@ def foreign_record(record: Mapping[str, Any]) -> str | None:
 
 
 def refuse_foreign_record(name: str, record: object) -> None:
-    """Raise InvalidInput if the first record of a file is a foreign file's."""
-    if isinstance(record, Mapping) and (problem := foreign_record(record)) is not None:
+    """Raise InvalidInput if the first record of a file is a foreign file's, or no answer."""
+    if not isinstance(record, Mapping):
+        return
+    if (problem := foreign_record(record)) is not None:
         raise InvalidInput(f"{name} is {problem}")
+    for key in ("text", "response", "output", "content"):
+        said = record.get(key)
+        if isinstance(said, str) and (what := no_answer(said)) is not None:
+            raise InvalidInput(f"{name} is a list in which `{key}` is {what}: {_AS_LINES}")
 
 
 def _refusal(name: str, kind: _Kind) -> InvalidInput:

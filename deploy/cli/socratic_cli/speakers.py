@@ -11,11 +11,11 @@ from socratic_bench.invalid_values import shown
 
 
 class Side(Enum):
-    """A side of a tutoring conversation."""
+    """A side of a tutoring conversation; each value is a name of it, too."""
 
     STUDENT = "student"
     TUTOR = "tutor"
-    NEITHER = "neither"
+    NEITHER = "system"
     """An instruction, or what a tool gave."""
 
 
@@ -72,7 +72,7 @@ def speaker_of(record: Mapping[str, Any]) -> Side | None:
             unknown = unknown or (field, name)
     for field in _LOOSE_FIELDS:
         name = _value(record, field)
-        if isinstance(name, str) and name and (side := side_of(name)) is not None:
+        if isinstance(name, str) and len(name) > 1 and (side := side_of(name)) is not None:
             return side
     if unknown is not None:
         field, name = unknown

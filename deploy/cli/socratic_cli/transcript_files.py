@@ -269,6 +269,8 @@ def _rows(name: str, lines: Iterable[bytes], separator: str) -> Iterator[Entry]:
             )
         rows.fieldnames = columns
         for number, row in enumerate(rows, start=1):
+            if number == 1:
+                refuse_foreign_record(name, row)
             yield _row(number, f"{name} row {number}", row)
     except csv.Error as error:
         raise InvalidInput(f"{name} line {rows.reader.line_num}: not valid CSV: {error}") from None
