@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from typing import Any, Final
+from collections.abc import Iterator, Mapping
+from typing import Any, Final, NamedTuple
 
 from socratic_bench.scoring.exchange import EarlierTurn
 from socratic_bench.scoring.score import MOST_TOKENS
 from socratic_bench.scoring.statuses import Status
+from socratic_cli.contents import content_of
+from socratic_cli.reply_ends import status_of
+from socratic_cli.speakers import Side, speaker_of
 
-_SIDES: Final = {"user": "student", "assistant": "tutor", "system": None, "developer": None}
-"""The speaker for each role of a message; instructions are left out."""
+CHAT_KEYS: Final = ("messages", "conversations", "conversation")
+"""The keys of a record that hold the messages of a chat."""
+
+_WRITTEN: Final = ("content", "text", "value", "parts", "refusal")
+"""The keys of what a message says."""
 
 
 def student_message_of(record: Mapping[str, Any]) -> str:
@@ -47,57 +53,102 @@ def _turn(place: str, turn: object) -> EarlierTurn:
     return EarlierTurn(student, tutor, tokens, None if status is None else Status(status))
 
 
-def of_chat(messages: object) -> dict[str, Any]:
-    """Return the fields of a record that a chat's messages stand for.
+def student_and_turns(messages: object) -> dict[str, Any] | None:
+    """Return what the student said last in a chat, and the turns before; None if a tutor, or
+    nobody, said the last of it.
+    """
+    if not isinstance(messages, list):
+        return None
+    said = list(_said_in(messages))
+    if not said or said[-1].side is not Side.STUDENT:
+        return None
+    turns = _Turns()
+    for each in said:
+        turns.add(each)
+    return {"student_message": turns.student, "earlier_turns": list(turns.earlier)}
 
-    The assistant's last message is the `text`, the user's message before it the `student_message`,
-    and all earlier ones the `earlier_turns`. Consecutive messages of one role are joined. Raises
-    TypeError or ValueError, naming the message.
+
+def of_chat(messages: object) -> list[dict[str, Any]]:
+    """Return a record for each answer of the assistant in a chat.
+
+    Its message is the `text`, the user's messages since the answer before it the
+    `student_message`, and all earlier ones the `earlier_turns`. A message without content or with
+    `weight` 0 is no answer. Raises TypeError or ValueError, naming the message.
     """
     if not isinstance(messages, list):
         raise TypeError(f"`messages` must be a list, not {_shown(messages)}")
-    said: list[tuple[str, str]] = []
+    turns = _Turns()
+    answers: list[dict[str, Any]] = []
+    for each in _said_in(messages):
+        if each.side is Side.TUTOR and each.is_answer:
+            end = {} if each.status is None else {"status": each.status}
+            before = {"student_message": turns.student, "earlier_turns": list(turns.earlier)}
+            answers.append({"text": each.text, **before, **end})
+        turns.add(each)
+    if not answers:
+        raise ValueError("`messages` needs an answer: a message of role assistant with a text")
+    return answers
+
+
+class _Said(NamedTuple):
+    """One message of a chat."""
+
+    side: Side
+    text: str
+    status: Status | None
+    is_answer: bool
+
+
+class _Turns:
+    """The turns of a chat up to a message."""
+
+    def __init__(self) -> None:
+        self._student: list[str] = []
+        self.earlier: list[EarlierTurn] = []
+
+    @property
+    def student(self) -> str:
+        """What the student said since the tutor's last answer."""
+        return "\n\n".join(self._student)
+
+    def add(self, said: _Said) -> None:
+        """Go on by one message."""
+        if said.side is Side.STUDENT:
+            self._student.append(said.text)
+        elif said.side is Side.TUTOR:
+            self.earlier.append(EarlierTurn(self.student, said.text, None, said.status))
+            self._student = []
+
+
+def _said_in(messages: list[object]) -> Iterator[_Said]:
+    """Yield the messages of student and tutor that say something."""
     for number, message in enumerate(messages, 1):
-        side, text = _said(f"`messages` {number}", message)
-        if side is None:
+        place = f"`messages` {number}"
+        if not isinstance(message, Mapping):
+            raise TypeError(f"{place} must be an object with `role`, not {_shown(message)}")
+        side = _side(place, message)
+        if side is Side.NEITHER:
             continue
-        if said and said[-1][0] == side:
-            said[-1] = (side, f"{said[-1][1]}\n\n{text}")
-        else:
-            said.append((side, text))
-    if not said or said[-1][0] != "tutor":
-        raise ValueError("`messages` must end with a message of role assistant")
-    if said[0][0] == "tutor":
-        said.insert(0, ("student", ""))
-    turns = [
-        EarlierTurn(student, tutor)
-        for (_, student), (_, tutor) in zip(said[::2], said[1::2], strict=True)
-    ]
-    scored = turns.pop()
-    return {
-        "text": scored.tutor,
-        "student_message": scored.student,
-        "earlier_turns": turns,
-    }
+        written = [message[key] for key in _WRITTEN if message.get(key) is not None]
+        if not written:
+            if side is Side.STUDENT and "content" not in message:
+                raise TypeError(f"{place} needs a `content` of text alone")
+            continue
+        content = content_of(written[0])
+        if content is None:
+            raise TypeError(f"{place} needs a `content` of text alone")
+        status = Status.REFUSED if content.refused else status_of(message)
+        yield _Said(side, content.text, status, message.get("weight") != 0)
 
 
-def _said(place: str, message: object) -> tuple[str | None, str]:
-    role = message.get("role") if isinstance(message, Mapping) else None
-    if not isinstance(message, Mapping) or not isinstance(role, str) or role not in _SIDES:
-        roles = ", ".join(_SIDES)
-        raise ValueError(f"{place} needs a `role` of {roles}, not {_shown(role)}")
-    return _SIDES[role], _content(place, message.get("content"))
-
-
-def _content(place: str, content: object) -> str:
-    if isinstance(content, str):
-        return content
-    parts = content if isinstance(content, list) else [None]
-    texts = [part.get("text") if isinstance(part, Mapping) else None for part in parts]
-    written = [text for text in texts if isinstance(text, str)]
-    if len(written) < len(parts):
-        raise TypeError(f"{place} needs a `content` of text alone")
-    return "".join(written)
+def _side(place: str, message: Mapping[str, Any]) -> Side:
+    try:
+        side = speaker_of(message)
+    except ValueError as error:
+        raise ValueError(f"{place}: {error}") from None
+    if side is None:
+        raise ValueError(f"{place} needs a `role` of user, assistant, system or tool")
+    return side
 
 
 def _shown(value: object) -> str:

@@ -1,21 +1,34 @@
-"""Reads files of texts: plain lines, JSON Lines, one JSON array, or CSV with a header."""
+"""Reads files of texts: plain lines, JSON Lines, JSON documents, or CSV with a header."""
 
 from __future__ import annotations
 
+import codecs
 import csv
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any, Final
 
 from socratic_bench.errors import InvalidInput
+from socratic_cli.dialogue_text import is_dialogue, spoken_in
+from socratic_cli.foreign_files import refuse_binary, refuse_foreign_record, refuse_foreign_text
+from socratic_cli.json_documents import (
+    NoDocuments,
+    joined,
+    looks_like_json,
+    records_of,
+    refuse_constant,
+    too_large,
+)
+from socratic_cli.speakers import SPEAKER_FIELDS
 
-TEXT_KEYS: Final = ("text", "response", "output")
+TEXT_KEYS: Final = ("text", "response", "output", "content")
 """The keys of the tutor's response, in the order of preference."""
 
-MOST_BYTES: Final = 64 * 1024 * 1024
-"""The greatest size of a JSON array, which is read as a whole."""
+MOST_OF_A_START: Final = 1024 * 1024
+"""Bytes that decide what a plain text is."""
 
 NAMED_KEYS: Final = 8
 """The most keys that a message names."""
@@ -25,6 +38,11 @@ MOST_OF_A_KEY: Final = 40
 
 _NUMBERS: Final = ("output_tokens",)
 """Columns of CSV that hold numbers."""
+
+_UTF_16: Final = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+_UTF_32: Final = (codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)
+_SEPARATORS: Final = ",\t;"
+_COLUMN: Final = re.compile(r"[\"']?[A-Za-z_][\w .-]{0,39}[\"']?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,52 +63,184 @@ class Entry:
 
 
 def entries(lines: Iterable[bytes], *, name: str, whole: bool) -> Iterator[Entry]:
-    """Yield every response of a file while reading: only a JSON array is held in memory.
+    """Yield every response of a file while reading: plain lines, JSON Lines and CSV are not held.
 
-    Raises InvalidInput for an unreadable file.
+    Raises InvalidInput for an unreadable file, and for one that is no list of answers.
     """
-    remaining = iter(lines)
-    first = next(remaining, b"").removeprefix(b"\xef\xbb\xbf")
-    lines = chain([first], remaining) if first else ()
+    head, lines = _opened(name, iter(lines))
+    first = head.decode(errors="replace")
     if whole:
-        yield from _plain(name, [b"".join(lines)])
-    elif name.lower().endswith(".csv"):
-        yield from _rows(name, lines)
-    elif first.lstrip().startswith(b"["):
-        yield from _items(name, lines)
+        yield from _whole(name, lines)
+    elif (separator := _separator(name, first)) is not None:
+        yield from _rows(name, lines, separator)
+    elif first.lstrip().startswith(("{", "[")):
+        yield from _json(name, head, lines)
     else:
-        yield from _lines(name, lines)
+        yield from _texts(name, lines)
 
 
-def _lines(name: str, lines: Iterable[bytes]) -> Iterator[Entry]:
-    """Read plain text or JSON Lines: the first line that is not blank decides."""
-    reads_json: bool | None = None
-    for number, raw in enumerate(lines, start=1):
-        [entry] = _plain(name, [raw], number)
+def _opened(name: str, remaining: Iterator[bytes]) -> tuple[bytes, Iterable[bytes]]:
+    """Return the first line that is not blank, and all lines, each with its own end.
+
+    Text in UTF-16 becomes UTF-8.
+    """
+    first = next(remaining, b"")
+    if first.startswith(_UTF_16) and not first.startswith(_UTF_32):
+        remaining = iter(_from_utf_16(name, b"".join(chain([first], remaining))))
+        first = next(remaining, b"")
+    refuse_binary(name, first)
+    split = _split(chain([first.removeprefix(codecs.BOM_UTF8)], remaining))
+    blank = []
+    for line in split:
+        if line and not line.isspace():
+            refuse_binary(name, line)
+            return line, chain(blank, [line], split)
+        blank.append(line)
+    return b"", filter(None, blank)
+
+
+def _from_utf_16(name: str, content: bytes) -> list[bytes]:
+    try:
+        return content.decode("utf-16").encode().splitlines(keepends=True)
+    except UnicodeError:
+        raise InvalidInput(f"{name} is no text in UTF-16: save it as UTF-8") from None
+
+
+def _split(lines: Iterable[bytes]) -> Iterator[bytes]:
+    """Yield lines that end at a line feed, a carriage return, or both."""
+    for line in lines:
+        if b"\r" in line:
+            yield from line.splitlines(keepends=True)
+        else:
+            yield line
+
+
+def _whole(name: str, lines: Iterable[bytes]) -> Iterator[Entry]:
+    content = b"".join(lines)
+    refuse_binary(name, content)
+    yield from _plain(name, [content])
+
+
+def _separator(name: str, first: str) -> str | None:
+    """Return what parts the cells of a table; None if the file is none.
+
+    The name tells, or a heading that names a text column and others.
+    """
+    ending = name.lower()[-4:]
+    if ending == ".tsv":
+        return "\t"
+    if ending == ".csv":
+        return ";" if ";" in first and "," not in first else ","
+    for separator in _SEPARATORS:
+        columns = first.strip().split(separator)
+        if len(columns) > 1 and all(map(_COLUMN.fullmatch, columns)):
+            return separator if {each.strip("\"'") for each in columns} & set(TEXT_KEYS) else None
+    return None
+
+
+def _json(name: str, head: bytes, lines: Iterable[bytes]) -> Iterator[Entry]:
+    """Read JSON Lines if the first line is an object, else whole documents.
+
+    A text that only begins like an array is a text.
+    """
+    try:
+        first = json.loads(head)
+    except (ValueError, RecursionError):
+        first = None
+    if isinstance(first, dict):
+        refuse_foreign_record(name, first)
+        yield from _json_lines(name, lines)
+        return
+    kept, more = joined(name, lines)
+    text = b"".join(kept).decode(errors="replace")
+    is_json = name.lower().endswith(".json") or looks_like_json(text)
+    if not is_json:
+        yield from _texts(name, chain(kept, more))
+        return
+    if more:
+        raise too_large(name)
+    try:
+        records = records_of(text)
+    except NoDocuments as error:
+        if any(map(_is_object, kept)):
+            yield from _json_lines(name, kept)
+            return
+        raise InvalidInput(f"{name}: not valid JSON: {error}") from None
+    yield from _records(name, records)
+
+
+def _records(name: str, records: list[Any]) -> Iterator[Entry]:
+    for record in records[:1]:
+        refuse_foreign_record(name, record)
+    if all(isinstance(record, str) for record in records):
+        for number, text in enumerate(records, start=1):
+            yield Entry(number, f"{name} item {number}", text)
+        return
+    for number, record in enumerate(records, start=1):
+        yield _record(number, f"{name} item {number}", record)
+
+
+def _is_object(line: bytes) -> bool:
+    """Whether a line is a JSON object that is not empty."""
+    if not line.lstrip().startswith(b"{"):
+        return False
+    try:
+        return bool(json.loads(line))
+    except (ValueError, RecursionError):
+        return False
+
+
+def _json_lines(name: str, lines: Iterable[bytes]) -> Iterator[Entry]:
+    for entry in _plain(name, lines):
         if not isinstance(entry.content, str):
             yield entry
-            continue
-        line = entry.content
-        if reads_json is None and line.strip():
-            reads_json = line.lstrip().startswith("{")
-        if not reads_json:
-            yield entry
-        elif line.strip():
-            yield _parsed(number, entry.place, line)
+        elif entry.content.strip():
+            yield _parsed(entry.number, entry.place, entry.content)
 
 
-def _plain(name: str, lines: Iterable[bytes], first: int = 1) -> Iterator[Entry]:
-    for number, raw in enumerate(lines, start=first):
+def _texts(name: str, lines: Iterable[bytes]) -> Iterator[Entry]:
+    """Read plain text: an answer a line, or a dialogue whose lines name their speakers."""
+    remaining = iter(lines)
+    kept: list[bytes] = []
+    size = 0
+    for line in remaining:
+        kept.append(line)
+        size += len(line)
+        if size > MOST_OF_A_START:
+            break
+    start = b"".join(kept)
+    refuse_binary(name, start)
+    text = start.decode(errors="replace")
+    refuse_foreign_text(name, text)
+    if is_dialogue(text):
+        yield from _dialogue(name, chain(kept, remaining))
+    else:
+        yield from _plain(name, chain(kept, remaining))
+
+
+def _dialogue(name: str, lines: Iterable[bytes]) -> Iterator[Entry]:
+    for spoken in spoken_in(name, list(_decoded(name, lines))):
+        record = {"speaker": spoken.side.value, "text": spoken.text}
+        yield Entry(spoken.number, f"{name} line {spoken.number}", record)
+
+
+def _plain(name: str, lines: Iterable[bytes]) -> Iterator[Entry]:
+    for number, raw in enumerate(lines, start=1):
         place = f"{name} line {number}"
         try:
-            yield Entry(number, place, raw.decode().rstrip("\r\n"))
+            text = raw.decode().rstrip("\r\n")
         except UnicodeDecodeError as error:
             yield Entry(number, place, None, f"not UTF-8 text: {error.reason}")
+            continue
+        if "\0" in text:
+            yield Entry(number, place, None, "binary, not text")
+        else:
+            yield Entry(number, place, text)
 
 
 def _parsed(number: int, place: str, line: str) -> Entry:
     try:
-        record = json.loads(line, parse_constant=_refuse_constant)
+        record = json.loads(line, parse_constant=refuse_constant)
     except json.JSONDecodeError as error:
         problem = f"not valid JSON: {error.msg} at column {error.colno}"
         return Entry(number, place, None, problem)
@@ -107,41 +257,20 @@ def _record(number: int, place: str, record: object) -> Entry:
     return Entry(number, place, None, "must be a JSON object with `text`")
 
 
-def _items(name: str, lines: Iterable[bytes]) -> Iterator[Entry]:
-    """Read the items of a JSON array, or the lines of a text that only begins like one."""
-    kept: list[bytes] = []
-    size = 0
-    for line in lines:
-        kept.append(line)
-        size += len(line)
-        if size > MOST_BYTES:
-            most = MOST_BYTES // 2**20
-            raise InvalidInput(
-                f"{name}: a JSON array of more than {most} MB; give one object per line"
-            )
-    try:
-        array = json.loads(b"".join(kept), parse_constant=_refuse_constant)
-    except (ValueError, RecursionError) as error:
-        if not name.lower().endswith(".json"):
-            yield from _lines(name, kept)
-            return
-        wrong = "nested too deeply" if isinstance(error, RecursionError) else error
-        raise InvalidInput(f"{name}: not valid JSON: {wrong}") from None
-    for number, record in enumerate(array, start=1):
-        yield _record(number, f"{name} item {number}", record)
-
-
-def _rows(name: str, lines: Iterable[bytes]) -> Iterator[Entry]:
-    """Read the rows of CSV, whose header names the columns."""
-    rows = csv.DictReader(_decoded(name, lines), strict=True)
+def _rows(name: str, lines: Iterable[bytes], separator: str) -> Iterator[Entry]:
+    """Read the rows of a table, whose header names the columns."""
+    rows = csv.DictReader(_decoded(name, lines), strict=True, delimiter=separator)
     try:
         columns = [column.strip() for column in rows.fieldnames or ()]
         if not set(columns) & set(TEXT_KEYS):
+            refuse_foreign_record(name, dict.fromkeys(columns, ""))
             raise InvalidInput(
                 f"{name}: needs a column `text`, `response` or `output`; {keys_named(columns)}"
             )
         rows.fieldnames = columns
         for number, row in enumerate(rows, start=1):
+            if number == 1:
+                refuse_foreign_record(name, row)
             yield _row(number, f"{name} row {number}", row)
     except csv.Error as error:
         raise InvalidInput(f"{name} line {rows.reader.line_num}: not valid CSV: {error}") from None
@@ -150,6 +279,7 @@ def _rows(name: str, lines: Iterable[bytes]) -> Iterator[Entry]:
 def _row(number: int, place: str, row: Mapping[Any, Any]) -> Entry:
     record = {key: value for key, value in row.items() if key and value}
     record |= {key: row[key] or "" for key in TEXT_KEYS if key in row}
+    record |= {key: row[key] or "" for key in SPEAKER_FIELDS & row.keys()}
     for key in _NUMBERS:
         if key in record:
             try:
@@ -163,9 +293,12 @@ def _row(number: int, place: str, row: Mapping[Any, Any]) -> Entry:
 def _decoded(name: str, lines: Iterable[bytes]) -> Iterator[str]:
     for number, raw in enumerate(lines, start=1):
         try:
-            yield raw.decode()
+            text = raw.decode()
         except UnicodeDecodeError as error:
             raise InvalidInput(f"{name} line {number}: not UTF-8 text: {error.reason}") from None
+        if "\0" in text:
+            raise InvalidInput(f"{name} line {number}: binary, not text")
+        yield text
 
 
 def keys_named(keys: Iterable[str]) -> str:
@@ -173,7 +306,3 @@ def keys_named(keys: Iterable[str]) -> str:
     found = [json.dumps(key[:MOST_OF_A_KEY]) for key in keys]
     more = ", …" if len(found) > NAMED_KEYS else ""
     return f"it has {', '.join(found[:NAMED_KEYS]) or 'none at all'}{more}"
-
-
-def _refuse_constant(name: str) -> None:
-    raise ValueError(f"{name} is not a number in JSON")

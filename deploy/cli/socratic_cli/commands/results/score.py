@@ -15,7 +15,7 @@ from socratic_bench.errors import InvalidInput
 from socratic_bench.scoring.profile import CANONICAL
 from socratic_bench.scoring.profiles import profile_named
 from socratic_cli.tables.score import print_score_table
-from socratic_cli.transcripts import ScoredLine, scored_lines
+from socratic_cli.transcripts import LeftOut, ScoredLine, scored_lines
 
 
 @click.command()
@@ -26,7 +26,7 @@ from socratic_cli.transcripts import ScoredLine, scored_lines
     type=click.Choice(["table", "jsonl"]),
     default="table",
     show_default=True,
-    help="jsonl prints one object per input line, in order, with its evidence.",
+    help="jsonl prints one object per response, in order, with its evidence.",
 )
 @click.option("--whole", is_flag=True, help="Take plain text as one response, not one per line.")
 @click.option(
@@ -39,21 +39,30 @@ def score(file: str, output: str, whole: bool, profile: str) -> None:
     """Score texts or transcripts, without a model.
 
     FILE, or standard input with -, may be plain text with one response per line, JSON Lines, a JSON
-    array, or, if named .csv, CSV with a header.
+    array or object, or CSV (.tsv: with tabs) with a header. A file that is no list of answers, such
+    as a database or a chat export, is refused.
 
-    A record has `text` (or `response`, or `output`) and optionally `id`, `output_tokens`, `status`,
-    `dimension`, `student_message` and `earlier_turns` (a list of {"student": …, "tutor": …}). A
-    record with the `messages` of a chat works too: the assistant's last message is scored.
+    A record has `text` (or `response`, `output`, `content`) and optionally `id`, `output_tokens`,
+    `status`, `dimension`, `student_message` and `earlier_turns` (a list of {"student": …, "tutor":
+    …}). Of rows that name a speaker (`role`, `speaker`, `sender`, `from`, `user`), and of lines
+    that begin with `Student:` and `Tutor:`, the tutor's are scored. Of `messages`, each answer of
+    the assistant is scored with the turns before it. The answers of one record have its id with #1,
+    #2 and so on.
 
     The command reports each unreadable line and scores the others.
     """
     vectors = profile_named(profile).vectors
+    left_out = LeftOut()
     with _opened(file) as lines:
-        scored = scored_lines(lines, name=_name(file), whole=whole, profile=profile)
+        scored = scored_lines(
+            lines, name=_name(file), whole=whole, profile=profile, left_out=left_out
+        )
         as_jsonl = output == "jsonl"
         problems = _print_jsonl(scored) if as_jsonl else print_score_table(scored, vectors)
     for problem in problems:
         click.echo(f"Error: {problem}", err=True)
+    if left_out:
+        click.echo(f"Note: {left_out}", err=True)
     if problems:
         raise click.exceptions.Exit(1)
 
