@@ -47,12 +47,18 @@ _BEGINNINGS: Final = (
     (b"{\\rtf", _Kind("an RTF file", "save it as plain text")),
     (b"\xd0\xcf\x11\xe0", _Kind("an old Office file", "save it as CSV or plain text")),
 )
+_OR_PROMPTFOO: Final = f"{_AS_LINES}; promptfoo writes them with `-o FILE.jsonl`"
+_YAML_FILE: Final = _Kind("a YAML file", _OR_PROMPTFOO)
+_XML_FILE: Final = _Kind("an XML file", _OR_PROMPTFOO)
+_HTML_PAGE: Final = _Kind("an HTML page", _OR_PROMPTFOO)
 _BY_NAME: Final = {
-    ".yaml": _Kind("a YAML file", f"{_AS_LINES}; promptfoo writes them with `-o FILE.jsonl`"),
-    ".xml": _Kind("an XML file", f"{_AS_LINES}; promptfoo writes them with `-o FILE.jsonl`"),
-    ".html": _Kind("an HTML page", f"{_AS_LINES}; promptfoo writes them with `-o FILE.jsonl`"),
+    ".yaml": _YAML_FILE,
+    ".yml": _YAML_FILE,
+    ".xml": _XML_FILE,
+    ".html": _HTML_PAGE,
+    ".htm": _HTML_PAGE,
+    ".xhtml": _HTML_PAGE,
 }
-_BY_NAME |= {".yml": _BY_NAME[".yaml"], ".htm": _BY_NAME[".html"], ".xhtml": _BY_NAME[".html"]}
 
 
 def refuse_binary(name: str, start: bytes) -> None:
@@ -105,7 +111,7 @@ _PROMPT_AND_RESPONSE: Final = {"prompt": Side.STUDENT, "response": Side.TUTOR, "
 def refuse_foreign_text(name: str, start: str) -> None:
     """Raise InvalidInput if a text that begins with `start` is no list of answers."""
     if _PAGE.match(start):
-        raise _refusal(name, _BY_NAME[".xml" if start.lstrip()[:5] == "<?xml" else ".html"])
+        raise _refusal(name, _XML_FILE if start.lstrip()[:5] == "<?xml" else _HTML_PAGE)
     if _TAGGED.search(start):
         raise _refusal(name, _Kind("a dialogue with tags (`<dialogue>`)"))
     if (kind := _BY_NAME.get(PurePath(name).suffix.lower())) is not None:
@@ -116,7 +122,7 @@ def refuse_foreign_text(name: str, start: str) -> None:
         and not _THOUGHTS.search(element["tag"])
         and start.rstrip().endswith(f"</{element['tag']}>")
     ):
-        raise _refusal(name, _BY_NAME[".xml"])
+        raise _refusal(name, _XML_FILE)
     if _YAML.search(start):
         raise _refusal(name, _PROMPTFOO)
     if "|EOM|" in start:

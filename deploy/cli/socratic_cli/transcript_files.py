@@ -90,7 +90,7 @@ def _opened(name: str, remaining: Iterator[bytes]) -> tuple[bytes, Iterable[byte
         first = next(remaining, b"")
     refuse_binary(name, first)
     split = _split(chain([first.removeprefix(codecs.BOM_UTF8)], remaining))
-    blank = []
+    blank: list[bytes] = []
     for line in split:
         if line and not line.isspace():
             refuse_binary(name, line)

@@ -47,6 +47,7 @@ class ModelSelection:
         if not node.value:
             self.mistakes.add(node.place, "must name at least one model")
         models: dict[str, TutorModel] = {}
+        shown_as: dict[str, str] = {}
         for entry in map(self._mapping, node.value):
             model = entry and self.model(entry)
             if not entry or not model:
@@ -55,6 +56,14 @@ class ModelSelection:
                 problem = f"model {shown(model.id)} is listed more than once"
                 self.mistakes.add(entry.place_of(("id",)), problem)
             models[model.id] = model
+            # Tables show the name alone: two rows of one name cannot be told apart.
+            twin = shown_as.setdefault(model.display_name.strip(), model.id)
+            if twin != model.id:
+                problem = (
+                    f"models {shown(twin)} and {shown(model.id)} have one name, "
+                    f"{shown(model.display_name)}: give each its own"
+                )
+                self.mistakes.add(entry.place_of(("name",)), problem)
         return tuple(models.values())
 
     def _mapping(self, entry: Node) -> Node | None:

@@ -31,6 +31,7 @@ from socratic_bench.planning.config_file.grader_selection import (
 from socratic_bench.planning.config_file.predecessor import Predecessor, is_predecessor
 from socratic_bench.planning.config_file.prompt_files import PromptFiles
 from socratic_bench.planning.config_file.recording_check import check_recordings
+from socratic_bench.planning.config_file.scenario_twins import note_twins
 from socratic_bench.planning.config_file.source import (
     Mistakes,
     Node,
@@ -76,8 +77,8 @@ class BenchmarkConfig:
     configuration names one. No part of the manifest: only a command on the spot reads it."""
 
     unused: tuple[Mistake, ...] = ()
-    """Fields of a predecessor's file, and scenarios of a recording, without a use here. They are
-    not mistakes."""
+    """Fields of a predecessor's file, and scenarios of a recording, without a use here; and
+    scenarios in which the student says the same. They are not mistakes."""
 
     def experiment(self, created_at: datetime, *, submitted: bool = True) -> Experiment:
         """Return the experiment as a new one, `submitted` to services or not."""
@@ -155,6 +156,7 @@ def _config(
     grader = GraderSelection(selection, mistakes).read(root, models)
     scenarios = ScenarioSelection(base_folder, mistakes, predecessor).read(fields.get("scenarios"))
     check_recordings(root, models, scenarios, base_folder, mistakes, unused)
+    note_twins(root, scenarios, unused)
     if settings is not None:
         called = models if grader is None else (*models, grader.model)
         _check_together(root, settings, called, mistakes)
