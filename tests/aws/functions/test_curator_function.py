@@ -14,6 +14,7 @@ from socratic_bench.consuming.queues import (
     CURATOR_RUN_FAILED,
 )
 from socratic_bench.domain.run import Run
+from socratic_bench.domain.score import ScoredResponse
 from socratic_bench.events.message import to_message
 from socratic_bench.events.response_scored import ResponseScored
 from socratic_bench.events.run_failed import RunFailed
@@ -27,6 +28,14 @@ EXPERIMENT = an_experiment(models=1, scenarios=2, repeats=4)
 RUNS = list(EXPERIMENT.runs())
 HANDLER = "socratic_curator.entrypoints.lambda_function.handler"
 NOTHING_BACK = {"batchItemFailures": []}
+
+
+def of_its_vectors(run: Run) -> ScoredResponse:
+    """A score whose overall is the mean of its vectors: the curator refuses another."""
+    scored = a_score(run)
+    assert scored.vectors is not None
+    values = [value for value in scored.vectors.values() if value is not None]
+    return scored.model_copy(update={"overall": sum(values) / len(values)})
 
 
 @pytest.fixture
@@ -43,7 +52,7 @@ def curator(packages: Path, tmp_path: Path, place: Place) -> Iterator[Runtime]:
 
 
 async def publish_scores(place: Place, runs: list[Run]) -> None:
-    events = [ResponseScored.of(a_score(run), source="test", time=TIME) for run in runs]
+    events = [ResponseScored.of(of_its_vectors(run), source="test", time=TIME) for run in runs]
     await place.broker.publish([to_message(each) for each in events])
 
 
@@ -52,7 +61,7 @@ async def assert_folded(place: Place, scored: list[Run], failed: list[Run]) -> N
     other = MemoryStore()
     await other.prepare()
     await other.register(EXPERIMENT)
-    await other.fold([a_score(run) for run in scored], [a_failure(run) for run in failed])
+    await other.fold([of_its_vectors(run) for run in scored], [a_failure(run) for run in failed])
     ids = [EXPERIMENT.experiment_id]
     assert contents(await place.store.cells(ids)) == contents(await other.cells(ids))
 

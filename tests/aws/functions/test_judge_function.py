@@ -4,6 +4,7 @@ import pytest
 
 from socratic_bench.adapters.sqs.broker import SqsBroker
 from socratic_bench.consuming.queues import CURATOR_RESPONSE_SCORED, JUDGE_RESPONSE_RECORDED
+from socratic_bench.domain.identifiers import run_id
 from socratic_bench.domain.response import Response
 from socratic_bench.events.codec import decode
 from socratic_bench.events.message import to_message
@@ -11,7 +12,7 @@ from socratic_bench.events.response_recorded import ResponseRecorded
 from tests.aws.lambda_runtime import FunctionFailed, running
 from tests.aws.records import event, poisoned, received
 from tests.servers import aws_emulator, sqs
-from tests.unit.events.examples import example_events
+from tests.unit.events.examples import RUN, example_events
 from tests.waiting import waiting_for
 
 QUEUES = (JUDGE_RESPONSE_RECORDED, CURATOR_RESPONSE_SCORED)
@@ -43,11 +44,17 @@ def judge(packages, tmp_path, url):
         yield runtime
 
 
+def id_of(number):
+    """The id that a plan gives to a repeat of the example."""
+    return run_id(RUN.experiment_id, RUN.model_id, RUN.scenario_id, number)
+
+
 async def publish(broker, count):
     response = example_events()["response.recorded"].data
     assert isinstance(response, Response)
     runs = [
-        response.run.model_copy(update={"run_id": f"r{number}"}) for number in range(1, count + 1)
+        response.run.model_copy(update={"run_id": id_of(number), "repeat": number})
+        for number in range(1, count + 1)
     ]
     events = [
         ResponseRecorded.of(response.model_copy(update={"run": run}), source="test") for run in runs
@@ -72,7 +79,11 @@ async def test_it_scores_a_batch_and_names_no_record_as_failed(judge, broker, ur
     await publish(broker, 3)
     answer = judge.invoke(await received(url, JUDGE_RESPONSE_RECORDED.name))
     assert answer == {"batchItemFailures": []}
-    assert {each.data.run.run_id for each in await scored(broker, 3)} == {"r1", "r2", "r3"}
+    assert {each.data.run.run_id for each in await scored(broker, 3)} == {
+        id_of(1),
+        id_of(2),
+        id_of(3),
+    }
 
 
 async def test_a_poisoned_record_becomes_a_dead_letter_and_the_others_are_scored(

@@ -19,7 +19,8 @@ LECTURER = "{id: reference/lecturer, name: Tutor}"
 def test_two_models_with_one_name_are_a_mistake_that_names_both(other: str):
     (mistake,) = mistakes_of(f"models:\n- {LECTURER}\n- {other}")
     assert mistake.startswith(
-        'benchmark.yaml line 3, models[1].name: models "reference/lecturer" and "reference/socratic" '
+        "benchmark.yaml line 3, models[1].name: "
+        'models "reference/lecturer" and "reference/socratic" '
         'have one name, "Tutor'
     )
 
