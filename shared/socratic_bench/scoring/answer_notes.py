@@ -100,8 +100,9 @@ _TAIL: Final = 400
 """Characters at the end of a text that are looked at for marks after a question mark."""
 
 _STUDENT: Final = re.compile(
-    r"\n[ \t>#]*(?:\*\*|__)?(?:Student|User|Human|Learner|Pupil|Seeker|Sch\u00fcler|Estudiante|"
-    r"\u00c9l\u00e8ve)(?:\*\*|__)?\s?:",
+    # The look ahead leaves most lines after one letter.
+    r"\n[ \t>#*_]*(?=[suhlpe\u00e9])(?:Student|User|Human|Learner|Pupil|Seeker|Sch\u00fcler|"
+    r"Estudiante|\u00c9l\u00e8ve)[*_]*\s?:",
     re.IGNORECASE,
 )
 
@@ -165,7 +166,10 @@ def _notes_in(text: str, *, finished: bool) -> Iterable[str]:
 
 def is_not_english(text: str) -> bool:
     """Whether a text of eight words or more has hardly one that is common in English."""
-    words = [word for word in text[:_SEEN].lower().split() if word[0].isalpha()]
+    pieces = text[:_SEEN].lower().split()
+    if pieces and len(_COMMON.intersection(pieces)) >= _COMMON_SHARE * len(pieces):
+        return False
+    words = [piece for piece in pieces if piece[0].isalpha()]
     common = sum(map(_COMMON.__contains__, words))
     if len(words) >= _FEWEST_WORDS:
         return common < _COMMON_SHARE * len(words)

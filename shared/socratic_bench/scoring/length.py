@@ -62,13 +62,18 @@ def words_and_marks(text: str) -> float:
     """
     if text.isascii():
         return _units(text)
-    tokens, rest = (0.0, text) if _is_mostly_ascii(text) else _by_letters(text)
+    if not _is_mostly_ascii(text):
+        tokens, rest = _by_letters(text)
+    elif all(_kind(each) == "." for each in set(_BEYOND.findall(text))):
+        return _units(text.encode("ascii", "replace").decode("ascii"))
+    else:
+        tokens, rest = 0.0, text
     return tokens + _units(_BEYOND.sub(_kind_of, rest))
 
 
 def _units(text: str) -> int:
     kinds = text.encode("ascii").translate(_KINDS)
-    units = len(kinds.translate(_ONLY_LETTERS).split()) + kinds.count(b".")
+    units = _beginnings(kinds.translate(_ONLY_LETTERS)) + kinds.count(b".")
     if b"0" in kinds:
         numbers = kinds.translate(_ONLY_DIGITS).split()
         units += sum((len(number) + 2) // 3 for number in numbers) + kinds.count(b" 0")
@@ -76,6 +81,18 @@ def _units(text: str) -> int:
         # The mark and the letters after it are one.
         units -= sum(1 for _ in _CONTRACTED.finditer(text))
     return units
+
+
+def words_in(text: str) -> int:
+    """Return `len(text.split())`, for ASCII in half the time."""
+    if text.isascii():
+        return _beginnings(text.encode("ascii").translate(_BLANK_OR_NOT))
+    return len(text.split())
+
+
+def _beginnings(letters: bytes) -> int:
+    """Return the number of groups of `a` between blanks."""
+    return letters.count(b" a") + letters.startswith(b"a")
 
 
 def _kind_of(match: re.Match[str]) -> str:
@@ -95,12 +112,13 @@ _KINDS: Final = bytes(ord(_kind(chr(code))) if code < 128 else ord(".") for code
 
 _ONLY_LETTERS: Final = bytes(code if code == ord("a") else ord(" ") for code in range(256))
 _ONLY_DIGITS: Final = bytes(code if code == ord("0") else ord(" ") for code in range(256))
+_BLANK_OR_NOT: Final = bytes(ord(" " if chr(code).isspace() else "a") for code in range(256))
 
 
 def estimated_tokens(text: str) -> float:
     """Return the estimated tokens of `text`: `words x 1.3`, or by the letters of its script."""
     if text.isascii() or _is_mostly_ascii(text):
-        return len(text.split()) * TOKENS_PER_WORD
+        return words_in(text) * TOKENS_PER_WORD
     tokens, rest = _by_letters(text)
     return tokens + (_long_words(rest) or len(rest.split()) * TOKENS_PER_WORD)
 
