@@ -20,6 +20,7 @@ from socratic_bench.version import __version__
 COMMANDS = {
     "init": ("benchmark", "Write a commented configuration to FILE (mine.yaml)."),
     "run": ("benchmark", "Run the benchmark in CONFIG and show the leaderboard."),
+    "schema": ("benchmark", "Print the JSON schema of a configuration, for an editor."),
     "submit": ("benchmark", "Have running services carry out the benchmark in CONFIG."),
     "status": ("control", "Show the progress of experiments, and their pending runs."),
     "watch": ("control", "Follow an experiment to its end, and show the leaderboard."),

@@ -76,7 +76,9 @@ def _read(config: str | Path | Mapping[str, Any], models: RegisteredModels) -> B
             [Mistake(GIVEN, f"holds a value that JSON cannot hold: {error}")]
         ) from None
     try:
-        return parse_config(text, name=GIVEN, base_folder=Path.cwd(), catalogue=models)
+        return parse_config(
+            text, name=GIVEN, base_folder=Path.cwd(), catalogue=models, variables=os.environ
+        )
     except InvalidConfig as error:
         # A mapping has fields and no lines.
         raise InvalidConfig(

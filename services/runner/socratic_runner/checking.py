@@ -25,8 +25,9 @@ from socratic_runner.conversations.asking import ask, log_fields
 from socratic_runner.conversations.call_observing import UNOBSERVED
 from socratic_runner.conversations.conversation import Conversation
 from socratic_runner.conversations.failure_classes import not_callable
+from socratic_runner.grading.grading_conversation import GradingConversation
 from socratic_runner.limits.limiters import ConcurrencyLimiters
-from socratic_runner.model_pool import ModelPool, OpenClient
+from socratic_runner.model_pool import CalledModel, ModelPool, OpenClient
 from socratic_runner.settings import RunnerSettings
 
 
@@ -39,6 +40,8 @@ class Checked:
     """The response as a run would store it."""
 
     seconds: float
+    grades: bool = False
+    """Whether it is the grader, which was asked for a grade."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,23 +53,41 @@ class Check:
     clock: Clock
 
     async def ask_all(self) -> Sequence[Checked]:
-        """Ask every model once, side by side."""
+        """Ask every model once, side by side, and then a grader for the grade of an answer."""
+        experiment = self.experiment
         async with asyncio.TaskGroup() as tasks:
-            asking = [tasks.create_task(self._ask(run)) for run in _first_runs(self.experiment)]
-        return [task.result() for task in asking]
+            asking = [
+                tasks.create_task(self._ask(run.model_id, Conversation(run, experiment)))
+                for run in _first_runs(experiment)
+            ]
+        checked = [task.result() for task in asking]
+        grader = experiment.manifest.use_llm_exploratory
+        answers = [each.result for each in checked if isinstance(each.result, Response)]
+        if grader is not None and answers:
+            conversation = GradingConversation.of(experiment, grader, answers[0].text)
+            checked.append(await self._ask(None, conversation))
+        return checked
 
-    async def _ask(self, run: Run) -> Checked:
+    async def _ask(self, model_id: str | None, conversation: Conversation) -> Checked:
+        """Ask a model, or the grader for None."""
+        manifest = self.experiment.manifest
+        grader = manifest.use_llm_exploratory if model_id is None else None
+        model = manifest.models_by_id[model_id or ""] if grader is None else grader.model
         begun = asyncio.get_running_loop().time()
         try:
-            result = await self._result(run)
+            if grader is None:
+                called = self.pool.model(self.experiment, model.id)
+            else:
+                called = self.pool.grader(self.experiment, grader)
+            result = await self._result(called, conversation)
         except InvalidInput as error:
             result = not_callable(error)
         seconds = asyncio.get_running_loop().time() - begun
-        return Checked(self.experiment.manifest.models_by_id[run.model_id], result, seconds)
+        return Checked(model, result, seconds, grades=grader is not None)
 
-    async def _result(self, run: Run) -> Response | ModelCallFailed:
-        model = self.pool.model(self.experiment, run.model_id)
-        conversation = Conversation(run, self.experiment)
+    async def _result(
+        self, model: CalledModel, conversation: Conversation
+    ) -> Response | ModelCallFailed:
         question = conversation.question()
         max_tokens = question.parameters.max_tokens
         most = most_a_call_costs(model.entry.price, question.texts, max_tokens)
@@ -87,17 +108,23 @@ class Check:
 
 
 def most_a_check_costs(experiment: Experiment) -> int:
-    """Nanodollars that asking every model once can cost at most, where prices are known."""
-    max_tokens = experiment.manifest.parameters.max_tokens
+    """Nanodollars that asking each model and the grader once can cost, where prices are known."""
+    parameters = experiment.manifest.parameters
     models = experiment.manifest.models_by_id
-    return sum(
+    costs = [
         most_a_call_costs(
             models[run.model_id].price,
             Conversation(run, experiment).question().texts,
-            max_tokens,
+            parameters.max_tokens,
         )
         for run in _first_runs(experiment)
-    )
+    ]
+    if (grader := experiment.manifest.use_llm_exploratory) is not None:
+        # A token has some four characters, and the answer to grade no more than these tokens.
+        text = "grade" * parameters.max_tokens
+        question = GradingConversation.of(experiment, grader, text).question()
+        costs.append(most_a_call_costs(grader.model.price, question.texts, grader.max_tokens))
+    return sum(costs)
 
 
 def _first_runs(experiment: Experiment) -> list[Run]:

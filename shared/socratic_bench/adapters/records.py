@@ -88,13 +88,15 @@ class Records(Generic[Fact]):
 
 # D-116: otherwise an older `submit` would delete a newer version's fields.
 def with_fields_of(stored: str, manifest: str) -> str:
-    """Return `manifest` with the fields that only `stored`, of the same experiment, has.
-
-    A newer version wrote them and needs them.
+    """Return `manifest` with the fields that only `stored`, of the same experiment, has, and its
+    name: a newer version wrote them and needs them, and a name that moved would lose its owner.
     """
     if stored == manifest:
         return stored
-    return to_json(_merged(from_json(stored), from_json(manifest))).decode()
+    before = from_json(stored)
+    merged = _merged(before, from_json(manifest))
+    named = {"name": before["name"]} if before.get("name") else {}
+    return to_json({**merged, **named}).decode()
 
 
 def with_pin(manifest: str, at: datetime | None) -> str:

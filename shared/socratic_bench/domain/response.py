@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Annotated, Final
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, FailFast, Field, PlainSerializer
@@ -168,6 +168,7 @@ class Response(BaseModel):
             visible_tokens=self.usage.visible_output_tokens,
             version=self.model_version,
             wire=self.notes,
+            asked_on=self.recorded_at.astimezone(UTC).date(),
             reused=self.adopted_from is not None,
         )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime
 
 from socratic_bench.domain.experiment.manifest import Experiment
 from socratic_bench.planning.estimate import Estimate, estimate
@@ -16,6 +17,11 @@ class Prospect:
 
     outlook: Outlook
     estimate: Estimate
+    begun_at: datetime | None = None
+    """When the experiment was created; None for one that is not stored."""
+
+    kept_name: str | None = None
+    """The name that the stored experiment keeps, where the configuration has another one."""
 
     @classmethod
     def from_nothing(cls, experiment: Experiment) -> Prospect:
@@ -47,7 +53,18 @@ async def look_into(
         experiment, store, reuse=reuse, adopt=adopt, retry_failed=retry_failed
     )
     spent = 0
-    if await store.experiment(experiment.experiment_id) is not None:
+    stored = await store.experiment(experiment.experiment_id)
+    if stored is not None:
         spent = (await store.spending(experiment.experiment_id)).committed
     answered = outlook.unscored_responses
-    return Prospect(outlook, estimate(experiment.manifest, outlook.left, spent, answered))
+    return Prospect(
+        outlook,
+        estimate(experiment.manifest, outlook.left, spent, answered),
+        begun_at=None if stored is None else stored.created_at,
+        kept_name=None if stored is None else _kept_name(stored, experiment),
+    )
+
+
+def _kept_name(stored: Experiment, planned: Experiment) -> str | None:
+    name, wanted = stored.manifest.name, planned.manifest.name
+    return name if wanted is not None and wanted != name else None

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from datetime import timedelta
+from typing import Final
 
 from socratic_bench.domain.experiment.manifest import Experiment
 from socratic_bench.domain.experiment.outline import ExperimentOutline
@@ -10,6 +13,8 @@ from socratic_bench.domain.experiment.state import ExperimentState
 from socratic_bench.errors import AmbiguousExperiment, UnknownExperiment
 from socratic_bench.ports.stores.experiments import Experiments
 from socratic_bench.reporting.formats import moment
+
+_WEEKS: Final = re.compile(r"weeks:([1-9]\d{0,2})", re.ASCII)
 
 MOST_NAMED = 5
 """The most experiments that an error about an ambiguous text names."""
@@ -42,22 +47,40 @@ async def find_experiment(store: Experiments, wanted: str) -> Experiment:
     )
 
 
-async def find_baseline(store: Experiments, wanted: str, gated: str) -> ExperimentOutline:
-    """Return the newest experiment of this id, start of id, occasion or name.
+def find_baseline(
+    outlines: Sequence[ExperimentOutline], wanted: str, gated: ExperimentOutline
+) -> list[ExperimentOutline]:
+    """Return the baseline of an experiment, newest first: one experiment, or those of some weeks.
 
-    `~1` behind it means the one before the newest. The experiment `gated` is its own baseline only
-    where there is no other one. Raises UnknownExperiment.
+    `wanted` is an id, the start of one, an occasion or a name, and means the newest other one of
+    it; `~1` behind it means the one before the newest. `weeks:4` means all of the same conditions
+    of the four weeks before. The experiment itself is its baseline only where there is no other
+    one. `outlines` are newest first. Raises UnknownExperiment.
     """
-    outlines = await store.outlines()
+    if weeks := _WEEKS.fullmatch(wanted):
+        since = gated.created_at - int(weeks[1]) * timedelta(weeks=1)
+        found = [
+            each
+            for each in outlines
+            if each.conditions_id == gated.conditions_id
+            and each.experiment_id != gated.experiment_id
+            and since <= each.created_at <= gated.created_at
+        ]
+        if not found:
+            raise UnknownExperiment(
+                f"{wanted!r}: this store has no other experiment under the conditions of "
+                f"{gated.experiment_id} in these weeks"
+            )
+        return found
     name, tilde, number = wanted.rpartition("~")
     steps = int(number) if tilde and number.isdecimal() else 0
     name = name if tilde and number.isdecimal() else wanted
     named = [each for each in outlines if each.experiment_id == name] or [
         each for each in outlines if _is_called(each, name)
     ]
-    others = [each for each in named if each.experiment_id != gated] or named
+    others = [each for each in named if each.experiment_id != gated.experiment_id] or named
     if steps < len(others):
-        return others[steps]
+        return [others[steps]]
     if not named:
         raise UnknownExperiment(
             f"there is no experiment {name!r} in this store: "

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from socratic_bench.domain.aggregates.cell import Cell, CellKey, fold
+from socratic_bench.domain.aggregates.cell import Cell, CellKey, fold, merge_into
 from socratic_bench.domain.experiment.manifest import Experiment
 from socratic_bench.domain.run import Run, RunFailure
 from socratic_bench.domain.score import ScoredResponse
@@ -118,7 +118,7 @@ async def _recompute(
     cells: dict[CellKey, Cell] = {}
     async for scores in store.score_rows(experiment_id):
         _look(experiment, scores, outside)
-        _merge(cells, fold(scores, ()))
+        merge_into(cells, fold(scores, ()))
         if failed:
             ended_after_all |= failed & {
                 (scored.run.run_id, scored.profile) for scored in scores if scored.last_turn
@@ -128,16 +128,8 @@ async def _recompute(
         for failure in failures
         if (failure.run.run_id, failure.profile) not in ended_after_all
     ]
-    _merge(cells, fold((), counting))
+    merge_into(cells, fold((), counting))
     return cells
-
-
-def _merge(cells: dict[CellKey, Cell], more: Mapping[CellKey, Cell]) -> None:
-    for key, cell in more.items():
-        if key in cells:
-            cells[key].merge(cell)
-        else:
-            cells[key] = cell
 
 
 def _compare(key: CellKey, stored: Cell | None, recomputed: Cell | None) -> list[Difference]:

@@ -2,7 +2,7 @@
 
 The judge counts the notes of each answer; cells sum them with the counts of the profile. A note
 never changes a score. Names begin with `note.`; `version.` and the version that a provider named
-counts its answers.
+counts its answers, `asked.` and `reused.` with a day those that were asked for on it.
 """
 
 from __future__ import annotations
@@ -10,12 +10,17 @@ from __future__ import annotations
 import re
 import zlib
 from collections.abc import Iterable
+from datetime import date
 from typing import Final
 
 from socratic_bench.scoring.length import words_and_marks
 
 PREFIX: Final = "note."
 VERSION: Final = "version."
+ASKED: Final = "asked."
+REUSED_OF: Final = "reused."
+"""The day of UTC on which an answer was asked for: by this experiment, or by an earlier one."""
+
 LONGEST_VERSION: Final = 80
 """Characters of a version that are kept."""
 
@@ -126,10 +131,12 @@ def counts_of(
     visible_tokens: int | None,
     version: str | None,
     wire: Iterable[str],
+    asked_on: date | None = None,
     reused: bool = False,
 ) -> dict[str, int]:
     """Return the counts of one answer: `finished` is False for one that a limit cut off.
 
+    `reused` is True for a copy of one that an earlier experiment asked for on the day `asked_on`.
     `wire` names the notes of the runner; names that this version does not know are left out.
     """
     number = zlib.crc32(text.encode(errors="replace")) % 999_983 + 1
@@ -141,6 +148,8 @@ def counts_of(
         counts[note] = 1
     if reused:
         counts[REUSED] = 1
+    if asked_on is not None:
+        counts[f"{REUSED_OF if reused else ASKED}{asked_on}"] = 1
     if visible_tokens is None:
         counts[ESTIMATED] = 1
     else:

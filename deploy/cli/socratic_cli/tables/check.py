@@ -9,6 +9,7 @@ from typing import Any
 from rich.console import Group, RenderableType
 from rich.text import Text
 
+from socratic_bench.domain.grading import Grading
 from socratic_bench.domain.response import Response, Usage
 from socratic_bench.domain.trouble import about, one_line
 from socratic_bench.errors import ModelCallFailed
@@ -74,7 +75,10 @@ def _row(checked: Checked) -> Row:
     if isinstance(result, ModelCallFailed):
         cost = None if result.kind in MAY_BE_BILLED else 0
         return Row(checked, str(result.kind), one_line(str(result)), cost)
-    scored = judge(result).overall is not None
+    if checked.grades:
+        return Row(checked, str(result.status), None, result.cost_nanodollars)
+    # The runner adds a grade to each response that needs one.
+    scored = judge(result.model_copy(update={"grading": Grading(score=0)})).overall is not None
     problem = None if scored else _NOT_SCORED.get(result.status, "the answer has no score")
     return Row(checked, str(result.status), problem, result.cost_nanodollars)
 

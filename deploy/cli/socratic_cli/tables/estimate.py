@@ -12,7 +12,7 @@ from socratic_bench.planning.estimate import Estimate, ModelEstimate, Range
 from socratic_bench.planning.prospect import Prospect
 from socratic_bench.providers.registry import is_free, is_reference
 from socratic_bench.reporting.costs import usd
-from socratic_bench.reporting.formats import MISSING, dollars
+from socratic_bench.reporting.formats import MISSING, dollars, moment
 from socratic_cli.display.terminal import excerpt, name_of
 from socratic_cli.tables.fitting import Column, FittingTable
 
@@ -126,7 +126,7 @@ def _on_budget(estimate: Estimate, cost: Range) -> str:
 
 
 def prospect_sentence(prospect: Prospect) -> str:
-    """Return a sentence: the answered, reused and new runs, and the cost of the new ones."""
+    """Return the answered, reused and new runs, the cost of the new ones, and how old it is."""
     outlook, estimate = prospect.outlook, prospect.estimate
     parts = [f"{outlook.done:,} done"] if outlook.done else []
     if outlook.answered:
@@ -134,7 +134,18 @@ def prospect_sentence(prospect: Prospect) -> str:
     if outlook.reused:
         parts.append(f"{outlook.reused:,} reused{_paid_then(outlook.reused_nanodollars)}")
     parts.append(f"{outlook.new:,} new{_price_of_new(estimate) if outlook.new else ''}")
-    return f"{_runs(outlook.planned)}: {', '.join(parts)}."
+    told = [f"{_runs(outlook.planned)}: {', '.join(parts)}."]
+    if prospect.kept_name is not None:
+        told.append(
+            f"The experiment was made as {prospect.kept_name!r} and keeps that name: --again, or "
+            "another --occasion, makes a new one."
+        )
+    elif prospect.begun_at is not None and not outlook.new and not outlook.reused:
+        told.append(
+            f"Its questions were asked from {moment(prospect.begun_at)} on: --again asks a tutor "
+            "anew whose code changed."
+        )
+    return " ".join(told)
 
 
 def _runs(count: int) -> str:

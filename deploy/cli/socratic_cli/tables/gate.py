@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rich.console import RenderableType
 
-from socratic_bench.reporting.gate.checks import GateReport
+from socratic_bench.reporting.gate.gate_report import GateReport
 from socratic_cli.display.terminal import name_of
 from socratic_cli.tables.fitting import Column, FittingTable
 

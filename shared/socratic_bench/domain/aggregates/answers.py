@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from datetime import date
 
 from socratic_bench.domain.aggregates.cell import Cell
 from socratic_bench.scoring import answer_notes
 
 _SUMS = frozenset({answer_notes.SAME, answer_notes.SAME_SQUARES})
+
+Days = tuple[date, date]
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,11 +28,27 @@ class Answers:
     versions: Mapping[str, int] = field(default_factory=dict)
     """Per version that a provider reported: its answers."""
 
+    asked: Mapping[str, int] = field(default_factory=dict)
+    """Per day of UTC, as `2026-11-27`: the answers that were asked for on it."""
+
+    reused: Mapping[str, int] = field(default_factory=dict)
+    """The same of copies, which an earlier experiment asked for."""
+
     repeated: int = 0
     """Scenarios and turns with several answers, all of them one text."""
 
     asked_again: int = 0
     """Scenarios and turns with several answers."""
+
+    @property
+    def days(self) -> Days | None:
+        """The first and the last day on which an answer was asked for; None where unknown."""
+        return _days((*self.asked, *self.reused))
+
+    @property
+    def reused_days(self) -> Days | None:
+        """The same of copies."""
+        return _days(self.reused)
 
     @property
     def tokens_per_unit(self) -> float | None:
@@ -41,19 +60,35 @@ class Answers:
 def answers_in(cells: Iterable[Cell]) -> Answers:
     """Return the notes in these cells, one for each scenario and turn."""
     notes: Counter[str] = Counter()
-    versions: Counter[str] = Counter()
+    by_name = {
+        prefix: Counter[str]()
+        for prefix in (answer_notes.VERSION, answer_notes.ASKED, answer_notes.REUSED_OF)
+    }
     repeated = asked_again = 0
     for cell in cells:
         for name, count in cell.counts.items():
-            if name.startswith(answer_notes.VERSION):
-                versions[name.removeprefix(answer_notes.VERSION)] += count
+            prefix = name[: name.find(".") + 1]
+            if prefix in by_name:
+                by_name[prefix][name.removeprefix(prefix)] += count
             elif name.startswith(answer_notes.PREFIX) and name not in _SUMS:
                 notes[name] += count
         if cell.counts.get(answer_notes.ANSWERS, 0) > 1:
             asked_again += 1
             repeated += _is_one_text(cell)
     count = notes.pop(answer_notes.ANSWERS, 0)
-    return Answers(count, notes, versions, repeated, asked_again)
+    versions, asked, reused = by_name.values()
+    return Answers(count, notes, versions, asked, reused, repeated, asked_again)
+
+
+def _days(names: Iterable[str]) -> Days | None:
+    """Return the first and the last of these days; names that are none come from no judge."""
+    known = []
+    for name in names:
+        try:
+            known.append(date.fromisoformat(name))
+        except ValueError:
+            continue
+    return (min(known), max(known)) if known else None
 
 
 def _is_one_text(cell: Cell) -> bool:

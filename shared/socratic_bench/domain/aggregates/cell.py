@@ -245,6 +245,15 @@ def fold(
     return cells
 
 
+def merge_into(cells: dict[CellKey, Cell], more: Mapping[CellKey, Cell]) -> None:
+    """Add the cells `more`, which `cells` may share and change."""
+    for key, cell in more.items():
+        if key in cells:
+            cells[key].merge(cell)
+        else:
+            cells[key] = cell
+
+
 def _cell_for(cells: dict[CellKey, Cell], key: CellKey, dimension: str) -> Cell:
     cell = cells.get(key)
     if cell is None:

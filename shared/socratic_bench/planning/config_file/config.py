@@ -6,6 +6,7 @@ of the domain's types. This module puts them together and reports each mistake a
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -18,6 +19,7 @@ from socratic_bench.domain.experiment.manifest import Experiment, Manifest, Tuto
 from socratic_bench.domain.scenario import Name
 from socratic_bench.errors import InvalidConfig, InvalidInput, Mistake
 from socratic_bench.invalid_values import shown
+from socratic_bench.planning.config_file.changes import Changes, with_variables
 from socratic_bench.planning.config_file.documents import parse_document, read_text
 from socratic_bench.planning.config_file.grader_selection import (
     GRADER,
@@ -55,10 +57,13 @@ _OTHERS: dict[str, Any] = {
     for name, field in _PLAN_FIELDS.items()
     if name not in _SELECTIONS
 }
-_Settings = create_model(
-    "_Settings", occasion=(Name | None, None), length=(Length, "provider"), **_OTHERS
+SETTINGS = create_model(
+    "Settings", occasion=(Name | None, None), length=(Length, "provider"), **_OTHERS
 )
 """The fields beside models and scenarios: the rest of a manifest, the occasion and the length."""
+
+
+_UNCHANGED = Changes()
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,42 +95,55 @@ class BenchmarkConfig:
         )
 
 
-def read_config(path: str | Path, catalogue: ModelCatalogue) -> BenchmarkConfig:
+def read_config(
+    path: str | Path, catalogue: ModelCatalogue, changes: Changes = _UNCHANGED
+) -> BenchmarkConfig:
     """Read the configuration in a file; relative paths start from the folder of the file.
 
-    Raises InvalidConfig with every mistake in it, or with the reason why it cannot be read.
+    `${NAME}` in its name, notes and occasion stands for a variable of the environment. Raises
+    InvalidConfig with every mistake in it, or with the reason why it cannot be read.
     """
     path = Path(path)
     try:
         text = read_text(path)
     except InvalidInput as error:
         raise InvalidConfig([Mistake(str(path), str(error))]) from None
-    return parse_config(text, name=str(path), base_folder=path.parent, catalogue=catalogue)
+    return parse_config(
+        text,
+        name=str(path),
+        base_folder=path.parent,
+        catalogue=catalogue,
+        changes=changes,
+        variables=os.environ,
+    )
 
 
 def parse_config(
-    text: str, *, name: str, base_folder: Path | None, catalogue: ModelCatalogue
+    text: str,
+    *,
+    name: str,
+    base_folder: Path | None,
+    catalogue: ModelCatalogue,
+    changes: Changes = _UNCHANGED,
+    variables: Mapping[str, str] | None = None,
 ) -> BenchmarkConfig:
     """Read the configuration in `text`, which mistakes call `name`.
 
     A name that ends in `.json`, `.yaml` or `.yml` says how to read it; otherwise text that begins
     with a brace is JSON. A `base_folder` of None forbids it to name any file: for text that came
-    from elsewhere, such as a request. Raises InvalidConfig with every mistake in it.
+    from elsewhere, such as a request; `variables` of None forbids `${NAME}` likewise. Raises
+    InvalidConfig with every mistake in it.
     """
     mistakes = Mistakes()
     try:
-        return _parse(text, name, base_folder, catalogue, mistakes)
+        root = changes.applied(_parsed(text, name, mistakes), mistakes)
+        root = with_variables(root, variables, mistakes)
+        return _config(root, base_folder, catalogue, changes, mistakes)
     except TooManyMistakes:
         raise mistakes.as_error() from None
 
 
-def _parse(
-    text: str,
-    name: str,
-    base_folder: Path | None,
-    catalogue: ModelCatalogue,
-    mistakes: Mistakes,
-) -> BenchmarkConfig:
+def _parsed(text: str, name: str, mistakes: Mistakes) -> Node:
     try:
         root = parse_document(text, name, mistakes)
     except Unreadable as error:
@@ -135,11 +153,15 @@ def _parse(
         problem = f"must be a mapping with `models`, not {shown(root.plain())}"
         mistakes.add(root.place, problem)
         raise mistakes.as_error()
-    return _config(root, base_folder, catalogue, mistakes)
+    return root
 
 
 def _config(
-    root: Node, base_folder: Path | None, catalogue: ModelCatalogue, mistakes: Mistakes
+    root: Node,
+    base_folder: Path | None,
+    catalogue: ModelCatalogue,
+    changes: Changes,
+    mistakes: Mistakes,
 ) -> BenchmarkConfig:
     unused = Mistakes()
     predecessor = None
@@ -152,9 +174,10 @@ def _config(
     fields = root.fields or {}
     settings = _settings(root, mistakes)
     selection = ModelSelection(base_folder, catalogue, mistakes, predecessor, prompts)
-    models = selection.read(root)
+    models = changes.kept_models(selection.read(root), mistakes)
     grader = GraderSelection(selection, mistakes).read(root, models)
     scenarios = ScenarioSelection(base_folder, mistakes, predecessor).read(fields.get("scenarios"))
+    scenarios = changes.kept_scenarios(scenarios)
     check_recordings(root, models, scenarios, base_folder, mistakes, unused)
     note_twins(root, scenarios, unused)
     if settings is not None:
@@ -206,5 +229,5 @@ def _check_together(
 def _settings(root: Node, mistakes: Mistakes) -> BaseModel | None:
     fields = root.fields or {}
     check_profile(root, mistakes)
-    known = {name: node for name, node in fields.items() if name in _Settings.model_fields}
-    return validate(_Settings, root.with_fields(known), mistakes)
+    known = {name: node for name, node in fields.items() if name in SETTINGS.model_fields}
+    return validate(SETTINGS, root.with_fields(known), mistakes)

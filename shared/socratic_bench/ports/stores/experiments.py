@@ -60,8 +60,9 @@ class Experiments(Protocol):
         """Store an experiment if it is new; returns it as stored.
 
         Of a stored experiment, the store updates the fields outside its identity (prices, limits,
-        display names, deadline, budget) and keeps the rest, its times included. It keeps a name and
-        notes that the caller does not give, and a submitted experiment stays submitted. Raises
+        display names of models, deadline, budget) and keeps the rest, its times and its name
+        included; one without a name takes the given one. It keeps notes that the caller does not
+        give, and a submitted experiment stays submitted. Raises
         ExperimentStopped where no call may begin.
 
         The experiment and its budget are atomic. The store may add its conversations in further

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from pydantic import BaseModel, ConfigDict
@@ -17,8 +17,9 @@ from socratic_bench.domain.aggregates.variance import repeats_to_tell, split_var
 from socratic_bench.domain.experiment.outline import ExperimentOutline
 from socratic_bench.errors import InvalidInput
 from socratic_bench.reporting.difference.answer_cautions import answer_cautions
+from socratic_bench.reporting.difference.own_answers import copies_in, own_answers
 from socratic_bench.reporting.difference.reliability import EquivalenceFigures, VarianceFigures
-from socratic_bench.reporting.difference.sides import ComparedSide, find_sides, model_of
+from socratic_bench.reporting.difference.sides import Compared, find_sides, model_of
 from socratic_bench.reporting.profiles.choice import common_profiles, scored_by
 from socratic_bench.reporting.result_store import ResultStore
 from socratic_bench.scoring.composition import Composition
@@ -43,6 +44,14 @@ class Side(BaseModel):
 
     created_at: datetime
     conditions_id: str
+    answers: int
+    """Its answers with a text; 0 in experiments of versions that did not count them."""
+
+    reused: int
+    """Of these, copies of answers that an earlier experiment asked for."""
+
+    scored: int
+    """Its scored answers on the scenarios of both, copies included."""
 
 
 class FigurePair(BaseModel):
@@ -88,6 +97,9 @@ class ModelDifference(BaseModel):
     scenarios: int
     """Scenarios on which both have a score."""
 
+    scenarios_shared: int
+    """The same, with copies that are left out here."""
+
     scenarios_of_first: int
     """Scenarios on which the first has a score."""
 
@@ -119,8 +131,15 @@ class ModelDifference(BaseModel):
     by_scenario: tuple[ScenarioPair, ...]
     """The scenarios that separate the two most come first."""
 
+    left_out: int
+    """Copies that no figure here holds: a model beside its own earlier answers would agree with
+    itself. So those of the newer experiment are left out, unless it has no other answers."""
+
     note: str | None
-    """A caution; null without one."""
+    """All cautions; null without one."""
+
+    notes: tuple[str, ...]
+    """The cautions, a sentence each."""
 
     version: str = __version__
 
@@ -163,20 +182,66 @@ async def model_difference(
     else:
         profile = one[1].profile
     ids = [one[1].experiment_id, other[1].experiment_id]
-    profiles = await common_profiles(store, ids)
-    return _difference(one, other, await store.cells(set(ids)), margin, profile, profiles)
+    sides = Compared(one[0], (one[1],)), Compared(other[0], (other[1],))
+    return await _compared(store, sides, margin, profile, await common_profiles(store, ids))
+
+
+async def fall(
+    store: ResultStore,
+    model_id: str,
+    before: Sequence[ExperimentOutline],
+    now: ExperimentOutline,
+    *,
+    with_copies: bool,
+) -> ModelDifference:
+    """Compare a model in an experiment with the same model in earlier ones, taken together.
+
+    The experiments `before`, newest first, are scored by one profile. `with_copies` keeps copies of
+    older answers in. Raises InvalidInput for another profile than theirs.
+    """
+    profile = before[0].profile
+    if now.profile != profile:
+        raise InvalidInput(
+            f"{now.experiment_id} is scored by {now.profile}, the baseline "
+            f"{before[0].experiment_id} by {profile}: their figures do not compare"
+        )
+    sides = Compared(model_id, tuple(before)), Compared(model_id, (now,))
+    return await _compared(store, sides, MARGIN, profile, (profile,), with_copies=with_copies)
+
+
+async def _compared(
+    store: ResultStore,
+    sides: tuple[Compared, Compared],
+    margin: float,
+    profile: str,
+    profiles: tuple[str, ...],
+    *,
+    with_copies: bool = False,
+) -> ModelDifference:
+    ids = {each.experiment_id for side in sides for each in side.experiments}
+    every = [cell for cell in await store.cells(ids) if cell.key.profile == profile]
+    cells = [side.of(every) for side in sides]
+    tested, left_out = list(cells), 0
+    if sides[0].model_id == sides[1].model_id and not with_copies:
+        newer = max((0, 1), key=lambda number: sides[number].newest.created_at)
+        copies, answers = copies_in(cells[newer])
+        if 0 < copies < answers:
+            left_out, experiment_id = copies, sides[newer].newest.experiment_id
+            tested[newer] = await own_answers(store, experiment_id, cells[newer])
+    return _difference(sides, cells, tested, left_out, margin, profile, profiles)
 
 
 def _difference(
-    one: ComparedSide,
-    other: ComparedSide,
-    cells: Iterable[Cell],
+    sides: tuple[Compared, Compared],
+    cells: Sequence[Sequence[Cell]],
+    tested: Sequence[Sequence[Cell]],
+    left_out: int,
     margin: float,
     profile: str,
     profiles: tuple[str, ...],
 ) -> ModelDifference:
-    cells = [cell for cell in cells if cell.key.profile == profile]
-    first, second = _scores(one, cells), _scores(other, cells)
+    """Compare the scores in the cells `tested`; `cells` are all of each side."""
+    first, second = map(_scores, sides, tested)
     composition = known_composition(profile)
     named = {*first.vectors, *second.vectors} - {OVERALL}
     vectors = composition.vectors or tuple(sorted(named))
@@ -185,14 +250,21 @@ def _difference(
         FigureSums.of(first, OVERALL, composition), FigureSums.of(second, OVERALL, composition)
     )
     split = split_variance(*scores)
+    every = [_scores(side, each).of(OVERALL) for side, each in zip(sides, cells, strict=True)]
+    on_answers = answer_cautions(sides[0].side, sides[1].side, [*cells[0], *cells[1]], profile)
+    if left_out:
+        on_answers.append(_on_copies(sides, left_out))
+    notes = _notes(sides, overall.scenarios, on_answers)
+    shared = _shared(every[0], every[1])
     return ModelDifference(
-        first=_described(one),
-        second=_described(other),
+        first=_described(sides[0], cells[0], sum(every[0][each].scores for each in shared)),
+        second=_described(sides[1], cells[1], sum(every[1][each].scores for each in shared)),
         profile=profile,
         profiles=profiles,
         scenarios=overall.scenarios,
-        scenarios_of_first=_scored(scores[0]),
-        scenarios_of_second=_scored(scores[1]),
+        scenarios_shared=len(shared),
+        scenarios_of_first=_scored(every[0]),
+        scenarios_of_second=_scored(every[1]),
         figures=tuple(_pair(name, (first, second), composition) for name in (OVERALL, *vectors)),
         p_value=overall.p_value,
         is_real=overall.is_real,
@@ -200,24 +272,28 @@ def _difference(
         repeats_to_tell=None if split is None else repeats_to_tell(overall, split),
         equivalence=EquivalenceFigures.of(overall, margin),
         variance=None if split is None else VarianceFigures.of(split),
-        by_scenario=_by_scenario(one[1], *scores),
-        note=_note(one, other, overall.scenarios, answer_cautions(one, other, cells, profile)),
+        by_scenario=_by_scenario(sides[0].newest, *scores),
+        left_out=left_out,
+        note=" ".join(notes) or None,
+        notes=tuple(notes),
     )
 
 
-def _scores(side: ComparedSide, cells: Iterable[Cell]) -> VectorScores[Question]:
+def _scores(side: Compared, cells: Sequence[Cell]) -> VectorScores[Question]:
     """Return the scores of each vector, by question."""
-    model, outline = side
-    said = {scenario.id: scenario.said for scenario in outline.scenarios}
-    own = (outline.experiment_id, model)
+    together: VectorScores[Question] = VectorScores()
+    for outline in side.experiments:
+        said = {scenario.id: scenario.said for scenario in outline.scenarios}
 
-    def question(cell: Cell) -> Question:
-        scenario = outline.cluster_of(cell)
-        return scenario, said[scenario]
+        def question(
+            cell: Cell, outline: ExperimentOutline = outline, said: Mapping[str, str] = said
+        ) -> Question:
+            scenario = outline.cluster_of(cell)
+            return scenario, said[scenario]
 
-    return run_scores(
-        (cell for cell in cells if (cell.key.experiment_id, cell.key.model_id) == own), question
-    )
+        own = (cell for cell in cells if cell.key.experiment_id == outline.experiment_id)
+        together.add(run_scores(own, question))
+    return together
 
 
 def _pair(
@@ -240,6 +316,17 @@ def _pair(
 
 def _scored(scores: Mapping[Question, RunScores]) -> int:
     return sum(each.mean is not None for each in scores.values())
+
+
+def _shared(
+    first: Mapping[Question, RunScores], second: Mapping[Question, RunScores]
+) -> list[Question]:
+    """Return what both have a score on."""
+    return [
+        each
+        for each in first.keys() & second.keys()
+        if first[each].mean is not None and second[each].mean is not None
+    ]
 
 
 def _mean_of(means: Sequence[float]) -> float | None:
@@ -268,22 +355,31 @@ def _by_scenario(
     return tuple(sorted(pairs, key=lambda pair: (-abs(pair.difference), pair.scenario_id)))
 
 
-def _described(side: ComparedSide) -> Side:
-    model_id, outline = side
-    named = model_of(side)
+def _described(side: Compared, cells: Sequence[Cell], scored: int) -> Side:
+    outline = side.newest
+    reused, answers = copies_in(cells)
     return Side(
-        model_id=model_id,
-        model_name=named.display_name,
+        model_id=side.model_id,
+        model_name=model_of(side.side).display_name,
         experiment_id=outline.experiment_id,
         title=outline.name or outline.occasion,
         created_at=outline.created_at,
         conditions_id=outline.conditions_id,
+        answers=answers,
+        reused=reused,
+        scored=scored,
     )
 
 
-def _note(
-    one: ComparedSide, other: ComparedSide, scenarios: int, on_answers: list[str]
-) -> str | None:
+def _on_copies(sides: tuple[Compared, Compared], left_out: int) -> str:
+    newer = max(sides, key=lambda side: side.newest.created_at).newest.experiment_id
+    copies = "1 answer is a copy" if left_out == 1 else f"{left_out} answers are copies"
+    return f"{copies} of older ones in {newer}: no figure here holds them."
+
+
+def _notes(
+    sides: tuple[Compared, Compared], scenarios: int, on_answers: Sequence[str]
+) -> list[str]:
     sentences = list(on_answers)
     if scenarios < FEWEST_CLUSTERS:
         counted = (
@@ -293,9 +389,9 @@ def _note(
             f"{FEWEST_CLUSTERS} scenarios are the fewest that tell two models apart; "
             f"{counted} a score of both."
         )
-    if one[1].conditions_id != other[1].conditions_id:
+    if sides[0].newest.conditions_id != sides[1].newest.conditions_id:
         sentences.append(
             "The two experiments differ in their test conditions (scenarios, prompts or "
             "parameters): the difference is that of models and conditions together."
         )
-    return " ".join(sentences) or None
+    return sentences

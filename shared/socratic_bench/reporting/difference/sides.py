@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Final
+from collections.abc import Iterable, Sequence
+from typing import Final, NamedTuple
 
+from socratic_bench.domain.aggregates.cell import Cell
 from socratic_bench.domain.experiment.manifest import TutorModel
 from socratic_bench.domain.experiment.outline import ExperimentOutline
 from socratic_bench.errors import UnknownExperiment, UnknownModel
@@ -16,6 +17,31 @@ MOST_NAMED: Final = 5
 
 ComparedSide = tuple[str, ExperimentOutline]
 """A model's id and its experiment."""
+
+
+class Compared(NamedTuple):
+    """A model in its experiment, or in several, newest first."""
+
+    model_id: str
+    experiments: tuple[ExperimentOutline, ...]
+
+    @property
+    def newest(self) -> ExperimentOutline:
+        return self.experiments[0]
+
+    @property
+    def side(self) -> ComparedSide:
+        """The model in the newest of its experiments."""
+        return self.model_id, self.newest
+
+    def of(self, cells: Iterable[Cell]) -> list[Cell]:
+        """Return those of these cells that are this model's."""
+        ids = {each.experiment_id for each in self.experiments}
+        return [
+            cell
+            for cell in cells
+            if cell.key.experiment_id in ids and cell.key.model_id == self.model_id
+        ]
 
 
 def model_of(side: ComparedSide) -> TutorModel:

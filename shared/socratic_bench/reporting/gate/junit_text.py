@@ -9,7 +9,7 @@ from __future__ import annotations
 from xml.etree.ElementTree import Element, indent, tostring
 
 from socratic_bench.reporting.formats import printable
-from socratic_bench.reporting.gate.checks import GateReport
+from socratic_bench.reporting.gate.gate_report import GateReport
 
 
 def junit_text(report: GateReport) -> str:
@@ -26,6 +26,12 @@ def junit_text(report: GateReport) -> str:
         case = Element(
             "testcase", classname=printable(check.model_id), name=printable(check.name), time="0"
         )
+        numbers = {"value": check.value, "threshold": check.threshold}
+        if known := {name: number for name, number in numbers.items() if number is not None}:
+            properties = Element("properties")
+            for name, number in known.items():
+                properties.append(Element("property", name=name, value=f"{number:.10g}"))
+            case.append(properties)
         told = Element("system-out" if check.passed else "failure")
         told.text = printable(check.detail)
         if not check.passed:

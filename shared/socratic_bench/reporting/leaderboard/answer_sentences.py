@@ -9,7 +9,7 @@ from typing import Final
 
 from pydantic import BaseModel, ConfigDict
 
-from socratic_bench.domain.aggregates.answers import Answers
+from socratic_bench.domain.aggregates.answers import Answers, Days
 from socratic_bench.domain.aggregates.leaderboard import Leaderboard, ModelRow
 from socratic_bench.domain.experiment.manifest import TutorModel
 from socratic_bench.domain.response import Response
@@ -190,7 +190,16 @@ def _notes_of_answers(answers: Answers) -> Iterator[AnswerNote]:
     for name in _PHRASES:
         count = answers.notes.get(name, 0)
         if count and (name not in _BY_CHANCE or count >= FEW * n):
-            yield _note(name, count, n)
+            when = f", asked for {days(answers.reused_days)}" if name == answer_notes.REUSED else ""
+            yield _note(name, count, n, f"{count} of {n}{when}")
+
+
+def days(known: Days | None) -> str:
+    """Return the first and the last day of answers in words; `earlier` where none is known."""
+    if known is None:
+        return "earlier"
+    first, last = known
+    return f"on {first}" if first == last else f"from {first} to {last}"
 
 
 def _note(name: str, count: int, of: int, detail: str | None = None) -> AnswerNote:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from datetime import date
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -147,6 +148,10 @@ class ModelFigures(BaseModel):
     notes: tuple[AnswerNote, ...] = Field(default=(), exclude_if=lambda notes: not notes)
     """What a reader has to know about the answers; left out without a note."""
 
+    asked: tuple[date, date] | None = Field(default=None, exclude_if=lambda days: days is None)
+    """The first and the last day of UTC on which the answers were asked for, reused ones included;
+    left out where experiments of earlier versions do not tell."""
+
     experiment_ids: tuple[str, ...]
     """The experiments that the row is folded from, newest first."""
 
@@ -184,6 +189,7 @@ def model_figures(row: ModelRow, place: Place | None, board: Leaderboard) -> Mod
         ),
         scenarios_alike=row.alike,
         notes=notes_of(row, board),
+        asked=row.answers.days,
         experiment_ids=row.experiment_ids,
         conditions_id=row.conditions_id,
         **_consumption_figures(row.consumption, standing.responses),

@@ -25,21 +25,24 @@ def comparison_markdown(comparison: ModelComparison) -> str:
     """Return a table with one row a model, best first, with the columns of the command's table."""
     columns = shown_columns(comparison)
     rows = [
-        _row(map(_as_text, (column.title for column in columns))),
-        _row(RULES[column.align] for column in columns),
-        *(_row(_as_text(column.text(model)) for column in columns) for model in comparison.rows),
+        markdown_row(map(markdown_of, (column.title for column in columns))),
+        markdown_row(RULES[column.align] for column in columns),
+        *(
+            markdown_row(markdown_of(column.text(model)) for column in columns)
+            for model in comparison.rows
+        ),
     ]
     notes = [
-        _as_text(each)
+        markdown_of(each)
         for each in (*reading_aid(comparison), *unanimity(comparison), *provenance(comparison))
     ]
     return "\n".join([*rows, "", *(f"- {note}" for note in notes), ""])
 
 
-def _row(cells: Iterable[str]) -> str:
+def markdown_row(cells: Iterable[str]) -> str:
     return f"| {' | '.join(cells)} |"
 
 
-def _as_text(text: str) -> str:
+def markdown_of(text: str) -> str:
     """Escape what Markdown or HTML would read as markup: a model's name is no markup."""
     return "".join(_MARKUP.get(each, each) for each in printable(text))

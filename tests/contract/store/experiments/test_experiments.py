@@ -89,18 +89,18 @@ async def test_a_caller_that_changes_what_it_read_changes_it_for_no_other(store:
     assert await store.experiment(stored.experiment_id) == stored == an_experiment()
 
 
-async def test_the_name_and_the_notes_given_last_are_kept(store: Store) -> None:
+async def test_the_first_name_and_the_notes_given_last_are_kept(store: Store) -> None:
     def named(**changes: str) -> Experiment:
         plain = an_experiment()
         return plain.model_copy(update={"manifest": plain.manifest.model_copy(update=changes)})
 
     assert (await store.register(an_experiment())).manifest.name is None
     await store.register(named(name="A pilot", notes="Of two models."))
-    await store.register(named(name="The pilot"))
+    await store.register(named(name="The pilot", notes="Of three models."))
     stored = (await store.register(an_experiment())).manifest
-    assert (stored.name, stored.notes) == ("The pilot", "Of two models.")
+    assert (stored.name, stored.notes) == ("A pilot", "Of three models.")
     [outline] = await store.outlines()
-    assert (outline.name, outline.notes) == ("The pilot", "Of two models.")
+    assert (outline.name, outline.notes) == ("A pilot", "Of three models.")
 
 
 async def test_registering_again_keeps_the_times(store: Store) -> None:

@@ -27,7 +27,7 @@ def show_check(config: BenchmarkConfig, open_client: OpenClient, *, as_json: boo
     clock = SystemClock()
     experiment = config.experiment(clock.now())
     _fit_into_budget(experiment)
-    say(f"Asking {counted(len(config.manifest.models), 'model')} once ...")
+    say(f"Asking {counted(len(config.manifest.called_models), 'model')} once ...")
     rows = rows_of(
         asyncio.run(
             check_models(

@@ -6,6 +6,7 @@ import asyncio
 import json
 from collections import Counter, defaultdict
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -16,6 +17,7 @@ from socratic_bench.concurrency import event_loop
 from socratic_bench.domain.experiment.state import stopped_sentence
 from socratic_bench.domain.trouble import Trouble
 from socratic_bench.errors import StoreError
+from socratic_bench.planning.config_file.changes import Changes
 from socratic_bench.planning.config_file.config import BenchmarkConfig, read_config
 from socratic_bench.planning.prospect import Prospect, look_into
 from socratic_bench.planning.registered_models import RegisteredModels
@@ -37,6 +39,7 @@ from socratic_cli.execution.benchmark_run import (
 )
 from socratic_cli.execution.interrupts import stopped_by_interrupt
 from socratic_cli.key_approval import access_check, own_endpoints, with_approved_keys
+from socratic_cli.options.changes import changes_options
 from socratic_cli.options.fresh import fresh_option
 from socratic_cli.options.store import (
     database_file,
@@ -65,15 +68,24 @@ REASONS_SHOWN = 5
 @click.option("--retry-failed", is_flag=True, help="Try failed runs once more.")
 @fresh_option
 @click.option(
+    "--again",
+    is_flag=True,
+    help="Ask every question anew, for a tutor whose code changed: an occasion named by the time.",
+)
+@changes_options
+@click.option(
     "--estimate", "only_estimate", is_flag=True, help="Show calls, tokens and cost, and stop."
 )
 @click.option("--check", "only_check", is_flag=True, help="Ask each model once, and stop.")
 def run(
     config: Path,
+    *,
     store_url: str,
     as_json: bool,
     retry_failed: bool,
     fresh: bool,
+    again: bool,
+    changes: Changes,
     only_estimate: bool,
     only_check: bool,
 ) -> None:
@@ -81,7 +93,7 @@ def run(
 
     CONFIG is YAML or JSON. The same command continues an interrupted benchmark: it asks for no
     stored response twice. It also reuses the answers that another experiment in the store got to
-    the same questions within 30 days.
+    the same questions within 30 days. On another --occasion it asks every question anew.
 
     --estimate makes no call and needs no key: it shows the calls, tokens and cost of the remaining
     runs, likely and at most. --check asks each model the first scenario once and stores nothing: it
@@ -94,7 +106,9 @@ def run(
     if only_check and only_estimate:
         raise click.UsageError("--estimate makes no call, --check does: take one of them")
     models = RegisteredModels(None if only_estimate else access_check(own_endpoints()))
-    benchmark_config = read_config(config, models)
+    if again:
+        changes = _on_a_new_occasion(changes)
+    benchmark_config = read_config(config, models, changes)
     for unused in benchmark_config.unused:
         say(f"Note: {unused}")
     if only_estimate:
@@ -116,6 +130,14 @@ def run(
         )
     if outcome:
         raise click.exceptions.Exit(outcome)
+
+
+def _on_a_new_occasion(changes: Changes) -> Changes:
+    if "occasion" in changes.fields:
+        raise click.UsageError("--again makes an occasion, --occasion names one: take one of them")
+    occasion = f"{SystemClock().now():%Y-%m-%dT%H:%M:%SZ}"
+    say(f"A new execution: --occasion {occasion} continues it.")
+    return replace(changes, fields={**changes.fields, "occasion": occasion})
 
 
 def _show_estimate(config: BenchmarkConfig, store_url: str, *, as_json: bool, fresh: bool) -> None:

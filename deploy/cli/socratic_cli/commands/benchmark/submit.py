@@ -19,6 +19,7 @@ from socratic_bench.errors import BrokerError, StoreUnavailable
 from socratic_bench.events.codec import Event
 from socratic_bench.events.message import to_message
 from socratic_bench.events.run_requested import RunRequested
+from socratic_bench.planning.config_file.changes import Changes
 from socratic_bench.planning.config_file.config import BenchmarkConfig, read_config
 from socratic_bench.planning.config_file.endpoints_to_list import endpoints_to_list
 from socratic_bench.planning.plan import PlanCounts, resume
@@ -29,6 +30,7 @@ from socratic_bench.providers.registry import spec_of
 from socratic_bench.reporting.formats import moment
 from socratic_cli.display.terminal import say, standard_error
 from socratic_cli.options.broker import broker_option, opened_broker
+from socratic_cli.options.changes import changes_options
 from socratic_cli.options.fresh import fresh_option
 from socratic_cli.options.store import database_file, prepared_store, store_option
 from socratic_cli.tables.estimate import prospect_sentence
@@ -44,6 +46,7 @@ GOES_ON = "The same command continues from here, and requests no finished run tw
 @click.option("--json", "as_json", is_flag=True, help="Print the counts of requests as JSON.")
 @click.option("--retry-failed", is_flag=True, help="Request failed runs once more.")
 @fresh_option
+@changes_options
 def submit(
     config: Path,
     broker_url: str | None,
@@ -51,13 +54,14 @@ def submit(
     as_json: bool,
     retry_failed: bool,
     fresh: bool,
+    changes: Changes,
 ) -> None:
     """Have running services carry out the benchmark in CONFIG.
 
     Prints the experiment's id. The same command again requests only the missing runs. It reuses the
     answers that another experiment in the store got to the same questions within 30 days.
     """
-    benchmark_config = read_config(config, RegisteredModels())
+    benchmark_config = read_config(config, RegisteredModels(), changes)
     for note in (*benchmark_config.unused, *_notes(benchmark_config, store_url)):
         say(f"Note: {note}")
     try:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import math
+import os
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -11,17 +12,25 @@ from pathlib import Path
 import click
 
 from socratic_bench.adapters.system.clock import SystemClock
+from socratic_bench.domain.experiment.manifest import Experiment
 from socratic_bench.errors import UnknownExperiment
+from socratic_bench.planning.config_file.changes import Changes
 from socratic_bench.planning.config_file.config import read_config
 from socratic_bench.planning.registered_models import RegisteredModels
-from socratic_bench.reporting.gate.checks import GateReport, Thresholds, gate_report
+from socratic_bench.ports.stores.experiments import Experiments
+from socratic_bench.reporting.gate.check import Thresholds
+from socratic_bench.reporting.gate.gate_report import GateReport, gate_report
 from socratic_bench.reporting.gate.junit_text import junit_text
+from socratic_bench.reporting.gate.markdown_text import gate_annotations, gate_markdown
 from socratic_cli.display.terminal import counted, say, standard_output
+from socratic_cli.options.changes import changes_options
 from socratic_cli.options.output_file import whole_file
 from socratic_cli.options.store import readable_store, store_option
 from socratic_cli.tables.gate import gate_table
 
 SHARE = click.FloatRange(0, 1)
+SUMMARY_VARIABLE = "GITHUB_STEP_SUMMARY"
+"""The file that a job's summary on GitHub is read from."""
 
 
 class LeastOverall(click.ParamType[tuple[str | None, float]]):
@@ -61,7 +70,7 @@ class LeastOverall(click.ParamType[tuple[str | None, float]]):
     "--baseline",
     metavar="ID",
     help="An experiment that no real model may fall below: an id, or the newest of a name or "
-    "occasion; main~1 is the one before.",
+    "occasion; main~1 is the one before, weeks:4 all under the same conditions of four weeks.",
 )
 @click.option(
     "--max-drop",
@@ -73,8 +82,14 @@ class LeastOverall(click.ParamType[tuple[str | None, float]]):
     "--min-shared",
     "least_shared",
     type=SHARE,
-    help="With --baseline: the least share of its models, and of each model's scenarios, that the "
-    "experiment still has; 1 without it.",
+    help="With --baseline: the least share of its models, and of each model's scenarios and scored "
+    "answers, that the experiment still has; without it 1, and 0.8 of the answers.",
+)
+@click.option(
+    "--allow-no-baseline",
+    "allows_no_baseline",
+    is_flag=True,
+    help="With --baseline: pass where there is no such experiment yet.",
 )
 @click.option(
     "--allow-unfinished", "allows_unfinished", is_flag=True, help="Pass with runs pending."
@@ -92,7 +107,17 @@ class LeastOverall(click.ParamType[tuple[str | None, float]]):
     metavar="FILE",
     help="Write the checks as JUnit XML, too.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print the checks as JSON.")
+@click.option(
+    "--format",
+    "output",
+    type=click.Choice(["table", "json", "markdown", "github"]),
+    default="table",
+    show_default=True,
+    help="markdown: for a pull request; github: annotations of a workflow, and the Markdown in the "
+    "job's summary.",
+)
+@click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
+@changes_options
 def gate(
     experiment: str,
     store_url: str,
@@ -103,42 +128,39 @@ def gate(
     junit: Path | None,
     *,
     least_shared: float | None,
+    allows_no_baseline: bool,
     allows_unfinished: bool,
     allows_reused: bool,
     fresh_only: bool,
+    output: str,
     as_json: bool,
+    changes: Changes,
 ) -> None:
     """Check an experiment's scores against thresholds.
 
-    EXPERIMENT is the configuration that was run, or an ID, its start, an occasion or a name. Exit
+    EXPERIMENT is the configuration that was run, or an ID, its start, an occasion or a name. A
+    configuration means its newest execution, unless --occasion or its `occasion` names one. Exit
     code 1 if a check fails. A model is compared with itself in the baseline, on the scenarios that
     both experiments have. Reference tutors are checked only where --fail-under names them.
     """
+    config = Path(experiment)
+    gated = _configured(config, changes) if config.is_file() else experiment
+    if changes and not isinstance(gated, Experiment):
+        raise click.UsageError("--occasion, --set, --model and --limit need a configuration")
     thresholds = replace(
         _thresholds(least_overall, least_coverage, baseline, most_drop),
         least_shared=_with_baseline(least_shared, baseline),
+        allows_no_baseline=allows_no_baseline,
         allows_unfinished=allows_unfinished,
         allows_reused=allows_reused,
+        allows_itself=isinstance(gated, str) or gated.occasion is not None,
         fresh_only=fresh_only,
     )
-    config = Path(experiment)
-    wanted = _experiment_of(config) if config.is_file() else experiment
-    try:
-        report = asyncio.run(_report(store_url, wanted, thresholds))
-    except UnknownExperiment as error:
-        if wanted == experiment or wanted not in str(error):
-            raise
-        raise UnknownExperiment(
-            f"the experiment of {config} ({wanted}) is not in this store: "
-            f"socratic-bench run {config}"
-        ) from None
+    report = asyncio.run(_report(store_url, gated, config, thresholds))
     if junit is not None:
         with whole_file(junit, option="--junit") as file:
             file.write(junit_text(report))
-    if as_json:
-        click.echo(report.model_dump_json())
-    else:
-        standard_output().print(gate_table(report))
+    _show(report, "json" if as_json else output)
     for note in report.notes:
         say(note)
     failed = sum(not check.passed for check in report.checks)
@@ -147,10 +169,24 @@ def gate(
         raise click.exceptions.Exit(1)
 
 
-def _with_baseline(least_shared: float | None, baseline: str | None) -> float:
+def _show(report: GateReport, output: str) -> None:
+    if output == "json":
+        click.echo(report.model_dump_json())
+    elif output == "markdown":
+        click.echo(gate_markdown(report), nl=False)
+    elif output == "github":
+        click.echo(gate_annotations(report), nl=False)
+        if summary := os.environ.get(SUMMARY_VARIABLE):
+            with Path(summary).open("a", encoding="utf-8") as file:
+                file.write(gate_markdown(report))
+    else:
+        standard_output().print(gate_table(report))
+
+
+def _with_baseline(least_shared: float | None, baseline: str | None) -> float | None:
     if least_shared is not None and baseline is None:
         raise click.UsageError("--min-shared needs --baseline, the experiment to share with")
-    return 1.0 if least_shared is None else least_shared
+    return least_shared
 
 
 def _thresholds(
@@ -175,12 +211,32 @@ def _thresholds(
     )
 
 
-async def _report(store_url: str, experiment: str, thresholds: Thresholds) -> GateReport:
+async def _report(
+    store_url: str, gated: Experiment | str, config: Path, thresholds: Thresholds
+) -> GateReport:
     async with readable_store(store_url) as store:
-        return await gate_report(store, experiment, thresholds)
+        wanted = gated if isinstance(gated, str) else await _executed(store, gated, config)
+        return await gate_report(store, wanted, thresholds, SystemClock().now())
 
 
-def _experiment_of(config: Path) -> str:
-    """Return the id of a configuration's experiment, which needs no key and no store."""
-    planned = read_config(config, RegisteredModels(None))
-    return planned.experiment(SystemClock().now()).experiment_id
+async def _executed(store: Experiments, planned: Experiment, config: Path) -> str:
+    """Return the id of a configuration's experiment: without an occasion, of the newest one.
+
+    Raises UnknownExperiment.
+    """
+    manifest_id = planned.manifest.manifest_id
+    for each in await store.outlines():
+        if each.experiment_id == planned.experiment_id or (
+            planned.occasion is None and each.manifest_id == manifest_id
+        ):
+            return each.experiment_id
+    raise UnknownExperiment(
+        f"the experiment of {config} ({planned.experiment_id}) is not in this store: "
+        f"socratic-bench run {config}"
+    )
+
+
+def _configured(config: Path, changes: Changes) -> Experiment:
+    """Return the experiment of a configuration, which needs no key and no store."""
+    planned = read_config(config, RegisteredModels(None), changes)
+    return planned.experiment(SystemClock().now())

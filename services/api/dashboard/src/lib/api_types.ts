@@ -374,6 +374,7 @@ export interface ModelDifference {
   profile: string;
   profiles: string[];
   scenarios: number;
+  scenarios_shared: number;
   scenarios_of_first: number;
   scenarios_of_second: number;
   figures: FigurePair[];
@@ -384,7 +385,9 @@ export interface ModelDifference {
   equivalence: EquivalenceFigures;
   variance: VarianceFigures | null;
   by_scenario: ScenarioPair[];
+  left_out: number;
   note: string | null;
+  notes: string[];
   version?: string;
 }
 
@@ -418,6 +421,7 @@ export interface ModelFigures {
   cost_known: number | null;
   scenarios_alike?: number;
   notes?: AnswerNote[];
+  asked?: [string, string] | null;
   experiment_ids: string[];
   conditions_id: string | null;
 }
@@ -791,6 +795,9 @@ export interface Side {
   title: string | null;
   created_at: string;
   conditions_id: string;
+  answers: number;
+  reused: number;
+  scored: number;
 }
 
 export interface SpendingFigures {

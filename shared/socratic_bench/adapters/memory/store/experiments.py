@@ -148,13 +148,13 @@ def _update(
 
 
 def _with_name_and_notes_of(stored: Manifest | None, manifest: Manifest) -> Manifest:
-    """Return `manifest` with the name, the notes and the pin that only `stored` has."""
+    """Return `manifest` with the name of `stored`, and the notes and the pin that it alone has."""
     if stored is None:
         return manifest
     kept = {
         field: getattr(stored, field)
         for field in ("name", "notes", "pinned_at")
-        if getattr(manifest, field) is None
+        if getattr(manifest, field) is None or (field == "name" and stored.name is not None)
     }
     return manifest.model_copy(update=kept)
 

@@ -1,0 +1,141 @@
+"""Changes of a configuration on the spot: `--set repeats=1`, `--occasion`, `--model`, `--limit`.
+
+They are read as if the file had said so, and their mistakes name the option.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from socratic_bench.domain.experiment.manifest import TutorModel
+from socratic_bench.domain.scenario import Scenario
+from socratic_bench.invalid_values import quoted, shown
+from socratic_bench.planning.config_file.source import Mistakes, Node, Place, Unreadable
+from socratic_bench.planning.config_file.yaml_source import parse_yaml
+
+_WITH_OPTIONS_OF_THEIR_OWN: Final = {"models": "--model", "scenarios": "--limit"}
+_TEXTS: Final = frozenset({"name", "notes", "occasion", "profile", "system_prompt"})
+"""Fields whose values are texts, whatever they look like: a commit may be `12e45`."""
+
+_VARIABLE: Final = re.compile(r"\$\{([^{}]*)\}")
+_WITH_VARIABLES: Final = ("name", "notes", "occasion")
+"""The fields in which `${NAME}` stands for a variable. A prompt may hold a dollar sign."""
+
+_SECRET: Final = re.compile(r"KEY|TOKEN|SECRET|PASSW|CREDENTIAL", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """What to read in place of what a configuration says."""
+
+    fields: Mapping[str, str] = field(default_factory=dict)
+    """Per field, or path such as `parameters.temperature`: its value as YAML."""
+
+    models: Sequence[str] = ()
+    """The ids or names of the models to keep; none: all."""
+
+    most_scenarios: int | None = None
+    """How many scenarios to keep, the first ones; None: all."""
+
+    def __bool__(self) -> bool:
+        return bool(self.fields or self.models or self.most_scenarios is not None)
+
+    def applied(self, root: Node, mistakes: Mistakes) -> Node:
+        """Return the configuration with the changed fields, or with a mistake for a wrong one."""
+        for path, text in self.fields.items():
+            place = Place(f"--set {path}")
+            first, *rest = path.split(".")
+            if option := _WITH_OPTIONS_OF_THEIR_OWN.get(first):
+                mistakes.add(place, f"cannot be set: {option} chooses among them")
+            elif not all((first, *rest)):
+                mistakes.add(place, "must be the name of a field, such as repeats")
+            else:
+                root = _with(root, (first, *rest), _value(first, text, place, mistakes), mistakes)
+        return root
+
+    def kept_models(
+        self, models: tuple[TutorModel, ...], mistakes: Mistakes
+    ) -> tuple[TutorModel, ...]:
+        """Return the chosen ones of these models; note a name that none of them has."""
+        if not self.models:
+            return models
+        kept = []
+        for wanted in self.models:
+            found = [each for each in models if wanted in {each.id, each.display_name}]
+            kept += found
+            if not found and models:
+                known = ", ".join(quoted(each.id) for each in models)
+                mistakes.add(Place("--model"), f"there is no model {shown(wanted)}: {known}")
+        return tuple(each for each in models if each in kept)
+
+    def kept_scenarios(self, scenarios: tuple[Scenario, ...]) -> tuple[Scenario, ...]:
+        """Return the first of these scenarios."""
+        return scenarios if self.most_scenarios is None else scenarios[: self.most_scenarios]
+
+
+def _value(field: str, text: str, place: Place, mistakes: Mistakes) -> Node:
+    if field in _TEXTS or not text.strip():
+        return Node(place, text)
+    try:
+        return _at(parse_yaml(text, place.file, mistakes), place)
+    except Unreadable as error:
+        mistakes.add(place, error.problem)
+        return Node(place, None)
+
+
+def _at(node: Node, place: Place) -> Node:
+    """Return a value whose every part is at `place`."""
+    return Node.of(node.plain(), place)
+
+
+def _with(root: Node, path: Sequence[str], value: Node, mistakes: Mistakes) -> Node:
+    """Return `root` with a value at a path of names."""
+    first, *rest = path
+    fields = dict(root.fields or {})
+    if rest:
+        inner = fields.get(first, Node(value.place, {}))
+        if inner.fields is None:
+            mistakes.add(value.place, f"{first} is {shown(inner.plain())}, which has no fields")
+            return root
+        value = _with(inner, rest, value, mistakes)
+    return root.with_fields({**fields, first: value})
+
+
+def with_variables(root: Node, variables: Mapping[str, str] | None, mistakes: Mistakes) -> Node:
+    """Return the configuration with `${NAME}` replaced in its name, notes and occasion.
+
+    `variables` of None forbids them, for a configuration that came from elsewhere. What is stored
+    must not hold a secret, so a variable that is named like one is a mistake; so is a dollar sign
+    that is left in the occasion, which would stand for one execution for good.
+    """
+    fields = dict(root.fields or {})
+    for name in _WITH_VARIABLES:
+        node = fields.get(name)
+        if node is None or not isinstance(node.value, str) or "$" not in node.value:
+            continue
+        text, problem = _replaced(node.value, variables)
+        if problem is None and name == "occasion" and "$" in text:
+            problem = "holds a dollar sign: write ${NAME} for a variable of the environment"
+        if problem is not None:
+            mistakes.add(node.place, problem)
+            del fields[name]
+        else:
+            fields[name] = Node(node.place, text)
+    return root.with_fields(fields)
+
+
+def _replaced(text: str, variables: Mapping[str, str] | None) -> tuple[str, str | None]:
+    """Return the text with the values of variables, and what is wrong with one of them."""
+    names: Collection[str] = _VARIABLE.findall(text)
+    for name in names:
+        if variables is None:
+            return text, f"${{{name}}} stands for a variable, which the command alone reads"
+        if _SECRET.search(name):
+            return text, f"${{{name}}} is named like a secret, and would be stored"
+        if not variables.get(name):
+            return text, f"${{{name}}} is not set in the environment"
+    values = variables or {}
+    return _VARIABLE.sub(lambda match: values[match[1]], text), None
