@@ -156,3 +156,25 @@ async def test_scores_of_a_store_that_counts_no_changes_are_not_kept(
 
 async def _no_revisions(_store: MemoryStore, _ids: Collection[str]) -> dict[str, str]:
     return {}
+
+
+async def test_a_change_is_that_of_new_answers_beside_copies(store: MemoryStore) -> None:
+    first = experiment(tutors(1), occasion="1", repeats=2)
+    second = experiment(tutors(1), occasion="2", repeats=3, created_at=MONDAY + WEEK)
+    for planned, copied in ((first, 0), (second, 2)):
+        await store.register(planned)
+        for run in planned.runs():
+            is_copy = run.repeat <= copied
+            overall = 0.9 if is_copy or planned is first else 0.3
+            counts = {"note.answers": 1, **({"note.reused": 1} if is_copy else {})}
+            await store.fold([a_score(run, overall=overall, counts=counts)], [])
+
+    [series] = (await timeseries(store, first.manifest.models[0].id)).models
+    [_, point] = series.points
+    assert (point.reused, point.answers) == (30, 45)
+    assert point.change is not None
+    assert point.change.difference == pytest.approx(-0.6)
+
+    [of_all] = (await timeseries(store)).models
+    assert of_all.points[1].change is not None
+    assert of_all.points[1].change.difference is None, "copies cannot be told apart here"

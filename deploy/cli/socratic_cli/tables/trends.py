@@ -67,7 +67,7 @@ def model_trend_table(series: ModelSeries, left_out: int) -> RenderableType:
         Text(),
         FittingTable(_POINTS, [_point_row(each) for each in series.points], _REMEDY),
     ]
-    told = [*_trends(series), *_changes(series)]
+    told = [*_trends(series), *_copies(series), *_changes(series)]
     if told:
         parts += [Text(), *map(Text, told)]
     if len(series.points) == 1:
@@ -120,6 +120,15 @@ def _trends(series: ModelSeries) -> Iterator[str]:
         yield f"{_dates(trend)}: {trend.finding}"
     if any(point.change and point.change.is_real for point in series.points):
         yield "* more than chance explains, by the scenarios of both points."
+
+
+def _copies(series: ModelSeries) -> Iterator[str]:
+    for point in series.points:
+        if point.reused:
+            yield (
+                f"{_day(point)}: {point.reused} of {point.answers} answers are copies of earlier "
+                "ones: its change is that of the others."
+            )
 
 
 def _changes(series: ModelSeries) -> Iterator[str]:

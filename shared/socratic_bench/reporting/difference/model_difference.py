@@ -17,9 +17,9 @@ from socratic_bench.domain.aggregates.variance import repeats_to_tell, split_var
 from socratic_bench.domain.experiment.outline import ExperimentOutline
 from socratic_bench.errors import InvalidInput
 from socratic_bench.reporting.difference.answer_cautions import answer_cautions
-from socratic_bench.reporting.difference.own_answers import copies_in, own_answers
 from socratic_bench.reporting.difference.reliability import EquivalenceFigures, VarianceFigures
 from socratic_bench.reporting.difference.sides import Compared, find_sides, model_of
+from socratic_bench.reporting.known.own_answers import copies_in, own_answers
 from socratic_bench.reporting.profiles.choice import common_profiles, scored_by
 from socratic_bench.reporting.result_store import ResultStore
 from socratic_bench.scoring.composition import Composition

@@ -16,6 +16,7 @@ from socratic_bench.domain.aggregates.statistics import Estimate, figure_estimat
 from socratic_bench.domain.experiment.outline import ExperimentOutline
 from socratic_bench.ports.stores.aggregates import Aggregates
 from socratic_bench.reporting.known.pools import EXPERIMENTS_PER_QUERY, MOST_CELLS
+from socratic_bench.scoring.answer_notes import REUSED
 from socratic_bench.scoring.composition import Composition
 from socratic_bench.scoring.profile import OVERALL
 from socratic_bench.scoring.profiles import known_composition
@@ -38,6 +39,12 @@ class ModelScores(NamedTuple):
 
     versions: tuple[str, ...] = ()
     """The versions that the provider reported, by name; none in cells of earlier versions."""
+
+    answers: int = 0
+    """Answers with a text; 0 in cells of earlier versions."""
+
+    reused: int = 0
+    """Of these, copies of answers that an earlier experiment asked for."""
 
 
 class ExperimentScores(NamedTuple):
@@ -165,11 +172,14 @@ def model_scores(
     responses = sum(cell.responses for cell in cells)
     scores = run_scores(cells, cluster)
     overall = figure_estimate(scores, OVERALL, composition)
+    answers = answers_in(cells)
     return ModelScores(
         runs=sum(cell.runs_ended for cell in cells),
         overall=overall,
         coverage=overall.n / responses if responses else None,
         sums=FigureSums.of(scores, OVERALL, composition),
         scores=scores,
-        versions=tuple(sorted(answers_in(cells).versions)),
+        versions=tuple(sorted(answers.versions)),
+        answers=answers.count,
+        reused=answers.notes.get(REUSED, 0),
     )

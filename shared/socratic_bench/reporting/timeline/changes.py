@@ -100,6 +100,9 @@ class Measured(NamedTuple):
     profile: str
     scores: ModelScores
     versions: tuple[str, ...]
+    own: ModelScores
+    """The scores of the answers that the experiment asked for itself: copies would agree with the
+    points before. No scores where it has copies that cannot be told from the others."""
 
 
 def joined(one: Measured, other: Measured) -> bool:
@@ -128,7 +131,7 @@ def benchmark_changes(one: Measured, other: Measured) -> tuple[BenchmarkPart, ..
 def changes(series: Sequence[Measured]) -> list[Change | None]:
     """Return the change at each point; None where it does not join the one before."""
     found = [
-        _difference(own.scores.sums, before.scores.sums) if joined(own, before) else None
+        _difference(own.own.sums, before.scores.sums) if joined(own, before) else None
         for before, own in pairwise(series)
     ]
     p_values = iter(holm([each.p_value for each in found if each is not None]))
@@ -182,7 +185,7 @@ def version_changes(series: Sequence[Measured]) -> tuple[VersionChange, ...]:
                 else:
                     blocks.append([each])
         found += [
-            (before, after, _difference(_together(after), _together(before)))
+            (before, after, _difference(_together(after, own=True), _together(before)))
             for before, after in pairwise(blocks)
         ]
     p_values = holm([difference.p_value for _, _, difference in found])
@@ -222,10 +225,14 @@ def _stretches(series: Sequence[Measured]) -> Iterator[list[Measured]]:
         yield stretch
 
 
-def _together(points: Sequence[Measured]) -> FigureSums[str]:
-    """Return the sums of the overall scores of several points of one model and profile."""
+def _together(points: Sequence[Measured], *, own: bool = False) -> FigureSums[str]:
+    """Return the sums of the overall scores of several points of one model and profile.
+
+    `own` leaves out copies of earlier answers.
+    """
     scores: VectorScores[str] = VectorScores()
     for point in points:
-        if point.scores.scores is not None:
-            scores.add(point.scores.scores)
+        found = (point.own if own else point.scores).scores
+        if found is not None:
+            scores.add(found)
     return FigureSums.of(scores, OVERALL, known_composition(points[0].profile))

@@ -17,10 +17,13 @@ from socratic_bench.errors import UnknownModel
 from socratic_bench.ports.stores.responses import Responses
 from socratic_bench.providers.registry import is_reference
 from socratic_bench.reporting.filters import EVERYTHING, Filters
+from socratic_bench.reporting.known.own_answers import own_answers
 from socratic_bench.reporting.known.scores import (
     NO_SCORES,
     ExperimentScores,
     KnownScores,
+    ModelScores,
+    model_scores,
     read_scores,
 )
 from socratic_bench.reporting.profiles.choice import scored_by
@@ -37,6 +40,7 @@ from socratic_bench.reporting.timeline.changes import (
     trends,
     version_changes,
 )
+from socratic_bench.scoring.profiles import known_composition
 from socratic_bench.version import __version__
 
 MOST_POINTS: Final = 104
@@ -72,6 +76,13 @@ class Point(BaseModel):
 
     change: Change | None
     """The change since the point before; null where it does not join."""
+
+    reused: int = Field(default=0, exclude_if=lambda count: not count)
+    """Answers that are copies of an earlier experiment's: changes are those of the others. Left out
+    if 0."""
+
+    answers: int = Field(default=0, exclude_if=lambda count: not count)
+    """Answers with a text, where some are copies; left out without one."""
 
     model_versions: tuple[str, ...] = Field(default=(), exclude_if=lambda names: not names)
     """The versions of the model that the provider reported, by name; left out where it reported
@@ -147,7 +158,8 @@ async def timeseries(
         scores = await read_scores(store, newest, profile, model, filters.dimension)
     shown = [each for each in reversed(newest) if each.experiment_id in scores]
     versions = {} if model is None else await _versions(store, model, shown)
-    series = await asyncio.to_thread(_series, shown, scores, (model, profile), versions)
+    own = {} if model is None else await _own(store, model, shown, scores, profile)
+    series = await asyncio.to_thread(_series, shown, scores, (model, profile), versions, own)
     return Timeseries(models=series, experiments=len(shown), left_out=len(asking) - len(shown))
 
 
@@ -179,13 +191,37 @@ async def _versions(
     }
 
 
+async def _own(
+    store: TimelineStore,
+    model: str,
+    experiments: Iterable[ExperimentOutline],
+    scores: Mapping[str, ExperimentScores],
+    profile: str | None,
+) -> dict[str, ModelScores]:
+    """Return the scores of a model's own answers where an experiment has copies besides."""
+    own = {}
+    for each in experiments:
+        found = scores[each.experiment_id].models.get(model, NO_SCORES)
+        if not 0 < found.reused < found.answers:
+            continue
+        shown = profile or each.profile
+        cells = await store.cells([each.experiment_id], model)
+        asked = await own_answers(
+            store, each.experiment_id, [cell for cell in cells if cell.key.profile == shown]
+        )
+        own[each.experiment_id] = model_scores(asked, known_composition(shown), each.cluster_of)
+    return own
+
+
 def _series(
     experiments: Iterable[ExperimentOutline],
     scores: Mapping[str, ExperimentScores],
     chosen: tuple[str | None, str | None],
     versions: Mapping[str, tuple[str, ...]],
+    own_scores: Mapping[str, ModelScores],
 ) -> tuple[ModelSeries, ...]:
-    """Return the series of each model; `experiments` come oldest first.
+    """Return the series of each model; `experiments` come oldest first. `own_scores` are those of
+    answers that are no copies, by experiment, where it has both.
 
     `chosen` is the one model, if any, and the profile, if it is not each experiment's own.
     """
@@ -199,7 +235,11 @@ def _series(
             if model in {None, asked.id}:
                 own = found.get(asked.id, NO_SCORES)
                 named = reported if model is None else own.versions or reported
-                measured = Measured(experiment, profile or experiment.profile, own, named)
+                without_copies = own_scores.get(
+                    experiment.experiment_id, NO_SCORES if own.reused else own
+                )
+                shown = profile or experiment.profile
+                measured = Measured(experiment, shown, own, named, without_copies)
                 series[asked.id].append(measured)
                 newest[asked.id] = asked
     shown_models = {model_id: asked.model() for model_id, asked in newest.items()}
@@ -234,5 +274,7 @@ def _points(series: Sequence[Measured]) -> Iterator[Point]:
             benchmark_changed=() if before is None else benchmark_changes(before, own),
             change=change,
             model_versions=own.versions,
+            reused=own.scores.reused,
+            answers=own.scores.answers if own.scores.reused else 0,
         )
         before = own

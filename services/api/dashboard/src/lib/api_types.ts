@@ -512,6 +512,8 @@ export interface Point {
   total_runs: number;
   benchmark_changed?: ("profile" | "scenarios" | "prompt or parameters")[];
   change: Change | null;
+  reused?: number;
+  answers?: number;
   model_versions?: string[];
 }
 
