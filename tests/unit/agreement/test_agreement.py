@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from socratic_bench.domain.agreement.kappa import best_cut, kappa, kappa_at
+from socratic_bench.domain.agreement.kappa import best_cut, halved_kappa, kappa, kappa_at
 from socratic_bench.domain.agreement.paired_measures import concordance, limits_of_agreement
 from socratic_bench.domain.agreement.rank_correlation import ranks, spearman
-from socratic_bench.domain.agreement.separation import Separation, auc_within
+from socratic_bench.domain.agreement.separation import Separation, auc_within, coarsened
 from socratic_bench.reporting.validity.group_bootstrap import group_draws, percentile_interval
 
 ROWS = st.lists(
@@ -56,13 +56,42 @@ def test_kappa_is_that_of_a_published_example():
     assert kappa([], []) is None
 
 
-def test_the_best_cut_serves_all_sets_and_not_one_alone():
-    clear = ([0.1, 0.2, 0.7, 0.8], [0, 0, 1, 1])
-    other = ([0.1, 0.4, 0.5, 0.8], [0, 0, 1, 1])
-    cut = best_cut([clear, other])
-    assert cut == 0.41
-    assert kappa_at(cut, *clear) == kappa_at(cut, *other) == 1.0
-    assert best_cut([]) is None
+@given(ROWS)
+def test_the_best_cut_is_that_of_a_search_over_all_figures(rows):
+    figures, labels, _ = zip(*rows, strict=True)
+    found = best_cut(figures, labels)
+    if len(set(labels)) < 2:
+        assert found is None
+        return
+    by_cut = {cut: kappa_at(cut, figures, labels) or 0.0 for cut in sorted(set(figures))}
+    assert by_cut[found] == max(by_cut.values())
+    assert found == min(cut for cut, each in by_cut.items() if each == by_cut[found])
+
+
+@given(ROWS)
+def test_each_half_is_judged_by_the_cut_of_the_other(rows):
+    figures, labels, groups = zip(*rows, strict=True)
+    halves = [group % 2 for group in groups]
+    by_half = {
+        half: [
+            (figure, label)
+            for figure, label, each in zip(figures, labels, halves, strict=True)
+            if each == half
+        ]
+        for half in (0, 1)
+    }
+    found = halved_kappa(figures, labels, halves)
+    if any(len({label for _, label in each}) < 2 for each in by_half.values()):
+        assert found is None
+        return
+    cuts = [best_cut(*zip(*by_half[1 - half], strict=True)) for half in (0, 1)]
+    predicted = [int(f >= cuts[half]) for f, half in zip(figures, halves, strict=True)]
+    assert found == (kappa(predicted, labels), tuple(cuts))
+
+
+def test_coarse_figures_have_the_levels_and_shares_of_others():
+    assert coarsened([0.1, 0.9, 0.5, 0.7], [0, 0, 2, 1]) == [0, 2, 0, 1]
+    assert coarsened([0.5, 0.5, 0.5], [0, 1, 2]) == [2, 2, 2]
 
 
 def test_spearmans_correlation_is_that_of_a_published_example():

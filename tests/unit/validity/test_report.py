@@ -1,15 +1,21 @@
 """The validity report: what is compared, with what, and how a page shows it."""
 
+import hashlib
 import re
+from itertools import product
 
 import pytest
 
+from socratic_bench import score
+from socratic_bench.domain.agreement.kappa import best_cut
 from socratic_bench.errors import InvalidInput
 from socratic_bench.reporting.validity.building import validity_report
+from socratic_bench.reporting.validity.columns import ProfileColumns
 from socratic_bench.reporting.validity.html_text import html_text
 from socratic_bench.reporting.validity.labelled import read_set
 from socratic_bench.reporting.validity.report import Paired
-from tests.unit.validity.labelled_sets import encoded, labelled_set, line, lines
+from socratic_bench.scoring.exchange import EarlierTurn
+from tests.unit.validity.labelled_sets import ASKED, TOLD, encoded, labelled_set, line, lines
 
 PROFILES = ("socratic-v1", "socratic-v2")
 
@@ -29,13 +35,15 @@ def test_each_label_has_a_column_for_each_profile_each_vector_and_each_judge(rep
         f"socratic-v1 {name}" for name in ("overall", "verbosity", "exploratory", "interrogative")
     ]
     assert names[-1] == "judge-7b"
-    assert len(names) == 4 + 14 + 1
+    assert len(names) == 4 + 14 + 5 + 1
+    guards = ("inquiry", "restraint", "solo", "grounding", "form without grounding")
+    assert names[-6:-1] == [f"socratic-v2 {name}" for name in guards]
     assert report.labels[0].best_judge == "judge-7b"
 
 
 def test_a_profile_is_behind_a_judge_that_is_always_right_and_the_table_says_so(report):
     judge = report.labels[0].column("judge-7b")
-    assert (judge.auc, judge.kappa, judge.cut) == (1.0, None, None)
+    assert (judge.auc, judge.kappa, judge.cuts) == (1.0, 1.0, (2.0, 2.0))
     mine = report.labels[0].column("socratic-v2 overall")
     against = next(pair for pair in mine.differences if pair.other == "judge-7b")
     assert against.difference == pytest.approx(mine.auc - 1.0)
@@ -58,14 +66,113 @@ def test_a_difference_is_ahead_or_a_loss_where_its_interval_leaves_zero_out(
     assert Paired(other="x", difference=difference, interval=interval).verdict == verdict
 
 
-def test_a_cut_comes_from_the_other_sets_alone(report):
+def test_the_figures_are_those_of_their_definitions(report):
+    """AUC by pairs, kappa by the cut of the other half, and a grounded form by its guard."""
+    records = lines()
+    asked, told = (
+        score(text, student_message=records[0]["student_message"], profile="socratic-v2")
+        for text in (ASKED, TOLD)
+    )
+    figures = [(asked if each["text"] == ASKED else told).overall for each in records]
+    labels = [each["labels"]["asks"] for each in records]
+    above = [figure for figure, label in zip(figures, labels, strict=True) if label]
+    below = [figure for figure, label in zip(figures, labels, strict=True) if not label]
+    won = sum((one > other) + (one == other) / 2 for one, other in product(above, below))
     mine = report.labels[0].column("socratic-v2 overall")
-    assert mine.cut is not None
-    alone = report_of(labelled_set()).labels[0].column("socratic-v2 overall")
-    assert (alone.cut, alone.kappa) == (None, None)
-    swapped = [{**each, "labels": {"asks": 1 - each["labels"]["asks"]}} for each in lines()]
-    again = report_of(labelled_set("mine", swapped), labelled_set("other", lines(12)))
-    assert again.labels[0].column("socratic-v2 overall").cut == mine.cut
+    assert mine.auc == pytest.approx(won / len(above) / len(below), abs=1e-12)
+
+    halves = [hashlib.sha256(each["group"].encode()).digest()[-1] % 2 for each in records]
+    assert mine.cuts == tuple(
+        best_cut(
+            [f for f, h in zip(figures, halves, strict=True) if h != half],
+            [label for label, h in zip(labels, halves, strict=True) if h != half],
+        )
+        for half in (0, 1)
+    )
+
+
+def test_few_groups_have_no_verdict_and_fewer_no_interval():
+    def figures(groups):
+        records = [{**line(n, n % 3 > 0), "group": f"g{n % groups}"} for n in range(24)]
+        [label] = report_of(labelled_set("mine", records)).labels
+        mine = label.column("socratic-v2 overall")
+        return mine.interval, mine.differences[0].verdict
+
+    interval, verdict = figures(4)
+    assert (interval, verdict) == (None, "too few groups to tell")
+    interval, verdict = figures(9)
+    assert interval is not None
+    assert verdict == "too few groups to tell"
+    assert figures(10)[1] in {"ahead", "loss", "may be chance"}
+
+
+def test_a_misspelt_field_is_a_mistake_with_a_suggestion_and_equal_ones_are_told_once():
+    records = [{**line(n, n % 2 > 0), "student_mesage": "Why?"} for n in range(3)]
+    found = read_set("mine", "mine.jsonl", encoded([*records, *lines(4)]))
+    assert found.problems == (
+        "mine.jsonl, lines 1 to 3: student_mesage: unknown field; did you mean `student_message`?",
+    )
+    with pytest.raises(InvalidInput, match="did you mean `student_message`"):
+        read_set("mine", "mine.jsonl", encoded(records))
+
+
+def test_a_dialogue_has_the_means_of_its_tutors_turns():
+    student, reply = "I added 12 and 5 and got 18.", "Just tell me."
+    messages = [
+        ("system", "Be kind."),
+        ("user", student),
+        ("assistant", ASKED),
+        ("user", reply),
+        ("tutor", TOLD),
+    ]
+    dialogue = {
+        "messages": [{"role": role, "content": text} for role, text in messages],
+        "labels": {"asks": 1},
+        "group": "d",
+    }
+    [found] = labelled_set("mine", [dialogue]).responses
+    columns = ProfileColumns("socratic-v2", [found])
+    turns = [
+        score(ASKED, student_message=student, profile="socratic-v2"),
+        score(
+            TOLD,
+            student_message=reply,
+            earlier_turns=[EarlierTurn(student, ASKED)],
+            profile="socratic-v2",
+        ),
+    ]
+    for vector in ("overall", "ground", "asking"):
+        expected = sum(turn[vector] for turn in turns) / 2
+        assert columns.column(vector) == [pytest.approx(expected, abs=1e-12)]
+    form = columns.columns()["socratic-v2 form without grounding"]
+    assert form == [pytest.approx(sum(turn.overall for turn in turns) / 2, abs=1e-12)]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "told"),
+    [
+        ({"messages": [{"role": "user", "content": "Why?"}]}, "no message of the dialogue"),
+        ({"messages": [{"role": "tutor", "content": "Why?"}], "text": "Why?"}, "one of both"),
+        ({}, "needs `text`, or the `messages` of a dialogue"),
+    ],
+)
+def test_a_line_is_a_response_or_a_dialogue(wrong, told):
+    with pytest.raises(InvalidInput, match=told):
+        labelled_set("mine", [{"labels": {"asks": 1}, "group": "g", **wrong}])
+
+
+def test_the_data_says_which_column_is_meant_for_a_label():
+    records = [{**lines()[0], "columns": {"asks": "closing"}}, *lines()[1:]]
+    [label] = report_of(labelled_set("mine", records)).labels
+    assert label.dimension == "socratic-v2 closing"
+    other = {**lines()[1], "columns": {"asks": "guide"}}
+    found = labelled_set("mine", [records[0], other])
+    assert found.problems == (
+        "mine.jsonl, line 2: columns.asks: must be 'closing', as before, not 'guide'",
+    )
+    records[0]["columns"] = {"asks": "closeness"}
+    with pytest.raises(InvalidInput, match=r"columns.asks: socratic-v2 has no column 'closeness'"):
+        report_of(labelled_set("mine", records))
 
 
 def test_ablation_leaves_out_one_vector_at_a_time_and_those_that_the_overall_leaves_out(report):

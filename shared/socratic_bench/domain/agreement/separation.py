@@ -55,6 +55,17 @@ class Separation:
         return right / every if every else None
 
 
+def coarsened(figures: Sequence[float], like: Sequence[float]) -> list[int]:
+    """Return figures as levels, as many as `like` has and with its shares, as far as ties allow."""
+    ordered, n = sorted(figures), len(figures)
+    counts: dict[float, int] = {}
+    for each in like:
+        counts[each] = counts.get(each, 0) + 1
+    below = accumulate(counts[level] for level in sorted(counts)[:-1])
+    cuts = [ordered[min(place, n - 1)] for place in below]
+    return [sum(figure >= cut for cut in cuts) for figure in figures]
+
+
 def _getter(places: Sequence[int]) -> _Getter:
     """Return a function that gives the values at `places`, without a loop in Python."""
     if not places:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from socratic_bench.domain.agreement.kappa import best_cut
 from socratic_bench.errors import InvalidInput
 from socratic_bench.reporting.validity.columns import ProfileColumns
 from socratic_bench.reporting.validity.gaming import UNSOLVED, gaming_table
@@ -37,18 +36,17 @@ def validity_report(
         for each in sets
     }
     columns = [
-        LabelledColumns(each.name, label, each.responses, measured[each.name])
+        LabelledColumns(each.name, label, each.responses, measured[each.name], each.meant)
         for each in sets
         for label in sorted({label for response in each.responses for label in response.labels})
     ]
-    cuts = {name: _cuts(name, columns) for name in names}
     return ValidityReport(
         version=__version__,
         profiles=tuple(profiles),
         resamples=resamples,
         seed=seed,
         data=tuple(_data_set(each, measured[each.name][0]) for each in sets),
-        labels=tuple(each.figures(cuts[each.data], resamples, seed) for each in columns),
+        labels=tuple(each.figures(resamples, seed) for each in columns),
         constant=tuple(
             _constant(name, profile) for name, found in measured.items() for profile in found
         ),
@@ -56,24 +54,11 @@ def validity_report(
     )
 
 
-def _cuts(data: str, columns: Sequence[LabelledColumns]) -> dict[str, float | None]:
-    """Return the cut of each profile's column that suits the labels of all other sets best."""
-    others = [each for each in columns if each.data != data]
-    names = columns[0].of_profiles if columns else {}
-    return {name: best_cut([_known(each, name) for each in others]) for name in names}
-
-
-def _known(columns: LabelledColumns, name: str) -> tuple[list[float], list[int]]:
-    pairs = zip(columns.of_profiles[name], columns.labels, strict=True)
-    known = [(figure, label) for figure, label in pairs if figure is not None]
-    return [figure for figure, _ in known], [label for _, label in known]
-
-
 def _data_set(labelled: LabelledSet, first: ProfileColumns) -> DataSet:
     return DataSet(
         name=labelled.name,
         responses=len(labelled.responses),
-        unscored=sum(not each.scored for each in first.scores),
+        unscored=first.unscored,
         problems=labelled.problems,
     )
 

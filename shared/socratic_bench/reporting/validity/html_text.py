@@ -17,12 +17,21 @@ from socratic_bench.reporting.validity.report import (
 )
 from socratic_bench.scoring.profile import OVERALL
 
+ROW: Final = 20
+GAP: Final = 12
+"""Units of the plot between two columns, and besides between two labels."""
+
 _STYLE: Final = """
-body { font: 16px/1.5 system-ui, sans-serif; max-width: 75rem; margin: 2rem auto; padding: 0 1rem; color: #1d2733; }
+body { font: 16px/1.5 system-ui, sans-serif; max-width: 77rem; margin: 2rem auto; padding: 0 1rem; color: #1d2733; }
 h1, h2 { line-height: 1.2; } h2 { margin-top: 2.5rem; }
 .wide { overflow-x: auto; }
-table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
-th, td { padding: .25rem .6rem; border-bottom: 1px solid #d5dbe1; text-align: right; white-space: nowrap; }
+table { border-collapse: collapse; font-variant-numeric: tabular-nums; font-size: .875rem; }
+th, td { padding: .25rem .5rem; border-bottom: 1px solid #d5dbe1; text-align: right; white-space: nowrap; }
+thead th { white-space: normal; }
+svg { width: 100%; height: auto; font: 13px system-ui, sans-serif; } .set { font-weight: 600; }
+.tick { stroke: #e6eaee; } .chance { stroke: #56616d; stroke-dasharray: 4 4; }
+.range { stroke: #56616d; stroke-width: 2; } .dot { fill: #fff; stroke: #1d2733; stroke-width: 2; }
+.dot.meant { fill: #1d2733; } svg .quiet { fill: #56616d; }
 th:first-child, td:first-child { text-align: left; }
 thead th { border-bottom: 2px solid #1d2733; vertical-align: bottom; }
 .meant { font-weight: 600; } .ahead { color: #14622f; } .loss { color: #a3201d; font-weight: 600; }
@@ -38,8 +47,9 @@ def html_text(report: ValidityReport) -> str:
     body = "".join(
         (
             _lead(report),
+            _plot(report),
             _summary(report),
-            *(_label(each) for each in report.labels),
+            *(_label(each, report.profiles[0]) for each in report.labels),
             _ablation(report),
             _gaming(report),
             _constant(report),
@@ -101,11 +111,12 @@ def _summary(report: ValidityReport) -> str:
     return f"<h2>In one table</h2>{_table(head, rows)}"
 
 
-def _label(label: LabelFigures) -> str:
-    others = list(dict.fromkeys(pair.other for each in label.columns for pair in each.differences))
+def _label(label: LabelFigures, first: str) -> str:
+    judge = label.best_judge or ""
     head = (
-        *("column", "n", "AUC", "Spearman", "κ", "at the cut", "within tutor", "within source"),
-        *(f"AUC minus {other}" for other in others),
+        *("column", "n", "AUC", "Spearman", "κ", "its cuts", "within tutor", "within source"),
+        f"against {first}",
+        *((f"against {judge}", "as coarse") if judge else ()),
     )
     rows = [
         (
@@ -113,18 +124,79 @@ def _label(label: LabelFigures) -> str:
             f"{each.n:,}",
             _with_interval(each.auc, each.interval),
             *(_figure(value) for value in (each.spearman, each.kappa)),
-            "-" if each.cut is None else f"{each.cut:.2f}",
+            "-" if each.cuts is None else " ".join(f"{cut:.2f}" for cut in each.cuts),
             *(_figure(value) for value in (each.within_tutor, each.within_source)),
-            *(_against(each, other) for other in others),
+            _against(each, f"{first} {OVERALL}"),
+            *((_against(each, judge), _figure(each.as_coarse)) if judge else ()),
         )
         for each in label.columns
     ]
+    coarse = (
+        f" <i>As coarse</i>: the AUC in as many levels as {escape(judge)} has." if judge else ""
+    )
     return (
         f"<h2>{escape(label.data)}: {escape(label.label)}</h2>"
         f"<p>{label.n:,} responses in {label.groups:,} groups; {label.positives:,} have the "
-        "label. The column in bold was meant for it. The cut of κ was chosen on the other "
-        f"sets.</p>{_table(head, rows)}"
+        "label. The column in bold was meant for it. Each half of the groups has a cut of κ that "
+        "was chosen on the other half; the last bit of the SHA-256 of a group's name tells its "
+        f"half.{coarse}</p>{_table(head, rows)}"
     )
+
+
+def _plot(report: ValidityReport) -> str:
+    """Return the AUC of each label's columns as dots with their intervals."""
+    rows = [
+        (label, [column for name in _plotted(report, label) if (column := label.column(name))])
+        for label in report.labels
+    ]
+    height = sum(ROW * len(columns) + GAP for _, columns in rows) + 40
+    marks, y = [], 24
+    for label, columns in rows:
+        text = escape(f"{label.data}: {label.label}")
+        marks.append(f'<text x="0" y="{y + 4}" class="set">{text}</text>')
+        for column in columns:
+            marks.append(_dot(column, y, is_meant=column.column == label.dimension))
+            y += ROW
+        y += GAP
+    ticks = "".join(
+        f'<line class="{"chance" if tick == 5 else "tick"}" x1="{_x(tick / 10)}" y1="10" '
+        f'x2="{_x(tick / 10)}" y2="{height - 24}"/>'
+        f'<text class="quiet" text-anchor="middle" x="{_x(tick / 10)}" y="{height - 8}">'
+        f"{tick / 10:.1f}</text>"
+        for tick in range(3, 11)
+    )
+    return (
+        "<h2>In one picture</h2><p>A dot is an AUC, the line its 95 % interval; a full dot is the "
+        "column that was meant for the label. The dashed line is chance.</p>"
+        f'<svg viewBox="0 0 1100 {height}" role="img" aria-label="AUC of each label\'s columns '
+        f'with intervals; the tables below have the figures">{ticks}{"".join(marks)}</svg>'
+    )
+
+
+def _plotted(report: ValidityReport, label: LabelFigures) -> list[str]:
+    """Return the columns of a label that the plot shows, each once."""
+    names = [f"{profile} {OVERALL}" for profile in report.profiles]
+    names += [label.dimension, *([label.best_judge] if label.best_judge else [])]
+    return list(dict.fromkeys(names))
+
+
+def _dot(column: ColumnFigures, y: int, *, is_meant: bool) -> str:
+    if column.auc is None:
+        return ""
+    line = ""
+    if column.interval:
+        low, high = map(_x, column.interval)
+        line = f'<line class="range" x1="{low}" y1="{y}" x2="{high}" y2="{y}"/>'
+    kind = "dot meant" if is_meant else "dot"
+    return (
+        f'<text class="quiet" x="230" y="{y + 4}">{escape(column.column)}</text>{line}'
+        f'<circle class="{kind}" cx="{_x(column.auc)}" cy="{y}" r="4"/>'
+    )
+
+
+def _x(auc: float) -> float:
+    """Return the place of an AUC; the axis begins at 0.3, and lower ones stand at its start."""
+    return round(450 + (max(auc, 0.3) - 0.3) / 0.7 * 620, 1)
 
 
 def _named(column: ColumnFigures, dimension: str) -> str:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 
-from socratic_bench.domain.agreement.kappa import kappa_at
+from socratic_bench.domain.agreement.kappa import halved_kappa
 from socratic_bench.domain.agreement.rank_correlation import spearman
-from socratic_bench.domain.agreement.separation import auc_within
+from socratic_bench.domain.agreement.separation import Separation, auc_within, coarsened
 from socratic_bench.reporting.validity.columns import Figures, ProfileColumns, dimension_of
 from socratic_bench.reporting.validity.labelled import LabelledResponse
 from socratic_bench.reporting.validity.report import Ablation, ColumnFigures, LabelFigures
@@ -23,8 +24,10 @@ class LabelledColumns:
         label: str,
         responses: Sequence[LabelledResponse],
         profiles: Sequence[ProfileColumns],
+        meant: Mapping[str, str],
     ) -> None:
         self.data, self.label = data, label
+        self._dimension = dimension_of(label, profiles[-1].name, meant)
         self._kept = [row for row, each in enumerate(responses) if label in each.labels]
         self._profiles = profiles
         self.responses = [responses[row] for row in self._kept]
@@ -39,24 +42,26 @@ class LabelledColumns:
             for judge in sorted({name for each in self.responses for name in _judges(each, label)})
         }
 
-    def figures(self, cuts: Mapping[str, float | None], resamples: int, seed: int) -> LabelFigures:
-        """Return the figures; `cuts` has the cut of each column, chosen on other sets."""
+    def figures(self, resamples: int, seed: int) -> LabelFigures:
+        """Return the figures of every column."""
         resampled = Resampled(self.label, self.responses, resamples=resamples, seed=seed)
         first = f"{self._profiles[0].name} {OVERALL}"
         others = {first: self.of_profiles[first], **self.of_judges}
         columns = tuple(
-            self._column(name, figures, cuts.get(name), others, resampled)
+            self._column(name, figures, others, resampled)
             for name, figures in {**self.of_profiles, **self.of_judges}.items()
         )
         judges = [each for each in columns if each.column in self.of_judges and each.auc]
         best = max(judges, key=lambda each: each.auc or 0.0, default=None)
+        if best is not None:
+            columns = tuple(self._beside(each, self.of_judges[best.column]) for each in columns)
         return LabelFigures(
             data=self.data,
             label=self.label,
             n=len(self.labels),
             positives=sum(self.labels),
             groups=resampled.groups,
-            dimension=dimension_of(self.label, self._profiles[-1].name),
+            dimension=self._dimension,
             best_judge=best.column if best else None,
             columns=columns,
             ablation=tuple(self._ablation(resampled)),
@@ -69,7 +74,6 @@ class LabelledColumns:
         self,
         name: str,
         figures: Figures,
-        cut: float | None,
         others: Mapping[str, Figures],
         resampled: Resampled,
     ) -> ColumnFigures:
@@ -79,6 +83,7 @@ class LabelledColumns:
         said = [self.responses[row] for row in rows]
         finer = [each.ordinal.get(self.label, each.labels[self.label]) for each in said]
         auc, interval = resampled.auc(figures)
+        halved = halved_kappa(known, labels, [half_of(each.group) for each in said])
         pairs = (
             resampled.paired(other, figures, column)
             for other, column in others.items()
@@ -90,12 +95,27 @@ class LabelledColumns:
             auc=auc,
             interval=interval,
             spearman=spearman(known, finer),
-            cut=cut,
-            kappa=None if cut is None else kappa_at(cut, known, labels),
+            cuts=None if halved is None else halved.cuts,
+            kappa=None if halved is None else halved.kappa,
             within_tutor=auc_within(known, labels, [each.tutor for each in said]),
             within_source=auc_within(known, labels, [each.source for each in said]),
             differences=tuple(pair for pair in pairs if pair),
         )
+
+    def _beside(self, column: ColumnFigures, judge: Figures) -> ColumnFigures:
+        """Add the AUC of a profile's column in as many levels as the best judge has."""
+        figures = self.of_profiles.get(column.column)
+        if figures is None:
+            return column
+        rows = [
+            (figure, verdict, label)
+            for figure, verdict, label in zip(figures, judge, self.labels, strict=True)
+            if figure is not None and verdict is not None
+        ]
+        levels = coarsened([each[0] for each in rows], [each[1] for each in rows])
+        labels = [label for *_, label in rows]
+        auc = Separation(levels, labels, [0] * len(rows), 1).auc()
+        return column.model_copy(update={"as_coarse": auc})
 
     def _ablation(self, resampled: Resampled) -> Iterator[Ablation]:
         """Yield what each vector adds; vectors that the overall leaves out are left out here."""
@@ -112,6 +132,11 @@ class LabelledColumns:
                         difference=pair.difference,
                         interval=pair.interval,
                     )
+
+
+def half_of(group: str) -> int:
+    """Return the half of a group: the last bit of the SHA-256 of its name in UTF-8."""
+    return hashlib.sha256(group.encode()).digest()[-1] & 1
 
 
 def _judges(response: LabelledResponse, label: str) -> Mapping[str, float | None]:

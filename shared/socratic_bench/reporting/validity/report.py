@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
-from pydantic import BaseModel, ConfigDict
+from typing import Final
+
+from pydantic import BaseModel, ConfigDict, Field
 
 from socratic_bench.scoring.profile import OVERALL
 
 Interval = tuple[float, float]
+
+
+FEWEST_GROUPS: Final = 5
+"""Groups below which a bootstrap over them has no interval."""
+
+FEWEST_TO_JUDGE: Final = 10
+"""Groups below which nothing is said to be ahead."""
 
 
 class _Part(BaseModel):
@@ -19,10 +28,14 @@ class Paired(_Part):
     other: str
     difference: float
     interval: Interval | None
+    is_judged: bool = Field(default=True, exclude_if=lambda each: each)
+    """Whether enough groups tell which column is ahead; left out if they do."""
 
     @property
     def verdict(self) -> str:
         """Say which column is ahead, or that chance may explain the difference."""
+        if not self.is_judged:
+            return "too few groups to tell"
         if self.interval is None or self.interval[0] <= 0.0 <= self.interval[1]:
             return "may be chance"
         return "ahead" if self.difference > 0 else "loss"
@@ -37,19 +50,24 @@ class ColumnFigures(_Part):
 
     auc: float | None
     interval: Interval | None
-    """95 %, by a bootstrap over groups."""
+    """95 %, by a bootstrap over groups; None with fewer than five."""
 
     spearman: float | None
     """With people's finer answers, where there are any, else with the label."""
 
-    cut: float | None
-    """Chosen on the other sets; None for an LLM judge or without another set."""
+    cuts: tuple[float, float] | None
+    """The cut for each half of the groups, chosen on the other half; None where a half has but one
+    class."""
 
     kappa: float | None
     """Of the label and the figures at or above the cut."""
 
     within_tutor: float | None
     """The AUC over pairs of responses by the same tutor."""
+
+    as_coarse: float | None = Field(default=None, exclude_if=lambda each: each is None)
+    """The AUC in as many levels as the best LLM judge has, with its shares; left out without one.
+    A judge that says 0, 1 or 2 ties pairs that finer figures tell apart."""
 
     within_source: float | None
     differences: tuple[Paired, ...]

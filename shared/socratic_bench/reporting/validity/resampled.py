@@ -8,7 +8,12 @@ from socratic_bench.domain.agreement.separation import Separation
 from socratic_bench.reporting.validity.columns import Figures
 from socratic_bench.reporting.validity.group_bootstrap import group_draws, percentile_interval
 from socratic_bench.reporting.validity.labelled import LabelledResponse
-from socratic_bench.reporting.validity.report import Interval, Paired
+from socratic_bench.reporting.validity.report import (
+    FEWEST_GROUPS,
+    FEWEST_TO_JUDGE,
+    Interval,
+    Paired,
+)
 
 
 class Resampled:
@@ -26,8 +31,9 @@ class Resampled:
 
     def auc(self, figures: Figures) -> tuple[float | None, Interval | None]:
         """Return the AUC of a column and its interval."""
-        samples = self._samples(figures, _rows_of(figures))
-        return samples.auc, percentile_interval(samples.resampled)
+        rows = _rows_of(figures)
+        samples = self._samples(figures, rows)
+        return samples.auc, self._interval(samples.resampled, rows)
 
     def paired(self, other_name: str, figures: Figures, other: Figures) -> Paired | None:
         """Return a column's AUC minus the other's, on the responses that have both figures."""
@@ -42,8 +48,16 @@ class Resampled:
         return Paired(
             other=other_name,
             difference=one.auc - two.auc,
-            interval=percentile_interval(differences),
+            interval=self._interval(differences, rows),
+            is_judged=self._groups_in(rows) >= FEWEST_TO_JUDGE,
         )
+
+    def _interval(self, resampled: Sequence[float | None], rows: Sequence[int]) -> Interval | None:
+        """Return the interval of resampled figures; None with too few groups."""
+        return percentile_interval(resampled) if self._groups_in(rows) >= FEWEST_GROUPS else None
+
+    def _groups_in(self, rows: Sequence[int]) -> int:
+        return len({self._groups[row] for row in rows})
 
     def _samples(self, figures: Figures, rows: tuple[int, ...]) -> _Samples:
         key = (tuple(figures), rows)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
@@ -50,6 +51,18 @@ class SocraticV2:
     def combine(self, values: tuple[float | None, ...], dimension: str | None) -> float | None:
         """Return the overall: the vector `form`, in every dimension."""
         return values[self.vectors.index("form")]
+
+    def guards(self, exchange: Exchange) -> Mapping[str, float]:
+        """Return the guards of the form, and the overall without the one for grounding."""
+        reading = reading_of(exchange)
+        form = form_of(reading, counts_of(reading))
+        return {
+            "inquiry": form.inquiry,
+            "restraint": form.restraint,
+            "solo": form.solo,
+            "grounding": form.grounding,
+            "form without grounding": form.overall / form.grounding,
+        }
 
     def overall_without(self, vector: str, values: tuple[float | None, ...]) -> float | None:
         """Return the overall as it would be without one vector, given what `measure` returned."""

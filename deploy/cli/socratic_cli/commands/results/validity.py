@@ -12,6 +12,7 @@ from socratic_bench.reporting.validity.html_text import html_text
 from socratic_bench.reporting.validity.labelled import LabelledSet, read_set
 from socratic_bench.scoring.profile import CANONICAL
 from socratic_cli.display.terminal import counted, say
+from socratic_cli.options.output_file import whole_file
 
 
 @click.command()
@@ -52,23 +53,23 @@ def validity(
 ) -> None:
     """Compare scores with people's labels, and write a report.
 
-    DATA are files of JSON lines: `text`, `labels` ({"question": 0 or 1}) and `group`, optionally
-    `student_message`, `context`, `ordinal`, `source`, `tutor` and `judges`.
+    DATA are files of JSON lines: `text` or the `messages` of a dialogue, `labels`
+    ({"question": 0 or 1}) and `group`, optionally `student_message`, `context`, `ordinal`,
+    `source`, `tutor`, `judges` and `columns` ({"question": "guide"}: what is meant for a label).
 
-    The command reports each unreadable line and leaves it out.
+    The command reports each line that it cannot read, one with an unknown field too, and leaves it
+    out; its exit code is then 1.
     """
     if out.suffix not in {".html", ".json"}:
         raise InvalidInput(f"--out: {out} must end with .html or .json")
-    sets = [_read(path) for path in data]
-    report = validity_report(sets, profiles, resamples=resamples, seed=seed)
-    if summary:
-        report = report.summary()
-    is_page = out.suffix == ".html"
-    text = html_text(report) if is_page else report.model_dump_json(indent=1) + "\n"
-    try:
-        out.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise InvalidInput(f"--out: {out} cannot be written: {error.strerror}") from None
+    # Opened first: a folder that is not there must not cost the work.
+    with whole_file(out) as file:
+        sets = [_read(path) for path in data]
+        report = validity_report(sets, profiles, resamples=resamples, seed=seed)
+        if summary:
+            report = report.summary()
+        is_page = out.suffix == ".html"
+        file.write(html_text(report) if is_page else report.model_dump_json(indent=1) + "\n")
     responses = sum(len(each.responses) for each in sets)
     say(f"Wrote the figures of {counted(responses, 'labelled response')} to {out}.")
     problems = [problem for each in sets for problem in each.problems]

@@ -61,9 +61,10 @@ export interface ColumnFigures {
   auc: number | null;
   interval: [number, number] | null;
   spearman: number | null;
-  cut: number | null;
+  cuts: [number, number] | null;
   kappa: number | null;
   within_tutor: number | null;
+  as_coarse?: number | null;
   within_source: number | null;
   differences: Paired[];
 }
@@ -470,6 +471,7 @@ export interface Paired {
   other: string;
   difference: number;
   interval: [number, number] | null;
+  is_judged?: boolean;
 }
 
 export interface PartStep {
