@@ -20,6 +20,10 @@ from tests.unit.validity.labelled_sets import ASKED, TOLD, encoded, labelled_set
 PROFILES = ("socratic-v1", "socratic-v2")
 
 
+def v2(text, **given):
+    return score(text, profile="socratic-v2", **given)
+
+
 def report_of(*sets, profiles=PROFILES):
     return validity_report(sets, profiles, resamples=40, seed=1)
 
@@ -69,11 +73,11 @@ def test_a_difference_is_ahead_or_a_loss_where_its_interval_leaves_zero_out(
 def test_the_figures_are_those_of_their_definitions(report):
     """AUC by pairs, kappa by the cut of the other half, and a grounded form by its guard."""
     records = lines()
-    asked, told = (
-        score(text, student_message=records[0]["student_message"], profile="socratic-v2")
+    overall = {
+        text: v2(text, student_message=records[0]["student_message"])["overall"] or 0.0
         for text in (ASKED, TOLD)
-    )
-    figures = [(asked if each["text"] == ASKED else told).overall for each in records]
+    }
+    figures = [overall[each["text"]] for each in records]
     labels = [each["labels"]["asks"] for each in records]
     above = [figure for figure, label in zip(figures, labels, strict=True) if label]
     below = [figure for figure, label in zip(figures, labels, strict=True) if not label]
@@ -132,20 +136,15 @@ def test_a_dialogue_has_the_means_of_its_tutors_turns():
     }
     [found] = labelled_set("mine", [dialogue]).responses
     columns = ProfileColumns("socratic-v2", [found])
-    turns = [
-        score(ASKED, student_message=student, profile="socratic-v2"),
-        score(
-            TOLD,
-            student_message=reply,
-            earlier_turns=[EarlierTurn(student, ASKED)],
-            profile="socratic-v2",
-        ),
-    ]
+    first = v2(ASKED, student_message=student)
+    second = v2(TOLD, student_message=reply, earlier_turns=[EarlierTurn(student, ASKED)])
     for vector in ("overall", "ground", "asking"):
-        expected = sum(turn[vector] for turn in turns) / 2
-        assert columns.column(vector) == [pytest.approx(expected, abs=1e-12)]
-    form = columns.columns()["socratic-v2 form without grounding"]
-    assert form == [pytest.approx(sum(turn.overall for turn in turns) / 2, abs=1e-12)]
+        [figure] = columns.column(vector)
+        assert figure == pytest.approx(
+            ((first[vector] or 0) + (second[vector] or 0)) / 2, abs=1e-12
+        )
+    [form] = columns.columns()["socratic-v2 form without grounding"]
+    assert form == columns.column("overall")[0], "both turns are grounded"
 
 
 @pytest.mark.parametrize(
