@@ -43,6 +43,11 @@ class Scenario(BaseModel):
         return (self.prompt, *self.follow_ups)
 
     @property
+    def wording(self) -> tuple[str, ...]:
+        """The student's words, one text a turn: blanks, line ends and case do not count."""
+        return tuple(" ".join(each.split()).casefold() for each in self.student_messages)
+
+    @property
     def turns(self) -> int:
         """The number of turns in a run of this scenario."""
         return 1 + len(self.follow_ups)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -57,7 +58,7 @@ class ModelSelection:
                 self.mistakes.add(entry.place_of(("id",)), problem)
             models[model.id] = model
             # Tables show the name alone: two rows of one name cannot be told apart.
-            twin = shown_as.setdefault(model.display_name.strip(), model.id)
+            twin = shown_as.setdefault(_as_seen(model.display_name), model.id)
             if twin != model.id:
                 problem = (
                     f"models {shown(twin)} and {shown(model.id)} have one name, "
@@ -103,3 +104,10 @@ class ModelSelection:
             self.mistakes.add(place, problem)
         options = {**model.options, FINGERPRINT: fingerprint}
         return model.model_copy(update={"options": options})
+
+
+def _as_seen(name: str) -> str:
+    """Return a name as a reader of a table tells it from others: by its visible letters."""
+    letters = unicodedata.normalize("NFKC", name)
+    seen = "".join(each for each in letters if unicodedata.category(each) != "Cf")
+    return " ".join(seen.split()).casefold()

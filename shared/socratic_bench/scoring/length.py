@@ -14,6 +14,10 @@ from typing import Final
 TOKENS_PER_WORD: Final = 1.3
 """The tokens that stand for one word where a provider gives no count."""
 
+_MOST_CHARACTERS: Final = 20
+_MOST_WORDS: Final = 4
+"""Beyond the characters and the words of a token in any language."""
+
 _CONTRACTED: Final = re.compile(r"'(?:s|t|re|ve|ll|d|m)\b")
 _BEYOND: Final = re.compile(r"[^\x00-\x7f]")
 
@@ -81,6 +85,14 @@ def _units(text: str) -> int:
         # The mark and the letters after it are one.
         units -= sum(1 for _ in _CONTRACTED.finditer(text))
     return units
+
+
+def may_count(tokens: float, text: str) -> bool:
+    """Whether a provider's count can be that of a text: no tokenizer makes one token of five words.
+
+    Gateways send 0 for a cached answer, and the count of its last piece for a stream.
+    """
+    return tokens * _MOST_CHARACTERS >= len(text) or tokens * _MOST_WORDS >= words_in(text)
 
 
 def words_in(text: str) -> int:

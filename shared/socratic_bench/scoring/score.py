@@ -9,6 +9,7 @@ from typing import Any, TypeVar, overload
 from socratic_bench.errors import BrokenProfile
 from socratic_bench.scoring.evidence import Evidence
 from socratic_bench.scoring.exchange import EarlierTurn, Exchange
+from socratic_bench.scoring.length import may_count
 from socratic_bench.scoring.profile import (
     CANONICAL,
     MOST_COUNT,
@@ -182,11 +183,12 @@ def score(
     `text` is a provider's: thoughts, control tokens and citation marks in it are taken out
     (`visible_text.read`), unless `raw` is False: then it is what a student sees, as stored
     responses have it. `output_tokens` is the provider's count of visible output tokens, without
-    reasoning; where it is None, or 0 beside a text, or counts thoughts of the text, an estimate
-    stands for it: words x 1.3, or by the letters of its script. `status` says how the response
-    ended: only `ok` is scored, and `truncated` from 500 tokens on. A blank text is `empty` and
-    unscored. `dimension` matters to profiles that weigh vectors by dimension; `student_message` and
-    `earlier_turns` (oldest first) matter to profiles that compare the response with them. `grade`
+    reasoning; where it is None, or far too low for the text, or counts thoughts of the text, an
+    estimate stands for it: words x 1.3, or by the letters of its script. `status` says how the
+    response ended: only `ok` is scored, and `truncated` from 500 tokens on. A blank text is `empty`
+    and unscored. `dimension` matters to profiles that weigh vectors by dimension; `student_message`
+    and `earlier_turns` (oldest first) matter to profiles that compare the response with them.
+    `grade`
     is a model's grade of the response from 0.0 to 1.0, for a profile such as `socratic-v1-llm`.
 
     Raises TypeError if `text` is no string, UnknownProfile for a profile that is not installed,
@@ -203,7 +205,8 @@ def score(
     if grade is not None and not 0 <= grade <= 1:
         raise ValueError("grade must be from 0 to 1")
     seen = read(text) if raw else VisibleText(text)
-    if raw and (seen.reasoning or (output_tokens == 0 and seen.text.strip())):
+    counts = raw and output_tokens is not None
+    if counts and (seen.reasoning or not may_count(output_tokens or 0, seen.text)):
         output_tokens = None
     return Score(
         profile_named(profile) if isinstance(profile, str) else profile,

@@ -8,6 +8,7 @@ from typing import Final, NamedTuple
 from socratic_bench.domain.response import Response, Usage
 from socratic_bench.ports.models import Reply
 from socratic_bench.scoring import answer_notes
+from socratic_bench.scoring.length import may_count
 from socratic_bench.scoring.statuses import Status
 from socratic_bench.scoring.visible_text import VisibleText, read
 
@@ -70,6 +71,6 @@ def _usage(reply: Reply, visible: VisibleText) -> Usage:
     if visible.reasoning and usage.reasoning_tokens == 0:
         # The provider counted the thoughts in the text with the answer.
         return Usage(unsplit_output_tokens=counted, input_tokens=usage.input_tokens)
-    if counted == 0 and visible.text.strip():
+    if not may_count(counted, visible.text):
         return usage.model_copy(update={"visible_output_tokens": None})
     return usage

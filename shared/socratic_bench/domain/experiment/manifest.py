@@ -257,7 +257,7 @@ class Manifest(BaseModel):
         first: dict[tuple[str, ...], str] = {}
         twins = {}
         for scenario in self.scenarios:
-            known = first.setdefault((scenario.dimension, *scenario.student_messages), scenario.id)
+            known = first.setdefault((scenario.dimension, *scenario.wording), scenario.id)
             if known != scenario.id:
                 twins[scenario.id] = known
         return twins

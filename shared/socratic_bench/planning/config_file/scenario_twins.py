@@ -13,14 +13,10 @@ _MOST_NAMED: Final = 5
 
 
 def note_twins(root: Node, scenarios: Sequence[Scenario], notes: Mistakes) -> None:
-    """Add a note for each prompt, with its follow-ups, that stands under several ids.
-
-    Blanks and line breaks do not count.
-    """
+    """Add a note for each prompt, with its follow-ups, that stands under several ids."""
     ids: dict[tuple[str, ...], list[str]] = {}
     for scenario in scenarios:
-        said = tuple(" ".join(message.split()) for message in scenario.student_messages)
-        ids.setdefault(said, []).append(scenario.id)
+        ids.setdefault(scenario.wording, []).append(scenario.id)
     place = root.place_of(("scenarios",))
     for twins in ids.values():
         if len(twins) > 1 and not notes.is_full:

@@ -14,14 +14,17 @@ LECTURER = "{id: reference/lecturer, name: Tutor}"
 
 @pytest.mark.parametrize(
     "other",
-    ["{id: reference/socratic, name: Tutor}", "{id: reference/socratic, name: 'Tutor '}"],
+    [
+        f"{{id: reference/socratic, name: {name}}}"
+        for name in ("Tutor", "'Tutor '", "tutor", '"Tu\u200btor"', "\uff34utor")
+    ],
 )
 def test_two_models_with_one_name_are_a_mistake_that_names_both(other: str):
     (mistake,) = mistakes_of(f"models:\n- {LECTURER}\n- {other}")
     assert mistake.startswith(
         "benchmark.yaml line 3, models[1].name: "
         'models "reference/lecturer" and "reference/socratic" '
-        'have one name, "Tutor'
+        'have one name, "'
     )
 
 
@@ -45,7 +48,7 @@ def test_a_prompt_under_several_ids_is_noted_with_the_ids():
     text = with_scenarios(
         {"id": "a", "prompt": "How do I add?"},
         {"id": "b", "prompt": "Why?"},
-        {"id": "c", "prompt": "How  do I\nadd? "},
+        {"id": "c", "prompt": "how  do I\nadd? "},
         {"id": "d", "prompt": "How do I add?", "follow_ups": ["So?"]},
     )
     (note,) = map(str, config_of(text).unused)

@@ -42,8 +42,12 @@ def test_thoughts_that_the_provider_counted_apart_leave_the_count():
     assert got.usage == usage
 
 
-def test_a_count_of_zero_beside_a_text_is_no_count():
+def test_a_count_that_cannot_be_that_of_the_text_is_no_count():
     assert after(reply(visible_output_tokens=0)).usage.visible_output_tokens is None
+    long = "What might you consider first? " * 40
+    for counted, kept in ((1, None), (49, None), (50, 50), (280, 280)):
+        got = after(reply(long, visible_output_tokens=counted))
+        assert got.usage.visible_output_tokens == kept
     assert after(reply("", visible_output_tokens=0)).usage.visible_output_tokens == 0
 
 
