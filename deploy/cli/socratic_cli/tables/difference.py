@@ -71,8 +71,7 @@ def difference_table(difference: ModelDifference) -> RenderableType:
     ]
     if variance := _variance(difference):
         parts.append(Text(variance, style="dim"))
-    if difference.note:
-        parts.append(Text(difference.note, style="dim"))
+    parts += [Text(each, style="dim") for each in difference.notes]
     if scenarios:
         heading = Text("The scenarios that separate them most:", style="dim")
         parts += [Text(), heading, FittingTable(_SCENARIOS, scenarios, "see --json")]

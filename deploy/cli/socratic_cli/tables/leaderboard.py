@@ -215,6 +215,5 @@ def _legend(comparison: ModelComparison, table: FittedTable, *, detail: bool) ->
         lines.append("cost: \u2265 if some costs are unknown, such as those of failed runs.")
     if not detail:
         lines += table.note("see --detail, or --format csv")
-    if comparison.cautions:
-        lines.append(comparison.cautions)
+    lines += comparison.cautions
     return lines

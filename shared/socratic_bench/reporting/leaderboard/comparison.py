@@ -20,7 +20,7 @@ from socratic_bench.reporting.leaderboard.figures import (
     baseline_figures,
     model_figures,
 )
-from socratic_bench.reporting.leaderboard.notes import note
+from socratic_bench.reporting.leaderboard.notes import cautions_of
 from socratic_bench.reporting.leaderboard.places import places
 from socratic_bench.reporting.leaderboard.selection import Selection, select
 from socratic_bench.reporting.result_store import ResultStore
@@ -167,7 +167,10 @@ class ModelComparison(BaseModel):
     """The filters; left out without one."""
 
     note: str | None
-    """A caution for comparisons; null without one."""
+    """All cautions for comparisons in one text; null without one."""
+
+    notes: tuple[str, ...]
+    """The cautions, one by one."""
 
     version: str = __version__
     """The version of Socratic Bench that made the table."""
@@ -178,10 +181,9 @@ class ModelComparison(BaseModel):
         return self.models if self.baseline is None else (*self.models, self.baseline)
 
     @property
-    def cautions(self) -> str | None:
-        """The filters and the note in one text, for a table that stands alone."""
-        told = None if self.filtered is None else self.filtered.told
-        return " ".join(filter(None, (told, self.note))) or None
+    def cautions(self) -> tuple[str, ...]:
+        """The filters and the notes, for a table that stands alone."""
+        return self.notes if self.filtered is None else (self.filtered.told, *self.notes)
 
 
 async def model_comparison(
@@ -225,6 +227,7 @@ def _compare(
         for row, place in zip(board.rows, places(board), strict=True)
         if selected.shows(row.model.id)
     )
+    notes = cautions_of(board, selected, models)
     return ModelComparison(
         models=models,
         winner=None if winner is None else winner.model.id,
@@ -240,7 +243,8 @@ def _compare(
         baseline=None if baseline is None else baseline_figures(baseline, board),
         mixed_conditions=mixed,
         filtered=Filtered.of(selected.filters, board) if selected.filters else None,
-        note=note(board, selected, models),
+        note=" ".join(notes) or None,
+        notes=notes,
     )
 
 

@@ -28,8 +28,10 @@ _REASONS: Final[Mapping[LeftOutReason, str]] = {
 }
 
 
-def note(board: Leaderboard, selected: Selection, models: Sequence[ModelFigures]) -> str | None:
-    """Return the cautions, one sentence each; None without one. `models` are the shown rows."""
+def cautions_of(
+    board: Leaderboard, selected: Selection, models: Sequence[ModelFigures]
+) -> tuple[str, ...]:
+    """Return the cautions, a note each. `models` are the shown rows."""
     sentences = []
     pinned = [each for each in board.experiments if each.pinned_at is not None]
     if selected.is_default and pinned:
@@ -57,7 +59,7 @@ def note(board: Leaderboard, selected: Selection, models: Sequence[ModelFigures]
         )
     on_answers = {printable(model.model_id): model.notes for model in models}
     sentences += answer_sentences.sentences(on_answers, MOST_NAMED)
-    return " ".join([*sentences, *_left_out(selected)]) or None
+    return (*sentences, *_left_out(selected))
 
 
 def title(experiment: ExperimentOutline) -> str:

@@ -45,7 +45,7 @@ def reading_aid(comparison: ModelComparison) -> list[str]:
         )
     if comparison.baseline is not None:
         sentences.append(BASELINE)
-    return sentences if comparison.cautions is None else [*sentences, comparison.cautions]
+    return [*sentences, *comparison.cautions]
 
 
 def unanimity(comparison: ModelComparison) -> list[str]:

@@ -47,6 +47,7 @@ def comparison_of(*names: str) -> ModelComparison:
         left_out=(),
         mixed_conditions=False,
         note=None,
+        notes=(),
     )
 
 

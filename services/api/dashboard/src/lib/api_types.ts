@@ -349,6 +349,7 @@ export interface ModelComparison {
   mixed_conditions: boolean;
   filtered?: Filtered | null;
   note: string | null;
+  notes: string[];
   version?: string;
 }
 

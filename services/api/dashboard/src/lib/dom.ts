@@ -56,3 +56,9 @@ export function fill(node: Element, ...children: (Node | string)[]): void {
 export function toggle(node: HTMLElement, shown: boolean): void {
   if (node.hidden === shown) node.hidden = !shown;
 }
+
+/** Shows one paragraph a text, or hides the node without any. */
+export function sayEach(node: HTMLElement, texts: readonly string[]): void {
+  toggle(node, texts.length > 0);
+  fill(node, ...texts.map((text) => element("p", {}, text)));
+}

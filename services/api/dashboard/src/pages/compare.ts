@@ -11,7 +11,7 @@ import { copyButton } from "../components/copy_button";
 import { connectProfiles, sayProblem, showProfiles } from "../components/profile_choice";
 import { ApiProblem, read } from "../lib/api";
 import type { DescribedProfile, ModelDifference, ModelFigures } from "../lib/api_types";
-import { byId, element, say, toggle } from "../lib/dom";
+import { byId, element, say, sayEach, toggle } from "../lib/dom";
 import { shortened } from "../lib/format";
 
 const AGAIN_MS = 5_000;
@@ -150,8 +150,7 @@ class ComparePage {
   #showDifference(difference: ModelDifference): void {
     byId("verdict").replaceChildren(...verdict(difference));
     showProfiles(difference.profile, difference.profiles);
-    toggle(byId("note"), difference.note !== null);
-    say(byId("note"), difference.note ?? "");
+    sayEach(byId("note"), difference.notes);
     toggle(byId("comparison"), difference.by_scenario.length > 0);
     const hollow = this.#isHollow(difference);
     const scenario = this.#scenario(difference);

@@ -13,7 +13,7 @@ import { orderNamed, readAddress, runsKey, writeAddress, type View } from "../li
 import { ApiProblem, read } from "../lib/api";
 import type { ModelComparison } from "../lib/api_types";
 import { Changes } from "../lib/changes";
-import { byId, element, say, toggle } from "../lib/dom";
+import { byId, element, say, sayEach, toggle } from "../lib/dom";
 import { filterFields } from "../lib/filters";
 import { clockTime } from "../lib/format";
 import { anyCost } from "../lib/models";
@@ -159,8 +159,7 @@ class ResearchPage {
   #showAll(comparison: ModelComparison): void {
     showSummary(comparison);
     showFinding(comparison);
-    toggle(byId("note"), Boolean(comparison.note));
-    say(byId("note"), comparison.note ?? "");
+    sayEach(byId("note"), comparison.notes);
     this.#filters.show(this.#view.filters, comparison);
     showProgress(comparison.experiments, this.#states);
     showProfiles(comparison.profile, comparison.profiles);

@@ -94,7 +94,7 @@ class LatestRankings(BaseModel):
             profile=comparison.profile,
             profiles=comparison.profiles,
             latest_at=newest,
-            note=comparison.cautions,
+            note=" ".join(comparison.cautions) or None,
         )
 
 
