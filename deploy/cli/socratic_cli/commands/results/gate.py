@@ -139,9 +139,10 @@ def gate(
     """Check an experiment's scores against thresholds.
 
     EXPERIMENT is the configuration that was run, or an ID, its start, an occasion or a name. A
-    configuration means its newest execution, unless --occasion or its `occasion` names one. Exit
-    code 1 if a check fails. A model is compared with itself in the baseline, on the scenarios that
-    both experiments have. Reference tutors are checked only where --fail-under names them.
+    configuration means its newest execution under its name, unless --occasion or its `occasion`
+    names one. Exit code 1 if a check fails. A model is compared with itself in the baseline, on the
+    scenarios that both experiments have. Reference tutors are checked only where --fail-under names
+    them.
     """
     config = Path(experiment)
     gated = _configured(config, changes) if config.is_file() else experiment
@@ -177,8 +178,11 @@ def _show(report: GateReport, output: str) -> None:
     elif output == "github":
         click.echo(gate_annotations(report), nl=False)
         if summary := os.environ.get(SUMMARY_VARIABLE):
-            with Path(summary).open("a", encoding="utf-8") as file:
-                file.write(gate_markdown(report))
+            try:
+                with Path(summary).open("a", encoding="utf-8") as file:
+                    file.write(gate_markdown(report))
+            except OSError as error:
+                say(f"{SUMMARY_VARIABLE}: {summary} cannot be written: {error.strerror}")
     else:
         standard_output().print(gate_table(report))
 
@@ -224,12 +228,15 @@ async def _executed(store: Experiments, planned: Experiment, config: Path) -> st
 
     Raises UnknownExperiment.
     """
-    manifest_id = planned.manifest.manifest_id
-    for each in await store.outlines():
-        if each.experiment_id == planned.experiment_id or (
-            planned.occasion is None and each.manifest_id == manifest_id
-        ):
-            return each.experiment_id
+    manifest, outlines = planned.manifest, await store.outlines()
+    if planned.occasion is None:
+        found = [each for each in outlines if each.manifest_id == manifest.manifest_id]
+        # One plan may have executions of several names: main's, and that of a change.
+        found = [each for each in found if each.name == manifest.name] or found
+    else:
+        found = [each for each in outlines if each.experiment_id == planned.experiment_id]
+    if found:
+        return found[0].experiment_id
     raise UnknownExperiment(
         f"the experiment of {config} ({planned.experiment_id}) is not in this store: "
         f"socratic-bench run {config}"
