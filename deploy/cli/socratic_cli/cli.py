@@ -18,48 +18,53 @@ from socratic_bench.errors import InvalidInput, SocraticBenchError
 from socratic_bench.version import __version__
 
 COMMANDS = {
-    "init": ("benchmark", "Write a commented configuration to FILE (mine.yaml)."),
-    "run": ("benchmark", "Run the benchmark in CONFIG and show the leaderboard."),
-    "schema": ("benchmark", "Print the JSON schema of a configuration, for an editor."),
-    "submit": ("benchmark", "Have running services carry out the benchmark in CONFIG."),
-    "status": ("control", "Show the progress of experiments, and their pending runs."),
-    "watch": ("control", "Follow an experiment to its end, and show the leaderboard."),
-    "pause": ("control", "Pause an experiment: its calls wait until `resume`."),
-    "resume": ("control", "Resume a paused or cancelled experiment."),
-    "cancel": ("control", "Cancel an experiment; its results stay."),
-    "delete": ("control", "Delete an experiment with all its results, for good."),
-    "pin": ("control", "Pin an experiment: the leaderboard shows it by default."),
-    "unpin": ("control", "Unpin an experiment."),
-    "dlq": ("queues", "List dead letters, redrive them, or purge them."),
-    "score": ("results", "Score texts or transcripts, without a model."),
-    "leaderboard": ("results", "Show the models, best first, with intervals and coverage."),
-    "rescore": ("profiles", "Score stored responses by another profile."),
-    "compare-profiles": ("profiles", "Say how far two profiles agree on the same responses."),
-    "compare": ("results", "Compare two models on the scenarios of both."),
-    "trends": ("results", "Show each model's score over time, and what changed."),
-    "gate": ("results", "Check an experiment's scores against thresholds."),
-    "transcripts": ("results", "Show what was said in the runs of an experiment."),
-    "show": ("results", "Show one run in full, with the evidence for its score."),
+    "init": ("benchmark.init", "Write a commented configuration to FILE (mine.yaml)."),
+    "run": ("benchmark.run", "Run the benchmark in CONFIG and show the leaderboard."),
+    "schema": ("benchmark.schema", "Print the JSON schema of a configuration, for an editor."),
+    "submit": ("benchmark.submit", "Have running services carry out the benchmark in CONFIG."),
+    "status": ("control.status", "Show the progress of experiments, and their pending runs."),
+    "watch": ("control.watch", "Follow an experiment to its end, and show the leaderboard."),
+    "pause": ("control.decisions", "Pause an experiment: its calls wait until `resume`."),
+    "resume": ("control.decisions", "Resume a paused or cancelled experiment."),
+    "cancel": ("control.decisions", "Cancel an experiment; its results stay."),
+    "delete": ("control.delete", "Delete an experiment with all its results, for good."),
+    "pin": ("control.decisions", "Pin an experiment: the leaderboard shows it by default."),
+    "unpin": ("control.decisions", "Unpin an experiment."),
+    "dlq": ("queues.dlq", "List dead letters, redrive them, or purge them."),
+    "score": ("results.score", "Score texts or transcripts, without a model."),
+    "leaderboard": (
+        "results.leaderboard",
+        "Show the models, best first, with intervals and coverage.",
+    ),
+    "rescore": ("profiles.rescore", "Score stored responses by another profile."),
+    "compare-profiles": (
+        "profiles.compare_profiles",
+        "Say how far two profiles agree on the same responses.",
+    ),
+    "compare": ("results.compare", "Compare two models on the scenarios of both."),
+    "trends": ("results.trends", "Show each model's score over time, and what changed."),
+    "gate": ("results.gate", "Check an experiment's scores against thresholds."),
+    "transcripts": ("results.transcripts", "Show what was said in the runs of an experiment."),
+    "show": ("results.show", "Show one run in full, with the evidence for its score."),
     "export": (
-        "results",
+        "results.export",
         "Write the scored responses of an experiment to a file.",
     ),
-    "report": ("results", "Write one page about an experiment, to share or cite."),
-    "validity": ("results", "Compare scores with people's labels, and write a report."),
-    "serve": ("results", "Serve the API and the dashboard, until Ctrl-C."),
-    "verify": ("results", "Recompute every aggregate and compare exactly."),
-    "demo": ("benchmark", "Benchmark the built-in tutors and a local model."),
+    "report": ("results.report", "Write one page about an experiment, to share or cite."),
+    "validity": ("results.validity", "Compare scores with people's labels, and write a report."),
+    "serve": ("results.serve", "Serve the API and the dashboard, until Ctrl-C."),
+    "verify": ("results.verify", "Recompute every aggregate and compare exactly."),
+    "demo": ("benchmark.demo", "Benchmark the built-in tutors and a local model."),
 }
-"""The folder of each command in `socratic_cli.commands`, and its summary. `--help` imports no
+"""The module of each command in `socratic_cli.commands`, and its summary. `--help` imports no
 command, so the summary stands here too."""
 
 
 def load_command(name: str) -> click.Command:
-    """Import a command: the function of its name in the module of its name."""
-    folder, _ = COMMANDS[name]
-    function = name.replace("-", "_")
-    module = import_module(f"socratic_cli.commands.{folder}.{function}")
-    return cast("click.Command", getattr(module, function))
+    """Import a command: the function of its name."""
+    module, _ = COMMANDS[name]
+    imported = import_module(f"socratic_cli.commands.{module}")
+    return cast("click.Command", getattr(imported, name.replace("-", "_")))
 
 
 class _Commands(click.Group):
