@@ -21,7 +21,7 @@ from socratic_bench.hosting.metrics.process_metrics import (
     Metrics,
     ReadyMetrics,
 )
-from socratic_curator.reconciler_metrics import add_reconciler_metrics
+from socratic_curator.reconciling.metrics import add_reconciler_metrics
 from socratic_runner.limits.limiters import ConcurrencyLimiters
 from socratic_runner.metrics.breakers import add_breaker_metrics
 from socratic_runner.metrics.calls import CallMetrics

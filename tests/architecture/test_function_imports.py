@@ -12,7 +12,7 @@ STORE = "socratic_bench.adapters.dynamodb.store"
 OTHER_PLATFORMS = {"aio_pika", "asyncpg", "boto3", "sqlalchemy", "uvicorn"}
 PAGES = {"starlette", "prometheus_client"}
 PLANS = {"yaml", "socratic_bench.planning.config_file.config"}
-RECONCILING = "socratic_bench.planning.reconciling.reconciler"
+RECONCILING = "socratic_curator.reconciling.reconciler"
 
 UNUSED = {
     "socratic_runner.entrypoints.lambda_function": PAGES | PLANS | {RECONCILING},

@@ -23,9 +23,9 @@ from socratic_bench.events.codec import Event
 from socratic_bench.events.message import Message, to_message
 from socratic_bench.hosting.running_models import RunningModels
 from socratic_bench.planning.plan import resume
-from socratic_bench.planning.reconciling.reconciler import Reconciler, reconciling
 from socratic_bench.ports.broker import Delivery
 from socratic_curator.bootstrap import curator_workers
+from socratic_curator.reconciling.reconciler import Reconciler, reconciling
 from socratic_curator.settings import CuratorSettings
 from socratic_judge.bootstrap import judge_worker
 from socratic_judge.settings import JudgeSettings

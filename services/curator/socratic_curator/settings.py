@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from pydantic import Field, SecretStr
 
-from socratic_bench.planning.reconciling.watched import QUIET_SECONDS
 from socratic_bench.service_settings import (
     QueueFunctionSettings,
     ServiceSettings,
     WorkerProcessSettings,
 )
+from socratic_curator.reconciling.watched import QUIET_SECONDS
 
 
 class CuratorSettings(ServiceSettings):

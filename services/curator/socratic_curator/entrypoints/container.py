@@ -20,12 +20,12 @@ from socratic_bench.hosting.owners import new_owner
 from socratic_bench.hosting.process import run_process
 from socratic_bench.hosting.starting import opened_broker, opened_store
 from socratic_bench.hosting.workers import host_workers
-from socratic_bench.planning.reconciling.reconciler import Reconciler, reconciling
 from socratic_bench.ports.broker import Broker
 from socratic_bench.ports.clock import Clock
 from socratic_bench.ports.stores.store import Store
 from socratic_curator.bootstrap import curator_workers
-from socratic_curator.reconciler_metrics import add_reconciler_metrics
+from socratic_curator.reconciling.metrics import add_reconciler_metrics
+from socratic_curator.reconciling.reconciler import Reconciler, reconciling
 from socratic_curator.settings import CuratorProcessSettings
 
 

@@ -22,9 +22,9 @@ from socratic_bench.hosting.functions.starting import (
     start,
 )
 from socratic_bench.hosting.owners import new_owner
-from socratic_bench.planning.reconciling.reconciler import Reconciler
 from socratic_bench.ports.broker import Broker
 from socratic_bench.ports.stores.store import Store
+from socratic_curator.reconciling.reconciler import Reconciler
 from socratic_curator.settings import SchedulerSettings
 
 RESERVED_SECONDS: Final = 120.0

@@ -7,7 +7,7 @@ from typing import get_args
 
 from socratic_bench.hosting.metrics.process_metrics import Metrics
 from socratic_bench.hosting.metrics.scraped_metrics import add_counter
-from socratic_bench.planning.reconciling.healer import SentAgain
+from socratic_curator.reconciling.healer import SentAgain
 
 
 def add_reconciler_metrics(metrics: Metrics, sent_again: Mapping[SentAgain, int]) -> None:

@@ -27,14 +27,14 @@ from socratic_bench.events.response_recorded import ResponseRecorded
 from socratic_bench.events.run_failed import RunFailed
 from socratic_bench.events.run_requested import RunRequested
 from socratic_bench.planning.plan import PlanCounts, PlanStore, resume
-from socratic_bench.planning.reconciling.watched import (
+from socratic_bench.ports.broker import Broker
+from socratic_bench.ports.clock import Clock
+from socratic_bench.ports.stores.experiments import RunningExperiment
+from socratic_curator.reconciling.watched import (
     Watched,
     WatchedExperiment,
     WatchedModel,
 )
-from socratic_bench.ports.broker import Broker
-from socratic_bench.ports.clock import Clock
-from socratic_bench.ports.stores.experiments import RunningExperiment
 
 log = structlog.get_logger(__name__)
 

@@ -14,8 +14,8 @@ from socratic_bench.consuming.queues import (
     WORK_QUEUES,
 )
 from socratic_bench.events.codec import decode
-from socratic_bench.planning.reconciling.reconciler import Reconciler
 from socratic_bench.ports.stores.responses import RecordedFailure
+from socratic_curator.reconciling.reconciler import Reconciler
 from socratic_curator.settings import SchedulerSettings
 from tests.contract.store.facts import (
     MONDAY,

@@ -8,8 +8,8 @@ from socratic_bench.adapters.memory.store.store import MemoryStore
 from socratic_bench.consuming.queues import JUDGE_RESPONSE_RECORDED, RUNNER_RUN_REQUESTED
 from socratic_bench.events.codec import decode
 from socratic_bench.planning.plan import PlanCounts, resume
-from socratic_bench.planning.reconciling.watched import QUIET_SECONDS
 from socratic_bench.ports.stores.leases import ModelInHand
+from socratic_curator.reconciling.watched import QUIET_SECONDS
 from tests.contract.store.facts import (
     GRADED,
     MONDAY,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 
 from socratic_bench.hosting.metrics.process_metrics import Metrics
-from socratic_bench.planning.reconciling.healer import SentAgain
-from socratic_curator.reconciler_metrics import add_reconciler_metrics
+from socratic_curator.reconciling.healer import SentAgain
+from socratic_curator.reconciling.metrics import add_reconciler_metrics
 
 
 def test_what_was_sent_again_is_counted_from_nothing() -> None:

@@ -19,15 +19,15 @@ from socratic_bench.consuming.queues import (
 )
 from socratic_bench.events.codec import decode
 from socratic_bench.events.experiment_completed import TYPE as COMPLETED
-from socratic_bench.planning.reconciling import reconciler as reconciling
-from socratic_bench.planning.reconciling.reconciler import Reconciler
-from socratic_bench.planning.reconciling.watched import (
+from socratic_bench.ports.stores.leases import ModelInHand
+from socratic_bench.ports.stores.responses import RecordedFailure
+from socratic_curator.reconciling import reconciler as reconciling
+from socratic_curator.reconciling.reconciler import Reconciler
+from socratic_curator.reconciling.watched import (
     LONGEST_LOOK_SECONDS,
     QUIET_SECONDS,
     WatchedModel,
 )
-from socratic_bench.ports.stores.leases import ModelInHand
-from socratic_bench.ports.stores.responses import RecordedFailure
 from tests.contract.store.facts import (
     MONDAY,
     a_failure,

@@ -8,12 +8,12 @@ from socratic_bench.adapters.memory.store.store import MemoryStore
 from socratic_bench.adapters.sql.store import SqlStore
 from socratic_bench.consuming.queues import RUNNER_RUN_REQUESTED
 from socratic_bench.domain.experiment.state import ExperimentState
-from socratic_bench.planning.reconciling import expiry
-from socratic_bench.planning.reconciling.reconciler import Reconciler
-from socratic_bench.planning.reconciling.watched import QUIET_SECONDS
+from socratic_curator.reconciling import expiry
+from socratic_curator.reconciling.reconciler import Reconciler
+from socratic_curator.reconciling.watched import QUIET_SECONDS
 from tests.contract.store.facts import MONDAY, a_score, an_experiment
 from tests.servers.sqlite import prepared_file
-from tests.unit.planning.reconciling.test_reconciler import after, taken
+from tests.unit.services.curator.reconciling.test_reconciler import after, taken
 
 EXPERIMENT, OTHER = an_experiment(), an_experiment(occasion="other")
 ID = EXPERIMENT.experiment_id

@@ -6,7 +6,7 @@ import pytest
 
 from socratic_bench.adapters.memory.broker import MemoryBroker
 from socratic_bench.consuming.queues import BROADCASTS, WORK_QUEUES
-from socratic_bench.planning.reconciling.reconciler import Reconciler
+from socratic_curator.reconciling.reconciler import Reconciler
 from tests.contract.store.facts import MONDAY
 
 
