@@ -3,6 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Final, NamedTuple
+
+TURN_SECONDS: Final = 30
+"""The time after which indivisible parts go to other owners."""
+
+
+class Share(NamedTuple):
+    """An owner's parts of a limit: those it has, and those it can use."""
+
+    parts: int
+    wants: int
+
+
+def part_of(total: int, owner: str, wants: int, others: Mapping[str, Share], seconds: float) -> int:
+    """Return the parts of a limit for one owner: its fair share, or the rest that others left.
+
+    `others` are the live shares of other owners, who give back what is too much at their own next
+    claim. `seconds` is the time of the store's clock.
+    """
+    wanted = {name: share.wants for name, share in others.items()}
+    turn = int(seconds // TURN_SECONDS)
+    fair = fair_shares(total, {**wanted, owner: wants}, turn)[owner]
+    left = total - sum(share.parts for share in others.values())
+    return max(0, min(fair, left))
 
 
 def fair_shares(total: int, wants: Mapping[str, int], turn: int = 0) -> dict[str, int]:

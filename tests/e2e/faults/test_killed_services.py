@@ -16,7 +16,7 @@ from socratic_bench.consuming.queues import (
     RUNNER_RUN_REQUESTED,
     WORK_QUEUES,
 )
-from socratic_bench.ports.stores.leases import DEAD_AFTER_SECONDS
+from socratic_bench.domain.leasing import DEAD_AFTER_SECONDS
 from socratic_runner.conversations.conversation_runner import HELD_LOOKS, HELD_PAUSE
 from tests.e2e.command import Terminal
 from tests.e2e.service_processes import all_ready, started

@@ -15,8 +15,9 @@ from socratic_bench.adapters.dynamodb.table import table as table_module
 from socratic_bench.adapters.dynamodb.table.address import parse
 from socratic_bench.adapters.dynamodb.table.items import Key
 from socratic_bench.adapters.dynamodb.table.table import Table
+from socratic_bench.domain.leasing import LeaseAnswer
 from socratic_bench.errors import StoreUnavailable
-from socratic_bench.ports.stores.leases import CallCount, CallEnd, LeaseAnswer, Spending
+from socratic_bench.ports.stores.leases import CallCount, CallEnd, Spending
 from tests.contract.store.facts import (
     Facts,
     a_failure,

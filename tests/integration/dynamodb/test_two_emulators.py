@@ -13,8 +13,9 @@ import pytest
 
 from socratic_bench.adapters.dynamodb.store import DynamoDBStore
 from socratic_bench.domain.experiment.state import ExperimentState
+from socratic_bench.domain.leasing import LeaseAnswer
 from socratic_bench.ports.stores.experiments import Progress
-from socratic_bench.ports.stores.leases import CallCount, CallEnd, LeaseAnswer, Spending
+from socratic_bench.ports.stores.leases import CallCount, CallEnd, Spending
 from socratic_bench.ports.stores.responses import RecordedFailure
 from tests.contract.store.facts import (
     MONDAY,

@@ -20,12 +20,13 @@ from uuid import uuid4
 import structlog
 
 from socratic_bench.domain.experiment.state import ExperimentState
+from socratic_bench.domain.leasing import LeaseAnswer
 from socratic_bench.errors import BrokerError, ExperimentStopped, StoreError, StoreUnreadable
 from socratic_bench.planning.plan import PlanStore
 from socratic_bench.ports.broker import Broker
 from socratic_bench.ports.clock import Clock
 from socratic_bench.ports.stores.experiments import RunningExperiment
-from socratic_bench.ports.stores.leases import Lease, LeaseAnswer, LeaseKey
+from socratic_bench.ports.stores.leases import Lease, LeaseKey
 from socratic_curator.reconciling.expiry import Expiry
 from socratic_curator.reconciling.healer import Healer, SentAgain
 from socratic_curator.reconciling.watched import QUIET_SECONDS, WatchedExperiment

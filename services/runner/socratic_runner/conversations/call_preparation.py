@@ -13,10 +13,11 @@ import structlog
 
 from socratic_bench.concurrency.cancellation import finish_despite_cancel
 from socratic_bench.domain.call_cost import most_a_call_costs
+from socratic_bench.domain.leasing import LeaseAnswer
 from socratic_bench.domain.response import Response
 from socratic_bench.errors import FailureKind, ModelCallFailed, SocraticBenchError
 from socratic_bench.ports.models import Question
-from socratic_bench.ports.stores.leases import Lease, LeaseAnswer, LeaseKey
+from socratic_bench.ports.stores.leases import Lease, LeaseKey
 from socratic_bench.ports.stores.responses import Responses
 from socratic_runner.call_window import CallWindow
 from socratic_runner.conversations.budgets import Budgets

@@ -11,14 +11,9 @@ from typing import Final
 import structlog
 
 from socratic_bench.concurrency.deadlines import within
+from socratic_bench.domain.leasing import DEAD_AFTER_SECONDS
 from socratic_bench.errors import StoreError, StoreUnavailable
-from socratic_bench.ports.stores.leases import (
-    DEAD_AFTER_SECONDS,
-    Lease,
-    LeaseKey,
-    Leases,
-    ModelInHand,
-)
+from socratic_bench.ports.stores.leases import Lease, LeaseKey, Leases, ModelInHand
 from socratic_runner.conversations.write_patience import WritePatience
 from socratic_runner.troubles import Troubles
 

@@ -12,8 +12,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from socratic_bench.concurrency.thawing_timeout import ThawingTimeout
+from socratic_bench.domain.leasing import LeaseAnswer
 from socratic_bench.errors import ModelCallFailed
-from socratic_bench.ports.stores.leases import CallEnd, LeaseAnswer
+from socratic_bench.ports.stores.leases import CallEnd
 from socratic_runner.conversations.asking import ask
 from socratic_runner.conversations.conversation import Conversation
 from socratic_runner.conversations.conversation_runner import ConversationRunner

@@ -12,8 +12,9 @@ from typing import Final
 from socratic_bench.concurrency.cancellation import finish_despite_cancel
 from socratic_bench.concurrency.retry_policy import RetryPolicy
 from socratic_bench.consuming.waits import Waits
+from socratic_bench.domain.leasing import LeaseAnswer
 from socratic_bench.errors import StoreUnavailable
-from socratic_bench.ports.stores.leases import CallEnd, Lease, LeaseAnswer, LeaseKey, Leases
+from socratic_bench.ports.stores.leases import CallEnd, Lease, LeaseKey, Leases
 from socratic_runner.conversations.heartbeat import Heartbeat, HeldLeases
 from socratic_runner.conversations.write_patience import WritePatience
 from socratic_runner.troubles import Troubles

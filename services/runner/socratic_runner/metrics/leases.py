@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from socratic_bench.domain.leasing import LeaseAnswer
 from socratic_bench.hosting.metrics.process_metrics import Metrics
 from socratic_bench.hosting.metrics.scraped_metrics import add_counter
-from socratic_bench.ports.stores.leases import LeaseAnswer
 
 
 def add_lease_metrics(metrics: Metrics, answers: Mapping[LeaseAnswer, int]) -> None:

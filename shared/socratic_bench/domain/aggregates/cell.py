@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from pydantic_core import from_json
 
+from socratic_bench.domain.aggregates.facts import RunKey, furthest, run_of
 from socratic_bench.domain.identifiers import canonical_json
 from socratic_bench.domain.run import RunFailure
 from socratic_bench.domain.score import ScoredResponse
@@ -226,21 +227,18 @@ def fold(
 ) -> Mapping[CellKey, Cell]:
     """Fold facts, each given once, into new cells.
 
-    A response in a run's last turn outweighs any failure of that run. Of several failures of one
-    run, the one at the highest turn counts.
+    A response in a run's last turn outweighs any failure of that run; of several failures of one
+    run, `facts.furthest` counts.
     """
     cells: dict[CellKey, Cell] = {}
-    ended: set[tuple[str, str]] = set()
+    ended: set[RunKey] = set()
     for scored in scores:
         _cell_for(cells, key_of_score(scored), scored.run.dimension).add_score(scored)
         if scored.last_turn:
-            ended.add((scored.run.run_id, scored.profile))
-    failed: dict[tuple[str, str], RunFailure] = {}
-    for failure in failures:
-        run = (failure.run.run_id, failure.profile)
-        if run not in ended and (run not in failed or failed[run].turn < failure.turn):
-            failed[run] = failure
-    for failure in failed.values():
+            ended.add(run_of(scored))
+    for run, failure in furthest(failures).items():
+        if run in ended:
+            continue
         _cell_for(cells, key_of_failure(failure), failure.run.dimension).add_failure()
     return cells
 

@@ -9,13 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from enum import Enum, auto
-from typing import Final, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
+from socratic_bench.domain.leasing import LeaseAnswer
 from socratic_bench.domain.trouble import Trouble
-
-DEAD_AFTER_SECONDS: Final = 15.0
-"""Seconds: an owner whose last heartbeat is older is dead."""
 
 
 class LeaseKey(NamedTuple):
@@ -37,23 +34,6 @@ class Lease(NamedTuple):
 
     reserve: int = 0
     """The most nanodollars that the call may cost; 0 for a price of zero or an unknown one."""
-
-
-class LeaseAnswer(Enum):
-    """The store's answer to a claim."""
-
-    GRANTED = auto()
-    HELD = auto()
-    """Another live owner has a lease of this turn."""
-
-    ANSWERED = auto()
-    """The store has the response of this turn."""
-
-    OVER_BUDGET = auto()
-    """The call may cost more than the rest of the budget."""
-
-    STOPPED = auto()
-    """The experiment is paused, cancelled or deleted."""
 
 
 class CallEnd(NamedTuple):
@@ -105,8 +85,9 @@ class Leases(Protocol):
     """Grants leases within budgets. An owner is one process of a runner, or one invocation of a
     function.
 
-    The store judges time by its own clock. An owner is dead once it has left, or once its last
-    heartbeat is older than DEAD_AFTER_SECONDS; an owner without any heartbeat counts as alive.
+    The store judges time by its own clock, and claims by `domain.leasing`. An owner is dead once it
+    has left, or once its last heartbeat is older than DEAD_AFTER_SECONDS; an owner without any
+    heartbeat counts as alive.
     """
 
     async def take_leases(

@@ -70,8 +70,11 @@ class ModelFall(BaseModel):
     left_out: int
     """Copies of older answers that no figure here holds."""
 
+    fell: int
+    """The scenarios of both on which it fell."""
+
     worst: tuple[ScenarioFall, ...]
-    """The scenarios that fell most, the worst first."""
+    """Those that fell most, the worst first."""
 
     notes: tuple[str, ...]
     """What a reader has to know about the answers of both, a sentence each."""
@@ -101,6 +104,7 @@ class ModelFall(BaseModel):
                 each.name: None if each.difference is None else -each.difference for each in vectors
             },
             left_out=difference.left_out,
+            fell=len(fell),
             worst=tuple(_scenario(pair) for pair in fell[:MOST_SCENARIOS]),
             notes=difference.notes,
         )

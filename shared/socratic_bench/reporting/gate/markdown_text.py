@@ -56,12 +56,14 @@ def _experiment(report: GateReport) -> str:
 def _changes(report: GateReport) -> Iterator[str]:
     if not report.falls:
         return
+    yield from (_told(each) for each in report.falls)
+    yield ""
+    yield "Scores run from 0 to 1, higher is more Socratic; Δ is the change since the baseline."
+    yield ""
     vectors = list(dict.fromkeys(name for each in report.falls for name in each.vectors))
-    heads = ["model", "before", "now", "change", "95 %", "by chance?", *vectors, "scenarios"]
-    yield markdown_row(heads)
-    yield markdown_row(
-        [":---", "---:", "---:", "---:", ":---:", ":---", *["---:"] * len(vectors), "---:"]
-    )
+    heads = ["model", "before", "now", "change", "95 % interval of the change", "by chance?"]
+    yield markdown_row([*heads, *(f"Δ {markdown_of(name)}" for name in vectors), "scenarios"])
+    yield markdown_row([":---", *["---:"] * 3, ":---:", ":---", *["---:"] * (len(vectors) + 1)])
     for each in report.falls:
         yield markdown_row(
             [
@@ -76,6 +78,26 @@ def _changes(report: GateReport) -> Iterator[str]:
             ]
         )
     yield ""
+
+
+def _told(fallen: ModelFall) -> str:
+    """Say in one line what fell, by how much, and where."""
+    name, change = markdown_of(fallen.model_name), fallen.change
+    if change is None:
+        return f"- **{name}** has no scenario with a score in both experiments."
+    if not change:
+        return f"- **{name}** has the same score as before, {figure(fallen.now)}."
+    verb = "fell" if change < 0 else "rose"
+    parts = sorted(
+        (each for each in fallen.vectors.items() if each[1] and each[1] * change > 0),
+        key=lambda each: -abs(each[1] or 0.0),
+    )
+    most = ", ".join(f"{markdown_of(vector)} {signed(by)}" for vector, by in parts[:2])
+    where = f", on {fallen.fell} of {fallen.scenarios} scenarios" if change < 0 else ""
+    return (
+        f"- **{name}** {verb} by {abs(change):.2f}, from {figure(fallen.before)} to "
+        f"{figure(fallen.now)}{where}{f' ({most})' if most else ''}."
+    )
 
 
 def _chance(fallen: ModelFall) -> str:
@@ -103,7 +125,8 @@ def _worst(fallen: ModelFall) -> Iterator[str]:
     told = [each for each in fallen.worst if each.answer_now]
     if not told:
         return
-    yield f"### Where {markdown_of(fallen.model_name)} fell most"
+    more = ", the worst first" if fallen.fell <= len(told) else f", the {len(told)} worst"
+    yield f"### Where {markdown_of(fallen.model_name)} fell: {fallen.fell} scenarios{more}"
     yield ""
     for each in told:
         name, before, now = markdown_of(each.scenario_id), figure(each.before), figure(each.now)

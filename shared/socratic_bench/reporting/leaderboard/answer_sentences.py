@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import statistics
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 from pydantic import BaseModel, ConfigDict
 
@@ -94,6 +94,14 @@ _OF_ROWS: Final[Mapping[str, str]] = {
     VERSIONS: "the answers are of several versions, or of one unlike the name",
 }
 
+
+_CLASSES: Final = frozenset(
+    """mini nano micro tiny small medium large lite flash pro haiku sonnet opus turbo plus max ultra
+    premier coder""".split()  # noqa: SIM905
+)
+"""Words by which a maker tells models of one family apart."""
+
+_SIZE: Final = re.compile(r"(?:\d+x)?\d+(?:\.\d+)?[bm]")
 
 LENGTHS: Final = frozenset({"tokenizer", "estimated", "split"})
 """The notes on who counted the tokens of answers."""
@@ -228,25 +236,57 @@ def _other_versions(model_id: str, versions: Mapping[str, int]) -> str:
     """Return the versions and their answers, where there are several or one unlike the name."""
     if model_id.startswith(_IN_PROCESS) or not versions:
         return ""
-    if len(versions) == 1 and _is_alike(model_id.partition("/")[2], next(iter(versions))):
+    if len(versions) == 1 and is_alike(model_id.partition("/")[2], next(iter(versions))):
         return ""
     return ", ".join(f"{version} {count}" for version, count in sorted(versions.items()))
 
 
-def _is_alike(name: str, version: str) -> bool:
+def is_alike(name: str, version: str) -> bool:
+    """Whether a version may be that of a model's name: nothing that the name says contradicts it.
+
+    The numbers of the name stand in the version, both say the same of the model's class (`mini`,
+    `haiku`) and of its size, where both name one, and they share a word besides.
+    """
+    said, served = _Name.of(name), _Name.of(version)
+    if not said.numbers <= served.numbers or said.classes != served.classes:
+        return False
+    if said.sizes and served.sizes and not said.sizes & served.sizes:
+        return False
     plain_name, plain_version = _plain(name), _plain(version)
     if plain_name in plain_version or plain_version in plain_name:
         return True
-    return bool((_parts(name) & _parts(version)) - _NOT_NAMES)
+    return bool((said.words & served.words) - _NOT_NAMES)
+
+
+class _Name(NamedTuple):
+    """The parts of a model's name."""
+
+    words: frozenset[str]
+    numbers: frozenset[str]
+    """Versions such as `3.5`, without leading zeros; dates too."""
+
+    sizes: frozenset[str]
+    """Parameters, such as `70b`."""
+
+    classes: frozenset[str]
+
+    @classmethod
+    def of(cls, name: str) -> _Name:
+        parts = re.findall(r"[a-z]+|\d[\da-z.]*", name.lower())
+        words = frozenset(part for part in parts if part[0].isalpha() and len(part) > 1)
+        figures = {part.rstrip(".") for part in parts if part[0].isdigit()}
+        sizes = frozenset(part for part in figures if _SIZE.fullmatch(part))
+        numbers = (part for figure in figures - sizes for part in figure.split("."))
+        return cls(
+            words,
+            frozenset(number.lstrip("0") or "0" for number in numbers),
+            sizes,
+            words & _CLASSES,
+        )
 
 
 def _plain(name: str) -> str:
     return re.sub(r"[^a-z0-9]", "", name.lower())
-
-
-def _parts(name: str) -> set[str]:
-    parts = re.findall(r"[a-z]+|\d[\da-z.]*", name.lower())
-    return {part for part in parts if not part[0].isdigit() and len(part) > 1}
 
 
 def _first(names: Sequence[str], most: int) -> str:

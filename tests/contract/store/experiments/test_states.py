@@ -9,10 +9,11 @@ import pytest
 
 from socratic_bench.domain.experiment.manifest import Experiment
 from socratic_bench.domain.experiment.state import LEFT_FOR, ExperimentState
+from socratic_bench.domain.leasing import LeaseAnswer
 from socratic_bench.domain.run import Run
 from socratic_bench.errors import ExperimentStopped, StoreError
 from socratic_bench.ports.stores.experiments import ExperimentCounts, Progress
-from socratic_bench.ports.stores.leases import CallCount, CallEnd, LeaseAnswer, ModelInHand
+from socratic_bench.ports.stores.leases import CallCount, CallEnd, ModelInHand
 from socratic_bench.ports.stores.responses import NO_LEASE, RecordedFailure
 from socratic_bench.ports.stores.store import Store
 from tests.contract.store.facts import (

@@ -12,16 +12,9 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from socratic_bench.domain.leasing import DEAD_AFTER_SECONDS, LeaseAnswer
 from socratic_bench.domain.run import Run
-from socratic_bench.ports.stores.leases import (
-    DEAD_AFTER_SECONDS,
-    CallCount,
-    CallEnd,
-    Lease,
-    LeaseAnswer,
-    LeaseKey,
-    Spending,
-)
+from socratic_bench.ports.stores.leases import CallCount, CallEnd, Lease, LeaseKey, Spending
 from socratic_bench.ports.stores.responses import NO_LEASE
 from socratic_bench.ports.stores.store import Store
 from tests.contract.store.adapters import Database

@@ -7,10 +7,11 @@ from collections.abc import Sequence
 import pytest
 
 from socratic_bench.domain.experiment.manifest import Experiment
+from socratic_bench.domain.leasing import LeaseAnswer
 from socratic_bench.domain.response import Response
 from socratic_bench.domain.run import Run
 from socratic_bench.errors import StoreBroken, StoreError, StoreRefused, StoreUnavailable
-from socratic_bench.ports.stores.leases import CallCount, CallEnd, LeaseAnswer, Spending
+from socratic_bench.ports.stores.leases import CallCount, CallEnd, Spending
 from socratic_bench.ports.stores.store import Store
 from tests.contract.store.facts import (
     StoppedClock,

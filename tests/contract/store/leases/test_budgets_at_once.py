@@ -6,7 +6,8 @@ import asyncio
 import random
 
 from socratic_bench.domain.experiment.manifest import Experiment
-from socratic_bench.ports.stores.leases import CallEnd, Lease, LeaseAnswer, Spending
+from socratic_bench.domain.leasing import LeaseAnswer
+from socratic_bench.ports.stores.leases import CallEnd, Lease, Spending
 from socratic_bench.ports.stores.store import Store
 from tests.contract.store.facts import a_response, an_experiment, claim_of, record_unleased
 from tests.waiting import waiting_for

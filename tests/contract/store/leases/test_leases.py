@@ -8,8 +8,9 @@ from collections.abc import Sequence
 import pytest
 
 from socratic_bench.domain.experiment.manifest import Experiment
+from socratic_bench.domain.leasing import LeaseAnswer
 from socratic_bench.domain.run import Run
-from socratic_bench.ports.stores.leases import CallCount, CallEnd, Lease, LeaseAnswer
+from socratic_bench.ports.stores.leases import CallCount, CallEnd, Lease
 from socratic_bench.ports.stores.store import Store
 from tests.contract.store.facts import (
     StoppedClock,

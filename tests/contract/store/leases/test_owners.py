@@ -5,16 +5,10 @@ from __future__ import annotations
 import pytest
 
 from socratic_bench.domain.experiment.manifest import Experiment
+from socratic_bench.domain.leasing import DEAD_AFTER_SECONDS, LeaseAnswer
 from socratic_bench.domain.run import Run
 from socratic_bench.domain.trouble import Trouble
-from socratic_bench.ports.stores.leases import (
-    DEAD_AFTER_SECONDS,
-    CallCount,
-    Lease,
-    LeaseAnswer,
-    ModelInHand,
-    Spending,
-)
+from socratic_bench.ports.stores.leases import CallCount, Lease, ModelInHand, Spending
 from socratic_bench.ports.stores.store import Store
 from tests.contract.store.facts import StoppedClock, a_response, an_experiment, claim_of
 

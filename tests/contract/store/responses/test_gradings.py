@@ -6,7 +6,7 @@ import pytest
 
 from socratic_bench.domain.experiment.manifest import Experiment, Grader
 from socratic_bench.domain.experiment.state import ExperimentState
-from socratic_bench.ports.stores.leases import LeaseAnswer
+from socratic_bench.domain.leasing import LeaseAnswer
 from socratic_bench.ports.stores.store import Store
 from tests.contract.store.facts import (
     GRADED,

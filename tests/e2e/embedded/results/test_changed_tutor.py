@@ -104,7 +104,7 @@ async def test_a_gate_on_github_annotates_and_writes_the_summary(tutor: Tutor) -
     told = await tutor.command(*gate, environ={"GITHUB_STEP_SUMMARY": str(summary)})
     assert told.returncode == 1
     assert told.stdout.startswith("::error title=vllm/tutor%3A overall falls by at most 0::")
-    assert "### Where vllm/tutor fell most" in summary.read_text()
+    assert "### Where vllm/tutor fell: 6 scenarios, the 3 worst" in summary.read_text()
 
 
 async def test_a_graded_configuration_can_be_checked(tutor: Tutor) -> None:

@@ -76,7 +76,7 @@ async def test_main_has_a_first_run_and_a_second_merge_and_a_change_that_fell_fa
     assert fell.failed
     assert tutor.calls == 18
     assert "::error title=vllm/tutor%3A overall falls by at most 0.05::" in fell.log
-    assert "### Where vllm/tutor fell most" in fell.summary
+    assert "### Where vllm/tutor fell: 6 scenarios, the 3 worst" in fell.summary
 
     again = await repository.job("cccc", pull_request="shorter-prompts", attempt=2)
     assert (again.failed, tutor.calls) == (True, 18), again.log

@@ -12,7 +12,8 @@ from sqlalchemy import Connection, text
 from socratic_bench.adapters.records import microseconds, record_of
 from socratic_bench.adapters.sql import migrations
 from socratic_bench.adapters.sql.backend import Backend
-from socratic_bench.ports.stores.leases import CallCount, LeaseAnswer, Spending
+from socratic_bench.domain.leasing import LeaseAnswer
+from socratic_bench.ports.stores.leases import CallCount, Spending
 from socratic_bench.ports.stores.store import Store
 from tests.contract.store.facts import MINUTE, MONDAY, a_response, an_experiment, claim_of
 

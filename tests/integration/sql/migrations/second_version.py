@@ -10,8 +10,9 @@ from sqlalchemy import Connection, text
 
 from socratic_bench.adapters.records import microseconds, record_of
 from socratic_bench.adapters.sql.backend import Backend
+from socratic_bench.domain.leasing import LeaseAnswer
 from socratic_bench.domain.run import Run
-from socratic_bench.ports.stores.leases import CallCount, LeaseAnswer, ModelInHand, Spending
+from socratic_bench.ports.stores.leases import CallCount, ModelInHand, Spending
 from socratic_bench.ports.stores.responses import RecordedFailure
 from socratic_bench.ports.stores.store import Store
 from tests.contract.store.facts import (

@@ -18,8 +18,9 @@ from socratic_bench.adapters.sql.database import Database
 from socratic_bench.adapters.sql.store import SqlStore
 from socratic_bench.domain.aggregates.cell import Cell, key_of_score
 from socratic_bench.domain.experiment.state import ExperimentState
+from socratic_bench.domain.leasing import LeaseAnswer
 from socratic_bench.domain.run import Run
-from socratic_bench.ports.stores.leases import CallCount, LeaseAnswer, Spending
+from socratic_bench.ports.stores.leases import CallCount, Spending
 from tests.contract.store.adapters import opened
 from tests.contract.store.facts import (
     EXPERIMENT_ID,
@@ -44,7 +45,7 @@ pytestmark = pytest.mark.connected
 WORK_AS_ONE_OF_MANY = """
 import asyncio, json, random, sys
 from socratic_bench.adapters.sql.store import SqlStore
-from socratic_bench.ports.stores.leases import LeaseAnswer
+from socratic_bench.domain.leasing import LeaseAnswer
 from tests.contract.store.facts import a_response, claim_of
 from tests.integration.sql.postgresql.test_postgresql import EXPERIMENT, facts
 

@@ -14,7 +14,7 @@ from socratic_bench.adapters.sql.store import SqlStore
 from socratic_bench.adapters.sql.transactions import Transaction
 from socratic_bench.domain.experiment.manifest import Experiment
 from socratic_bench.domain.experiment.state import ExperimentState
-from socratic_bench.ports.stores.leases import LeaseAnswer
+from socratic_bench.domain.leasing import LeaseAnswer
 from socratic_bench.ports.stores.responses import RecordedFailure
 from tests.contract.store.adapters import opened
 from tests.contract.store.facts import (

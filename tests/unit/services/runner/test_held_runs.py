@@ -7,7 +7,8 @@ import pytest
 
 from socratic_bench.concurrency.cancellation import cancelled
 from socratic_bench.consuming.outcomes import Handled, Postponed
-from socratic_bench.ports.stores.leases import Lease, LeaseAnswer, LeaseKey
+from socratic_bench.domain.leasing import LeaseAnswer
+from socratic_bench.ports.stores.leases import Lease, LeaseKey
 from socratic_runner.conversations import conversation_runner
 from socratic_runner.conversations.conversation import Conversation
 from tests.unit.events.examples import TIME

@@ -4,9 +4,9 @@ import asyncio
 
 from socratic_bench.adapters.memory.store.store import MemoryStore
 from socratic_bench.domain.experiment.manifest import Experiment, Limits, TutorModel
+from socratic_bench.domain.leasing import LeaseAnswer
 from socratic_bench.errors import FailureKind, ModelCallFailed
 from socratic_bench.hosting.metrics.process_metrics import Metrics
-from socratic_bench.ports.stores.leases import LeaseAnswer
 from socratic_runner.limits.limiters import ConcurrencyLimiters
 from socratic_runner.metrics.breakers import add_breaker_metrics
 from socratic_runner.metrics.leases import add_lease_metrics

@@ -15,7 +15,7 @@ from socratic_bench.adapters.dynamodb.aggregates.cells import (
     stored_cell,
     stored_failure,
 )
-from socratic_bench.adapters.dynamodb.aggregates.parts import Part, ScoreKey, score_key
+from socratic_bench.adapters.dynamodb.aggregates.parts import Part
 from socratic_bench.adapters.dynamodb.table import keys
 from socratic_bench.adapters.dynamodb.table.batches import together
 from socratic_bench.adapters.dynamodb.table.items import Key
@@ -23,11 +23,9 @@ from socratic_bench.adapters.dynamodb.table.revision import grow
 from socratic_bench.adapters.dynamodb.table.table import Table
 from socratic_bench.adapters.dynamodb.table.transaction import MISSING, MOST_ACTIONS, Transaction
 from socratic_bench.domain.aggregates.cell import Cell, CellKey, key_of_failure, key_of_score
+from socratic_bench.domain.aggregates.facts import RunKey, ScoreKey, outranks, run_of, score_of
 from socratic_bench.domain.run import RunFailure
 from socratic_bench.domain.score import ScoredResponse
-
-RunOfExperiment = tuple[str, str, str]
-"""Experiment, run and profile."""
 
 
 class Fold:
@@ -95,8 +93,8 @@ class Attempt:
         self._profiles = profiles
         self._known = known
         self._cells: dict[CellKey, StoredCell] = {}
-        self._failures: dict[RunOfExperiment, StoredFailure] = {}
-        self._ended: set[RunOfExperiment] = set()
+        self._failures: dict[RunKey, StoredFailure] = {}
+        self._ended: set[RunKey] = set()
         """The runs with a stored score of their last turn, among those that fail."""
 
         self._touched: set[CellKey] = set()
@@ -116,17 +114,17 @@ class Attempt:
         for part in self._parts:
             self._expect(part.cells | {part.guard}, part.dimension)
         await self._read_cells(list(self._cells))
-        failing = {_run_of(failure): failure for part in self._parts for failure in part.failures}
+        failing = {run_of(failure): failure for part in self._parts for failure in part.failures}
         runs = set(failing)
         for part in self._parts:
             if self._cells[part.guard].failures:
-                runs |= {_run_of(scored) for scored in part.scores if scored.last_turn}
+                runs |= {run_of(scored) for scored in part.scores if scored.last_turn}
         if runs:
             await self._read_failures(runs)
         await self._read_ended(
             run
             for run, failure in failing.items()
-            if run not in self._failures or self._failures[run].failure.turn < failure.turn
+            if outranks(failure, stored.failure if (stored := self._failures.get(run)) else None)
         )
 
     def transaction(self) -> Transaction:
@@ -160,14 +158,14 @@ class Attempt:
             key = places[place]
             self._cells[key] = stored_cell(key.experiment_id, item)
 
-    async def _read_ended(self, runs: Iterable[RunOfExperiment]) -> None:
+    async def _read_ended(self, runs: Iterable[RunKey]) -> None:
         wanted = list(runs)
         found = await together(self._table.query(*keys.scores_of_run(*run)) for run in wanted)
         for run, scores in zip(wanted, found, strict=True):
             if any(item.get("is_last") for item in scores):
                 self._ended.add(run)
 
-    async def _read_failures(self, runs: Collection[RunOfExperiment]) -> None:
+    async def _read_failures(self, runs: Collection[RunKey]) -> None:
         places = {keys.folded_failure(*run): run for run in runs}
         for place, item in (await self._table.get(places)).items():
             self._failures[places[place]] = stored_failure(item)
@@ -179,7 +177,7 @@ class Attempt:
         await self._read_cells(list(unread))
 
     def _add_score(self, transaction: Transaction, scored: ScoredResponse) -> None:
-        run, key = scored.run, score_key(scored)
+        run, key = scored.run, score_of(scored)
         if key not in self._known:
             place = keys.score(run.experiment_id, run.run_id, scored.profile, scored.turn)
             self.new[place] = key
@@ -188,16 +186,16 @@ class Attempt:
                 self.marks.append(keys.pending(run.experiment_id, run.run_id, scored.turn))
             self._changed(key_of_score(scored)).cell.add_score(scored)
         if scored.last_turn:
-            self._ended.add(_run_of(scored))
-            self._withdraw(self._failures.get(_run_of(scored)))
+            self._ended.add(run_of(scored))
+            self._withdraw(self._failures.get(run_of(scored)))
 
     def _add_failure(self, part: Part, failure: RunFailure) -> None:
         """Store a failure that is new, or at a higher turn than the stored one of its run."""
-        run = _run_of(failure)
+        run = run_of(failure)
         stored = self._failures.get(run)
         if stored is None:
             self._changed(part.guard).failures += 1
-        elif stored.failure.turn >= failure.turn:
+        elif not outranks(failure, stored.failure):
             self._touched.add(key_of_failure(stored.failure))
             return
         self._withdraw(stored)
@@ -225,7 +223,3 @@ class Attempt:
         cell = self._cells[key]
         cell.is_changed = True
         return cell
-
-
-def _run_of(fact: ScoredResponse | RunFailure) -> RunOfExperiment:
-    return fact.run.experiment_id, fact.run.run_id, fact.profile

@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import Final
 
 from socratic_bench.adapters.dynamodb.table.batches import chunks
 from socratic_bench.domain.aggregates.cell import CellKey, key_of_failure, key_of_score
+from socratic_bench.domain.aggregates.facts import ScoreKey, furthest, score_of
 from socratic_bench.domain.run import RunFailure
 from socratic_bench.domain.score import ScoredResponse
 
@@ -21,14 +22,6 @@ FACTS: Final = 60
 
 ACTIONS: Final = 96
 """The writes that a transaction is planned for: it holds 100, and counts a change of the store."""
-
-
-class ScoreKey(NamedTuple):
-    """The key of a score in its experiment."""
-
-    run_id: str
-    turn: int
-    profile: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,10 +61,6 @@ class Part:
         )
 
 
-def score_key(scored: ScoredResponse) -> ScoreKey:
-    return ScoreKey(scored.run.run_id, scored.turn, scored.profile)
-
-
 def rounds(
     scores: Iterable[ScoredResponse], failures: Iterable[RunFailure]
 ) -> Iterator[list[list[Part]]]:
@@ -88,17 +77,14 @@ def _groups(
     scores: Iterable[ScoredResponse], failures: Iterable[RunFailure]
 ) -> list[tuple[list[ScoredResponse], list[RunFailure]]]:
     """Group the facts, each once: the first score of a turn, a run's failure at the last turn."""
-    groups: defaultdict[CellKey, tuple[dict[ScoreKey, ScoredResponse], dict[str, RunFailure]]] = (
-        defaultdict(lambda: ({}, {}))
+    groups: defaultdict[CellKey, tuple[dict[ScoreKey, ScoredResponse], list[RunFailure]]] = (
+        defaultdict(lambda: ({}, []))
     )
     for scored in scores:
-        groups[_guard(key_of_score(scored))][0].setdefault(score_key(scored), scored)
-    for failure in failures:
-        of_runs = groups[_guard(key_of_failure(failure))][1]
-        known = of_runs.setdefault(failure.run.run_id, failure)
-        if known.turn < failure.turn:
-            of_runs[failure.run.run_id] = failure
-    return [(list(scored.values()), list(failed.values())) for scored, failed in groups.values()]
+        groups[_guard(key_of_score(scored))][0].setdefault(score_of(scored), scored)
+    for failure in furthest(failures).values():
+        groups[_guard(key_of_failure(failure))][1].append(failure)
+    return [(list(scored.values()), failed) for scored, failed in groups.values()]
 
 
 def _parts(scores: Sequence[ScoredResponse], failures: Sequence[RunFailure]) -> Iterator[Part]:

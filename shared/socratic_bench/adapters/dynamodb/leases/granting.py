@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Final
 
 from socratic_bench.adapters.dynamodb.leases.owners import SECOND, Owner, owners
 from socratic_bench.adapters.dynamodb.table import keys
@@ -11,8 +12,19 @@ from socratic_bench.adapters.dynamodb.table.transaction import Transaction
 from socratic_bench.adapters.dynamodb.turns.books import Books
 from socratic_bench.adapters.dynamodb.turns.changing import read_books, written
 from socratic_bench.adapters.dynamodb.turns.turn import Turn
-from socratic_bench.ports.stores.leases import Lease, LeaseAnswer
+from socratic_bench.domain.leasing import (
+    Claimant,
+    Holder,
+    LeaseAnswer,
+    OpenLease,
+    TurnStanding,
+    answer_to,
+)
+from socratic_bench.ports.stores.leases import Lease
 from socratic_bench.ports.stores.responses import TurnKey
+
+_OVERTAKING: Final = (LeaseAnswer.GRANTED, LeaseAnswer.OVER_BUDGET)
+"""The answers to a claim of a turn whose lease may be taken over."""
 
 
 class Granting:
@@ -55,38 +67,27 @@ class Granting:
 
     def _answer(self, books: Books, turn: Turn, lease: Lease) -> LeaseAnswer:
         """Lease a turn if the port's conditions hold."""
-        if not books.account.may_call:
-            return LeaseAnswer.STOPPED
-        if turn.is_answered:
-            return LeaseAnswer.ANSWERED
-        if turn.lease_id:
-            if (turn.owner, turn.lease_id) == (self._owner, lease.key.lease_id):
-                return LeaseAnswer.GRANTED
-            if not self._may_take_over(turn):
-                return LeaseAnswer.HELD
-        left = books.left
-        if lease.reserve and left is not None and lease.reserve > left:
-            return LeaseAnswer.OVER_BUDGET
-        until = self._now + round(lease.seconds * SECOND)
-        books.lease(turn, lease.key, self._owner, until, lease.reserve)
-        return LeaseAnswer.GRANTED
+        held = self._held(turn)
+        standing = TurnStanding(books.account.may_call, turn.is_answered, held, books.left)
+        claimant = Claimant(self._owner, lease.key.lease_id, lease.reserve, self._may_judge)
+        answer = answer_to(claimant, standing)
+        if held is not None:
+            if held.owner != self._owner and held.holder.is_dead and answer in _OVERTAKING:
+                self._overtaken.add(held.owner)
+            if (held.owner, held.lease_id) == (self._owner, lease.key.lease_id):
+                return answer
+        if answer is LeaseAnswer.GRANTED:
+            until = self._now + round(lease.seconds * SECOND)
+            books.lease(turn, lease.key, self._owner, until, lease.reserve)
+        return answer
 
-    def _may_take_over(self, turn: Turn) -> bool:
-        """Whether the open lease of a turn is the claimant's, a dead owner's, or over and not
-        awaited by its owner.
-        """
-        if turn.owner == self._owner:
-            return True
+    def _held(self, turn: Turn) -> OpenLease | None:
+        if not turn.lease_id:
+            return None
         owner = self._owners.get(turn.owner)
+        holder = Holder.UNKNOWN if owner is None else owner.holder(self._now)
         is_over = (turn.leased_until or 0) < self._now
-        if owner is None:
-            return is_over
-        if owner.is_alive(self._now):
-            return is_over and not owner.overdue
-        if not (owner.is_gone or self._may_judge):
-            return False
-        self._overtaken.add(turn.owner)
-        return True
+        return OpenLease(turn.owner, turn.lease_id, is_over, holder)
 
     def _expect_owners(self, transaction: Transaction) -> None:
         """Expect that the owners that were dead have not come back since."""

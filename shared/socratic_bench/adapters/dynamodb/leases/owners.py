@@ -13,8 +13,9 @@ from pydantic import TypeAdapter
 from socratic_bench.adapters.dynamodb.table import keys
 from socratic_bench.adapters.dynamodb.table.items import Item, at
 from socratic_bench.adapters.dynamodb.table.schema import EXPIRES
+from socratic_bench.domain.leasing import Holder
 from socratic_bench.domain.trouble import Trouble
-from socratic_bench.ports.stores.leases import DEAD_AFTER_SECONDS, ModelInHand
+from socratic_bench.ports.stores.leases import ModelInHand
 
 SECOND: Final = 1_000_000
 """In microseconds."""
@@ -36,8 +37,10 @@ class Owner:
     troubles: tuple[Trouble, ...] = ()
     overdue: bool = False
 
-    def is_alive(self, now: int) -> bool:
-        return not self.is_gone and self.seen_at >= now - int(DEAD_AFTER_SECONDS * SECOND)
+    def holder(self, now: int) -> Holder:
+        """Return its standing as the owner of a lease."""
+        silent = (now - self.seen_at) / SECOND
+        return Holder.of(silent, is_gone=self.is_gone, overdue=self.overdue)
 
 
 def item_of_owner(

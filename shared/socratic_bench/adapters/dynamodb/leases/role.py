@@ -16,12 +16,12 @@ from socratic_bench.adapters.dynamodb.turns.books import Books
 from socratic_bench.adapters.dynamodb.turns.changing import TURNS_AT_ONCE, account_of, change
 from socratic_bench.adapters.dynamodb.turns.pending import pending_turns
 from socratic_bench.adapters.dynamodb.turns.turn import Turn
+from socratic_bench.domain.leasing import LeaseAnswer
 from socratic_bench.domain.trouble import Trouble
 from socratic_bench.ports.stores.leases import (
     CallCount,
     CallEnd,
     Lease,
-    LeaseAnswer,
     LeaseKey,
     ModelInHand,
     Spending,
@@ -207,13 +207,13 @@ class DynamoDBLeases(DynamoDBRole):
 
     async def _alive(self) -> list[Owner]:
         now = self._now()
-        return [owner for owner in await self._owners(now) if owner.is_alive(now)]
+        return [owner for owner in await self._owners(now) if not owner.holder(now).is_dead]
 
 
 def _is_held(turn: Turn, owners: Mapping[str, Owner], now: int) -> bool:
     """Whether a turn has an open lease of an owner that is alive, or of an unknown one."""
     owner = owners.get(turn.owner)
-    is_alive = owner is None or owner.is_alive(now)
+    is_alive = owner is None or not owner.holder(now).is_dead
     return turn.leased_until is not None and turn.leased_until >= now and is_alive
 
 

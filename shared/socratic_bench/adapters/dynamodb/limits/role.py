@@ -14,23 +14,21 @@ from socratic_bench.adapters.dynamodb.role import DynamoDBRole, ends_before_clos
 from socratic_bench.adapters.dynamodb.table import keys
 from socratic_bench.adapters.dynamodb.table.batches import together
 from socratic_bench.adapters.dynamodb.table.items import VERSION, Item, Key, Value, at
-from socratic_bench.domain.fair_share import fair_shares
+from socratic_bench.domain.fair_share import Share, part_of
 from socratic_bench.domain.pause import NONE, Pause, PauseNews, after
 from socratic_bench.ports.stores.limits import PauseAnswer, ShareClaim
 
 SECOND: Final = 1_000_000
 """In microseconds."""
 
-TURN_SECONDS: Final = 30
-"""The time after which indivisible parts go to other owners."""
 
-
-class Share(NamedTuple):
-    """An owner's parts of a limit: those it has, and those it can use."""
+class StoredShare(NamedTuple):
+    """An owner's parts of a limit in the item of the limit."""
 
     parts: int
     wants: int
     held_until: int
+    """In microseconds."""
 
 
 class DynamoDBSharedLimits(DynamoDBRole):
@@ -85,24 +83,20 @@ class DynamoDBSharedLimits(DynamoDBRole):
         return not await self._table.commit(transaction)
 
 
-def _valid_shares(item: Item | None, now: int) -> dict[str, Share]:
+def _valid_shares(item: Item | None, now: int) -> dict[str, StoredShare]:
     stored = {} if item is None else json.loads(str(item["shares"]))
-    shares = {name: Share(*share) for name, share in stored.items()}
+    shares = {name: StoredShare(*share) for name, share in stored.items()}
     return {name: share for name, share in shares.items() if share.held_until >= now}
 
 
 def _claim(
-    shares: dict[str, Share], claim: ShareClaim, owner: str, now: int, seconds: float
+    shares: dict[str, StoredShare], claim: ShareClaim, owner: str, now: int, seconds: float
 ) -> int:
-    """Give an owner its fair share of a limit, or the rest that others left."""
     shares.pop(owner, None)
-    wants = {name: share.wants for name, share in shares.items()}
-    turn = now // (TURN_SECONDS * SECOND)
-    fair = fair_shares(claim.total, {**wants, owner: claim.wants}, turn)[owner]
-    left = claim.total - sum(share.parts for share in shares.values())
-    parts = max(0, min(fair, left))
+    others = {name: Share(each.parts, each.wants) for name, each in shares.items()}
+    parts = part_of(claim.total, owner, claim.wants, others, now / SECOND)
     if parts or claim.wants:
-        shares[owner] = Share(parts, claim.wants, now + round(seconds * SECOND))
+        shares[owner] = StoredShare(parts, claim.wants, now + round(seconds * SECOND))
     return parts
 
 

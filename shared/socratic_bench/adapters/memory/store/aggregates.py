@@ -10,8 +10,9 @@ from typing import Final
 
 from socratic_bench.adapters.memory.store.folding import Fold
 from socratic_bench.adapters.memory.store.role import MemoryRole
-from socratic_bench.adapters.memory.store.state import RunKey, ScoreKey, StoreState
+from socratic_bench.adapters.memory.store.state import StoreState
 from socratic_bench.domain.aggregates.cell import Cell
+from socratic_bench.domain.aggregates.facts import RunKey, ScoreKey
 from socratic_bench.domain.run import RunFailure
 from socratic_bench.domain.score import ScoredResponse
 from socratic_bench.ports.stores.aggregates import FailureCount
@@ -85,7 +86,7 @@ class MemoryAggregates(MemoryRole):
             under = profile or state.profile_of(experiment_id)
             if under is None or state.profile_of(experiment_id) is None:
                 return set()
-            runs = (RunKey(run_id, under) for run_id in run_ids)
+            runs = (RunKey(experiment_id, run_id, under) for run_id in run_ids)
             return {run.run_id for run in runs if _is_done(state, experiment_id, run)}
 
     async def ended_runs(self, experiment_id: str) -> Mapping[str, int]:
@@ -99,7 +100,7 @@ class MemoryAggregates(MemoryRole):
 
     async def failed_runs(self, experiment_id: str, run_ids: Collection[str]) -> set[str]:
         async with self._state_alone() as state:
-            failed = {run_id for run_id, _ in state.facts_of(experiment_id).failures}
+            failed = {run.run_id for run in state.facts_of(experiment_id).failures}
         return failed.intersection(run_ids)
 
     async def failure_kinds(self, experiment_id: str) -> Sequence[FailureCount]:
@@ -107,8 +108,8 @@ class MemoryAggregates(MemoryRole):
         async with self._state_alone() as state:
             own_profile = state.profile_of(experiment_id)
             failures = state.facts_of(experiment_id).failures
-            for run_id, profile in sorted(failures):
-                failure = failures[RunKey(run_id, profile)].failure
+            for _, run_id, profile in sorted(failures):
+                failure = failures[RunKey(experiment_id, run_id, profile)].failure
                 if profile == own_profile and not _is_answered(state, run_id):
                     of_kinds.setdefault((failure.run.model_id, failure.kind), []).append(failure)
         counts = [
@@ -140,4 +141,6 @@ def _is_done(state: StoreState, experiment_id: str, run: RunKey) -> bool:
     if run not in facts.ended and run not in facts.failures:
         return False
     turns = state.responses.get(run.run_id, {})
-    return all(ScoreKey(run.run_id, turn, run.profile) in facts.scores for turn in turns)
+    return all(
+        ScoreKey(experiment_id, run.run_id, turn, run.profile) in facts.scores for turn in turns
+    )

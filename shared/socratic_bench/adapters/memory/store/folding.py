@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-from socratic_bench.adapters.memory.store.state import (
-    Facts,
-    RunKey,
-    ScoreKey,
-    StoredFailure,
-    StoreState,
-)
+from socratic_bench.adapters.memory.store.state import Facts, StoredFailure, StoreState
 from socratic_bench.domain.aggregates.cell import Cell, CellKey, key_of_failure, key_of_score
+from socratic_bench.domain.aggregates.facts import RunKey, outranks, run_of, score_of
 from socratic_bench.domain.run import RunFailure
 from socratic_bench.domain.score import ScoredResponse
 
@@ -32,13 +27,13 @@ class Fold:
             return
         facts = self._state.facts_to_change(scored.run.experiment_id)
         cell = self._touch(facts, key_of_score(scored), scored.run.dimension)
-        key = ScoreKey(scored.run.run_id, scored.turn, scored.profile)
+        key = score_of(scored)
         if key not in facts.scores:
             facts.scores[key] = scored.model_copy(deep=True)
             cell.add_score(scored)
             self._count_change(scored.run.experiment_id)
         if scored.last_turn:
-            run = RunKey(scored.run.run_id, scored.profile)
+            run = run_of(scored)
             facts.ended.add(run)
             self._withdraw(facts, run)
 
@@ -48,9 +43,9 @@ class Fold:
             return
         facts = self._state.facts_to_change(failure.run.experiment_id)
         cell = self._touch(facts, key_of_failure(failure), failure.run.dimension)
-        run = RunKey(failure.run.run_id, failure.profile)
+        run = run_of(failure)
         stored = facts.failures.get(run)
-        if stored is not None and stored.failure.turn >= failure.turn:
+        if stored is not None and not outranks(failure, stored.failure):
             return
         self._withdraw(facts, run)
         counted = run not in facts.ended

@@ -7,16 +7,16 @@ from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Final
 
-from socratic_bench.adapters.memory.store.granting import Claimant, grant, is_alive, is_dead
+from socratic_bench.adapters.memory.store.granting import grant, holder
 from socratic_bench.adapters.memory.store.ledger import settle
 from socratic_bench.adapters.memory.store.role import MemoryRole
 from socratic_bench.adapters.memory.store.state import Owner, StoreState
+from socratic_bench.domain.leasing import LeaseAnswer
 from socratic_bench.domain.trouble import Trouble
 from socratic_bench.ports.stores.leases import (
     CallCount,
     CallEnd,
     Lease,
-    LeaseAnswer,
     LeaseKey,
     ModelInHand,
     Spending,
@@ -35,11 +35,12 @@ class MemoryLeases(MemoryRole):
         firsts: dict[LeaseKey, tuple[LeaseKey, LeaseAnswer]] = {}
         answers: list[LeaseAnswer] = []
         async with self._state_alone() as state:
-            claimant = Claimant(owner, self._now(), may_judge)
+            now = self._now()
             for lease in leases:
                 turn = lease.key._replace(lease_id="")
                 if turn not in firsts:
-                    firsts[turn] = lease.key, grant(state, lease, claimant)
+                    answer = grant(state, lease, owner, now, may_judge=may_judge)
+                    firsts[turn] = lease.key, answer
                 first, answer = firsts[turn]
                 # Of two claims of one turn at once, the first one holds it.
                 is_same = lease.key == first or answer is LeaseAnswer.ANSWERED
@@ -139,7 +140,9 @@ class MemoryLeases(MemoryRole):
 
     def _alive(self, state: StoreState) -> list[Owner]:
         now = self._now()
-        return [owner for owner in state.owners.values() if is_alive(owner, now)]
+        return [
+            owner for name, owner in state.owners.items() if not holder(state, name, now).is_dead
+        ]
 
 
 def _in_flight(state: StoreState, experiment_id: str, now: datetime) -> int:
@@ -149,5 +152,5 @@ def _in_flight(state: StoreState, experiment_id: str, now: datetime) -> int:
         for calls in state.facts_of(experiment_id).calls.values()
         if calls.leased_until is not None
         and calls.leased_until >= now
-        and not is_dead(state, calls.owner, now)
+        and not holder(state, calls.owner, now).is_dead
     )

@@ -4,16 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Final
 
 from socratic_bench.adapters.memory.store.role import MemoryRole
-from socratic_bench.adapters.memory.store.state import Share
-from socratic_bench.domain.fair_share import fair_shares
+from socratic_bench.adapters.memory.store.state import HeldShare
+from socratic_bench.domain.fair_share import Share, part_of
 from socratic_bench.domain.pause import NONE, PauseNews, after
 from socratic_bench.ports.stores.limits import PauseAnswer, ShareClaim
-
-TURN_SECONDS: Final = 30
-"""The time after which indivisible parts go to other owners."""
 
 
 class MemorySharedLimits(MemoryRole):
@@ -43,17 +39,13 @@ class MemorySharedLimits(MemoryRole):
 
 
 def _claim_share(
-    shares: dict[str, Share], claim: ShareClaim, owner: str, now: datetime, seconds: float
+    held: dict[str, HeldShare], claim: ShareClaim, owner: str, now: datetime, seconds: float
 ) -> int:
-    """Give an owner its fair share of a limit, or the rest that others left."""
-    for name, share in list(shares.items()):
-        if name == owner or share.held_until < now:
-            del shares[name]
-    wants = {name: share.wants for name, share in shares.items()}
-    turn = int(now.timestamp() // TURN_SECONDS)
-    fair = fair_shares(claim.total, {**wants, owner: claim.wants}, turn)[owner]
-    left = claim.total - sum(share.parts for share in shares.values())
-    parts = max(0, min(fair, left))
+    for name, each in list(held.items()):
+        if name == owner or each.until < now:
+            del held[name]
+    others = {name: each.share for name, each in held.items()}
+    parts = part_of(claim.total, owner, claim.wants, others, now.timestamp())
     if parts or claim.wants:
-        shares[owner] = Share(parts, claim.wants, now + timedelta(seconds=seconds))
+        held[owner] = HeldShare(Share(parts, claim.wants), now + timedelta(seconds=seconds))
     return parts

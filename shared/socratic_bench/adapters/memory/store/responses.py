@@ -7,7 +7,8 @@ from itertools import islice
 
 from socratic_bench.adapters.memory.store.ledger import commit, settle
 from socratic_bench.adapters.memory.store.role import MemoryRole
-from socratic_bench.adapters.memory.store.state import RunKey, StoreState, TurnCalls
+from socratic_bench.adapters.memory.store.state import StoreState, TurnCalls
+from socratic_bench.domain.aggregates.facts import RunKey, outranks
 from socratic_bench.domain.response import Response
 from socratic_bench.domain.run import RunFailure
 from socratic_bench.ports.stores.leases import LeaseKey
@@ -66,8 +67,8 @@ class MemoryResponses(MemoryRole):
             unfolded: list[RunFailure] = []
             for run_id in sorted(facts.recorded):
                 failure = facts.recorded[run_id].failure
-                folded = facts.failures.get(RunKey(run_id, profile)) if profile else None
-                if folded is None or folded.failure.turn < failure.turn:
+                folded = facts.failures.get(RunKey(experiment_id, run_id, profile or ""))
+                if outranks(failure, None if folded is None else folded.failure):
                     unfolded.append(failure.model_copy(deep=True))
             return unfolded[:limit]
 

@@ -13,8 +13,10 @@ from datetime import datetime
 from typing import NamedTuple
 
 from socratic_bench.domain.aggregates.cell import Cell, CellKey
+from socratic_bench.domain.aggregates.facts import RunKey, ScoreKey
 from socratic_bench.domain.experiment.manifest import Experiment, Manifest
 from socratic_bench.domain.experiment.state import ExperimentState
+from socratic_bench.domain.fair_share import Share
 from socratic_bench.domain.grading import is_grading
 from socratic_bench.domain.pause import Pause
 from socratic_bench.domain.response import Response
@@ -23,21 +25,6 @@ from socratic_bench.domain.score import ScoredResponse
 from socratic_bench.domain.trouble import Trouble
 from socratic_bench.ports.stores.leases import ModelInHand
 from socratic_bench.ports.stores.responses import RecordedFailure, TurnKey
-
-
-class ScoreKey(NamedTuple):
-    """The key of a score in an experiment."""
-
-    run_id: str
-    turn: int
-    profile: str
-
-
-class RunKey(NamedTuple):
-    """A run under a profile: the key of its end and of its failure."""
-
-    run_id: str
-    profile: str
 
 
 @dataclass(slots=True)
@@ -125,13 +112,11 @@ class Owner:
     overdue: bool = False
 
 
-@dataclass(slots=True)
-class Share:
-    """An owner's parts of a limit: those it has, and those it can use."""
+class HeldShare(NamedTuple):
+    """An owner's parts of a limit, and until when it has them."""
 
-    parts: int
-    wants: int
-    held_until: datetime
+    share: Share
+    until: datetime
 
 
 @dataclass(slots=True)
@@ -187,7 +172,9 @@ class StoreState:
     """By run and turn."""
 
     owners: dict[str, Owner] = field(default_factory=dict)
-    shares: defaultdict[str, dict[str, Share]] = field(default_factory=lambda: defaultdict(dict))
+    shares: defaultdict[str, dict[str, HeldShare]] = field(
+        default_factory=lambda: defaultdict(dict)
+    )
     """By the name of the limit and the owner."""
 
     pauses: dict[str, Pause] = field(default_factory=dict)
@@ -220,7 +207,8 @@ class StoreState:
         """Whether a turn has a score under the profile of its experiment."""
         profile = self.profile_of(experiment_id)
         return (
-            profile is not None and ScoreKey(*turn, profile) in self.facts_of(experiment_id).scores
+            profile is not None
+            and ScoreKey(experiment_id, *turn, profile) in self.facts_of(experiment_id).scores
         )
 
     def unscored(self, experiment_id: str) -> Iterator[Response]:

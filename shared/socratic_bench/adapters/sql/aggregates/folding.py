@@ -24,25 +24,16 @@ from socratic_bench.adapters.sql.experiments.holding import deleted_among
 from socratic_bench.adapters.sql.statements import Statements
 from socratic_bench.adapters.sql.transactions import Transaction
 from socratic_bench.domain.aggregates.cell import Cell, CellKey, key_of_failure, key_of_score
+from socratic_bench.domain.aggregates.facts import (
+    RunKey,
+    ScoreKey,
+    furthest,
+    outranks,
+    run_of,
+    score_of,
+)
 from socratic_bench.domain.run import RunFailure
 from socratic_bench.domain.score import ScoredResponse
-
-
-class ScoreKey(NamedTuple):
-    """The key of a score."""
-
-    experiment_id: str
-    run_id: str
-    turn: int
-    profile: str
-
-
-class RunKey(NamedTuple):
-    """A run under a profile: the key of its end and of its failure."""
-
-    experiment_id: str
-    run_id: str
-    profile: str
 
 
 class StoredFailure(NamedTuple):
@@ -73,10 +64,10 @@ class Fold:
         overruled: set[CellKey] = set()
         if scores and await self._have_failures({key.experiment_id for key in dimensions}):
             overruled |= await self._withdraw_failures(
-                {_run_of(scored) for scored in scores if scored.last_turn}
+                {run_of(scored) for scored in scores if scored.last_turn}
             )
         if failures:
-            overruled |= await self._add_failures(_highest(failures))
+            overruled |= await self._add_failures(furthest(failures))
         await self._write_cells()
         cells = (self._cells[key] for key in sorted(overruled.union(dimensions)))
         return [cell for cell in cells if cell.responses]
@@ -164,7 +155,7 @@ class Fold:
         """
         stored = await self._stored_failures(failures)
         new = sorted(failures.keys() - stored.keys())
-        further = sorted(run for run in stored if stored[run].failure.turn < failures[run].turn)
+        further = sorted(run for run in stored if outranks(failures[run], stored[run].failure))
         ended: set[RunKey] = set()
         for runs in chunks([*new, *further]):
             rows = await self._transaction.execute(self._statements.ended_runs, _ids(runs))
@@ -200,8 +191,8 @@ class Fold:
                 rows = await self._transaction.execute(self._statements.failures, _ids(chunk))
                 for row in rows:
                     failure = FAILURES.fact(row)
-                    if _run_of(failure) in runs:
-                        stored[_run_of(failure)] = StoredFailure(failure, row.counted)
+                    if run_of(failure) in runs:
+                        stored[run_of(failure)] = StoredFailure(failure, row.counted)
         await self._take(
             {key_of_failure(failure): failure.run.dimension for failure, _ in stored.values()}
         )
@@ -231,31 +222,12 @@ def _guards(dimensions: Mapping[CellKey, str]) -> dict[CellKey, str]:
     return {key._replace(turn=1): name for key, name in dimensions.items()}
 
 
-def _key_of_score(scored: ScoredResponse) -> ScoreKey:
-    return ScoreKey(scored.run.experiment_id, scored.run.run_id, scored.turn, scored.profile)
-
-
-def _run_of(fact: ScoredResponse | RunFailure) -> RunKey:
-    return RunKey(fact.run.experiment_id, fact.run.run_id, fact.profile)
-
-
 def _first_scores(scores: Iterable[ScoredResponse]) -> dict[ScoreKey, ScoredResponse]:
     """Return the first score of each key."""
     firsts: dict[ScoreKey, ScoredResponse] = {}
     for scored in scores:
-        firsts.setdefault(_key_of_score(scored), scored)
+        firsts.setdefault(score_of(scored), scored)
     return firsts
-
-
-# D-021: counting the first failure would depend on the order of arrival.
-def _highest(failures: Iterable[RunFailure]) -> dict[RunKey, RunFailure]:
-    """Return each run's failure at the highest turn, the first of several there."""
-    furthest: dict[RunKey, RunFailure] = {}
-    for failure in failures:
-        known = furthest.setdefault(_run_of(failure), failure)
-        if known.turn < failure.turn:
-            furthest[_run_of(failure)] = failure
-    return furthest
 
 
 def _ids(runs: Iterable[RunKey]) -> dict[str, list[str]]:

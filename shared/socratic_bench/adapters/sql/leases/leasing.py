@@ -10,7 +10,8 @@ from socratic_bench.adapters.sql.experiments.holding import stopped_among
 from socratic_bench.adapters.sql.leases.ledger import CallKey, Ledger, call_of
 from socratic_bench.adapters.sql.statements import Statements
 from socratic_bench.adapters.sql.transactions import Transaction
-from socratic_bench.ports.stores.leases import DEAD_AFTER_SECONDS, Lease, LeaseAnswer
+from socratic_bench.domain.leasing import DEAD_AFTER_SECONDS, LeaseAnswer
+from socratic_bench.ports.stores.leases import Lease
 
 MICROSECONDS = 1_000_000
 

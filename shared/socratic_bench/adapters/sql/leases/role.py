@@ -25,12 +25,12 @@ from socratic_bench.adapters.sql.leases.statements import (
 )
 from socratic_bench.adapters.sql.role import SqlRole
 from socratic_bench.adapters.sql.transactions import Transaction
+from socratic_bench.domain.leasing import LeaseAnswer
 from socratic_bench.domain.trouble import Trouble
 from socratic_bench.ports.stores.leases import (
     CallCount,
     CallEnd,
     Lease,
-    LeaseAnswer,
     LeaseKey,
     ModelInHand,
     Spending,

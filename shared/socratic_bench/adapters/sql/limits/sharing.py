@@ -15,11 +15,10 @@ from socratic_bench.adapters.sql.batches import chunks
 from socratic_bench.adapters.sql.dialect import Dialect
 from socratic_bench.adapters.sql.schema import LIMITS, SHARES
 from socratic_bench.adapters.sql.transactions import Transaction
-from socratic_bench.domain.fair_share import fair_shares
+from socratic_bench.domain.fair_share import Share, part_of
 from socratic_bench.ports.stores.limits import ShareClaim
 
-TURN_MICROSECONDS = 30_000_000
-"""The time after which indivisible parts go to other owners."""
+MICROSECONDS = 1_000_000
 
 
 class ShareStatements:
@@ -55,13 +54,6 @@ class ShareKey(NamedTuple):
     owner: str
 
 
-class Share(NamedTuple):
-    """An owner's parts of a limit: those it has, and those it can use."""
-
-    parts: int
-    wants: int
-
-
 class Sharing:
     """The claims of one owner, for one writing transaction."""
 
@@ -76,10 +68,9 @@ class Sharing:
         """Do the work of `SharedLimits.share`. Times are in microseconds, by the store's clock."""
         of_scopes = {claim.scope: claim for claim in claims}
         await self._take(of_scopes, now)
-        turn = now // TURN_MICROSECONDS
         granted: dict[str, int] = {}
         for scope, claim in of_scopes.items():
-            parts = granted[scope] = self._part(claim, turn)
+            parts = granted[scope] = self._part(claim, now / MICROSECONDS)
             own = ShareKey(scope, self._owner)
             if parts or claim.wants:
                 self._shares[own] = Share(parts, claim.wants)
@@ -101,17 +92,13 @@ class Sharing:
                 else:
                     self._shares[key] = Share(parts, wants)
 
-    def _part(self, claim: ShareClaim, turn: int) -> int:
-        """Return the fair share of this owner, or the rest that others left."""
+    def _part(self, claim: ShareClaim, seconds: float) -> int:
         others = {
             key.owner: share
             for key, share in self._shares.items()
             if key.scope == claim.scope and key.owner != self._owner
         }
-        wants = {owner: share.wants for owner, share in others.items()}
-        fair = fair_shares(claim.total, {**wants, self._owner: claim.wants}, turn)[self._owner]
-        left = claim.total - sum(share.parts for share in others.values())
-        return max(0, min(fair, left))
+        return part_of(claim.total, self._owner, claim.wants, others, seconds)
 
     async def _write(self, until: int) -> None:
         own = [

@@ -7,8 +7,9 @@ import pytest
 from socratic_bench.adapters.memory.store.leases import MemoryLeases
 from socratic_bench.concurrency.retry_policy import RetryPolicy
 from socratic_bench.consuming.waits import Waits
+from socratic_bench.domain.leasing import LeaseAnswer
 from socratic_bench.errors import StoreUnavailable
-from socratic_bench.ports.stores.leases import CallEnd, Lease, LeaseAnswer, LeaseKey, ModelInHand
+from socratic_bench.ports.stores.leases import CallEnd, Lease, LeaseKey, ModelInHand
 from socratic_runner.conversations import heartbeat
 from socratic_runner.conversations.call_observing import UNOBSERVED
 from socratic_runner.conversations.leases import LeaseBook
