@@ -62,7 +62,8 @@ class Check:
             ]
         checked = [task.result() for task in asking]
         grader = experiment.manifest.use_llm_exploratory
-        answers = [each.result for each in checked if isinstance(each.result, Response)]
+        results = [each.result for each in checked]
+        answers = [each for each in results if isinstance(each, Response) and each.text.strip()]
         if grader is not None and answers:
             conversation = GradingConversation.of(experiment, grader, answers[0].text)
             checked.append(await self._ask(None, conversation))

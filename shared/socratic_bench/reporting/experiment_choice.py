@@ -75,9 +75,11 @@ def find_baseline(
     name, tilde, number = wanted.rpartition("~")
     steps = int(number) if tilde and number.isdecimal() else 0
     name = name if tilde and number.isdecimal() else wanted
-    named = [each for each in outlines if each.experiment_id == name] or [
-        each for each in outlines if _is_called(each, name)
-    ]
+    named = (
+        [each for each in outlines if each.experiment_id == name]
+        or [each for each in outlines if name in {each.name, each.occasion}]
+        or [each for each in outlines if _begins(each, name)]
+    )
     others = [each for each in named if each.experiment_id != gated.experiment_id] or named
     if steps < len(others):
         return [others[steps]]
@@ -106,6 +108,12 @@ def matching(experiments: Sequence[ExperimentOutline], text: str) -> list[Experi
         )
 
     return [each for each in experiments if matches(each)]
+
+
+def _begins(experiment: ExperimentOutline, text: str) -> bool:
+    """Whether a text is the start of an id, and more than what all ids begin with."""
+    prefix = experiment.experiment_id.partition("-")[0] + "-"
+    return len(text) > len(prefix) and experiment.experiment_id.startswith(text)
 
 
 def _is_called(experiment: ExperimentOutline, text: str) -> bool:

@@ -334,6 +334,23 @@ async def test_a_fall_is_found_in_the_new_answers_beside_copies(store: MemorySto
     assert any("30 answers are copies of older ones" in each for each in report.notes)
 
 
+async def test_few_own_answers_beside_copies_are_too_few(store: MemoryStore) -> None:
+    await replace(MAIN, repeats=10).stored(store)
+    few = replace(CHANGE, repeats=2, copies=1)
+    report = await gated(store, Case(few, "", main=None))
+    assert not report.passed
+    assert any("20 scored answers, 100 in the baseline" in each.detail for each in report.checks)
+
+
+async def test_a_name_is_no_start_of_an_id(store: MemoryStore) -> None:
+    await replace(MAIN, name="exp").stored(store)
+    await replace(MAIN, name="feature", days=1, occasion="feature").stored(store)
+    report = await gated(store, Case(CHANGE, "", main=None, baseline="exp"))
+    assert report.falls[0].baseline.title == "exp"
+    with pytest.raises(UnknownExperiment):
+        await gated(store, Case(CHANGE, "", main=None, baseline="exp-"))
+
+
 async def test_weeks_are_one_baseline_of_all_their_experiments(store: MemoryStore) -> None:
     for week in range(6):
         nightly = replace(MAIN, name="nightly", days=7 * week, occasion=f"W{week}")
@@ -347,6 +364,13 @@ async def test_weeks_are_one_baseline_of_all_their_experiments(store: MemoryStor
         await gated(
             store, Case(replace(tonight, days=300, occasion="late"), "", baseline="weeks:4")
         )
+
+
+async def test_a_version_of_a_server_begins_no_line(store: MemoryStore) -> None:
+    hostile = replace(CHANGE, version="x\n::error title=hi::pwned")
+    report = await gated(store, Case(hostile, ""))
+    assert any("pwned" in note for note in report.notes)
+    assert not any("\n" in note for note in report.notes)
 
 
 HOSTILE = "::error::pwned\n```\n@everyone <img src=x> ![](http://x.test)\n\x1b[31m" + "long " * 300

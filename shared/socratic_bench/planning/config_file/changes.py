@@ -15,6 +15,7 @@ from socratic_bench.domain.scenario import Scenario
 from socratic_bench.invalid_values import quoted, shown
 from socratic_bench.planning.config_file.source import Mistakes, Node, Place, Unreadable
 from socratic_bench.planning.config_file.yaml_source import parse_yaml
+from socratic_bench.providers.key_variables import KEY_OPTION
 
 _WITH_OPTIONS_OF_THEIR_OWN: Final = {"models": "--model", "scenarios": "--limit"}
 _TEXTS: Final = frozenset({"name", "notes", "occasion", "profile", "system_prompt"})
@@ -24,7 +25,9 @@ _VARIABLE: Final = re.compile(r"\$\{([^{}]*)\}")
 _WITH_VARIABLES: Final = ("name", "notes", "occasion")
 """The fields in which `${NAME}` stands for a variable. A prompt may hold a dollar sign."""
 
-_SECRET: Final = re.compile(r"KEY|TOKEN|SECRET|PASSW|CREDENTIAL", re.IGNORECASE)
+_SECRET: Final = re.compile(
+    r"KEY|TOKEN|SECRET|PASS|PWD|CREDENTIAL|AUTH|COOKIE|SESSION|DSN|URL|_PAT$|^PAT$", re.IGNORECASE
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +57,10 @@ class Changes:
                 mistakes.add(place, "must be the name of a field, such as repeats")
             else:
                 root = _with(root, (first, *rest), _value(first, text, place, mistakes), mistakes)
+        occasion = root.entry("occasion")
+        if occasion is not None and "$" in str(occasion.value):
+            problem = "holds a dollar sign: write ${NAME} for a variable of the environment"
+            mistakes.add(occasion.place, problem)
         return root
 
     def kept_models(
@@ -104,21 +111,26 @@ def _with(root: Node, path: Sequence[str], value: Node, mistakes: Mistakes) -> N
     return root.with_fields({**fields, first: value})
 
 
-def with_variables(root: Node, variables: Mapping[str, str] | None, mistakes: Mistakes) -> Node:
-    """Return the configuration with `${NAME}` replaced in its name, notes and occasion.
+def with_variables(
+    root: Node,
+    variables: Mapping[str, str] | None,
+    mistakes: Mistakes,
+    but: Collection[str] = (),
+) -> Node:
+    """Return the configuration with `${NAME}` replaced in its name, notes and occasion, `but` in
+    fields that are changed on the spot: the shell has replaced those.
 
     `variables` of None forbids them, for a configuration that came from elsewhere. What is stored
-    must not hold a secret, so a variable that is named like one is a mistake; so is a dollar sign
-    that is left in the occasion, which would stand for one execution for good.
+    must not hold a secret: a variable that is named like one, or that holds a model's key, is a
+    mistake.
     """
     fields = dict(root.fields or {})
+    keys = _key_variables(root)
     for name in _WITH_VARIABLES:
         node = fields.get(name)
-        if node is None or not isinstance(node.value, str) or "$" not in node.value:
+        if node is None or name in but or "$" not in str(node.value):
             continue
-        text, problem = _replaced(node.value, variables)
-        if problem is None and name == "occasion" and "$" in text:
-            problem = "holds a dollar sign: write ${NAME} for a variable of the environment"
+        text, problem = _replaced(str(node.value), variables, keys)
         if problem is not None:
             mistakes.add(node.place, problem)
             del fields[name]
@@ -127,14 +139,26 @@ def with_variables(root: Node, variables: Mapping[str, str] | None, mistakes: Mi
     return root.with_fields(fields)
 
 
-def _replaced(text: str, variables: Mapping[str, str] | None) -> tuple[str, str | None]:
+def _key_variables(root: Node) -> set[object]:
+    """Return the variables that the configuration names for keys."""
+    models = root.entry("models")
+    entries = list(models.value) if models is not None and isinstance(models.value, list) else []
+    if (grader := root.at(("use_llm_exploratory", "model"))) is not None:
+        entries.append(grader)
+    named = (entry.at(("options", KEY_OPTION)) for entry in entries)
+    return {node.value for node in named if node is not None and isinstance(node.value, str)}
+
+
+def _replaced(
+    text: str, variables: Mapping[str, str] | None, keys: Collection[object]
+) -> tuple[str, str | None]:
     """Return the text with the values of variables, and what is wrong with one of them."""
-    names: Collection[str] = _VARIABLE.findall(text)
+    names: Sequence[str] = _VARIABLE.findall(text)
     for name in names:
         if variables is None:
             return text, f"${{{name}}} stands for a variable, which the command alone reads"
-        if _SECRET.search(name):
-            return text, f"${{{name}}} is named like a secret, and would be stored"
+        if _SECRET.search(name) or name in keys:
+            return text, f"${{{name}}} may be a secret, and would be stored"
         if not variables.get(name):
             return text, f"${{{name}}} is not set in the environment"
     values = variables or {}

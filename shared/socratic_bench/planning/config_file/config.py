@@ -136,8 +136,9 @@ def parse_config(
     """
     mistakes = Mistakes()
     try:
-        root = changes.applied(_parsed(text, name, mistakes), mistakes)
-        root = with_variables(root, variables, mistakes)
+        root = _parsed(text, name, mistakes)
+        root = with_variables(root, variables, mistakes, but=changes.fields)
+        root = changes.applied(root, mistakes)
         return _config(root, base_folder, catalogue, changes, mistakes)
     except TooManyMistakes:
         raise mistakes.as_error() from None

@@ -36,8 +36,9 @@ def config_schema() -> dict[str, Any]:
     _, found = models_json_schema([(kind, "validation") for kind in kinds])
     types: dict[str, Any] = found["$defs"]
     settings = types.pop(SETTINGS.__name__)
-    for kind in (types["TutorModel"], settings):
-        kind["properties"]["system_prompt"] = _PROMPT
+    settings["properties"]["system_prompt"] = _PROMPT
+    none = {"anyOf": [*_PROMPT["anyOf"], {"type": "null"}]}
+    types["TutorModel"]["properties"]["system_prompt"] = _PROMPT | none
     named = {"type": "string", "description": "`provider/name`"}
     model = {"anyOf": [named, {"$ref": "#/$defs/TutorModel"}]}
     types["Grader"]["properties"]["model"] = model

@@ -111,7 +111,7 @@ def _shared(
         )
     least = SHARED_RUNS if thresholds.least_shared is None else thresholds.least_shared
     runs, usual = difference.second.scored, difference.first.scored / experiments
-    if runs < usual and not difference.left_out:
+    if runs < usual:
         yield Check(
             model_id=model_id,
             name=f"{100 * least:g} % of the baseline's scored answers are there",

@@ -14,6 +14,7 @@ from socratic_bench.domain.aggregates.leaderboard import Leaderboard, ModelRow
 from socratic_bench.domain.experiment.manifest import TutorModel
 from socratic_bench.domain.response import Response
 from socratic_bench.providers.registry import is_reference
+from socratic_bench.reporting.formats import printable
 from socratic_bench.scoring import answer_notes
 from socratic_bench.scoring.profile import SAME_RULER
 
@@ -238,7 +239,7 @@ def _other_versions(model_id: str, versions: Mapping[str, int]) -> str:
         return ""
     if len(versions) == 1 and is_alike(model_id.partition("/")[2], next(iter(versions))):
         return ""
-    return ", ".join(f"{version} {count}" for version, count in sorted(versions.items()))
+    return ", ".join(f"{printable(each)} {count}" for each, count in sorted(versions.items()))
 
 
 def is_alike(name: str, version: str) -> bool:

@@ -82,7 +82,7 @@ async def test_fields_models_and_scenarios_are_changed_on_the_spot(tutor: Tutor)
         (("--model", "vllm/tuto"), 'there is no model "vllm/tuto"'),
         (("--limit", "0"), "0"),
         (("--occasion", "$NIGHT"), "holds a dollar sign"),
-        (("--occasion", "${OPENAI_API_KEY}"), "is named like a secret"),
+        (("--occasion", "${HOME}"), "holds a dollar sign"),
         (("--again", "--occasion", "x"), "take one of them"),
     ],
 )
@@ -92,6 +92,22 @@ async def test_a_wrong_change_is_told_in_one_sentence(
     wrong = await tutor.command("run", tutor.config("main"), *words)
     assert (wrong.returncode, told in wrong.stderr) == (2, True), wrong.stderr
     assert tutor.calls == 0
+
+
+@pytest.mark.parametrize("variable", ["OPENAI_API_KEY", "DATABASE_URL", "TUTOR_PAT", "MY_LLM"])
+async def test_a_secret_is_no_part_of_a_name(tutor: Tutor, variable: str) -> None:
+    model = {"id": "vllm/tutor", "base_url": tutor.address, "options": {"api_key_env": "MY_LLM"}}
+    config = tutor.config("main", notes=f"x ${{{variable}}}", models=[model])
+    wrong = await tutor.command("run", config, environ={variable: "s3cr3t"})
+    assert (wrong.returncode, "may be a secret" in wrong.stderr) == (2, True), wrong.stderr
+    assert "s3cr3t" not in wrong.stderr
+
+
+async def test_a_name_from_the_command_line_is_no_variable(tutor: Tutor) -> None:
+    done = await tutor.command(
+        "run", tutor.config("main"), "--set", "name=feature/${HOME}", "--json"
+    )
+    assert json.loads(done.stdout)["leaderboard"]["experiments"][0]["name"] == "feature/${HOME}"
 
 
 async def test_a_gate_on_github_annotates_and_writes_the_summary(tutor: Tutor) -> None:
@@ -113,3 +129,7 @@ async def test_a_graded_configuration_can_be_checked(tutor: Tutor) -> None:
     config = tutor.config("graded", use_llm_exploratory={"model": grader})
     checked = await tutor.command("run", config, "--check")
     assert checked.returncode == 0, checked.stderr
+    tutor.says = "A fine question."
+    checked = await tutor.command("run", config, "--check")
+    assert checked.returncode == 1
+    assert "is not a whole number from 0 to 10" in " ".join(checked.stdout.split())

@@ -145,7 +145,7 @@ def gate(
     them.
     """
     config = Path(experiment)
-    gated = _configured(config, changes) if config.is_file() else experiment
+    gated = _configured(config, changes) if _is_file(config) else experiment
     if changes and not isinstance(gated, Experiment):
         raise click.UsageError("--occasion, --set, --model and --limit need a configuration")
     thresholds = replace(
@@ -154,7 +154,7 @@ def gate(
         allows_no_baseline=allows_no_baseline,
         allows_unfinished=allows_unfinished,
         allows_reused=allows_reused,
-        allows_itself=isinstance(gated, str) or gated.occasion is not None,
+        allows_itself=isinstance(gated, str),
         fresh_only=fresh_only,
     )
     report = asyncio.run(_report(store_url, gated, config, thresholds))
@@ -168,6 +168,13 @@ def gate(
     say(f"{counted(len(report.checks), 'check')}, {failed or 'none'} failed.")
     if not report.passed:
         raise click.exceptions.Exit(1)
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except OSError:  # a text longer than a name of a file may be
+        return False
 
 
 def _show(report: GateReport, output: str) -> None:
