@@ -57,8 +57,10 @@ export function toggle(node: HTMLElement, shown: boolean): void {
   if (node.hidden === shown) node.hidden = !shown;
 }
 
-/** Shows one paragraph a text, or hides the node without any. */
+/** Shows one paragraph a text, or hides the node without any. Words between backticks are code. */
 export function sayEach(node: HTMLElement, texts: readonly string[]): void {
   toggle(node, texts.length > 0);
-  fill(node, ...texts.map((text) => element("p", {}, text)));
+  const pieces = (text: string) =>
+    text.split("`").map((piece, place) => (place % 2 ? element("code", {}, piece) : piece));
+  fill(node, ...texts.map((text) => element("p", {}, ...pieces(text))));
 }
