@@ -34,7 +34,7 @@ STEADY = ("socratic", "lecturer", "hedger", "drifter")
 FAULTY = "faulty"
 ACCIDENTS = (*("runner",) * 3, "judge", "curator", *("connections",) * 2, "away", "freeze")
 SERVICES = ("runner-1", "runner-2", "judge-1", "curator-1", "curator-2")
-REPEATS = 4
+REPEATS = 3
 PATIENCE = 600.0
 """Seconds until a hang is taken for one."""
 

@@ -6,6 +6,7 @@ Two processes of each kind run. A new process replaces each that ends. Nothing e
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -34,14 +35,17 @@ from tests.waiting import until
 pytestmark = [pytest.mark.connected, pytest.mark.long]
 
 KINDS = ("runner", "judge", "curator")
-DRAINS = 20
-KILLS = 50
+ROUNDS = int(os.environ.get("SOCRATIC_CHAOS_ROUNDS", "1"))
+"""`make chaos` has five."""
+
+DRAINS = 8 * ROUNDS
+KILLS = 20 * ROUNDS
 RUNS_EACH = 250
 """Runs from one that goes to the next."""
 
 TUTORS = ("socratic", "lecturer", "hedger", "drifter")
 HASTY = {"SOCRATIC_RUNNER_BUSY_DELAY": "1", "SOCRATIC_CURATOR_QUIET": "20"}
-PATIENCE = 1_800.0
+PATIENCE = 900.0 + 900.0 * ROUNDS
 """Seconds until a hang is taken for one. Quiet machines take a quarter of them."""
 
 HELD = """

@@ -25,9 +25,9 @@ from tests.waiting import PATIENCE
 
 pytestmark = [pytest.mark.connected, pytest.mark.two_lengths]
 
-KILLS = at_length(2, 20)
+KILLS = at_length(2, 10)
 TURNS = 6
-REPEATS = at_length(8, 50)
+REPEATS = at_length(8, 25)
 CONFIG = """
 models:
   - id: vllm/slow

@@ -17,7 +17,7 @@ from tests.waiting import until
 
 pytestmark = [pytest.mark.connected, pytest.mark.two_lengths]
 
-REPEATS = at_length(3, 20)
+REPEATS = at_length(3, 10)
 RUNS = 15 * REPEATS
 USUAL = {"SOCRATIC_RUNNER_FIRST_DELAY": "0.5"}
 """The usual pauses, which other tests shorten."""
