@@ -188,8 +188,8 @@ def score(
     response ended: only `ok` is scored, and `truncated` from 500 tokens on. A blank text is `empty`
     and unscored. `dimension` matters to profiles that weigh vectors by dimension; `student_message`
     and `earlier_turns` (oldest first) matter to profiles that compare the response with them.
-    `grade`
-    is a model's grade of the response from 0.0 to 1.0, for a profile such as `socratic-v1-llm`.
+    `grade` is a model's grade of the response from 0.0 to 1.0, for a profile such as
+    `socratic-v1-llm`.
 
     Raises TypeError if `text` is no string, UnknownProfile for a profile that is not installed,
     BrokenPlugin or BrokenProfile for a defective one, and ValueError for an unknown status, a
