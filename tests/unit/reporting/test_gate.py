@@ -210,7 +210,7 @@ CASES = {
     "copies alone": Case(
         replace(CHANGE, copies=2, asked_after=0),
         "20 of 20 answers are those of an earlier experiment, asked for on 2026-03-02 "
-        "(24 days ago): `run --again` asks anew",
+        "(24 days ago): `run --again` asks again",
     ),
     "copies alone, as allowed": Case(
         replace(CHANGE, copies=2, asked_after=0),

@@ -147,6 +147,13 @@ def test_a_dialogue_has_the_means_of_its_tutors_turns():
     assert form == columns.column("overall")[0], "both turns are grounded"
 
 
+def test_guards_are_those_of_the_text_that_is_scored():
+    [plain] = labelled_set("mine", [line(1, True)]).responses
+    thought = plain.model_copy(update={"text": f"<think>The answer is 17.</think>{plain.text}"})
+    one, other = (ProfileColumns("socratic-v2", [each]).columns() for each in (plain, thought))
+    assert one == other
+
+
 @pytest.mark.parametrize(
     ("wrong", "told"),
     [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import click
 
@@ -48,14 +48,14 @@ def changes_options(command: F) -> F:
 
     for option in reversed(_OPTIONS):
         with_changes = option(with_changes)
-    return with_changes  # type: ignore[return-value]
+    return cast("F", with_changes)
 
 
 _OPTIONS = (
     click.option(
         "--occasion",
         metavar="ID",
-        help="The execution of CONFIG: another ID, such as a commit, asks every question anew.",
+        help="The execution of CONFIG: another ID, such as a commit, asks every question again.",
     ),
     click.option(
         "--set",

@@ -143,7 +143,7 @@ def prospect_sentence(prospect: Prospect) -> str:
     elif prospect.begun_at is not None and not outlook.new and not outlook.reused:
         told.append(
             f"Its questions were asked from {moment(prospect.begun_at)} on: --again asks a tutor "
-            "anew whose code changed."
+            "again whose code changed."
         )
     return " ".join(told)
 

@@ -117,9 +117,9 @@ def with_variables(
     mistakes: Mistakes,
     but: Collection[str] = (),
 ) -> Node:
-    """Return the configuration with `${NAME}` replaced in its name, notes and occasion, `but` in
-    fields that are changed on the spot: the shell has replaced those.
+    """Return the configuration with `${NAME}` replaced in its name, notes and occasion.
 
+    Fields in `but` stay: the command line replaces them, and the shell has read their variables.
     `variables` of None forbids them, for a configuration that came from elsewhere. What is stored
     must not hold a secret: a variable that is named like one, or that holds a model's key, is a
     mistake.

@@ -63,7 +63,7 @@ def _itself(model: ModelFigures, name: str, thresholds: Thresholds, now: datetim
     if not passes:
         detail = (
             f"the experiment is the baseline itself, {asked(model, now)}: nothing was compared; "
-            "`run --again` asks a tutor anew whose code changed"
+            "`run --again` asks a tutor again whose code changed"
         )
     return Check(model_id=model.model_id, name=name, passed=passes, detail=detail)
 

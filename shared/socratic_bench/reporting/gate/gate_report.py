@@ -132,7 +132,7 @@ def _fresh(
             passed=False,
             detail=(
                 f"{reused} of {answers} answers are those of an earlier experiment, "
-                f"{asked(model, now)}: `run --again` asks anew"
+                f"{asked(model, now)}: `run --again` asks again"
             ),
             value=reused,
             threshold=0 if thresholds.fresh_only else answers - 1,

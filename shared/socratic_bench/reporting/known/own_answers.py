@@ -6,6 +6,7 @@ itself.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable, Sequence
 
 from socratic_bench.domain.aggregates.answers import answers_in
@@ -31,6 +32,6 @@ async def own_answers(store: Aggregates, experiment_id: str, cells: Sequence[Cel
     own: dict[CellKey, Cell] = {}
     async for scores in store.score_rows(experiment_id):
         asked = [scored for scored in scores if not scored.counts.get(REUSED)]
-        folded = fold(asked, ())
+        folded = await asyncio.to_thread(fold, asked, ())
         merge_into(own, {key: cell for key, cell in folded.items() if key in wanted})
     return list(own.values())

@@ -96,9 +96,9 @@ _OF_ROWS: Final[Mapping[str, str]] = {
 }
 
 
-_CLASSES: Final = frozenset(
-    """mini nano micro tiny small medium large lite flash pro haiku sonnet opus turbo plus max ultra
-    premier coder""".split()  # noqa: SIM905
+_CLASS: Final = re.compile(
+    "mini|nano|micro|tiny|small|medium|large|lite|flash|pro|haiku|sonnet|opus|turbo|plus|max|ultra"
+    "|premier|coder"
 )
 """Words by which a maker tells models of one family apart."""
 
@@ -282,7 +282,7 @@ class _Name(NamedTuple):
             words,
             frozenset(number.lstrip("0") or "0" for number in numbers),
             sizes,
-            words & _CLASSES,
+            frozenset(filter(_CLASS.fullmatch, words)),
         )
 
 

@@ -209,7 +209,9 @@ async def _own(
         asked = await own_answers(
             store, each.experiment_id, [cell for cell in cells if cell.key.profile == shown]
         )
-        own[each.experiment_id] = model_scores(asked, known_composition(shown), each.cluster_of)
+        own[each.experiment_id] = await asyncio.to_thread(
+            model_scores, asked, known_composition(shown), each.cluster_of
+        )
     return own
 
 

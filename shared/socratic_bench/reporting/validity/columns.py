@@ -97,7 +97,9 @@ class ProfileColumns:
             return {}
         found = [
             [
-                profile.guards(Exchange(turn.text, None, turn.student_message, turn.earlier))
+                profile.guards(
+                    Exchange(scored.visible_text, None, turn.student_message, turn.earlier)
+                )
                 for turn, scored in zip(turns, scores, strict=True)
                 if scored.scored
             ]

@@ -25,7 +25,7 @@ async def test_a_changed_tutor_is_asked_again_on_another_occasion(tutor: Tutor) 
     tutor.says = TELLS
     again = await tutor.command("run", main)
     assert (again.returncode, tutor.calls) == (0, 6)
-    assert "--again asks a tutor anew whose code changed" in " ".join(again.stderr.split())
+    assert "--again asks a tutor again whose code changed" in " ".join(again.stderr.split())
     stale = await tutor.command("gate", main, "--baseline", "main")
     assert stale.returncode == 1
     assert "the experiment is the baseline itself" in " ".join(stale.stdout.split())

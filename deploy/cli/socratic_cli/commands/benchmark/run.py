@@ -70,7 +70,7 @@ REASONS_SHOWN = 5
 @click.option(
     "--again",
     is_flag=True,
-    help="Ask every question anew, for a tutor whose code changed: an occasion named by the time.",
+    help="Ask every question again, for a tutor whose code changed: an occasion named by the time.",
 )
 @changes_options
 @click.option(
@@ -93,7 +93,7 @@ def run(
 
     CONFIG is YAML or JSON. The same command continues an interrupted benchmark: it asks for no
     stored response twice. It also reuses the answers that another experiment in the store got to
-    the same questions within 30 days. On another --occasion it asks every question anew.
+    the same questions within 30 days. On another --occasion it asks every question again.
 
     --estimate makes no call and needs no key: it shows the calls, tokens and cost of the remaining
     runs, likely and at most. --check asks each model the first scenario once and stores nothing: it
