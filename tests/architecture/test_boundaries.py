@@ -34,14 +34,25 @@ def test_every_event_goes_to_a_queue_or_is_a_broadcast():
     assert len({queue.event_type for queue in WORK_QUEUES}) == len(WORK_QUEUES)
 
 
+def loaded(code, *modules):
+    """The modules that this code loads, of these."""
+    shown = f"import sys; {code}; print(*(name for name in {modules} if name in sys.modules))"
+    done = subprocess.run([sys.executable, "-c", shown], capture_output=True, text=True, check=True)
+    return done.stdout.split()
+
+
 def test_scoring_a_text_loads_no_service_no_driver_and_no_yaml():
-    code = (
-        "import sys; from socratic_bench import score; score('x?');"
-        "print([m for m in ('pydantic', 'structlog', 'sqlalchemy', 'yaml', 'asyncio')"
-        " if m in sys.modules])"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[]"
+    code = "from socratic_bench import score; score('x?')"
+    avoided = ("pydantic", "structlog", "sqlalchemy", "yaml", "asyncio", "jinja2")
+    assert loaded(code, *avoided) == []
+
+
+@pytest.mark.parametrize("command", ["report", "compare-profiles", "validity"])
+def test_a_command_loads_the_engine_of_templates_at_its_page(command):
+    code = f"from socratic_cli.cli import load_command; load_command('{command}')"
+    assert loaded(code, "jinja2", "markupsafe", "socratic_bench.reporting.pages.rendering") == [
+        "socratic_bench.reporting.pages.rendering"
+    ]
 
 
 LOCKS = (

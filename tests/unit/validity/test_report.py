@@ -9,9 +9,9 @@ import pytest
 from socratic_bench import score
 from socratic_bench.domain.agreement.kappa import best_cut
 from socratic_bench.errors import InvalidInput
+from socratic_bench.reporting.pages.validity_page import validity_page
 from socratic_bench.reporting.validity.building import validity_report
 from socratic_bench.reporting.validity.columns import ProfileColumns
-from socratic_bench.reporting.validity.html_text import html_text
 from socratic_bench.reporting.validity.labelled import read_set
 from socratic_bench.reporting.validity.report import Paired
 from socratic_bench.scoring.exchange import EarlierTurn
@@ -52,7 +52,7 @@ def test_a_profile_is_behind_a_judge_that_is_always_right_and_the_table_says_so(
     against = next(pair for pair in mine.differences if pair.other == "judge-7b")
     assert against.difference == pytest.approx(mine.auc - 1.0)
     assert against.verdict == "loss"
-    assert 'class="loss"' in html_text(report)
+    assert 'class="loss"' in validity_page(report)
 
 
 @pytest.mark.parametrize(
@@ -194,7 +194,7 @@ def test_the_short_form_keeps_overalls_meant_columns_and_the_best_llm_judge(repo
         *("socratic-v1 overall", "socratic-v2 overall", "judge-7b"),
     ]
     assert short.labels[0].column("judge-7b") == report.labels[0].column("judge-7b")
-    assert "In one table" in html_text(short)
+    assert "In one table" in validity_page(short)
 
 
 def test_the_same_seed_gives_the_same_report(report):
@@ -223,7 +223,7 @@ def test_a_bad_line_is_named_with_its_place_and_the_rest_goes_on():
     first, second = found.problems
     assert first.startswith("mine.jsonl, line 2: is not JSON")
     assert second == "mine.jsonl, line 3: labels.asks: must be 0 or 1"
-    assert found.problems[1] in html_text(report_of(found))
+    assert found.problems[1] in validity_page(report_of(found))
 
 
 def test_a_file_without_any_labelled_response_is_refused():
@@ -241,9 +241,9 @@ def test_text_of_the_data_is_no_markup_on_the_page():
     record = {"labels": {hostile: 1}, "tutor": hostile, "judges": {hostile: {hostile: 1}}}
     other = {**record, "labels": {hostile: 0}}
     records = [line(1, True, **record), line(2, False, **other)]
-    page = html_text(report_of(labelled_set(hostile, records)))
+    page = validity_page(report_of(labelled_set(hostile, records)))
     assert hostile not in page
     assert "&lt;script&gt;" in page
     assert "<script" not in page
     assert not re.search(r"https?://|url\(|style=", page)
-    assert "default-src &#x27;none&#x27;" in page
+    assert "default-src 'none'" in page

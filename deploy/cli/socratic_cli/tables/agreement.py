@@ -6,13 +6,13 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from socratic_bench.reporting.formats import MISSING, figure, signed
-from socratic_bench.reporting.profiles.agreement import ProfileAgreement
-from socratic_bench.reporting.profiles.agreement_page import (
+from socratic_bench.reporting.pages.agreement_page import (
     READING,
     cost_sentences,
     limits_text,
     ranks_text,
 )
+from socratic_bench.reporting.profiles.agreement import ProfileAgreement
 from socratic_cli.display.terminal import counted, name_of
 from socratic_cli.tables.fitting import Column, fitted_table
 

@@ -72,6 +72,10 @@ class ColumnFigures(_Part):
     within_source: float | None
     differences: tuple[Paired, ...]
 
+    def against(self, other: str) -> Paired | None:
+        """Return the difference from another column by its name."""
+        return next((each for each in self.differences if each.other == other), None)
+
 
 class Ablation(_Part):
     """The AUC of a profile's overall without one vector, minus that with it."""

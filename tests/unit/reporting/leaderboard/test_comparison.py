@@ -15,7 +15,7 @@ from socratic_bench.errors import UnknownExperiment
 from socratic_bench.reporting.leaderboard.comparison import model_comparison
 from socratic_bench.reporting.leaderboard.markdown_text import comparison_markdown
 from socratic_bench.reporting.leaderboard.provenance import unanimity
-from socratic_bench.reporting.report.experiment_report import report_page
+from socratic_bench.reporting.pages.experiment_page import report_page
 from socratic_bench.scoring.statuses import Status
 from tests.contract.store.facts import a_failure, a_score
 from tests.dashboard.seeding import MONDAY, SCENARIOS, experiment, seed, tutors

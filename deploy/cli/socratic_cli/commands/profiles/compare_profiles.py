@@ -7,8 +7,8 @@ from pathlib import Path
 
 import click
 
+from socratic_bench.reporting.pages.agreement_page import agreement_page
 from socratic_bench.reporting.profiles.agreement import ProfileAgreement, profile_agreement
-from socratic_bench.reporting.profiles.agreement_page import agreement_page
 from socratic_cli.display.terminal import say, standard_output
 from socratic_cli.options.output_file import whole_file
 from socratic_cli.options.store import readable_store, store_option

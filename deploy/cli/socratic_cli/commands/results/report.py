@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from socratic_bench.reporting.report.experiment_report import report_page
+from socratic_bench.reporting.pages.experiment_page import report_page
 from socratic_cli.display.terminal import say
 from socratic_cli.options.output_file import whole_file
 from socratic_cli.options.profile import profile_option

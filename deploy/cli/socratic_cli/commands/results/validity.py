@@ -7,8 +7,8 @@ from pathlib import Path
 import click
 
 from socratic_bench.errors import InvalidInput
+from socratic_bench.reporting.pages.validity_page import validity_page
 from socratic_bench.reporting.validity.building import validity_report
-from socratic_bench.reporting.validity.html_text import html_text
 from socratic_bench.reporting.validity.labelled import LabelledSet, read_set
 from socratic_bench.scoring.profile import CANONICAL
 from socratic_cli.display.terminal import counted, say
@@ -69,7 +69,7 @@ def validity(
         if summary:
             report = report.summary()
         is_page = out.suffix == ".html"
-        file.write(html_text(report) if is_page else report.model_dump_json(indent=1) + "\n")
+        file.write(validity_page(report) if is_page else report.model_dump_json(indent=1) + "\n")
     responses = sum(len(each.responses) for each in sets)
     say(f"Wrote the figures of {counted(responses, 'labelled response')} to {out}.")
     problems = [problem for each in sets for problem in each.problems]

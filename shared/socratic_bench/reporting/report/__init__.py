@@ -1,1 +1,0 @@
-"""The report of an experiment: one page with its figures, to share, attach or cite."""
