@@ -144,6 +144,8 @@ def test_one_name_gives_the_command_the_library_a_run_and_a_score(environment, t
     (tmp_path / "benchmark.yaml").write_text(CONFIG)
     result = json.loads(typed("socratic-bench", "run", "benchmark.yaml", "--json"))
     assert (result["done"], result["failed"]) == (15, 0)
+    typed("socratic-bench", "report", "exp-")
+    assert "</html>" in (tmp_path / "report.html").read_text()
     (tmp_path / "answer.txt").write_text("What might you consider?\n")
     assert "1.00" in typed("socratic-bench", "score", "answer.txt")
     code = "import socratic_bench; print(socratic_bench.score('Why?').overall)"

@@ -24,7 +24,7 @@ from socratic_bench.reporting.profiles.grading_cost import NO_CALLS
 from socratic_bench.version import __version__
 from tests.dashboard.seeding import MONDAY, experiment, seed, tutors
 
-HOSTILE = "<script>alert(1)</script>\u202e\x00\" onload='x' &amp;"
+HOSTILE = "<script>alert(1)</script>\u202e\x00\" onload='x' &amp; {{ 7 * 7 }}"
 INERT = {"html", "head", "meta", "title", "style", "body", "main", "footer", "h1", "h2", "p"} | {
     *("div", "table", "caption", "thead", "tbody", "tr", "th", "td"),
     *("svg", "line", "circle", "dl", "dt", "dd", "pre", "details", "summary"),
@@ -115,6 +115,7 @@ async def test_hostile_names_and_prompts_are_text(store: MemoryStore) -> None:
     assert page.tags <= INERT
     assert not {name for name in page.attributes if name.startswith("on")}
     assert page.attributes.isdisjoint({"src", "href"})
+    assert page.text.count("{{ 7 * 7 }}") >= 3  # the name in tables, and the configuration
     assert "\u202e" not in written
 
 
