@@ -10,7 +10,6 @@ from socratic_bench.domain.experiment.manifest import Manifest
 from socratic_bench.domain.scenario import Scenario
 from socratic_bench.ports.stores.experiments import Experiments
 from socratic_bench.reporting.leaderboard.selection import Selection
-from socratic_bench.reporting.validity.gaming import CONSTANT
 from socratic_bench.scoring.exchange import EarlierTurn
 from socratic_bench.scoring.profile import OVERALL
 from socratic_bench.scoring.profiles import known_vectors, needs_grade
@@ -18,6 +17,12 @@ from socratic_bench.scoring.score import Score, score
 
 BASELINE_ID: Final = "baseline/constant-reply"
 BASELINE_NAME: Final = "constant reply"
+
+CONSTANT_REPLY: Final = (
+    "What matters most to everyone involved here, and how would someone else describe this "
+    "situation from another viewpoint?"
+)
+"""The reply to every message, whatever the student says."""
 
 
 class Baseline(NamedTuple):
@@ -70,7 +75,7 @@ async def table_baseline(store: Experiments, selected: Selection) -> Baseline | 
 
 
 def baseline_of(manifest: Manifest, profile: str) -> Baseline:
-    """Score `CONSTANT` as the reply to every message of a manifest's scenarios.
+    """Score `CONSTANT_REPLY` as the reply to every message of a manifest's scenarios.
 
     Raises UnknownProfile, BrokenPlugin.
     """
@@ -95,14 +100,14 @@ def _run(scenario: Scenario, profile: str) -> Run:
     for message in scenario.student_messages:
         scores.append(
             score(
-                CONSTANT,
+                CONSTANT_REPLY,
                 dimension=scenario.dimension,
                 student_message=message,
                 earlier_turns=earlier,
                 profile=profile,
             )
         )
-        earlier = (*earlier, EarlierTurn(message, CONSTANT))
+        earlier = (*earlier, EarlierTurn(message, CONSTANT_REPLY))
     names = [OVERALL, *(scores[0].vectors or ())]
     return {name: _mean([each[name] for each in scores]) for name in names}
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 from socratic_bench.reporting.formats import figure, moment
+from socratic_bench.reporting.leaderboard.baseline import CONSTANT_REPLY
 from socratic_bench.reporting.leaderboard.comparison import ExperimentSummary, ModelComparison
-from socratic_bench.reporting.validity.gaming import CONSTANT
 from socratic_bench.version import __version__
 
 SCALE: Final = (
@@ -24,7 +24,7 @@ TIES: Final = (
 
 BASELINE: Final = (
     "The constant reply is no tutor. It answers every message \u201c"
-    f"{CONSTANT}\u201d A mean below it tells of no reading."
+    f"{CONSTANT_REPLY}\u201d A mean below it tells of no reading."
 )
 
 

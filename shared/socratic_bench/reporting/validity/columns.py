@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, Protocol, runtime_checkable
 
 from socratic_bench.errors import InvalidInput
-from socratic_bench.reporting.validity.gaming import CONSTANT
+from socratic_bench.reporting.leaderboard.baseline import CONSTANT_REPLY
 from socratic_bench.reporting.validity.labelled import LabelledResponse, TutorTurn
 from socratic_bench.scoring.exchange import Exchange
 from socratic_bench.scoring.profile import OVERALL, Profile, combining, overall
@@ -53,7 +53,8 @@ class ProfileColumns:
         self._turns = [list(each.turns()) for each in responses]
         self._scores = [[_scored(turn, turn.text, name) for turn in each] for each in self._turns]
         self.constant = [
-            _mean(_scored(turn, CONSTANT, name).overall for turn in each) for each in self._turns
+            _mean(_scored(turn, CONSTANT_REPLY, name).overall for turn in each)
+            for each in self._turns
         ]
 
     @property

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final, NamedTuple
 
+from socratic_bench.reporting.leaderboard.baseline import CONSTANT_REPLY
 from socratic_bench.scoring.exchange import EarlierTurn
 from socratic_bench.scoring.score import score
 
@@ -117,10 +118,6 @@ SCENARIOS: Final = (
 )
 
 GENERIC: Final = "What do you think?"
-CONSTANT: Final = (
-    "What matters most to everyone involved here, and how would someone else describe this "
-    "situation from another viewpoint?"
-)
 _RANDOM: Final = (
     "What lantern could marble whisper velvet orchard gravel tunnel pepper harbour cobweb "
     "saddle thimble walnut?"
@@ -133,7 +130,7 @@ REPLIES: Final[Mapping[str, Callable[[GamedScenario], str]]] = {
     "question mark alone": lambda scenario: "?",
     "repeated questions": lambda scenario: "Why? Why? Why?",
     "lecture and a question": lambda scenario: f"{scenario.lecture} {GENERIC}",
-    "constant reply": lambda scenario: CONSTANT,
+    "constant reply": lambda scenario: CONSTANT_REPLY,
     "random words": lambda scenario: _RANDOM,
     "answer as a closed question": lambda scenario: scenario.closed,
     "template that quotes the student": lambda scenario: (

@@ -7,11 +7,10 @@ import pytest
 from socratic_bench.adapters.memory.store.store import MemoryStore
 from socratic_bench.domain.experiment.manifest import Manifest, TutorModel
 from socratic_bench.domain.scenario import Scenario
-from socratic_bench.reporting.leaderboard.baseline import baseline_of
+from socratic_bench.reporting.leaderboard.baseline import CONSTANT_REPLY, baseline_of
 from socratic_bench.reporting.leaderboard.comparison import ModelComparison, model_comparison
 from socratic_bench.reporting.leaderboard.csv_text import comparison_csv
 from socratic_bench.reporting.leaderboard.markdown_text import comparison_markdown
-from socratic_bench.reporting.validity.gaming import CONSTANT
 from socratic_bench.scoring.score import score
 from tests.dashboard.seeding import MONDAY, experiment, seed, tutors
 
@@ -31,7 +30,9 @@ def test_it_is_the_mean_of_the_scores_of_one_text() -> None:
     found = baseline_of(manifest_of(*scenarios), "socratic-v2")
 
     overall = [
-        score(CONSTANT, dimension="student", student_message=message, profile="socratic-v2").overall
+        score(
+            CONSTANT_REPLY, dimension="student", student_message=message, profile="socratic-v2"
+        ).overall
         for message in messages
     ]
     assert None not in overall
@@ -61,7 +62,7 @@ async def test_a_table_has_it_beside_its_models(store: MemoryStore) -> None:
     assert baseline.overall_score == pytest.approx(0.82, abs=0.01)
     assert baseline not in comparison.models
     assert "constant reply" in comparison_markdown(comparison)
-    assert CONSTANT in comparison_markdown(comparison)
+    assert CONSTANT_REPLY in comparison_markdown(comparison)
     assert baseline.model_id not in comparison_csv(comparison)
     assert ModelComparison.model_validate_json(comparison.model_dump_json()) == comparison
 
