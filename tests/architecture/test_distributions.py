@@ -19,7 +19,10 @@ DISTRIBUTIONS = {
     **{f"services/{service}": f"socratic_{service}" for service in SERVICES},
     "deploy/cli": "socratic_cli",
 }
-CLIENTS = ("aio-pika", "asyncpg", "aiobotocore", "[rabbitmq", "[postgresql", ",rabbitmq")
+CLIENTS = (
+    *("aio-pika", "asyncpg", "aiobotocore", "pyarrow"),
+    *("[rabbitmq", "[postgresql", "[parquet", ",rabbitmq"),
+)
 
 
 def pyproject(folder):
@@ -62,7 +65,7 @@ def test_a_distribution_brings_licence_readme_authors_and_types(folder):
 
 
 @pytest.mark.parametrize("folder", DISTRIBUTIONS)
-def test_a_client_of_a_broker_a_database_or_a_cloud_is_an_extra(folder):
+def test_a_client_of_a_broker_a_database_or_a_cloud_and_pyarrow_are_extras(folder):
     needed = pyproject(folder)["project"]["dependencies"]
     assert [each for each in needed if any(client in each for client in CLIENTS)] == []
 
@@ -122,3 +125,15 @@ def test_the_command_without_the_client_of_the_broker_names_the_extra(tmp_path):
     done = without("aio_pika", code)
     assert done.returncode == 2
     assert "pip install 'socratic-ai-bench[rabbitmq]'" in done.stderr
+
+
+def test_an_export_in_parquet_without_pyarrow_names_the_extra_and_writes_no_file(tmp_path):
+    code = (
+        f"import os; os.chdir({str(tmp_path)!r})\n"
+        "sys.argv = 'socratic-bench export spring --format parquet --out a.parquet'.split()\n"
+        "from socratic_cli.cli import main; main()"
+    )
+    done = without("pyarrow", code)
+    assert done.returncode == 2
+    assert "pip install 'socratic-ai-bench[parquet]'" in done.stderr
+    assert [*tmp_path.iterdir()] == []

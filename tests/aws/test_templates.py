@@ -13,14 +13,12 @@ from socratic_bench.adapters.dynamodb.table.items import PK, SK
 from socratic_bench.adapters.dynamodb.table.schema import EXPIRES, TABLE
 from socratic_bench.adapters.sqs.server_limits import LAST_RESORT_RECEIVES
 from socratic_bench.consuming.queues import BROADCASTS, WORK_QUEUES
-from socratic_bench.reporting.export.checkpoint import CONTINUED_SECONDS
-from socratic_bench.reporting.export.export_files import EXPORTS, SAME_SECONDS
 from tests.architecture.api_types import openapi_document
 from tests.aws.environment import python, synthesize
 
-ALLOWED_WILDCARDS = re.compile(r"^/socratic-dev-claims/\*$|^/(?:responses|exports)/\*$|^:\*$|^/\*$")
-"""Ends of resources: the bodies of large messages, large responses, exports, the streams of a log,
-and the objects of a bucket that only its own policy names."""
+ALLOWED_WILDCARDS = re.compile(r"^/socratic-dev-claims/\*$|^/responses/\*$|^:\*$|^/\*$")
+"""Ends of resources: the bodies of large messages, large responses, the streams of a log, and
+the objects of a bucket that only its own policy names."""
 
 NOT_NEEDED = "W3005"  # CDK itself names dependencies that follow from the properties
 
@@ -198,29 +196,6 @@ def test_services_with_a_store_may_list_the_bucket_so_that_s3_tells_what_is_gone
         if action == "s3:ListBucket"
     }
     assert able == {(service, False) for service in ("runner", "curator", "scheduler", "api")}
-
-
-def test_only_the_api_writes_exports_and_the_bucket_removes_them_after_a_day(templates):
-    able = {
-        (service, action)
-        for service in ("runner", "judge", "curator", "scheduler", "api")
-        for action, resource in policy_of(templates, service)
-        if resource.endswith("/exports/*")
-    }
-    assert able == {("api", "s3:GetObject"), ("api", "s3:PutObject")}
-    rules = {
-        rule["Id"]: rule
-        for bucket in properties(templates, "AWS::S3::Bucket")
-        for rule in bucket["LifecycleConfiguration"]["Rules"]
-        if "Id" in rule
-    }
-    assert rules["exports"]["Prefix"] == EXPORTS
-    assert rules["exports"]["ExpirationInDays"] == 1
-    assert rules["exports"]["NoncurrentVersionExpiration"] == {"NoncurrentDays": 1}
-    # A file is taken again for less time than it is there, and an upload lives until its end.
-    assert SAME_SECONDS < 24 * 3600
-    unfinished = rules["incomplete-uploads"]["AbortIncompleteMultipartUpload"]
-    assert unfinished["DaysAfterInitiation"] * 24 * 3600 > CONTINUED_SECONDS
 
 
 def test_the_table_can_be_restored_and_is_kept(templates):

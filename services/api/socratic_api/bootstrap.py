@@ -115,7 +115,7 @@ def build_app(
             *scenarios.endpoints(store, ready),
             *scenario_scores.endpoints(store, ready),
             *detailed_results.endpoints(store),
-            *export.endpoints(store, capabilities),
+            *export.endpoints(store),
             *one_run.endpoints(store),
             *score.endpoints(turns),
             *profiles.endpoints(),

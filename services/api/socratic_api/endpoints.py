@@ -41,9 +41,6 @@ class Endpoint:
     status: int = 200
     """The status of a successful answer."""
 
-    elsewhere: str = ""
-    """When it answers 303 instead, which leads to another address; empty for never."""
-
     description: str = ""
     parameters: tuple[QueryParameter, ...] = ()
     accepts: type[BaseModel] | None = None

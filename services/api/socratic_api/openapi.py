@@ -68,12 +68,6 @@ def _operation(endpoint: Endpoint, references: References) -> dict[str, Any]:
             }
         },
     }
-    if endpoint.elsewhere:
-        location = {"schema": {"type": "string", "format": "uri-reference"}, "required": True}
-        operation["responses"]["303"] = {
-            "description": endpoint.elsewhere,
-            "headers": {"Location": location},
-        }
     if endpoint.description:
         operation["description"] = endpoint.description
     if parameters := _parameters(endpoint):

@@ -40,7 +40,6 @@ from socratic_bench.adapters.sqs.server_limits import LAST_RESORT_RECEIVES, RETE
 from socratic_bench.consuming.queues import BROADCASTS, WORK_QUEUES
 from socratic_bench.hosting.functions.embedded_metrics import NAMESPACE
 from socratic_bench.ports.broker import WorkQueue
-from socratic_bench.reporting.export.export_files import EXPORTS
 
 KEPT: Final = Duration.seconds(RETENTION_SECONDS)
 """How long SQS keeps a message, at most; a dead letter's time counts from its first sending."""
@@ -195,12 +194,6 @@ class Foundation(CdkStack):
         )
         bucket.add_lifecycle_rule(id="replaced", noncurrent_version_expiration=Duration.days(90))
         bucket.add_lifecycle_rule(id="claims", prefix=claims(self._stage), expiration=KEPT)
-        bucket.add_lifecycle_rule(
-            id="exports",
-            prefix=EXPORTS,
-            expiration=Duration.days(1),
-            noncurrent_version_expiration=Duration.days(1),
-        )
         bucket.add_lifecycle_rule(
             id="large-responses",
             prefix=LARGE_RESPONSES,

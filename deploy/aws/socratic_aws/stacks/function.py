@@ -13,10 +13,9 @@ from constructs import Construct
 from socratic_aws.stacks.environment import environment
 from socratic_aws.stacks.nag import accept
 from socratic_aws.stacks.names import Resources, claims
-from socratic_aws.stacks.permissions import controlling, grant, reading_keys, writing_exports
+from socratic_aws.stacks.permissions import controlling, grant, reading_keys
 from socratic_aws.stacks.services import API, CURATOR, JUDGE, LIVE, Service
 from socratic_aws.stacks.stage import Stage
-from socratic_bench.reporting.export.export_files import EXPORTS
 
 LOGS_KEPT: Final = aws_logs.RetentionDays.ONE_MONTH
 
@@ -113,11 +112,9 @@ class ServiceFunction(Construct):
         grant(role, self._service, self._stage, self._resources)
         if self._service is API:
             role.add_to_policy(reading_keys(self._resources))
-            role.add_to_policy(writing_exports(self._resources))
             for statement in controlling(self._stage, self._resources):
                 role.add_to_policy(statement)
-            exports, bodies = map(self._resources.in_reports, (EXPORTS, claims(self._stage)))
-            accept(role, f"IAM5[Resource::{exports}]", "Exports are named by their experiments.")
+            bodies = self._resources.in_reports(claims(self._stage))
             reason = "The bodies of large messages are named by their content."
             accept(role, f"IAM5[Resource::{bodies}]", reason)
         return role

@@ -14,7 +14,6 @@ from constructs import Construct
 from socratic_aws.stacks.stage import Stage
 from socratic_bench.adapters.dynamodb.table.keys import LARGE_RESPONSES
 from socratic_bench.ports.broker import WorkQueue
-from socratic_bench.reporting.export.export_files import EXPORTS
 
 DEAD_LETTERS: Final = "-dlq"
 ARTIFACTS: Final = "artifacts"
@@ -70,10 +69,6 @@ class Resources:
     def responses_arn(self) -> str:
         """Return the ARN of the responses that are too large for the table."""
         return f"{self.bucket_arn()}/{LARGE_RESPONSES}*"
-
-    def exports_arn(self) -> str:
-        """Return the ARN of the files of exports."""
-        return f"{self.bucket_arn()}/{EXPORTS}*"
 
     def in_reports(self, prefix: str) -> str:
         """Return the ARN of all objects whose keys begin so, as cdk-nag writes it."""

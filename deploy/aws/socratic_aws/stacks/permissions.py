@@ -72,16 +72,6 @@ def reading_keys(resources: Resources) -> PolicyStatement:
     )
 
 
-def writing_exports(resources: Resources) -> PolicyStatement:
-    """Return what the API's function needs for exports: to write files, and to sign links to them.
-
-    A signed link may do what the role may.
-    """
-    return PolicyStatement(
-        actions=["s3:GetObject", "s3:PutObject"], resources=[resources.exports_arn()]
-    )
-
-
 def controlling(stage: Stage, resources: Resources) -> Iterator[PolicyStatement]:
     """Yield what the API's function needs to submit, change and delete experiments, and to put dead
     letters back. It consumes no queue.

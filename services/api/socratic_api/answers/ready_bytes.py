@@ -18,8 +18,8 @@ JSON = "application/json"
 
 RawHeaders = tuple[tuple[bytes, bytes], ...]
 
-_GZIP_FROM_BYTES = 1024
-_GZIP_LEVEL = 5
+GZIP_FROM_BYTES = 1024
+GZIP_LEVEL = 5
 
 _MADE_AT_ONCE = 1
 """The most bodies made at once; others wait. One alone can take 100 MB to make."""
@@ -59,8 +59,8 @@ def make_ready(body: bytes, media_type: str) -> ReadyBody:
     """Compress and fingerprint a body; slow for a big one."""
     etag = f'W/"{hashlib.blake2b(body, digest_size=12).hexdigest()}"'
     compressed = None
-    if len(body) >= _GZIP_FROM_BYTES:
-        compressed = gzip.compress(body, _GZIP_LEVEL, mtime=0)
+    if len(body) >= GZIP_FROM_BYTES:
+        compressed = gzip.compress(body, GZIP_LEVEL, mtime=0)
     shared = (
         (b"content-type", media_type.encode()),
         (b"cache-control", b"no-cache"),

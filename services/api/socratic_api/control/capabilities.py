@@ -8,7 +8,6 @@ from typing import Final
 
 from socratic_api.http.problems import Conflict
 from socratic_bench.ports.broker import Broker
-from socratic_bench.reporting.export.export_files import ExportFiles
 
 _NO_BROKER: Final = (
     "this API has no broker, so it cannot reach the services: give it theirs with "
@@ -42,9 +41,6 @@ class Capabilities:
 
     most_runs: int = 1_000_000
     """The most runs of an experiment that is submitted here."""
-
-    exports: ExportFiles | None = None
-    """Where exports become files that an answer links to; None: an answer streams the export."""
 
     def require_writing(self, command: str) -> None:
         """Raise Conflict, which names the command to use, if this API may not write."""

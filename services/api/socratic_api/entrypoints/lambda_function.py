@@ -6,24 +6,22 @@ import os
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 
+from starlette.middleware.gzip import GZipMiddleware
 from starlette.types import ASGIApp
 
+from socratic_api.answers.ready_bytes import GZIP_FROM_BYTES, GZIP_LEVEL
 from socratic_api.bootstrap import build_app
 from socratic_api.control.capabilities import Capabilities
 from socratic_api.http.whole_answers import WholeAnswers
 from socratic_api.settings import ApiFunctionSettings, ApiSettings
 from socratic_bench.adapters.aws.documents import read_parameter
-from socratic_bench.adapters.aws.files import S3Files
 from socratic_bench.adapters.dynamodb.store import DynamoDBStore
-from socratic_bench.adapters.dynamodb.table.address import parse
 from socratic_bench.adapters.sqs.broker import SqsBroker
-from socratic_bench.adapters.system.clock import SystemClock
 from socratic_bench.errors import InvalidSettings
 from socratic_bench.hosting.functions.environment import Environment
 from socratic_bench.hosting.functions.http_function import HttpFunction
 from socratic_bench.hosting.functions.starting import POLL_SECONDS, start
 from socratic_bench.hosting.starting import opened_store
-from socratic_bench.reporting.export.export_files import ExportFiles
 from socratic_bench.service_settings import load_settings
 
 MOST_RUNS = 20_000
@@ -45,16 +43,10 @@ async def _opened() -> AsyncIterator[ASGIApp]:
     api_settings = load_settings(ApiSettings, store_url=settings.store_url, api_keys=keys)
     if not api_settings.api_keys:
         raise InvalidSettings(f"the parameter {settings.api_keys_parameter} holds no key")
-    address = parse(settings.store_url.get_secret_value())
     async with AsyncExitStack() as opened:
         store = await opened.enter_async_context(
             opened_store(settings.store_url, DynamoDBStore.from_url)
         )
-        exports = None
-        if address.bucket is not None:
-            files = S3Files(address.bucket, region=address.region, endpoint=address.endpoint)
-            opened.push_async_callback(files.close)
-            exports = ExportFiles(files, SystemClock())
         # It asks for its queues when it is first used: few requests need them.
         broker = SqsBroker(settings.broker_url.get_secret_value(), poll_seconds=POLL_SECONDS)
         opened.push_async_callback(broker.close)
@@ -63,10 +55,10 @@ async def _opened() -> AsyncIterator[ASGIApp]:
             may_stream=False,
             outlives_answers=False,
             most_runs=MOST_RUNS,
-            exports=exports,
         )
         app = build_app(store, api_settings, capabilities=capabilities)
-        yield WholeAnswers(app, lambda: _environment.time_left() - LEFT_SECONDS)
+        packed = GZipMiddleware(app, minimum_size=GZIP_FROM_BYTES, compresslevel=GZIP_LEVEL)
+        yield WholeAnswers(packed, lambda: _environment.time_left() - LEFT_SECONDS)
 
 
 _environment = Environment(_opened)

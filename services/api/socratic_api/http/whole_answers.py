@@ -18,9 +18,15 @@ from socratic_api.http.security_headers import SecurityHeaders
 MOST_BYTES: Final = 4_500_000
 """Bytes of a body at most; as base64, Lambda's 6 MB."""
 
+COMMAND: Final = "command"
+"""What the state of a request calls the command that does the same."""
+
 
 class WholeAnswers:
-    """Collects each answer of an application before it sends the answer."""
+    """Collects each answer of an application before it sends the answer.
+
+    It ends the work of one that grows too large.
+    """
 
     def __init__(
         self, app: ASGIApp, seconds: Callable[[], float], most_bytes: int = MOST_BYTES
@@ -34,33 +40,43 @@ class WholeAnswers:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
+        # An endpoint may say there which command gives the answer.
+        state = scope.setdefault("state", {})
         messages: list[Message] = []
-
-        async def collect(message: Message) -> None:
-            messages.append(message)
-
+        size = 0
         seconds = self._seconds()
         deadline = asyncio.timeout(seconds)
-        refusal = None
+
+        async def collect(message: Message) -> None:
+            nonlocal size
+            messages.append(message)
+            size += len(message.get("body", b""))
+            if size > self._most_bytes:
+                deadline.reschedule(0)
+
+        is_late = False
         try:
             async with deadline:
                 await self._app(scope, receive, collect)
         except TimeoutError:
             if not deadline.expired():
                 raise
+            is_late = True
+        command = f"or use the command, `{state.get(COMMAND, 'socratic-bench')}`"
+        refusal = None
+        if size > self._most_bytes:
+            refusal = problem(
+                422,
+                f"the answer has more than {self._most_bytes:,} bytes, the most that this API "
+                "sends: take it compressed (`Accept-Encoding: gzip`), ask for less, such as one "
+                f"model or fewer with `limit`, {command}",
+            )
+        elif is_late:
             refusal = problem(
                 503,
                 f"the answer was not there after {seconds:.0f} seconds: ask for less, such as one "
-                "model or fewer with `limit`, try again soon, or use the command, socratic-bench",
+                f"model or fewer with `limit`, try again soon, {command}",
                 {"Retry-After": RETRY_SECONDS},
-            )
-        size = sum(len(each.get("body", b"")) for each in messages)
-        if refusal is None and size > self._most_bytes:
-            refusal = problem(
-                422,
-                f"the answer has {size:,} bytes, and this API sends {self._most_bytes:,} at most: "
-                "take it compressed (`Accept-Encoding: gzip`), ask for less, such as one model or "
-                "fewer with `limit`, or use the command, socratic-bench",
             )
         if refusal is not None:
             await SecurityHeaders(refusal)(scope, receive, send)

@@ -1,17 +1,22 @@
-"""The tables that can be exported, each read some runs at a time from any place in the plan."""
+"""The tables that can be exported, each read some runs at a time."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
-from typing import Final, Protocol
+from collections.abc import AsyncIterator, Callable, Mapping
+from typing import Final, NamedTuple, Protocol
 
 from socratic_bench.ports.stores.aggregates import Aggregates
 from socratic_bench.ports.stores.responses import Responses
-from socratic_bench.reporting.export.columns import Column, Record
-from socratic_bench.reporting.export.responses import response_columns, response_records
-from socratic_bench.reporting.export.scenarios import SCENARIO_COLUMNS, scenario_records
-from socratic_bench.reporting.export.turns import TURN_COLUMNS, turn_records
+from socratic_bench.reporting.export.records import (
+    SCENARIO_COLUMNS,
+    TURN_COLUMNS,
+    Column,
+    Record,
+    response_columns,
+    response_records,
+    scenario_records,
+    turn_records,
+)
 from socratic_bench.reporting.profiles.choice import scored_by
 from socratic_bench.reporting.scenarios.analysis import scenario_analysis
 from socratic_bench.reporting.scenarios.scores import scenario_scores
@@ -24,20 +29,13 @@ class ExportStore(Responses, Aggregates, Protocol):
     """The roles of the store that tables are read from."""
 
 
-@dataclass(frozen=True, slots=True)
-class Table:
+class Table(NamedTuple):
     """A table of one experiment."""
 
     columns: tuple[Column, ...]
-    places: int
-    """The number of places that records are at; of a table with a record for each turn, the chosen
-    runs. A place may have no record, or several."""
 
-    step: int
-    """The number of places of one read."""
-
-    read: Callable[[int], Awaitable[list[Record]]]
-    """Returns the records of `step` places from this one on. Raises StoreError."""
+    read: Callable[[], AsyncIterator[list[Record]]]
+    """Yields the records of the whole table, those of some runs at a time. Raises StoreError."""
 
 
 async def open_table(
@@ -56,47 +54,48 @@ def _responses(store: ExportStore, chosen: ChosenRuns, profile: str | None) -> T
     shown = profile or chosen.experiment.manifest.profile
     vectors = profile_named(shown).vectors
 
-    async def read(first: int) -> list[Record]:
-        runs = chosen.runs(first, RUNS_PER_QUERY)
-        return [
-            record
-            for transcript in await read_transcripts(store, runs, profile)
-            for record in response_records(transcript, vectors, chosen.experiment, shown)
-        ]
+    async def read() -> AsyncIterator[list[Record]]:
+        for first in range(0, chosen.total, RUNS_PER_QUERY):
+            runs = chosen.runs(first, RUNS_PER_QUERY)
+            yield [
+                record
+                for transcript in await read_transcripts(store, runs, profile)
+                for record in response_records(transcript, vectors, chosen.experiment, shown)
+            ]
 
-    return Table(response_columns(vectors), chosen.total, RUNS_PER_QUERY, read)
+    return Table(response_columns(vectors), read)
 
 
 def _turns(store: ExportStore, chosen: ChosenRuns, _profile: str | None) -> Table:
-    async def read(first: int) -> list[Record]:
-        ids = [run.run_id for run in chosen.runs(first, RUNS_PER_QUERY)]
-        responses = await store.responses(ids)
-        failures = await store.recorded_failures(ids)
-        return [
-            record
-            for run_id in ids
-            for record in turn_records(
-                responses.get(run_id, ()),
-                failures[run_id].failure if run_id in failures else None,
-                chosen.experiment,
-            )
-        ]
+    async def read() -> AsyncIterator[list[Record]]:
+        for first in range(0, chosen.total, RUNS_PER_QUERY):
+            ids = [run.run_id for run in chosen.runs(first, RUNS_PER_QUERY)]
+            responses = await store.responses(ids)
+            failures = await store.recorded_failures(ids)
+            yield [
+                record
+                for run_id in ids
+                for record in turn_records(
+                    responses.get(run_id, ()),
+                    failures[run_id].failure if run_id in failures else None,
+                    chosen.experiment,
+                )
+            ]
 
-    return Table(TURN_COLUMNS, chosen.total, RUNS_PER_QUERY, read)
+    return Table(TURN_COLUMNS, read)
 
 
 def _scenarios(store: ExportStore, chosen: ChosenRuns, profile: str | None) -> Table:
     experiment = chosen.experiment
     models = [experiment.manifest.models_by_id[each] for each in chosen.models]
 
-    async def read(_first: int) -> list[Record]:
+    async def read() -> AsyncIterator[list[Record]]:
         scores = await scenario_scores(store, experiment, models, profile)
         analysis = scenario_analysis(experiment, scores)
         own = analysis.within({each.id for each in chosen.scenarios})
-        return [*scenario_records(own, experiment)]
+        yield [*scenario_records(own, experiment)]
 
-    places = len(chosen.scenarios)
-    return Table(SCENARIO_COLUMNS, places, places, read)
+    return Table(SCENARIO_COLUMNS, read)
 
 
 TABLES: Final[Mapping[str, Callable[[ExportStore, ChosenRuns, str | None], Table]]] = {

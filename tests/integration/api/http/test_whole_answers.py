@@ -12,7 +12,7 @@ from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
-from socratic_api.http.whole_answers import MOST_BYTES, WholeAnswers
+from socratic_api.http.whole_answers import COMMAND, MOST_BYTES, WholeAnswers
 from tests.integration.api.http.test_every_answer import assert_secure
 
 
@@ -26,7 +26,8 @@ async def _sized(request: Request) -> Response:
     return StreamingResponse(pieces(), headers={"x-kept": "yes"})
 
 
-async def _endless(_request: Request) -> Response:
+async def _endless(request: Request) -> Response:
+    request.scope["state"][COMMAND] = "socratic-bench export exp-1"
     await asyncio.Event().wait()
     raise AssertionError
 
@@ -61,7 +62,10 @@ async def test_an_answer_that_is_too_large_is_a_problem_that_says_how_to_get_les
     answer = await ask(WholeAnswers(APP, lambda: 60), f"/sized/{MOST_BYTES + 1}")
     assert answer.status_code == 422
     assert answer.headers["content-type"] == "application/problem+json"
-    assert "the answer has 4,500,001 bytes, and this API sends 4,500,000" in answer.json()["detail"]
+    assert (
+        "the answer has more than 4,500,000 bytes, the most that this API sends"
+        in answer.json()["detail"]
+    )
     assert "Accept-Encoding: gzip" in answer.json()["detail"]
     assert "x-kept" not in answer.headers
     assert_secure(answer)
@@ -71,6 +75,7 @@ async def test_an_answer_that_takes_too_long_is_a_problem_that_asks_to_try_again
     answer = await ask(WholeAnswers(APP, lambda: 0), "/endless")
     assert answer.status_code == 503
     assert answer.headers["retry-after"] == "1"
+    assert "or use the command, `socratic-bench export exp-1`" in answer.json()["detail"]
     assert_secure(answer)
 
 

@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+import sys
 
 import httpx
 import pytest
+from starlette.middleware.gzip import GZipMiddleware
 
 from socratic_api.bootstrap import build_app
-from socratic_api.control.capabilities import Capabilities
-from socratic_api.routes.runs.export import MOST_CONTINUED
+from socratic_api.http.whole_answers import WholeAnswers
 from socratic_api.settings import ApiSettings
 from socratic_bench.adapters.sql.store import SqlStore
-from socratic_bench.adapters.system.clock import SystemClock
 from socratic_bench.domain.experiment.manifest import Experiment
 from socratic_bench.reporting.difference.model_difference import model_difference
-from socratic_bench.reporting.export.export_files import ExportFiles
-from socratic_bench.reporting.export.formats import FORMATS
+from socratic_bench.reporting.export.formats import FORMATS, file_pieces
 from socratic_bench.reporting.export.tables import TABLES, open_table
-from socratic_bench.reporting.export.writing import file_pieces
 from socratic_bench.reporting.transcripts.chosen_runs import chosen_runs
-from tests.contract.files.memory_files import MemoryFiles
 from tests.contract.store.facts import a_response
 from tests.dashboard.seeding import experiment, seed, tutors
 
@@ -56,81 +51,73 @@ async def planned(store: SqlStore) -> Experiment:
     return planned
 
 
-@asynccontextmanager
-async def linking(
-    store: SqlStore, settings: ApiSettings, exports: ExportFiles
-) -> AsyncIterator[httpx.AsyncClient]:
+def asking(store: SqlStore, settings: ApiSettings, *, most_bytes: int) -> httpx.AsyncClient:
     """A client of an API that gives whole answers, as a function does."""
-    app = build_app(store, settings, capabilities=Capabilities(may_stream=False, exports=exports))
-    transport = httpx.ASGITransport(app)
-    async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client:
-        yield client
+    app = WholeAnswers(GZipMiddleware(build_app(store, settings)), lambda: 60, most_bytes)
+    return httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://127.0.0.1")
 
 
-async def test_without_streams_an_export_leads_to_a_file_with_the_same_bytes(
+async def test_a_whole_export_has_the_bytes_of_a_stream_and_counts_compressed(
     client: httpx.AsyncClient, store: SqlStore, settings: ApiSettings, planned: Experiment
 ):
-    files = MemoryFiles()
-    async with linking(store, settings, ExportFiles(files, SystemClock())) as function:
-        for what in TABLES:
-            for output in FORMATS:
-                path = f"/api/export?table={what}&format={output}"
-                streamed = await client.get(path)
-                answer = await function.get(path)
-                assert answer.status_code == 303
-                assert answer.headers["cache-control"] == "no-store"
-                assert files.linked(answer.headers["location"]) == streamed.content
-                saved_as = files.saved_as[[*files.saved_as][-1]]
-                assert streamed.headers["content-disposition"].endswith(f'"{saved_as.name}"')
-                assert saved_as.media_type == streamed.headers["content-type"]
-                assert (await function.get(path)).headers["location"] == answer.headers["location"]
-        whole = await function.get("/api/export")
-        for filters in ("dimension=ethical", "model=reference/lecturer&model=reference/socratic"):
-            streamed = await client.get(f"/api/export?{filters}")
-            answer = await function.get(f"/api/export?{filters}")
-            assert files.linked(answer.headers["location"]) == streamed.content
-            assert answer.headers["location"] != whole.headers["location"]
-        assert (await function.get("/api/export?table=runs")).status_code == 422
+    streamed = await client.get("/api/export?format=csv")
+    async with asking(store, settings, most_bytes=len(streamed.content) // 2) as function:
+        answer = await function.get("/api/export?format=csv")
+        assert answer.content == streamed.content
+        assert answer.headers["content-encoding"] == "gzip"
+        assert answer.headers["content-disposition"] == streamed.headers["content-disposition"]
+
+        plain = {"accept-encoding": "identity"}
+        assert (await function.get("/api/export?format=csv", headers=plain)).status_code == 422
 
 
-async def test_a_long_export_leads_to_itself_until_its_file_is_complete(
+async def test_an_export_that_is_no_whole_answer_names_the_command_that_writes_it(
     store: SqlStore, settings: ApiSettings, planned: Experiment
 ):
-    files = MemoryFiles()
-    async with linking(store, settings, ExportFiles(files, SystemClock(), seconds=0)) as function:
-        models = "&".join(f"model={each.id}" for each in planned.manifest.models)
-        first = await function.get(f"/api/export?{models}&profile=socratic-v1&format=csv")
-        assert first.status_code == 303
-        location = first.headers["location"]
-        assert f"experiment={planned.experiment_id}" in location
-        assert "profile=socratic-v1" in location
-        assert location.count("model=") == len(planned.manifest.models)
-        assert location.endswith("continued=1")
-
-        second = await function.get(httpx.URL(first.url).join(location))
-        assert "continued=2" in second.headers["location"]
-
-    async with linking(store, settings, ExportFiles(files, SystemClock())) as function:
-        last = await function.get(httpx.URL(first.url).join(second.headers["location"]))
-    assert len(files.linked(last.headers["location"]).splitlines()) == 61
+    query = "table=turns&format=csv&model=reference/socratic&dimension=ethical&page=2&profile="
+    named = (
+        f"`socratic-bench export {planned.experiment_id} --table turns --format csv "
+        "--model reference/socratic --dimension ethical "
+        f"--out {planned.experiment_id}-turns-filtered.csv`"
+    )
+    async with asking(store, settings, most_bytes=100) as function:
+        answer = await function.get(f"/api/export?{query}")
+        assert answer.status_code == 422
+        assert "more than 100 bytes" in answer.json()["detail"]
+        assert named in answer.json()["detail"]
+        quoted = await function.get("/api/export?dimension=ethical&profile=socratic-v1")
+        assert "--dimension ethical --profile socratic-v1 --out" in quoted.json()["detail"]
 
 
-async def test_an_export_that_takes_too_long_for_redirects_asks_to_be_asked_again(
-    store: SqlStore, settings: ApiSettings, planned: Experiment
+async def test_an_export_ends_once_it_is_too_large_for_a_whole_answer(
+    store: SqlStore, settings: ApiSettings, planned: Experiment, monkeypatch: pytest.MonkeyPatch
 ):
-    path = f"/api/export?continued={MOST_CONTINUED}"
-    async with linking(
-        store, settings, ExportFiles(MemoryFiles(), SystemClock(), seconds=0)
-    ) as function:
-        answer = await function.get(path)
-        assert answer.status_code == 503
-        assert answer.headers["retry-after"] == "1"
-        planned_runs = planned.manifest.planned_runs
-        assert f"50 of {planned_runs:,} runs are written" in answer.json()["detail"]
-        assert f"socratic-bench export {planned.experiment_id}" in answer.json()["detail"]
-        again = await function.get("/api/export?continued=0")
-        assert again.status_code == 303
-        assert (await function.get(f"{path}0")).status_code == 422
+    asked: list[int] = []
+
+    async def counting(ids):
+        asked.append(len(ids))
+        return await responses(ids)
+
+    responses = store.responses
+    monkeypatch.setattr(store, "responses", counting)
+    async with asking(store, settings, most_bytes=100) as function:
+        assert (await function.get("/api/export?table=turns")).status_code == 422
+    assert 50 * len(asked) < planned.manifest.planned_runs
+
+
+async def test_without_pyarrow_an_export_says_what_brings_parquet(
+    client: httpx.AsyncClient, planned: Experiment, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    answer = await client.get("/api/export?format=parquet")
+    assert answer.status_code == 422
+    assert answer.json()["detail"] == (
+        "the format parquet needs pyarrow, which is not installed; run: "
+        "pip install 'socratic-ai-bench[parquet]'; then the command `socratic-bench export "
+        f"{planned.experiment_id} --format parquet --out {planned.experiment_id}.parquet` "
+        "writes it, too"
+    )
+    assert (await client.get("/api/export?format=csv")).status_code == 200
 
 
 async def test_an_export_of_an_unknown_table_or_format_is_a_problem(

@@ -1,4 +1,4 @@
-"""The tables of an experiment: what is unscored has no score, and a read may begin anywhere."""
+"""The tables of an experiment: what is unscored has no score."""
 
 from __future__ import annotations
 
@@ -11,10 +11,9 @@ from socratic_bench.domain.experiment.manifest import Experiment
 from socratic_bench.domain.run import RunFailure
 from socratic_bench.ports.stores.responses import RecordedFailure
 from socratic_bench.ports.stores.store import Store
-from socratic_bench.reporting.export.columns import Record
-from socratic_bench.reporting.export.formats import FORMATS
+from socratic_bench.reporting.export.formats import Written, file_pieces
+from socratic_bench.reporting.export.records import Record
 from socratic_bench.reporting.export.tables import Table, open_table
-from socratic_bench.reporting.export.writing import Written, file_pieces
 from socratic_bench.reporting.transcripts.chosen_runs import chosen_runs
 from socratic_bench.scoring.statuses import Status
 from tests.contract.store.facts import a_response, an_experiment
@@ -58,37 +57,17 @@ async def test_an_error_is_null_and_never_a_score(store: Store, tmp_path: Path) 
 async def test_turns_keep_the_words_of_a_failure(store: Store) -> None:
     experiment = await filled(store)
     table = await open_table("turns", store, chosen_runs(experiment))
-    records = [
-        each for place in range(0, table.places, table.step) for each in await table.read(place)
-    ]
+    records = await records_of(table)
 
     assert [record["error_message"] for record in records] == [None] * 100 + ["no key"]
     assert records[100]["attempts"] == 3
     assert all(list(record) == [column.name for column in table.columns] for record in records)
 
 
-async def test_a_file_that_is_paused_after_any_read_has_the_same_records(store: Store) -> None:
-    experiment = await filled(store)
-    for what in ("responses", "turns", "scenarios"):
-        table = await open_table(what, store, chosen_runs(experiment))
-        for output, of_format in FORMATS.items():
-            if output == "parquet":
-                continue  # a pause ends a row group, which changes the bytes
-            whole = b"".join([piece async for piece in file_pieces(table, output)])
-            file = of_format.file(table.columns, b"")
-            content = file.begin()
-            for place in range(0, table.places, table.step):
-                content += file.add(await table.read(place))
-                piece, state = file.pause()
-                content += piece
-                file = of_format.file(table.columns, state)
-            assert content + file.end() == whole
-
-
 async def test_scenarios_have_their_texts_and_no_figure_without_a_score(store: Store) -> None:
     experiment = await filled(store)
     table = await open_table("scenarios", store, chosen_runs(experiment))
-    records = await table.read(0)
+    records = await records_of(table)
 
     assert [record["scenario_id"] for record in records] == [
         scenario.id for scenario in experiment.manifest.scenarios
@@ -110,7 +89,6 @@ async def test_a_filtered_table_has_the_records_of_the_whole_one_that_fit(store:
             each for each in whole if each["model_id"] == model and each["dimension"] == dimension
         ]
         assert await records_of(table) == expected != []
-        assert table.places == 20 * len(filtered.scenarios)
     scenarios = await open_table("scenarios", store, filtered)
     [record, *_] = await records_of(scenarios)
     assert record["dimension"] == dimension
@@ -118,6 +96,4 @@ async def test_a_filtered_table_has_the_records_of_the_whole_one_that_fit(store:
 
 
 async def records_of(table: Table) -> list[Record]:
-    return [
-        each for place in range(0, table.places, table.step) for each in await table.read(place)
-    ]
+    return [each async for records in table.read() for each in records]

@@ -5,23 +5,26 @@ from __future__ import annotations
 import asyncio
 import sys
 from pathlib import Path
-from typing import IO, Final, NamedTuple
+from typing import IO, NamedTuple
 
 import click
 
 from socratic_bench.errors import InvalidInput
 from socratic_bench.reporting.experiment_choice import find_experiment
-from socratic_bench.reporting.export.formats import FORMATS
+from socratic_bench.reporting.export.formats import (
+    FORMATS,
+    PARQUET,
+    Written,
+    check_format,
+    file_pieces,
+)
 from socratic_bench.reporting.export.tables import TABLES, open_table
-from socratic_bench.reporting.export.writing import Written, file_pieces
 from socratic_bench.reporting.transcripts.chosen_runs import chosen_runs
 from socratic_cli.display.terminal import counted, say
 from socratic_cli.options.filters import dimension_option, models_option
 from socratic_cli.options.output_file import whole_binary_file
 from socratic_cli.options.profile import profile_option
 from socratic_cli.options.store import readable_store, store_option
-
-_PARQUET: Final = "parquet"
 
 
 @click.command()
@@ -58,13 +61,15 @@ def export(
 ) -> None:
     """Write the scored responses of an experiment to a file.
 
-    Or its scenarios, or its turns. The formats are JSON lines, CSV and Parquet. EXPERIMENT is an
-    ID, its start, an occasion or a name. A failed run is a record without a score.
+    Or its scenarios, or its turns. The formats are JSON lines, CSV and Parquet, which needs
+    pyarrow. EXPERIMENT is an ID, its start, an occasion or a name. A failed run is a record
+    without a score.
     """
+    check_format(output)
     chosen = Chosen(experiment, profile, models, dimension)
     work = (store_url, chosen, table, output)
     if out is None:
-        if output == _PARQUET and sys.stdout.isatty():
+        if output == PARQUET and sys.stdout.isatty():
             raise InvalidInput("--format parquet: no text for a terminal; write it with --out FILE")
         asyncio.run(_write(*work, sys.stdout.buffer))
         return
