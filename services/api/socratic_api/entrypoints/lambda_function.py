@@ -6,10 +6,8 @@ import os
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 
-from starlette.middleware.gzip import GZipMiddleware
 from starlette.types import ASGIApp
 
-from socratic_api.answers.ready_bytes import GZIP_FROM_BYTES, GZIP_LEVEL
 from socratic_api.bootstrap import build_app
 from socratic_api.control.capabilities import Capabilities
 from socratic_api.http.whole_answers import WholeAnswers
@@ -57,8 +55,7 @@ async def _opened() -> AsyncIterator[ASGIApp]:
             most_runs=MOST_RUNS,
         )
         app = build_app(store, api_settings, capabilities=capabilities)
-        packed = GZipMiddleware(app, minimum_size=GZIP_FROM_BYTES, compresslevel=GZIP_LEVEL)
-        yield WholeAnswers(packed, lambda: _environment.time_left() - LEFT_SECONDS)
+        yield WholeAnswers(app, lambda: _environment.time_left() - LEFT_SECONDS)
 
 
 _environment = Environment(_opened)

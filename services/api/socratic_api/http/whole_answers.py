@@ -10,8 +10,10 @@ import asyncio
 from collections.abc import Callable
 from typing import Final
 
+from starlette.middleware.gzip import GZipMiddleware
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from socratic_api.answers.ready_bytes import GZIP_FROM_BYTES, GZIP_LEVEL
 from socratic_api.http.problems import RETRY_SECONDS, problem
 from socratic_api.http.security_headers import SecurityHeaders
 
@@ -25,14 +27,14 @@ COMMAND: Final = "command"
 class WholeAnswers:
     """Collects each answer of an application before it sends the answer.
 
-    It ends the work of one that grows too large.
+    It compresses what a client takes compressed, and ends the work of what grows too large.
     """
 
     def __init__(
         self, app: ASGIApp, seconds: Callable[[], float], most_bytes: int = MOST_BYTES
     ) -> None:
         """`seconds` returns how long the answer to the present request may take."""
-        self._app = app
+        self._app = GZipMiddleware(app, GZIP_FROM_BYTES, GZIP_LEVEL)
         self._seconds = seconds
         self._most_bytes = most_bytes
 
@@ -51,7 +53,7 @@ class WholeAnswers:
             nonlocal size
             messages.append(message)
             size += len(message.get("body", b""))
-            if size > self._most_bytes:
+            if size > self._most_bytes and not deadline.expired():
                 deadline.reschedule(0)
 
         is_late = False

@@ -5,6 +5,7 @@ It reads version 2.0 of the payload. An answer is whole: an HTTP API streams non
 
 from __future__ import annotations
 
+import asyncio
 import base64
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -44,10 +45,13 @@ class HttpFunction:
 
     async def _answer(self, event: LambdaEvent, app: ASGIApp) -> dict[str, Any]:
         answer = _Answer()
-        body = _body_of(event)
+        unread = [_body_of(event)]
 
         async def receive() -> Message:
-            return {"type": "http.request", "body": body, "more_body": False}
+            if not unread:
+                # A streamed answer listens for a client that leaves; that of a function stays.
+                await asyncio.get_running_loop().create_future()
+            return {"type": "http.request", "body": unread.pop(), "more_body": False}
 
         async def send(message: Message) -> None:
             if message["type"] == "http.response.start":

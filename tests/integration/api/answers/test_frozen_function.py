@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from starlette.responses import StreamingResponse
 from starlette.types import ASGIApp
 
 from socratic_api.answers import ready_bytes
@@ -87,3 +88,28 @@ def test_a_request_waits_for_its_new_body_and_leaves_no_work_behind(
     shown = [len(json.loads(each["body"])["experiments"]) for each in answers]
     assert shown == [0, 1]
     assert left == [set(), set()]
+
+
+def test_a_streamed_answer_is_collected_while_the_client_stays():
+    """Starlette listens for a client that leaves for as long as it streams."""
+
+    async def streamed(scope: Any, receive: Any, send: Any) -> None:
+        async def pieces() -> AsyncIterator[bytes]:
+            yield b"What might "
+            await asyncio.sleep(0)
+            yield b"you consider?"
+
+        await StreamingResponse(pieces(), media_type="text/plain")(scope, receive, send)
+
+    @asynccontextmanager
+    async def opened() -> AsyncIterator[ASGIApp]:
+        loops.append(asyncio.get_running_loop())
+        yield streamed
+
+    loops: list[asyncio.AbstractEventLoop] = []
+    environment = Environment(opened)
+    answer = HttpFunction(environment, {})(asking("/streamed"), Invocation())
+    assert answer["body"] == "What might you consider?"
+    [loop] = loops
+    loop.run_until_complete(environment.reopen())
+    loop.close()

@@ -45,10 +45,10 @@ APP = Starlette(
 )
 
 
-async def ask(app: ASGIApp, path: str) -> httpx.Response:
+async def ask(app: ASGIApp, path: str, encoding: str = "identity") -> httpx.Response:
     transport = httpx.ASGITransport(app)
     async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client:
-        return await client.get(path)
+        return await client.get(path, headers={"accept-encoding": encoding})
 
 
 async def test_an_answer_that_fits_is_sent_as_it_is() -> None:
@@ -56,6 +56,12 @@ async def test_an_answer_that_fits_is_sent_as_it_is() -> None:
     answer = await ask(app, f"/sized/{MOST_BYTES}")
     assert (answer.status_code, len(answer.content)) == (200, MOST_BYTES)
     assert answer.headers["x-kept"] == "yes"
+
+
+async def test_an_answer_that_fits_compressed_is_sent_compressed() -> None:
+    answer = await ask(WholeAnswers(APP, lambda: 60), f"/sized/{2 * MOST_BYTES}", "gzip")
+    assert (answer.status_code, len(answer.content)) == (200, 2 * MOST_BYTES)
+    assert answer.headers["content-encoding"] == "gzip"
 
 
 async def test_an_answer_that_is_too_large_is_a_problem_that_says_how_to_get_less() -> None:

@@ -6,7 +6,6 @@ import sys
 
 import httpx
 import pytest
-from starlette.middleware.gzip import GZipMiddleware
 
 from socratic_api.bootstrap import build_app
 from socratic_api.http.whole_answers import WholeAnswers
@@ -53,7 +52,7 @@ async def planned(store: SqlStore) -> Experiment:
 
 def asking(store: SqlStore, settings: ApiSettings, *, most_bytes: int) -> httpx.AsyncClient:
     """A client of an API that gives whole answers, as a function does."""
-    app = WholeAnswers(GZipMiddleware(build_app(store, settings)), lambda: 60, most_bytes)
+    app = WholeAnswers(build_app(store, settings), lambda: 60, most_bytes)
     return httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://127.0.0.1")
 
 
