@@ -12,12 +12,12 @@ from pathlib import Path
 import httpx
 import pytest
 from pydantic import SecretStr
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from socratic_api.entrypoints.container import serve
 from socratic_api.settings import ApiSettings
 from socratic_bench.adapters.sql.store import SqlStore
 from socratic_bench.errors import InvalidSettings
-from socratic_bench.hosting.connections import GuardedProtocol
 from tests.waiting import waiting_for
 
 
@@ -47,14 +47,14 @@ async def test_a_port_in_use_is_one_sentence(store: SqlStore):
 
 
 async def test_small_packets_are_sent_at_once(store: SqlStore, monkeypatch: pytest.MonkeyPatch):
-    made, undelayed = GuardedProtocol.connection_made, []
+    made, undelayed = HttpToolsProtocol.connection_made, []
 
-    def noted(self: GuardedProtocol, transport: asyncio.Transport) -> None:
+    def noted(self: HttpToolsProtocol, transport: asyncio.Transport) -> None:
         accepted = transport.get_extra_info("socket")
         undelayed.append(accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY))
         made(self, transport)
 
-    monkeypatch.setattr(GuardedProtocol, "connection_made", noted)
+    monkeypatch.setattr(HttpToolsProtocol, "connection_made", noted)
     ready: asyncio.Future[str] = asyncio.get_running_loop().create_future()
     serving = asyncio.create_task(serve(store, "127.0.0.1", 0, ready.set_result))
     async with waiting_for("an answer"), httpx.AsyncClient(base_url=await ready) as client:

@@ -1,4 +1,9 @@
-"""A server for an ASGI application inside a process that also does other work."""
+"""A server for an ASGI application inside a process that also does other work.
+
+uvicorn limits neither a request's head, nor the time of a slow client, nor half-open connections.
+So a look at all connections once a second ends late ones, and at the limit of connections the
+oldest one that waits for its client gives way to a new one.
+"""
 
 from __future__ import annotations
 
@@ -7,123 +12,173 @@ import errno
 import math
 import os
 import socket
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
-from typing import Final
+import sys
+from collections import Counter
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, Final
 
-import structlog
 import uvicorn
 from starlette.types import ASGIApp
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
-from socratic_bench.errors import InvalidSettings
-from socratic_bench.hosting.connections import HEAD_BYTES, Guard, GuardedProtocol, GuardedState
+from socratic_bench.errors import InvalidInput, InvalidSettings
 
-log = structlog.get_logger(__name__)
+HEAD_BYTES: Final = 16 * 1024
+"""The most bytes of a request's head."""
+
+MOST_CONNECTIONS: Final = 512
+"""The most connections. Each takes some 20 KB, and as much again while its request arrives."""
 
 _BACKLOG: Final = 1024
 """Connections that the kernel holds until the server accepts them."""
 
+_ACCEPTED_AT_ONCE: Final = 64
+"""Connections that asyncio accepts before the server can end others for them."""
+
 _RECEIVE_BYTES: Final = 64 * 1024
-"""Bytes that the kernel holds of a connection before the server reads them; the kernel doubles this
-for itself. The server also reads at most so many bytes at once."""
-
-_ROOM_CHECK_SECONDS: Final = 0.05
-"""Seconds until the server checks again for room for another connection."""
-
-_TICKS_BETWEEN_CHECKS: Final = 10
-"""uvicorn's server ticks ten times a second."""
+"""Bytes that the kernel holds of a connection before the server reads them; it doubles this."""
 
 
-class _Server(uvicorn.Server):
-    """A server that reports when it listens, guards its connections, and handles no signals."""
+_PIPELINED: Final = 32
+"""The most requests that may wait for the answer to an earlier one of their connection."""
 
-    def __init__(self, config: uvicorn.Config, guard: Guard) -> None:
-        super().__init__(config)
-        self.listening = asyncio.Event()
-        self.server_state = self._guarded = GuardedState(guard)
-        self._guard = guard
-        self._accepting: list[asyncio.Task[None]] = []
 
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        # D-131: asyncio accepts before the guard can count.
-        await super().startup([])  # asyncio would accept any number of connections
-        self._accepting = [asyncio.create_task(self._accept(each)) for each in sockets or ()]
-        self.listening.set()
+def most_connections() -> int:
+    """Return the most connections: half of the files that the process may open, or fewer."""
+    if sys.platform == "win32":  # Windows has no such limit
+        return MOST_CONNECTIONS
+    import resource  # noqa: PLC0415 - not on every platform
 
-    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        for accepting in self._accepting:
-            accepting.cancel()
-        await asyncio.gather(*self._accepting, return_exceptions=True)
-        await super().shutdown(sockets)
+    files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    unlimited = files == resource.RLIM_INFINITY
+    return MOST_CONNECTIONS if unlimited else min(MOST_CONNECTIONS, files // 2)
 
-    async def _accept(self, listener: socket.socket) -> None:
-        """Accept connections while there is room for them; others wait in the kernel."""
-        loop = asyncio.get_running_loop()
-        while True:
-            if not self._guard.makes_room(loop.time()):
-                await asyncio.sleep(_ROOM_CHECK_SECONDS)
-                continue
-            try:
-                accepted, _ = await loop.sock_accept(listener)
-                await loop.connect_accepted_socket(self._new_protocol, accepted)
-            except OSError as error:
-                log.warning("a connection could not be accepted", reason=str(error))
-                await asyncio.sleep(_ROOM_CHECK_SECONDS)
 
-    def _new_protocol(self) -> asyncio.Protocol:
-        return GuardedProtocol(self.config, self._guarded, self.lifespan.state)
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """The most connections, and the seconds that a client has for each of its steps."""
 
-    async def on_tick(self, counter: int) -> bool:
-        if counter % _TICKS_BETWEEN_CHECKS == 0:
-            self._guard.check(asyncio.get_running_loop().time())
-        return await super().on_tick(counter)
+    connections: int = field(default_factory=most_connections)
+    head: float = 10.0
+    body: float = 45.0
+    """A reader of bodies has a shorter deadline, and can answer the client."""
 
-    @contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        yield
+    reading: float = 60.0
+    look: float = 1.0
+    """Seconds between two looks at the connections."""
+
+
+class _Connection(HttpToolsProtocol):
+    """uvicorn's HTTP/1.1 protocol, within limits."""
+
+    def __init__(self, *args: Any, limits: Limits, **others: Any) -> None:
+        super().__init__(*args, **others)
+        self._limits = limits
+        self._unparsed = 0
+        self._owed: tuple[object, float] | None = None
+        self.since = self.loop.time()
+        """When this connection began, was last answered or began to wait for its client."""
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        others: set[Any] = self.connections
+        if len(others) >= self._limits.connections:
+            waiting: list[_Connection] = [each for each in others if each.owed]
+            held = Counter(map(_address, waiting))
+            if waiting:  # the oldest one, of the address with the most
+                leaving = min(waiting, key=lambda each: (-held[_address(each)], each.since))
+                others.discard(leaving)
+                leaving.transport.abort()
+            else:
+                transport.abort()
+        super().connection_made(transport)
+
+    def data_received(self, data: bytes) -> None:
+        self._unparsed += len(data)
+        super().data_received(data)
+        if self._unparsed > HEAD_BYTES and not self.transport.is_closing():
+            self.send_400_response(f"A request's head may have {HEAD_BYTES} bytes at most.")
+
+    def on_headers_complete(self) -> None:
+        self._unparsed = 0
+        if len(self.pipeline) >= _PIPELINED:
+            raise InvalidInput("too many requests before an answer")  # the parser makes it 400
+        super().on_headers_complete()
+
+    def on_body(self, body: bytes) -> None:
+        self._unparsed = 0
+        super().on_body(body)
+
+    def on_response_complete(self) -> None:
+        self.since = self.loop.time()
+        super().on_response_complete()
+
+    @property
+    def owed(self) -> tuple[object, float] | None:
+        """The client's next step, and its seconds; None while the client waits for the server."""
+        cycle: RequestResponseCycle | None = self.cycle
+        if self.transport.get_write_buffer_size():
+            return cycle, self._limits.reading
+        if cycle is None or cycle.response_complete:
+            return cycle, self._limits.head
+        return (cycle, self._limits.body) if cycle.more_body else None
+
+    def end_if_late(self) -> None:
+        """End the connection if its client has owed the same step for too long."""
+        owed, now = self.owed, self.loop.time()
+        if owed != self._owed:
+            self._owed, self.since = owed, now
+        elif owed is not None and now - self.since >= owed[1]:
+            self.transport.abort()
 
 
 @asynccontextmanager
 async def serving(
-    app: ASGIApp, host: str, port: int, *, shutdown_timeout: float, guard: Guard | None = None
+    app: ASGIApp, host: str, port: int, *, shutdown_timeout: float, limits: Limits | None = None
 ) -> AsyncIterator[str]:
     """Serve an application while the context is open; yields its address.
 
-    When the context ends, requests in hand have `shutdown_timeout` seconds. The `guard` limits the
-    connections; None takes the default limits. Raises InvalidSettings if the server cannot listen
-    at `host` and `port`.
+    When the context ends, requests in hand have `shutdown_timeout` seconds. Raises InvalidSettings
+    if the server cannot listen at `host` and `port`.
     """
+    limits = limits or Limits()
+    config = uvicorn.Config(
+        app,
+        access_log=False,
+        backlog=_ACCEPTED_AT_ONCE,
+        http=partial(_Connection, limits=limits),  # type: ignore[arg-type]
+        lifespan="on",
+        log_config=None,
+        log_level="error",  # the log leaves out clients' errors
+        server_header=False,
+        timeout_graceful_shutdown=math.ceil(shutdown_timeout),
+        ws="none",
+    )
+    config.load()
     with _listening_socket(host, port) as listener:
-        config = uvicorn.Config(
-            app,
-            access_log=False,
-            h11_max_incomplete_event_size=HEAD_BYTES,
-            http=GuardedProtocol,
-            lifespan="on",
-            log_config=None,
-            log_level="error",  # the log leaves out clients' errors
-            server_header=False,
-            timeout_graceful_shutdown=math.ceil(shutdown_timeout),
-            ws="none",
-        )
-        server = _Server(config, guard or Guard())
-        running = asyncio.create_task(server.serve([listener]), name=f"server on {host}:{port}")
+        # Not `serve`, which handles signals: they belong to the process.
+        server = uvicorn.Server(config)
+        server.lifespan = config.lifespan_class(config)
+        await server.startup([listener])
+        listener.listen(_BACKLOG)  # asyncio has made this what it accepts at once
+        looking = asyncio.create_task(_look_at(server, limits), name=f"server on {host}:{port}")
         try:
-            await _until_listening(server, running)
             yield f"http://{_in_address(host)}:{listener.getsockname()[1]}"
         finally:
-            server.should_exit = True
-            await running
+            looking.cancel()
+            with suppress(asyncio.CancelledError):
+                await looking
+            await server.shutdown([listener])
 
 
-async def _until_listening(server: _Server, running: asyncio.Task[None]) -> None:
-    listening = asyncio.create_task(server.listening.wait())
-    try:
-        await asyncio.wait({listening, running}, return_when=asyncio.FIRST_COMPLETED)
-    finally:
-        listening.cancel()
-    if running.done():
-        running.result()
+async def _look_at(server: uvicorn.Server, limits: Limits) -> None:
+    while True:
+        await server.on_tick(0)  # renews the Date header
+        for connection in list(server.server_state.connections):
+            connection.end_if_late()  # type: ignore[union-attr]
+        await asyncio.sleep(limits.look)
 
 
 def _listening_socket(host: str, port: int) -> socket.socket:
@@ -137,7 +192,6 @@ def _listening_socket(host: str, port: int) -> socket.socket:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _RECEIVE_BYTES)
         listener.bind((host, port))
         listener.listen(_BACKLOG)
-        listener.setblocking(False)  # noqa: FBT003 - its name says it
     except OSError as error:
         listener.close()
         if error.errno == errno.EADDRINUSE:
@@ -150,3 +204,7 @@ def _listening_socket(host: str, port: int) -> socket.socket:
 
 def _in_address(host: str) -> str:
     return f"[{host}]" if ":" in host else host
+
+
+def _address(connection: _Connection) -> str:
+    return connection.client[0] if connection.client else ""
