@@ -47,7 +47,6 @@ from socratic_api.routes.experiments import (
 )
 from socratic_api.routes.openapi import with_openapi
 from socratic_api.routes.runs import detailed_results, export, one_run
-from socratic_api.scoring import ScoringTurns
 from socratic_api.settings import ApiSettings
 from socratic_bench.adapters.system.clock import SystemClock
 from socratic_bench.hosting.http.readiness import Readiness
@@ -96,7 +95,7 @@ def build_app(
     submissions = Submissions(store, store.prepare, capabilities, clock)
     deletions = Deletions(store, store.prepare, capabilities)
     detail = one_experiment.detail_reader(store, ready_for_now, clock)
-    turns, known = ScoringTurns(), KnownPools()
+    known = KnownPools()
     endpoints = with_openapi(
         [
             *model_comparison.endpoints(store, ready, known, streams, capabilities),
@@ -117,7 +116,7 @@ def build_app(
             *detailed_results.endpoints(store),
             *export.endpoints(store),
             *one_run.endpoints(store),
-            *score.endpoints(turns),
+            *score.endpoints(),
             *profiles.endpoints(),
             *validity.endpoints(),
             *api_capabilities.endpoints(capabilities, needs_key=bool(settings.api_keys)),
@@ -134,7 +133,6 @@ def build_app(
         await deletions.close()
         await ready.close()
         await ready_for_now.close()
-        turns.close()
 
     return Starlette(
         routes=[endpoint.route() for endpoint in endpoints],

@@ -1,27 +1,17 @@
-"""Scores the body of a request in pieces, so that no request blocks another.
-
-A body of 2 MB takes seconds to score, and its answer has ten times its size. So requests take
-turns, a piece each, and a piece is sent before the next one is scored. Small bodies are scored
-on the event loop, large ones in a thread: they delay a small one only until Python switches
-threads.
-"""
+"""Scores the texts in the body of a request, and shows the scores as JSON."""
 
 from __future__ import annotations
 
-import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
-from functools import partial
+from collections.abc import Sequence
+from dataclasses import replace
 from itertools import islice
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 from pydantic import JsonValue, ValidationError
 from pydantic_core import from_json, to_json
-from starlette.exceptions import HTTPException
 
-from socratic_api.http.problems import RETRY_SECONDS, Problem
+from socratic_api.http.problems import Problem
 from socratic_api.score_shapes import ConvertedAnswer, ScoreBatch, ScoreRequest
 from socratic_bench.errors import BrokenPlugin, BrokenProfile, InvalidInput, UnknownProfile
 from socratic_bench.invalid_values import mistakes_in, quoted, shown
@@ -30,83 +20,14 @@ from socratic_bench.scoring.exchange import EarlierTurn
 from socratic_bench.scoring.legacy import is_legacy, legacy_scores
 from socratic_bench.scoring.score import Score, score
 
-SMALL_BODY: Final = 16 * 1024
-"""The most bytes of a small body: scoring it takes less time than a thread would."""
-
-LARGE_AT_ONCE: Final = 8
-"""The most large bodies held at once, from their first byte to the last byte of their answer."""
-
-MOST_WAITING: Final = 64
-"""The most requests that wait for their turn, small and large ones each; others are refused."""
-
-LONGEST_WAIT: Final = 30.0
-"""Seconds that a large body may wait for others."""
-
-PIECE: Final = 16 * 1024
-"""Characters scored at a time, one item at least."""
-
 KEYS_NAMED: Final = 8
 """The most keys of a wrong body that its error names."""
 
 SPANS_SHOWN: Final = 1000
 """The most listed spans of one kind; all of them count."""
 
-Result = TypeVar("Result")
 Item = ScoreRequest | ConvertedAnswer | InvalidInput
 """The text to score, the scores of an old record, or the reason why nothing can be scored."""
-
-
-@dataclass(slots=True)
-class ScoringTurns:
-    """Gives each request its turn."""
-
-    _small: asyncio.Lock = field(default_factory=asyncio.Lock)
-    _large: asyncio.Lock = field(default_factory=asyncio.Lock)
-    _room: asyncio.Semaphore = field(default_factory=partial(asyncio.Semaphore, LARGE_AT_ONCE))
-    _small_waiting: int = 0
-    _large_waiting: int = 0
-    _thread: ThreadPoolExecutor = field(
-        # One thread: sixteen answers at once took 836 MB.
-        default_factory=partial(ThreadPoolExecutor, 1, thread_name_prefix="scoring")
-    )
-
-    async def small(self, work: Callable[[], Result]) -> Result:
-        """Do work of milliseconds in turn. Raises HTTPException 503 if too many requests wait."""
-        if self._small_waiting >= MOST_WAITING:
-            raise _busy()
-        self._small_waiting += 1
-        try:
-            async with self._small:
-                await asyncio.sleep(0)  # one per round of the event loop
-                return work()
-        finally:
-            self._small_waiting -= 1
-
-    async def large(self, work: Callable[[], Result]) -> Result:
-        """Do longer work in the thread."""
-        async with self._large:
-            return await asyncio.get_running_loop().run_in_executor(self._thread, work)
-
-    async def make_room(self) -> None:
-        """Wait until a large body may be held. Raises HTTPException 503 if too many wait."""
-        if self._large_waiting >= MOST_WAITING:
-            raise _busy()
-        self._large_waiting += 1
-        try:
-            async with asyncio.timeout(LONGEST_WAIT):
-                await self._room.acquire()
-        except TimeoutError:
-            raise _busy() from None
-        finally:
-            self._large_waiting -= 1
-
-    def leave_room(self) -> None:
-        """Note the end of a large body."""
-        self._room.release()
-
-    def close(self) -> None:
-        """End the thread after its present work."""
-        self._thread.shutdown(wait=False, cancel_futures=True)
 
 
 def items_in(body: bytes) -> Item | list[Item]:
@@ -149,41 +70,11 @@ def one_answer(item: Item) -> bytes:
 
 def batch_answer(items: Sequence[Item]) -> bytes:
     """Return the answer to a request for many scores."""
-    return b'{"scores":[%b]}' % _answers(items, 0)
+    return b'{"scores":[%b]}' % batch_answers(items, 0)
 
 
-async def batch_answer_in_pieces(
-    turns: ScoringTurns, items: Sequence[Item]
-) -> AsyncIterator[bytes]:
-    """Yield the same in pieces, each made when it is needed."""
-    yield b'{"scores":['
-    first = 0
-    while first < len(items):
-        after = _end_of_piece(items, first)
-        piece = await turns.large(partial(_answers, items[first:after], first))
-        yield b",%b" % piece if first else piece
-        first = after
-    yield b"]}"
-
-
-def _end_of_piece(items: Sequence[Item], first: int) -> int:
-    characters = 0
-    for at in range(first, len(items)):
-        item = items[at]
-        characters += _size(item) if isinstance(item, ScoreRequest) else 100
-        if characters >= PIECE:
-            return at + 1
-    return len(items)
-
-
-def _size(item: ScoreRequest) -> int:
-    """Return the characters that a profile may read to score this item."""
-    earlier = sum(len(turn.student) + len(turn.tutor) for turn in item.earlier_turns)
-    return len(item.text) + len(item.student_message) + earlier
-
-
-def _answers(items: Sequence[Item], first: int) -> bytes:
-    """Yield the answers to these items with commas between; the first is the batch's `first`."""
+def batch_answers(items: Sequence[Item], first: int) -> bytes:
+    """Return the answers to these items with commas between; the first is the batch's `first`."""
     return b",".join(to_json(_score_or_problem(each, at)) for at, each in enumerate(items, first))
 
 
@@ -260,8 +151,3 @@ def _shortened(evidence: Evidence) -> Evidence:
         if count > SPANS_SHOWN
     )
     return replace(evidence, spans=tuple(kept), notes=(*evidence.notes, *more))
-
-
-def _busy() -> HTTPException:
-    detail = "too many texts wait to be scored; try again soon"
-    return HTTPException(503, detail, {"Retry-After": RETRY_SECONDS, "Connection": "close"})

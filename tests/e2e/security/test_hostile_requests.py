@@ -15,7 +15,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from socratic_api.scoring import LARGE_AT_ONCE
+from socratic_api.routes.score import LARGE_AT_ONCE
 from socratic_bench.adapters.sql.store import SqlStore
 from tests.built_pages import require_pages
 from tests.dashboard.seeding import experiment, seed, tutors

@@ -9,12 +9,9 @@ from collections import Counter
 import httpx
 import pytest
 
-from socratic_api import scoring
-from socratic_api.bootstrap import build_app
 from socratic_api.http.bodies import BODY_LIMIT
+from socratic_api.routes.score import LARGE_AT_ONCE, MOST_WAITING, SMALL_BODY
 from socratic_api.scoring import SPANS_SHOWN
-from socratic_api.settings import ApiSettings
-from socratic_bench.adapters.sql.store import SqlStore
 from socratic_bench.scoring.score import score
 
 ADDRESS = "/api/score"
@@ -143,19 +140,19 @@ async def test_a_large_batch_is_answered_piece_by_piece_and_in_order(client: htt
         assert scores[number]["overall"] == score(items[number]["text"]).overall
 
 
-async def test_who_waits_for_too_long_a_line_is_told_to_come_back(
-    store: SqlStore, settings: ApiSettings, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("padding", "held"), [("", MOST_WAITING), (" " * SMALL_BODY, LARGE_AT_ONCE + MOST_WAITING)]
+)
+async def test_more_texts_than_the_api_holds_are_told_to_come_back(
+    client: httpx.AsyncClient, padding: str, held: int
 ):
-    monkeypatch.setattr(scoring, "MOST_WAITING", 3)
-    app = build_app(store, settings)
-    transport = httpx.ASGITransport(app)
-    async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client:
-        asked = [client.post(ADDRESS, json={"text": f"Why {n}?"}) for n in range(50)]
-        answers = await asyncio.gather(*asked)
+    answers = await asyncio.gather(
+        *(client.post(ADDRESS, json={"text": f"Why {n}?{padding}"}) for n in range(3 * held))
+    )
 
     statuses = Counter(each.status_code for each in answers)
     assert statuses.keys() == {200, 503}
-    assert statuses[200] >= 3
+    assert statuses[200] >= held
     refused = next(each for each in answers if each.status_code == 503)
     assert refused.headers["retry-after"]
 

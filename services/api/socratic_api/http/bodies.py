@@ -32,20 +32,15 @@ def is_at_most(request: Request, size: int) -> bool:
     return declared.isdecimal() and int(declared) <= size
 
 
-def refuse_too_large(request: Request, limit: int = BODY_LIMIT) -> None:
-    """Raise HTTPException 413 for a body that declares more than `limit` bytes."""
-    declared = request.headers.get("content-length", "")
-    if declared.isdecimal() and int(declared) > limit:
-        raise _too_large(limit)
-
-
 async def read_body(request: Request, limit: int = BODY_LIMIT) -> bytes:
     """Read the body of a request, counting while it arrives.
 
     Raises HTTPException 413 beyond `limit` bytes, 408 if it has not arrived in time, 400 if the
     client went away.
     """
-    refuse_too_large(request, limit)
+    declared = request.headers.get("content-length", "")
+    if declared.isdecimal() and int(declared) > limit:
+        raise _too_large(limit)
     body = bytearray()
     try:
         async with asyncio.timeout(_DEADLINE_SECONDS):

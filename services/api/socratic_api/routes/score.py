@@ -1,72 +1,116 @@
-"""`/api/score`: scores a text, or a batch of them, without a model."""
+"""`/api/score`: scores a text, or a batch of them, without a model.
+
+A body of 2 MB takes a second to score, and its answer has ten times its size. So bodies are scored
+in threads, one for small and one for large bodies, and a piece of a large answer is sent before
+the next one is scored.
+"""
 
 from __future__ import annotations
 
-from functools import partial
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Final, ParamSpec, TypeVar
 
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
 
 from socratic_api.answers.ready_bytes import JSON
 from socratic_api.endpoints import Endpoint
-from socratic_api.http.bodies import (
-    BODY_LIMIT,
-    is_at_most,
-    read_body,
-    refuse_too_large,
-    require_json,
-)
+from socratic_api.http.bodies import BODY_LIMIT, is_at_most, read_body, require_json
+from socratic_api.http.problems import RETRY_SECONDS
 from socratic_api.score_shapes import ScoreOrBatch, ScoreOrBatchAnswer
-from socratic_api.scoring import (
-    SMALL_BODY,
-    Item,
-    ScoringTurns,
-    batch_answer,
-    batch_answer_in_pieces,
-    items_in,
-    one_answer,
-)
+from socratic_api.scoring import Item, batch_answer, batch_answers, items_in, one_answer
+
+SMALL_BODY: Final = 16 * 1024
+"""The most bytes of a small body."""
+
+MOST_WAITING: Final = 64
+"""The most bodies, small and large ones each, that wait for their turn; others are refused."""
+
+LARGE_AT_ONCE: Final = 8
+"""The most large bodies held at once, from their first byte to the last byte of their answer."""
+
+PIECE: Final = 8
+"""Items of a large batch that are scored in one turn."""
+
+Given = ParamSpec("Given")
+Result = TypeVar("Result")
 
 
-class _LargeAnswer(StreamingResponse):
-    """The answer to a large batch; the next batch may begin once it is sent, or given up."""
+class _Queue:
+    """Bodies that are scored one after the other, beside the event loop."""
 
-    def __init__(self, turns: ScoringTurns, items: list[Item]) -> None:
-        super().__init__(batch_answer_in_pieces(turns, items), media_type=JSON)
-        self._turns = turns
+    def __init__(self, held: int, waiting: int) -> None:
+        self._room = asyncio.Semaphore(held)
+        self._free = held + waiting
+        self._turn = asyncio.Lock()
+
+    @asynccontextmanager
+    async def place(self) -> AsyncIterator[None]:
+        """Hold a place while the context is open. Raises HTTPException 503 if too many wait."""
+        if not self._free:
+            detail = "too many texts wait to be scored; try again soon"
+            headers = {"Retry-After": RETRY_SECONDS, "Connection": "close"}
+            raise HTTPException(503, detail, headers)
+        self._free -= 1
+        try:
+            async with self._room:
+                yield
+        finally:
+            self._free += 1
+
+    async def turn(
+        self, work: Callable[Given, Result], *args: Given.args, **kwargs: Given.kwargs
+    ) -> Result:
+        """Work in a thread, after those that came before."""
+        async with self._turn:  # sixteen answers at once took 836 MB
+            return await asyncio.to_thread(work, *args, **kwargs)
+
+
+class _Scores(Response):
+    """The answer to a body: its place is free once the answer is sent, or given up."""
+
+    def __init__(self, request: Request, queue: _Queue, *, small: bool) -> None:
+        super().__init__(media_type=JSON)
+        self._request, self._queue, self._small = request, queue, small
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        try:
-            await super().__call__(scope, receive, send)
-        finally:
-            self._turns.leave_room()
+        async with self._queue.place():
+            answer = await self._answer(await read_body(self._request))
+            await answer(scope, receive, send)
+
+    async def _answer(self, body: bytes) -> Response:
+        if self._small:
+            return Response(await self._queue.turn(_whole, body), media_type=JSON)
+        items = await self._queue.turn(items_in, body)
+        if isinstance(items, list):
+            return StreamingResponse(self._pieces(items), media_type=JSON)
+        return Response(await self._queue.turn(one_answer, items), media_type=JSON)
+
+    async def _pieces(self, items: list[Item]) -> AsyncIterator[bytes]:
+        yield b'{"scores":['
+        for first in range(0, len(items), PIECE):
+            piece = await self._queue.turn(batch_answers, items[first : first + PIECE], first)
+            yield b",%b" % piece if first else piece
+        yield b"]}"
 
 
-def endpoints(turns: ScoringTurns) -> list[Endpoint]:
+def _whole(body: bytes) -> bytes:
+    items = items_in(body)
+    return batch_answer(items) if isinstance(items, list) else one_answer(items)
+
+
+def endpoints() -> list[Endpoint]:
     """Return the endpoint of scoring; it stores nothing and calls no model."""
+    small, large = _Queue(MOST_WAITING, 0), _Queue(LARGE_AT_ONCE, MOST_WAITING)
 
     async def score_texts(request: Request) -> Response:
         require_json(request)
-        if is_at_most(request, SMALL_BODY):
-            body = await read_body(request)
-            return Response(await turns.small(partial(_answer, body)), media_type=JSON)
-        refuse_too_large(request)
-        await turns.make_room()
-        try:
-            response = await _large_answer(request)
-        except BaseException:
-            turns.leave_room()
-            raise
-        if not isinstance(response, _LargeAnswer):
-            turns.leave_room()
-        return response
-
-    async def _large_answer(request: Request) -> Response:
-        items = await turns.large(partial(items_in, await read_body(request)))
-        if isinstance(items, list):
-            return _LargeAnswer(turns, items)
-        return Response(await turns.large(partial(one_answer, items)), media_type=JSON)
+        is_small = is_at_most(request, SMALL_BODY)
+        return _Scores(request, small if is_small else large, small=is_small)
 
     return [
         Endpoint(
@@ -78,7 +122,6 @@ def endpoints(turns: ScoringTurns) -> list[Endpoint]:
             description='`{"text": …}` gives one score; `{"items": [{"text": …}, …]}` gives '
             '`{"scores": […]}` in the same order. A bad item has an `error` in its place. '
             "A record of the predecessor without a text gives its scores on 0.0 to 1.0. "
-            ""
             "Nothing is stored, and no model is called. Where the service has keys, it takes one: "
             "`Authorization: Bearer KEY`.",
             accepts=ScoreOrBatch,
@@ -93,8 +136,3 @@ def endpoints(turns: ScoringTurns) -> list[Endpoint]:
             },
         )
     ]
-
-
-def _answer(body: bytes) -> bytes:
-    items = items_in(body)
-    return batch_answer(items) if isinstance(items, list) else one_answer(items)
