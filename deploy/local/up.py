@@ -6,17 +6,14 @@ SOCRATIC_STORE_URL give their addresses if they are not the usual ones. RUNNERS,
 set the number of each service. The runners find keys, and in SOCRATIC_ENDPOINTS the addresses that
 they may call, in the environment of this script.
 
-With BROKER=sqs no server has to run: an emulator of AWS is started first and stopped last, and the
-services use its SQS and DynamoDB. EMULATOR_PORT is its port, EMULATOR_FOLDER the folder that keeps
-its data, EMULATOR_PYTHON the Python that it is installed for.
+With BROKER=sqs no server has to run: an emulator of AWS is started first and stopped last. The
+settings that begin with EMULATOR_ are its port, its folder of data and the Python that has it.
 
 Metrics have fixed ports: the first runner, judge and curator use 9101, 9102 and 9103, each further
-one a port ten higher. SOCRATIC_HEALTH_PORT sets another port for the first runner, and the others
-follow; 0 takes free ones for all.
+one a port ten higher. SOCRATIC_HEALTH_PORT sets another first port; 0 takes free ones for all.
 
 Ctrl-C drains all; a second Ctrl-C ends them at once. A service that ends by itself is restarted,
-after a pause that doubles each time. A service that was never ready cannot start at all: then
-all stop.
+after a second. One that was never ready cannot start at all: then all stop.
 """
 
 from __future__ import annotations
@@ -32,51 +29,39 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-BROKER_URL: Final = "amqp://guest:guest@127.0.0.1:5672/"
-STORE_URL: Final = "postgresql://postgres@127.0.0.1:5432/socratic_bench"
-WORKERS: Final = {"runner": "RUNNERS", "judge": "JUDGES", "curator": "CURATORS"}
-FIRST_PORT: Final = "9101"
-NEXT_OF_A_KIND: Final = 10
-"""The distance between the ports of two services of a kind."""
-
-FIRST_PAUSE: Final = 1.0
-"""Seconds before the first restart of a service that ended by itself."""
-
-LONGEST_PAUSE: Final = 30.0
-STEADY_SECONDS: Final = 60.0
-"""Seconds of life after which the first pause applies again."""
-
-MOST: Final = 64
 ROOT: Final = Path(__file__).parents[2]
+SERVERS: Final = {
+    "SOCRATIC_BROKER_URL": "amqp://guest:guest@127.0.0.1:5672/",
+    "SOCRATIC_STORE_URL": "postgresql://postgres@127.0.0.1:5432/socratic_bench",
+}
 EMULATOR: Final = {
     "EMULATOR_PORT": "4566",
     "EMULATOR_FOLDER": str(ROOT / "demo-data" / "emulator"),
     "EMULATOR_PYTHON": str(ROOT / ".venv-servers" / "bin" / "python"),
 }
-"""Its settings, unless the environment has others."""
-
 CREDENTIALS: Final = {"AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test"}
 """The emulator accepts any."""
 
-CONFIG: Final = "deploy/cli/socratic_cli/configs/quickstart.yaml"
+WORKERS: Final = {"runner": "RUNNERS", "judge": "JUDGES", "curator": "CURATORS"}
+PAUSE_SECONDS: Final = 1.0
 
 
 @dataclass(slots=True, eq=False)
 class Service:
-    """One process, and its last report."""
+    """One process after the other, and the last report."""
 
     name: str
     command: Sequence[str]
     environment: Mapping[str, str]
     address: str = ""
-    ready: bool = False
-    """True once it was ready, also in an earlier process."""
+    ready: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set once it was ready, also in an earlier process."""
 
     stopped: bool = False
     process: asyncio.subprocess.Process | None = None
 
-    async def run(self, on_ready: asyncio.Event) -> int:
-        """Start it, and show its log until it ends; returns its exit code."""
+    async def run(self) -> str:
+        """Start it, and show its log until it ends; returns its end in words."""
         self.process = await asyncio.create_subprocess_exec(
             *self.command,
             env=self.environment,
@@ -88,8 +73,11 @@ class Service:
         if self.stopped:
             self.stop()
         while self.process.stderr and (line := await self.process.stderr.readline()):
-            self._show(line.decode(errors="replace").rstrip(), on_ready)
-        return await self.process.wait()
+            self.show(line.decode(errors="replace").rstrip())
+        code = await self.process.wait()
+        if code < 0:
+            return f"was ended by {signal.Signals(-code).name}"
+        return f"ended by itself with exit code {code}"
 
     def stop(self) -> None:
         """Drain it; the second call ends it at once."""
@@ -97,88 +85,46 @@ class Service:
         if self.process is not None and self.process.returncode is None:
             self.process.terminate()
 
-    @property
-    def ending(self) -> str:
-        """The end of its process, in words."""
-        code = self.process.returncode if self.process else None
-        if code is None or code >= 0:
-            return f"ended by itself with exit code {code}"
-        try:
-            return f"was ended by {signal.Signals(-code).name}"
-        except ValueError:
-            return f"was ended by signal {-code}"
-
-    def _show(self, line: str, on_ready: asyncio.Event) -> None:
-        try:
+    def show(self, line: str) -> None:
+        """Write a line of its log for a person, and take from it what the service reports."""
+        with suppress(ValueError, AttributeError, KeyError):
             fields = json.loads(line)
             event = fields.pop("event")
-        except (ValueError, AttributeError, KeyError):
-            say(f"{self.name:<10} | {line}")
-            return
-        self.address = fields.get("address", self.address)
-        if event == "ready":
-            self.ready = True
-            on_ready.set()
-        time = str(fields.pop("timestamp", ""))[11:19]
-        level = fields.pop("level", "")
-        fields.pop("service", None)
-        rest = " ".join(f"{key}={_shown(value)}" for key, value in fields.items())
-        say(f"{self.name:<10} | {time} {level:<8} {event} {rest}".rstrip())
-
-
-def _shown(value: object) -> str:
-    return ",".join(map(str, value)) if isinstance(value, list) else str(value)
+            self.address = fields.get("address", self.address)
+            if event == "ready":
+                self.ready.set()
+            time, level = str(fields.pop("timestamp", ""))[11:19], fields.pop("level", "")
+            fields.pop("service", None)
+            rest = " ".join(f"{key}={value}" for key, value in fields.items())
+            line = f"{time} {level:<8} {event} {rest}".rstrip()
+        say(f"{self.name:<10} | {line}")
 
 
 @dataclass(slots=True)
 class Fleet:
-    """All services, started and stopped together."""
+    """All services, and the emulator that they may need."""
 
     services: list[Service]
-    emulator: Service | None = None
-    """What all of them need: started before them and stopped after them."""
-
+    emulator: Service | None
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
-    changed: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def run(self) -> int:
         """Run all until Ctrl-C, or until one cannot start; returns the exit code."""
-        loop = asyncio.get_running_loop()
         for number in (signal.SIGINT, signal.SIGTERM):
-            loop.add_signal_handler(number, self.stop)
-        if self.emulator is None:
-            return await self._run_services()
+            asyncio.get_running_loop().add_signal_handler(number, self.stop)
         async with asyncio.TaskGroup() as tasks:
-            end = tasks.create_task(self._watch_emulator(self.emulator))
-            while not self.emulator.ready and not end.done():
-                await self._change(end)
-            code = 0 if self.stopping.is_set() else await self._run_services()
-            self.emulator.stop()
-        return max(code, end.result())
-
-    async def _run_services(self) -> int:
-        async with asyncio.TaskGroup() as tasks:
-            greeting = tasks.create_task(self._greet())
-            ends = [tasks.create_task(self._watch(service)) for service in self.services]
+            codes = []
+            if self.emulator:
+                codes.append(tasks.create_task(self.keep(self.emulator)))
+                await self.until_ready(self.emulator)
+            ends = [tasks.create_task(self.keep(service)) for service in self.services]
+            await self.until_ready(*self.services)
+            if not self.stopping.is_set():
+                say("\n".join(greeting(self.services, self.emulator)))
             await asyncio.wait(ends)
-            greeting.cancel()
-        return max(end.result() for end in ends)
-
-    async def _change(self, end: asyncio.Task[int]) -> None:
-        """Wait until a service is ready, or the emulator ends."""
-        changed = asyncio.create_task(self.changed.wait())
-        await asyncio.wait([changed, end], return_when=asyncio.FIRST_COMPLETED)
-        changed.cancel()
-        self.changed.clear()
-
-    async def _watch_emulator(self, emulator: Service) -> int:
-        """Run it to its end; without it no service goes on. Returns 1 if it ended by itself."""
-        await emulator.run(self.changed)
-        if emulator.stopped:
-            return 0
-        say(f"The emulator {emulator.ending}: stopping the services.")
-        self.stop()
-        return 1
+            if self.emulator:
+                self.emulator.stop()
+        return max(task.result() for task in codes + ends)
 
     def stop(self) -> None:
         """Drain all; the second call ends them at once."""
@@ -187,126 +133,95 @@ class Fleet:
         for service in self.services:
             service.stop()
 
-    async def _watch(self, service: Service) -> int:
-        """Run a service, and restart it after an unplanned end; returns 1 if it cannot start."""
-        loop, pause = asyncio.get_running_loop(), FIRST_PAUSE
-        while True:
-            begun = loop.time()
-            await service.run(self.changed)
+    async def keep(self, service: Service) -> int:
+        """Run a service, and restart it after an unplanned end; returns 1 if it cannot start.
+
+        An emulator is not restarted, because its data is lost.
+        """
+        while not self.stopping.is_set():
+            ending = await service.run()
             if self.stopping.is_set():
-                return 0
-            if not service.ready:
-                say(f"{service.name} {service.ending} and was never ready: stopping the others.")
+                break
+            if service is self.emulator or not service.ready.is_set():
+                never = "" if service.ready.is_set() else " and was never ready"
+                say(f"{service.name} {ending}{never}: stopping the others.")
                 self.stop()
                 return 1
-            if loop.time() - begun > STEADY_SECONDS:
-                pause = FIRST_PAUSE
-            say(f"{service.name} {service.ending}: restarting it in {pause:g} s.")
+            say(f"{service.name} {ending}: restarting it in {PAUSE_SECONDS:g} s.")
             with suppress(TimeoutError):
-                async with asyncio.timeout(pause):
-                    await self.stopping.wait()
-                return 0
-            pause = min(2 * pause, LONGEST_PAUSE)
+                await asyncio.wait_for(self.stopping.wait(), PAUSE_SECONDS)
+        return 0
 
-    async def _greet(self) -> None:
-        while not all(service.ready for service in self.services):
-            await self.changed.wait()
-            self.changed.clear()
-        for line in greeting(self.services, self.emulator):
-            say(line)
+    async def until_ready(self, *services: Service) -> None:
+        """Wait until the services are ready, or are to stop."""
+        stopping = asyncio.ensure_future(self.stopping.wait())
+        for service in services:
+            ready = asyncio.ensure_future(service.ready.wait())
+            await asyncio.wait([ready, stopping], return_when=asyncio.FIRST_COMPLETED)
+            ready.cancel()
+        stopping.cancel()
 
 
 def greeting(services: list[Service], emulator: Service | None) -> Iterator[str]:
-    """Return the next commands for a person."""
-    yield ""
-    yield f"All {len(services)} services are ready."
-    if emulator is not None:
-        process = emulator.process.pid if emulator.process else "?"
-        yield f"  {'emulator':<10} {'AWS':<10} {emulator.address}  process {process}"
-        yield f"  {'':<10} keeps its data in {emulator.environment['EMULATOR_FOLDER']} at its stop"
-    for service in services:
-        what = "dashboard" if service.name == "api" else "metrics"
-        path = "/" if service.name == "api" else "/metrics"
+    """The addresses and the next commands, for a person."""
+    yield f"\nAll {len(services)} services are ready."
+    for service in [emulator, *services] if emulator else services:
+        what = {"emulator": "AWS", "api": "dashboard"}.get(service.name, "metrics")
+        path = {"AWS": "", "dashboard": "/"}.get(what, "/metrics")
         process = service.process.pid if service.process else "?"
         yield f"  {service.name:<10} {what:<10} {service.address}{path}  process {process}"
+    if emulator:
+        yield f"  The emulator saves {emulator.environment['EMULATOR_FOLDER']} at its stop."
     yield "In another terminal:"
-    environment = services[0].environment
-    names = ("SOCRATIC_BROKER_URL", "SOCRATIC_STORE_URL", *CREDENTIALS)
-    missing = [
-        name for name in names if name in environment and environment[name] != os.environ.get(name)
-    ]
-    if missing:
-        yield "  export " + " ".join(f"'{name}={environment[name]}'" for name in missing)
-    yield f"  .venv/bin/socratic-bench submit {CONFIG}"
-    yield "Ctrl-C here drains all and stops."
-    yield ""
+    told = services[0].environment
+    names = [name for name in (*SERVERS, *CREDENTIALS) if told.get(name) != os.environ.get(name)]
+    if names:
+        yield "  export " + " ".join(f"'{name}={told[name]}'" for name in names)
+    yield "  .venv/bin/socratic-bench submit deploy/cli/socratic_cli/configs/quickstart.yaml"
+    yield "Ctrl-C here drains all and stops.\n"
 
 
 def say(line: str) -> None:
-    """Write a line for the person at the terminal."""
+    """Write for the person at the terminal."""
     sys.stdout.write(f"{line}\n")
     sys.stdout.flush()
 
 
-def planned() -> list[Service]:
-    """Return the services that the environment asks for. Raises SystemExit for a wrong setting."""
-    environment = addresses()
-    services = [Service("api", a_module("socratic_api"), environment)]
-    ports = range(65_536 - NEXT_OF_A_KIND * MOST)
-    first_port = whole_number("SOCRATIC_HEALTH_PORT", FIRST_PORT, ports)
-    for place, (kind, variable) in enumerate(WORKERS.items()):
-        for number in range(whole_number(variable, "1", range(1, MOST + 1))):
-            port = first_port and first_port + place + NEXT_OF_A_KIND * number
-            told = {**environment, "SOCRATIC_HEALTH_PORT": str(port)}
-            services.append(Service(f"{kind}-{number + 1}", a_module(f"socratic_{kind}"), told))
-    return services
-
-
-def a_module(name: str) -> list[str]:
-    """Return the command that runs a module."""
-    return [sys.executable, "-m", name]
-
-
-def emulated() -> bool:
-    """Whether an emulator of AWS serves. Raises SystemExit for an unknown broker."""
-    broker = os.environ.get("BROKER", "rabbitmq")
+def planned(given: Mapping[str, str]) -> Fleet:
+    """What these settings ask for. Raises SystemExit for a wrong one."""
+    environment, emulator = {**SERVERS, **given}, None
+    broker = given.get("BROKER", "rabbitmq")
     if broker not in {"rabbitmq", "sqs"}:
         sys.exit(f"BROKER: {broker!r} is neither rabbitmq nor sqs")
-    return broker == "sqs"
+    if broker == "sqs":
+        settings = {**EMULATOR, **given}
+        script = str(ROOT / "deploy" / "emulator" / "emulator.py")
+        emulator = Service("emulator", [settings["EMULATOR_PYTHON"], script], settings)
+        address = f"endpoint=http://127.0.0.1:{settings['EMULATOR_PORT']}&bucket=socratic-bench"
+        # Those of the person come first, since runners may call Bedrock by them.
+        own = given.keys() & {"AWS_ACCESS_KEY_ID", "AWS_PROFILE"}
+        environment |= {
+            **({} if own else CREDENTIALS),
+            "SOCRATIC_BROKER_URL": f"sqs://us-east-1/socratic-bench?{address}",
+            "SOCRATIC_STORE_URL": f"dynamodb://socratic-bench?region=us-east-1&{address}",
+        }
+    first = whole_number(given, "SOCRATIC_HEALTH_PORT", 9101)
+    services = [Service("api", [sys.executable, "-m", "socratic_api"], environment)]
+    for place, (kind, variable) in enumerate(WORKERS.items()):
+        for number in range(whole_number(given, variable, 1)):
+            told = {"SOCRATIC_HEALTH_PORT": str(first and first + place + 10 * number)}
+            command = [sys.executable, "-m", f"socratic_{kind}"]
+            services.append(Service(f"{kind}-{number + 1}", command, environment | told))
+    return Fleet(services, emulator)
 
 
-def addresses() -> dict[str, str]:
-    """Return the environment of a service: where its broker and its store are."""
-    if not emulated():
-        return {"SOCRATIC_BROKER_URL": BROKER_URL, "SOCRATIC_STORE_URL": STORE_URL, **os.environ}
-    port = os.environ.get("EMULATOR_PORT", EMULATOR["EMULATOR_PORT"])
-    options = f"endpoint=http://127.0.0.1:{port}&bucket=socratic-bench"
-    # Those of the person come first, since runners may call Bedrock by them.
-    own = os.environ.keys() & {"AWS_ACCESS_KEY_ID", "AWS_PROFILE"}
-    return {
-        **os.environ,
-        **({} if own else CREDENTIALS),
-        "SOCRATIC_BROKER_URL": f"sqs://us-east-1/socratic-bench?{options}",
-        "SOCRATIC_STORE_URL": f"dynamodb://socratic-bench?region=us-east-1&{options}",
-    }
-
-
-def planned_emulator() -> Service | None:
-    """Return the emulator of AWS, if the environment asks for it."""
-    if not emulated():
-        return None
-    environment = {**EMULATOR, **os.environ}
-    script = str(ROOT / "deploy" / "emulator" / "emulator.py")
-    return Service("emulator", [environment["EMULATOR_PYTHON"], script], environment)
-
-
-def whole_number(variable: str, default: str, allowed: range) -> int:
-    """Read a number from the environment, or the default. Raises SystemExit for a wrong one."""
-    given = os.environ.get(variable, default)
-    if not given.isdecimal() or int(given) not in allowed:
-        sys.exit(f"{variable}: {given!r} is not a number from {allowed[0]} to {allowed[-1]}")
-    return int(given)
+def whole_number(given: Mapping[str, str], variable: str, default: int) -> int:
+    """A number from the settings, or the default. Raises SystemExit for a wrong one."""
+    text = given.get(variable, str(default))
+    if not text.isdecimal():
+        sys.exit(f"{variable}: {text!r} is not a whole number")
+    return int(text)
 
 
 if __name__ == "__main__":
-    sys.exit(asyncio.run(Fleet(planned(), planned_emulator()).run()))
+    sys.exit(asyncio.run(planned(os.environ).run()))
