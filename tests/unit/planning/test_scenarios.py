@@ -74,7 +74,7 @@ def test_every_broken_line_of_a_file_is_told_at_once(tmp_path):
     ]
     (tmp_path / "mine.jsonl").write_text("\n".join(lines))
     assert mistakes_of(config_with("mine.jsonl"), "benchmark", tmp_path) == [
-        'mine.jsonl line 2, column 47: not valid JSON: expected a value, not "}"',
+        'mine.jsonl line 2, column 47: not valid JSON: expected value, not "}"',
         "mine.jsonl line 3, prompt: must be text, not 4: put it in quotes",
         'mine.jsonl line 5, id: scenario "mine" is listed more than once',
         'mine.jsonl line 6, prompt: is missing, and "c" is not in socratic-15',
@@ -94,7 +94,7 @@ def test_every_broken_line_of_a_file_is_told_at_once(tmp_path):
          "`version`\na.yaml line 1, scenarios: must be a list of scenarios")),
         ("a.yaml", "\nscenarios:\n  x: 1", "a.yaml line 2, scenarios: must be a list of scenarios"),
         ("a.yaml", "x", "a.yaml line 1: must be a list of scenarios"),
-        ("a.json", "[", ("a.json line 1, column 2: not valid JSON: expected a value, not the end "
+        ("a.json", "[", ("a.json line 1, column 2: not valid JSON: expected value, not the end "
          "of the file")),
         ("a.json", "{}", "a.json line 1: must be a list of scenarios"),
         ("a.json", "[]", "a.json line 1: must name at least one scenario"),

@@ -13,8 +13,8 @@ from typing import Final
 from socratic_bench.domain.experiment.manifest import TutorModel
 from socratic_bench.domain.scenario import Scenario
 from socratic_bench.invalid_values import quoted, shown
+from socratic_bench.planning.config_file.documents import parse_yaml
 from socratic_bench.planning.config_file.source import Mistakes, Node, Place, Unreadable
-from socratic_bench.planning.config_file.yaml_source import parse_yaml
 from socratic_bench.providers.key_variables import KEY_OPTION
 
 _WITH_OPTIONS_OF_THEIR_OWN: Final = {"models": "--model", "scenarios": "--limit"}

@@ -20,9 +20,6 @@ DEPTH_LIMIT = 50
 NODES_LIMIT = 500_000
 """Values in one document at most. An alias of YAML counts as all values of its anchor."""
 
-DIGITS_LIMIT = 40
-"""Digits of a whole number at most."""
-
 MISTAKES_LIMIT = 1000
 """Mistakes in one report at most. Reading ends there: it takes a while to word each mistake."""
 
@@ -173,11 +170,3 @@ def storable(text: str, place: Place, mistakes: Mistakes) -> str:
         mistakes.add(place, f"must not contain the character U+{ord(found[0]):04X}")
         return _UNSTORABLE.sub("\N{REPLACEMENT CHARACTER}", text)
     return text
-
-
-def whole_number(text: str, place: Place, mistakes: Mistakes) -> int:
-    """Return the whole number in `text`; 0 and a mistake if it has too many digits."""
-    if len(text) > DIGITS_LIMIT:
-        mistakes.add(place, f"is a number of {len(text)} digits, which is too many")
-        return 0
-    return int(text)

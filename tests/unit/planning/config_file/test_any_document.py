@@ -1,6 +1,7 @@
 """A document of any kind is a configuration or a list of mistakes, within bounds."""
 
 import json
+from collections.abc import Iterator
 from contextlib import suppress
 
 import pytest
@@ -12,8 +13,9 @@ from socratic_bench.domain.experiment.manifest import Limits, Manifest, Paramete
 from socratic_bench.domain.money import Price
 from socratic_bench.domain.scenario import Scenario
 from socratic_bench.errors import InvalidConfig
-from socratic_bench.planning.config_file import json_source
 from socratic_bench.planning.config_file.config import read_config
+from socratic_bench.planning.config_file.documents import parse_json
+from socratic_bench.planning.config_file.source import Mistakes, Node
 from tests.unit.planning.catalogue import FewProviders, config_of, mistakes_of
 
 
@@ -74,10 +76,9 @@ def test_what_a_document_may_hold_is_bounded(text, name, problem):
     assert mistake.endswith(problem)
 
 
-def test_the_values_of_a_list_are_bounded_too(monkeypatch):
-    monkeypatch.setattr(json_source, "NODES_LIMIT", 1_000)
-    (mistake,) = mistakes_of(f"[{'1,' * 1_000}1]", "many.json")
-    assert mistake.endswith("the document holds more than 1000 values")
+def test_the_values_of_a_list_are_bounded_too():
+    (mistake,) = mistakes_of(f"[{'1,' * 500_000}1]", "many.json")
+    assert mistake.endswith("the document holds more than 500000 values")
 
 
 @pytest.mark.parametrize(
@@ -139,6 +140,36 @@ def test_any_json_document_is_a_config_or_a_list_of_mistakes(document, name):
     for mistake in mistakes_of(json.dumps(document), name):
         assert mistake.startswith(name)
         assert "is not allowed here" not in mistake, "an error without a sentence of its own"
+
+
+JSON_VALUES = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(),
+    lambda values: st.lists(values) | st.dictionaries(st.text(), values),
+)
+
+
+def leaves_of(node: Node) -> Iterator[Node]:
+    if not isinstance(node.value, dict | list):
+        yield node
+    else:
+        for entry in node.value.values() if isinstance(node.value, dict) else node.value:
+            yield from leaves_of(entry)
+
+
+@given(JSON_VALUES, st.booleans())
+def test_each_value_of_a_json_document_knows_its_line(value, ascii_only):
+    text = json.dumps(value, indent="\t", ensure_ascii=ascii_only)
+    mistakes = Mistakes()
+    root = parse_json(text, "a.json", mistakes)
+    lines = text.split("\n")
+    for leaf in leaves_of(root):
+        if not mistakes:
+            assert json.dumps(leaf.value, ensure_ascii=ascii_only) in lines[leaf.place.line - 1]
+    assert mistakes or root.plain() == value
 
 
 @given(st.text(), FORMATS)

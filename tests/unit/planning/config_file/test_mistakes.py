@@ -261,7 +261,6 @@ IN_YAML = [
     (
         MODELS + "parameters: {temperature: 1e999}",
         'benchmark.yaml line 2, parameters.temperature: is too large a number: "1e999"',
-        'benchmark.yaml line 2, parameters.temperature: must be a number, not "1e999"',
     ),
     (
         MODELS + "occasion: a\x07",
@@ -272,23 +271,29 @@ IN_YAML = [
 IN_JSON = [
     (
         '{"models": ["reference/x",]}',
-        'line 1, column 27: not valid JSON: expected a value, not "]"',
+        'line 1, column 27: not valid JSON: expected value, not "]"',
     ),
     (
         '{"models":\n ["reference/x"}',
-        'line 2, column 16: not valid JSON: expected `,` or `]`, not "}"',
+        '''line 2, column 16: not valid JSON: expected ',' delimiter, not "}"''',
     ),
     (
         '{"models": ["reference/x"]',
-        "line 1, column 27: not valid JSON: expected `,` or `}`, not the end of the file",
+        "line 1, column 27: not valid JSON: expected ',' delimiter, not the end of the file",
     ),
     (
         '{"models": ["reference/x"]}\n}',
-        'line 2, column 1: not valid JSON: expected the end of the file, not "}"',
+        "line 2, column 1: not valid JSON: extra data",
     ),
-    ("{models: 1}", 'line 1, column 2: not valid JSON: expected a key in double quotes, not "m"'),
-    ('{"models" 1}', 'line 1, column 11: not valid JSON: expected `:`, not "1"'),
-    ('{"models": NaN}', 'line 1, column 12: not valid JSON: expected a value, not "N"'),
+    (
+        "{models: 1}",
+        (
+            "line 1, column 2: not valid JSON: expected property name enclosed in double quotes, "
+            'not "m"'
+        ),
+    ),
+    ('{"models" 1}', '''line 1, column 11: not valid JSON: expected ':' delimiter, not "1"'''),
+    ('{"models": NaN}', "line 1, models: not valid JSON: NaN is not allowed"),
     ('{"models": "x\ny"}', "line 1, column 14: not valid JSON: invalid control character"),
     ('{"models": "x', "line 1, column 12: not valid JSON: unterminated string starting"),
     ('{"models": ["reference/x"],\n\n "repeats": 0}', "line 3, repeats: must be 1 or more, not 0"),
