@@ -17,7 +17,7 @@ from socratic_bench.adapters.sqs.broker import SqsBroker
 from socratic_bench.adapters.system.clock import SystemClock
 from socratic_bench.consuming.queues import BROADCASTS, WORK_QUEUES
 from socratic_bench.domain.experiment.manifest import Experiment, Manifest, TutorModel
-from socratic_bench.planning.scenario_packs import load_pack
+from socratic_bench.planning.config_file.scenario_selection import load_pack
 from tests.benchmarks.dynamodb_units import Bill
 from tests.benchmarks.sqs_requests import TUTORS, carry_out
 from tests.servers import dynamodb, sqs

@@ -20,7 +20,7 @@ from pathlib import Path
 from socratic_bench.adapters.sql.store import SqlStore
 from socratic_bench.adapters.system.clock import SystemClock
 from socratic_bench.domain.experiment.manifest import Experiment, Manifest, TutorModel
-from socratic_bench.planning.scenario_packs import load_pack
+from socratic_bench.planning.config_file.scenario_selection import load_pack
 from socratic_cli.embedded import Benchmark
 from socratic_runner.models.registry import open_client
 

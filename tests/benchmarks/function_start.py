@@ -38,7 +38,7 @@ from socratic_bench.events.message import to_message
 from socratic_bench.events.response_recorded import ResponseRecorded
 from socratic_bench.events.response_scored import ResponseScored
 from socratic_bench.events.run_requested import RunRequested
-from socratic_bench.planning.scenario_packs import load_pack
+from socratic_bench.planning.config_file.scenario_selection import load_pack
 from tests.aws.environment import build_packages, python
 from tests.aws.lambda_runtime import running
 from tests.aws.place import Place, a_place

@@ -19,7 +19,7 @@ from pathlib import Path
 
 from socratic_bench import score
 from socratic_bench.domain.scenario import Scenario
-from socratic_bench.planning.scenario_packs import load_pack
+from socratic_bench.planning.config_file.scenario_selection import load_pack
 from socratic_bench.scoring.exchange import EarlierTurn
 from socratic_runner.models.archetypes import lecturer
 from socratic_runner.models.archetypes.moment import Moment

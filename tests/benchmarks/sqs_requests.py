@@ -22,8 +22,8 @@ from socratic_bench.consuming.queues import BROADCASTS, WORK_QUEUES
 from socratic_bench.domain.experiment.manifest import Experiment, Manifest, TutorModel
 from socratic_bench.events.codec import Event
 from socratic_bench.events.message import to_message
+from socratic_bench.planning.config_file.scenario_selection import load_pack
 from socratic_bench.planning.plan import resume
-from socratic_bench.planning.scenario_packs import load_pack
 from socratic_bench.ports.stores.store import Store
 from socratic_bench.service_settings import load_settings
 from socratic_curator.bootstrap import curator_workers

@@ -27,8 +27,8 @@ from socratic_bench.domain.experiment.manifest import Experiment, Limits, Manife
 from socratic_bench.errors import BrokerUnavailable, SocraticBenchError, StoreUnavailable
 from socratic_bench.events.codec import Event
 from socratic_bench.events.message import to_message
+from socratic_bench.planning.config_file.scenario_selection import load_pack
 from socratic_bench.planning.plan import resume
-from socratic_bench.planning.scenario_packs import load_pack
 from socratic_bench.ports.stores.store import Store
 from socratic_bench.reporting.verification import verify
 from tests import evidence

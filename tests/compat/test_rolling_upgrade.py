@@ -22,7 +22,7 @@ from socratic_bench.consuming.queues import BROADCASTS, WORK_QUEUES
 from socratic_bench.domain.aggregates.cell import Cell, CellKey
 from socratic_bench.domain.experiment.manifest import Experiment, Limits
 from socratic_bench.planning.config_file.config import read_config
-from socratic_bench.planning.registered_models import RegisteredModels
+from socratic_bench.planning.model_catalogue import RegisteredModels
 from socratic_bench.ports.broker import Broker
 from socratic_bench.ports.stores.store import Store
 from socratic_bench.reporting.verification import verify

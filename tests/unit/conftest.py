@@ -10,7 +10,7 @@ from typing import Protocol
 import pytest
 
 from socratic_bench import plugins
-from socratic_bench.planning import scenario_packs
+from socratic_bench.planning.config_file import scenario_selection
 from socratic_bench.providers import registry as providers
 from socratic_bench.scoring import profiles
 from socratic_runner.models import registry as clients
@@ -28,7 +28,7 @@ CACHES: tuple[Callable[..., object], ...] = (
     providers._installed,
     providers._known,
     clients._installed,
-    scenario_packs.load_pack,
+    scenario_selection.load_pack,
 )
 
 

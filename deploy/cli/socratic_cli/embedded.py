@@ -28,8 +28,7 @@ from socratic_bench.events.message import to_message
 from socratic_bench.hosting.failures import first_cause
 from socratic_bench.hosting.garbage import quiet_garbage_collector
 from socratic_bench.hosting.owners import new_owner
-from socratic_bench.planning.plan import PlanCounts, resume
-from socratic_bench.planning.store_patience import StorePatience
+from socratic_bench.planning.plan import PlanCounts, StorePatience, resume
 from socratic_bench.ports.broker import DeadLetter
 from socratic_bench.ports.clock import Clock
 from socratic_bench.ports.stores.experiments import Progress

@@ -20,7 +20,7 @@ import click
 from socratic_bench.domain.experiment.manifest import TutorModel
 from socratic_bench.errors import InvalidSettings, UnlistedEndpoint
 from socratic_bench.planning.config_file.config import BenchmarkConfig
-from socratic_bench.planning.registered_models import CheckAccess
+from socratic_bench.planning.model_catalogue import CheckAccess
 from socratic_bench.providers.endpoints.endpoint import AWS, SETTING, Endpoints
 from socratic_bench.providers.endpoints.endpoint_list import read_endpoints
 from socratic_bench.providers.registry import destination

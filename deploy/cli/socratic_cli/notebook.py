@@ -13,7 +13,7 @@ from typing import Any
 
 from socratic_bench.errors import InvalidConfig, Mistake
 from socratic_bench.planning.config_file.config import BenchmarkConfig, parse_config, read_config
-from socratic_bench.planning.registered_models import RegisteredModels
+from socratic_bench.planning.model_catalogue import RegisteredModels
 from socratic_bench.ports.stores.experiments import Progress
 from socratic_cli.embedded import Benchmark, BenchmarkResult
 from socratic_cli.execution.benchmark_run import opened_benchmark, outcome_of

@@ -15,8 +15,8 @@ from socratic_bench.domain.experiment.manifest import Experiment
 from socratic_bench.events.codec import Event
 from socratic_bench.events.message import to_message
 from socratic_bench.planning.config_file.config import parse_config
+from socratic_bench.planning.model_catalogue import RegisteredModels
 from socratic_bench.planning.plan import PlanCounts, PlanStore, resume
-from socratic_bench.planning.registered_models import RegisteredModels
 from socratic_bench.ports.broker import Broker
 from socratic_bench.ports.clock import Clock
 

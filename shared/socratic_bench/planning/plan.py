@@ -1,29 +1,78 @@
-"""Planning: publish an experiment's runs as events, in batches."""
+"""Planning: publish an experiment's runs as events, in batches; remove them with the experiment."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import (
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Collection,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
-from typing import Protocol
+from typing import Final, Protocol, TypeVar
 
+from socratic_bench.concurrency.retry_policy import RetryPolicy
+from socratic_bench.consuming.queues import BROADCASTS, RUNNER_RUN_REQUESTED, WORK_QUEUES
+from socratic_bench.consuming.waits import Waits
 from socratic_bench.domain.experiment.manifest import Experiment
 from socratic_bench.domain.experiment.state import stopped_sentence
 from socratic_bench.domain.run import Run, batches
-from socratic_bench.errors import ExperimentStopped
+from socratic_bench.errors import ExperimentStopped, StoreUnavailable
 from socratic_bench.events.codec import Event
 from socratic_bench.events.response_recorded import ResponseRecorded
 from socratic_bench.events.run_requested import RunRequested
 from socratic_bench.planning.reuse import is_whole
-from socratic_bench.planning.store_patience import StorePatience
+from socratic_bench.ports.broker import Broker
 from socratic_bench.ports.clock import Clock
 from socratic_bench.ports.stores.aggregates import Aggregates
 from socratic_bench.ports.stores.experiments import Experiments
 from socratic_bench.ports.stores.leases import Leases
 from socratic_bench.ports.stores.responses import Responses
+
+STORE_DEADLINE: Final = 60.0
+"""Seconds that one question to the store may take before it is asked again."""
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class StorePatience:
+    """Asks the store until it answers. What is asked may be asked any number of times."""
+
+    retry_policy: RetryPolicy = field(default_factory=RetryPolicy)
+    waits: Waits = field(default_factory=Waits)
+    """Knows why a request waits for the store."""
+
+    pause: Callable[[float], Awaitable[None]] = asyncio.sleep
+    """Waits for so many seconds between two tries."""
+
+    async def ask(self, question: Callable[[], Awaitable[T]]) -> T:
+        """The store's answer. Raises StoreUnavailable once the retry policy is exhausted."""
+        attempt = 1
+        with self.waits.waiting() as waits_for:
+            while True:
+                try:
+                    async with asyncio.timeout(STORE_DEADLINE):
+                        return await question()
+                except TimeoutError:
+                    silent = f"the store was silent for {STORE_DEADLINE:g} seconds"
+                    problem = StoreUnavailable(silent)
+                except StoreUnavailable as error:
+                    problem = error
+                if self.retry_policy.exhausted(attempt):
+                    raise problem
+                waits_for(problem)
+                await self.pause(self.retry_policy.delay(attempt))
+                attempt += 1
+
 
 FIRST_BATCH = 200
 """Runs of the first batch: the runner begins with them while the rest is planned."""
@@ -177,3 +226,30 @@ async def _retries(store: Responses, failed: AbstractSet[str]) -> Mapping[str, i
         return {}
     recorded = await store.recorded_failures(failed)
     return {run_id: recorded[run_id].retry + 1 if run_id in recorded else 1 for run_id in failed}
+
+
+async def remove_rows(store: Experiments, experiment_id: str) -> AsyncIterator[int]:
+    """Remove all rows of a deleted experiment; yields the number of each step.
+
+    A step takes a moment. A later call removes what an interrupted one left.
+    """
+    while rows := await store.delete_rows(experiment_id):
+        yield rows
+
+
+async def remove_requests(broker: Broker, store: Experiments, experiment: Experiment) -> None:
+    """Remove the waiting requests of a deleted experiment's models.
+
+    Keeps those of models that another open experiment names. Raises BrokerError.
+    """
+    models = await _unneeded(store, experiment)
+    await broker.declare(WORK_QUEUES, BROADCASTS)
+    for model in sorted(models):
+        await broker.remove_group(RUNNER_RUN_REQUESTED.name, model)
+
+
+async def _unneeded(store: Experiments, experiment: Experiment) -> Collection[str]:
+    """Return its models that no other open experiment names."""
+    running = [each for each in await store.running() if each.state.calls_may_begin]
+    needed = frozenset[str]().union(*(each.model_ids for each in running))
+    return experiment.manifest.models_by_id.keys() - needed

@@ -19,9 +19,8 @@ from socratic_bench.errors import InvalidInput
 from socratic_bench.events.codec import Event
 from socratic_bench.events.response_recorded import ResponseRecorded
 from socratic_bench.events.run_failed import RunFailed
-from socratic_bench.planning.plan import ANSWERS_HELD, Publish
+from socratic_bench.planning.plan import ANSWERS_HELD, Publish, StorePatience
 from socratic_bench.planning.reuse import is_whole
-from socratic_bench.planning.store_patience import StorePatience
 from socratic_bench.ports.clock import Clock
 from socratic_bench.ports.stores.aggregates import Aggregates
 from socratic_bench.ports.stores.experiments import Experiments

@@ -6,7 +6,7 @@ from socratic_bench.domain.experiment.manifest import DEFAULT_SYSTEM_PROMPT, Par
 from socratic_bench.domain.identifiers import run_id, sampling_seed
 from socratic_bench.domain.run import Run
 from socratic_bench.domain.scenario import Scenario
-from socratic_bench.planning.scenario_packs import load_pack
+from socratic_bench.planning.config_file.scenario_selection import load_pack
 from socratic_bench.ports.models import Question
 from socratic_bench.scoring.exchange import EarlierTurn
 

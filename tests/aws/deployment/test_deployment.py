@@ -17,8 +17,8 @@ from socratic_bench.domain.experiment.manifest import Experiment
 from socratic_bench.domain.run import Run
 from socratic_bench.events.message import to_message
 from socratic_bench.planning.config_file.config import parse_config
+from socratic_bench.planning.model_catalogue import RegisteredModels
 from socratic_bench.planning.plan import resume
-from socratic_bench.planning.registered_models import RegisteredModels
 from socratic_bench.ports.stores.store import Store
 from tests.aws.deployment.stage import BUCKET, CONFIG, Operator, changed, week_of
 from tests.e2e.quiet_run import cells_of, cells_of_a_quiet_run

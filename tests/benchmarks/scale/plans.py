@@ -11,7 +11,7 @@ from typing import Final
 from socratic_bench.domain.experiment.manifest import Experiment, Manifest, TutorModel
 from socratic_bench.domain.money import Price
 from socratic_bench.domain.scenario import Scenario
-from socratic_bench.planning.scenario_packs import load_pack
+from socratic_bench.planning.config_file.scenario_selection import load_pack
 
 _NEWEST: Final = datetime(2026, 3, 2, 9, 30, tzinfo=UTC)
 _SMALL_REPEATS: Final = 5

@@ -13,8 +13,8 @@ from socratic_bench.adapters.system.clock import SystemClock
 from socratic_bench.consuming.queues import BROADCASTS, WORK_QUEUES
 from socratic_bench.domain.experiment.manifest import Experiment, Manifest, TutorModel
 from socratic_bench.events.message import to_message
+from socratic_bench.planning.config_file.scenario_selection import load_pack
 from socratic_bench.planning.plan import resume
-from socratic_bench.planning.scenario_packs import load_pack
 from tests.e2e.service_processes import ServiceProcess, start
 from tests.servers import postgresql, rabbitmq
 

@@ -29,8 +29,8 @@ from socratic_bench.domain.experiment.manifest import Experiment, Manifest, Tuto
 from socratic_bench.events.codec import Event
 from socratic_bench.events.message import Message, to_message
 from socratic_bench.hosting.functions.queue_function import QueueFunction, QueueWork
+from socratic_bench.planning.config_file.scenario_selection import load_pack
 from socratic_bench.planning.plan import resume
-from socratic_bench.planning.scenario_packs import load_pack
 from socratic_bench.service_settings import load_settings
 from socratic_runner.bootstrap import runner_dispatcher, unwatched
 from socratic_runner.conversations.call_observing import UNOBSERVED

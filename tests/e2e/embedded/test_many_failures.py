@@ -12,7 +12,7 @@ import pytest
 from socratic_bench.adapters.sql.store import SqlStore
 from socratic_bench.domain.experiment.manifest import Experiment
 from socratic_bench.planning.config_file.config import read_config
-from socratic_bench.planning.registered_models import RegisteredModels
+from socratic_bench.planning.model_catalogue import RegisteredModels
 from tests.contract.store.facts import MONDAY, a_failure
 from tests.e2e.command import Terminal
 

@@ -10,7 +10,7 @@ from socratic_bench.adapters.dynamodb.store import DynamoDBStore
 from socratic_bench.adapters.memory.store.store import MemoryStore
 from socratic_bench.domain.aggregates.cell import CellKey
 from socratic_bench.domain.experiment.manifest import Experiment, Manifest, TutorModel
-from socratic_bench.planning.scenario_packs import load_pack
+from socratic_bench.planning.config_file.scenario_selection import load_pack
 from socratic_bench.ports.stores.store import Store
 from socratic_bench.reporting.verification import verify
 from socratic_cli.embedded import Benchmark

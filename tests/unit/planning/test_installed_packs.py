@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from socratic_bench.planning.scenario_packs import load_pack
+from socratic_bench.planning.config_file.scenario_selection import load_pack
 from tests.unit.planning.catalogue import config_of, mistakes_of
 
 PACK = """

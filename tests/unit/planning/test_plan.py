@@ -16,9 +16,8 @@ from socratic_bench.errors import BrokerClosed, ExperimentStopped, StoreUnavaila
 from socratic_bench.events.codec import Event
 from socratic_bench.events.response_recorded import ResponseRecorded
 from socratic_bench.events.run_requested import RunRequested
-from socratic_bench.planning import store_patience
-from socratic_bench.planning.plan import PlanCounts, resume
-from socratic_bench.planning.store_patience import StorePatience
+from socratic_bench.planning import plan
+from socratic_bench.planning.plan import PlanCounts, StorePatience, resume
 from socratic_bench.ports.stores.responses import RecordedFailure
 from tests.contract.store.facts import a_failure, a_response, a_score, record_unleased
 
@@ -265,7 +264,7 @@ async def test_a_store_that_stays_away_ends_planning():
 
 
 async def test_a_store_that_never_answers_ends_planning(monkeypatch):
-    monkeypatch.setattr(store_patience, "STORE_DEADLINE", 0.01)
+    monkeypatch.setattr(plan, "STORE_DEADLINE", 0.01)
     ledger = Ledger()
     ledger.silent = True
     patience = StorePatience(RetryPolicy(attempts=1))

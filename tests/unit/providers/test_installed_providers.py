@@ -145,7 +145,7 @@ def test_the_facts_of_built_in_providers(model_id, facts):
 WITHOUT_METADATA = """
 import sys
 from socratic_bench.domain.experiment.manifest import TutorModel
-from socratic_bench.planning.scenario_packs import load_pack
+from socratic_bench.planning.config_file.scenario_selection import load_pack
 from socratic_bench.plugins import found
 from socratic_bench.providers.endpoints.endpoint import ANYWHERE
 from socratic_runner.models.registry import open_client

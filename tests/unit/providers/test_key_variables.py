@@ -9,7 +9,7 @@ import pytest
 
 from socratic_bench.errors import InvalidConfig
 from socratic_bench.planning.config_file.config import BenchmarkConfig, parse_config
-from socratic_bench.planning.registered_models import RegisteredModels
+from socratic_bench.planning.model_catalogue import RegisteredModels
 
 
 def config_of(**model: object) -> BenchmarkConfig:

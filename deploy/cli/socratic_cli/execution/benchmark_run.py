@@ -15,7 +15,7 @@ from socratic_bench.domain.experiment.manifest import TutorModel
 from socratic_bench.domain.experiment.state import ExperimentState, stopped_sentence
 from socratic_bench.errors import ExperimentStopped
 from socratic_bench.planning.config_file.config import BenchmarkConfig
-from socratic_bench.planning.prospect import Prospect, look_into
+from socratic_bench.planning.estimate import Prospect, look_into
 from socratic_bench.ports.models import ModelClient
 from socratic_bench.ports.stores.aggregates import FailureCount
 from socratic_bench.providers.endpoints.endpoint import Endpoints

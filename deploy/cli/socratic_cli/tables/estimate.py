@@ -8,8 +8,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from socratic_bench.domain.experiment.manifest import TutorModel
-from socratic_bench.planning.estimate import Estimate, ModelEstimate, Range
-from socratic_bench.planning.prospect import Prospect
+from socratic_bench.planning.estimate import Estimate, ModelEstimate, Prospect, Range
 from socratic_bench.providers.registry import is_free, is_reference
 from socratic_bench.reporting.costs import usd
 from socratic_bench.reporting.formats import MISSING, dollars, moment

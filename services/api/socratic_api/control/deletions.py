@@ -17,7 +17,7 @@ from socratic_api.control.capabilities import Capabilities, Prepare
 from socratic_bench.domain.experiment.manifest import Experiment
 from socratic_bench.domain.experiment.state import ExperimentState
 from socratic_bench.errors import BrokerError
-from socratic_bench.planning.deletion import remove_requests, remove_rows
+from socratic_bench.planning.plan import remove_requests, remove_rows
 from socratic_bench.ports.stores.experiments import Experiments
 
 REMOVED_WITHIN: Final = 2.0

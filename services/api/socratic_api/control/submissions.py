@@ -22,8 +22,8 @@ from socratic_bench.domain.experiment.manifest import Experiment
 from socratic_bench.errors import InvalidInput
 from socratic_bench.events.codec import Event
 from socratic_bench.events.message import to_message
+from socratic_bench.planning.estimate import Prospect, look_into
 from socratic_bench.planning.plan import PlanCounts, PlanStore, resume
-from socratic_bench.planning.prospect import Prospect, look_into
 from socratic_bench.ports.broker import Broker
 from socratic_bench.ports.clock import Clock
 
@@ -190,7 +190,7 @@ class Submissions:
 def _read(body: bytes, most_runs: int) -> BenchmarkConfig:
     # Only when asked for: the start of a function should not wait for YAML and every provider.
     from socratic_bench.planning.config_file.config import parse_config  # noqa: PLC0415
-    from socratic_bench.planning.registered_models import RegisteredModels  # noqa: PLC0415
+    from socratic_bench.planning.model_catalogue import RegisteredModels  # noqa: PLC0415
 
     try:
         text = body.decode("utf-8-sig")

@@ -11,39 +11,38 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from pydantic import BaseModel, create_model
+from pydantic.json_schema import models_json_schema
 
-from socratic_bench.domain.experiment.manifest import Experiment, Manifest, TutorModel
-from socratic_bench.domain.scenario import Name
+from socratic_bench.domain.experiment.manifest import Experiment, Grader, Manifest, TutorModel
+from socratic_bench.domain.scenario import Name, Scenario
 from socratic_bench.errors import InvalidConfig, InvalidInput, Mistake
 from socratic_bench.invalid_values import shown
 from socratic_bench.planning.config_file.changes import Changes, with_variables
 from socratic_bench.planning.config_file.documents import parse_document, read_text
-from socratic_bench.planning.config_file.grader_selection import (
+from socratic_bench.planning.config_file.model_selection import (
     GRADER,
     LENGTH,
     SAME,
     GraderSelection,
     Length,
+    ModelSelection,
+    PromptFiles,
     check_profile,
     graded_name,
 )
 from socratic_bench.planning.config_file.predecessor import Predecessor, is_predecessor
-from socratic_bench.planning.config_file.prompt_files import PromptFiles
-from socratic_bench.planning.config_file.recording_check import check_recordings
-from socratic_bench.planning.config_file.scenario_twins import note_twins
-from socratic_bench.planning.config_file.source import (
-    Mistakes,
-    Node,
-    TooManyMistakes,
-    Unreadable,
+from socratic_bench.planning.config_file.scenario_selection import ScenarioSelection
+from socratic_bench.planning.config_file.source import Mistakes, Node, TooManyMistakes, Unreadable
+from socratic_bench.planning.config_file.validation import (
+    check_recordings,
+    note_twins,
+    unknown_field,
+    validate,
 )
-from socratic_bench.planning.config_file.validation import unknown_field, validate
 from socratic_bench.planning.model_catalogue import ModelCatalogue
-from socratic_bench.planning.model_selection import ModelSelection
-from socratic_bench.planning.scenario_selection import ScenarioSelection
 from socratic_bench.scoring.profile import CANONICAL, SAME_RULER
 
 _SELECTIONS = ("models", "scenarios", GRADER)
@@ -172,13 +171,11 @@ def _config(
     _check_names(root, mistakes)
     prompts = PromptFiles(base_folder, mistakes)
     root = prompts.written_out(root)
-    fields = root.fields or {}
     settings = _settings(root, mistakes)
-    selection = ModelSelection(base_folder, catalogue, mistakes, predecessor, prompts)
+    selection = ModelSelection(base_folder, catalogue, mistakes, prompts)
     models = changes.kept_models(selection.read(root), mistakes)
     grader = GraderSelection(selection, mistakes).read(root, models)
-    scenarios = ScenarioSelection(base_folder, mistakes, predecessor).read(fields.get("scenarios"))
-    scenarios = changes.kept_scenarios(scenarios)
+    scenarios = changes.kept_scenarios(_scenarios(root, base_folder, mistakes, predecessor))
     check_recordings(root, models, scenarios, base_folder, mistakes, unused)
     note_twins(root, scenarios, unused)
     if settings is not None:
@@ -196,6 +193,16 @@ def _config(
     return BenchmarkConfig(
         manifest, occasion, base_folder, selection.key_variables, unused.in_order()
     )
+
+
+def _scenarios(
+    root: Node, base_folder: Path | None, mistakes: Mistakes, predecessor: Predecessor | None
+) -> tuple[Scenario, ...]:
+    selection = ScenarioSelection(base_folder, mistakes)
+    listed = selection.written_out(root)
+    if listed is not None and predecessor is not None:
+        listed = predecessor.scenarios(listed)
+    return () if listed is None else selection.read(listed)
 
 
 def _check_names(root: Node, mistakes: Mistakes) -> None:
@@ -232,3 +239,56 @@ def _settings(root: Node, mistakes: Mistakes) -> BaseModel | None:
     check_profile(root, mistakes)
     known = {name: node for name, node in fields.items() if name in SETTINGS.model_fields}
     return validate(SETTINGS, root.with_fields(known), mistakes)
+
+
+DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
+
+_PROMPT: Final[dict[str, Any]] = {
+    "anyOf": [
+        {"type": "string"},
+        {
+            "type": "object",
+            "properties": {"file": {"type": "string"}},
+            "required": ["file"],
+            "additionalProperties": False,
+        },
+    ],
+    "description": "The system prompt, or `{file: prompts/tutor.txt}`.",
+}
+
+
+def config_schema() -> dict[str, Any]:
+    """Return the schema of a configuration, as JSON has it."""
+    kinds = (SETTINGS, TutorModel, Scenario, Grader)
+    _, found = models_json_schema([(kind, "validation") for kind in kinds])
+    types: dict[str, Any] = found["$defs"]
+    settings = types.pop(SETTINGS.__name__)
+    settings["properties"]["system_prompt"] = _PROMPT
+    none = {"anyOf": [*_PROMPT["anyOf"], {"type": "null"}]}
+    types["TutorModel"]["properties"]["system_prompt"] = _PROMPT | none
+    named = {"type": "string", "description": "`provider/name`"}
+    model = {"anyOf": [named, {"$ref": "#/$defs/TutorModel"}]}
+    types["Grader"]["properties"]["model"] = model
+    # A scenario of the pack is named by its id, alone or with other fields.
+    types["Scenario"]["required"] = ["id"]
+    scenario = {"anyOf": [{"type": "string"}, {"$ref": "#/$defs/Scenario"}]}
+    properties = {
+        "models": {"type": "array", "items": model, "minItems": 1},
+        "scenarios": {
+            "anyOf": [
+                {"type": "string", "description": "The name of a pack, or the path of a file."},
+                {"type": "array", "items": scenario, "minItems": 1},
+            ]
+        },
+        "use_llm_exploratory": {"anyOf": [{"$ref": "#/$defs/Grader"}, {"type": "null"}]},
+        **settings["properties"],
+    }
+    return {
+        "$schema": DIALECT,
+        "title": "A benchmark of Socratic Bench",
+        "type": "object",
+        "properties": properties,
+        "required": ["models"],
+        "additionalProperties": False,
+        "$defs": types,
+    }

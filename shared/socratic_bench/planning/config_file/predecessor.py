@@ -16,6 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue
 from socratic_bench.domain.experiment.manifest import Parameters, TutorModel
 from socratic_bench.domain.scenario import Scenario
 from socratic_bench.invalid_values import close_match, shown
+from socratic_bench.planning.config_file.scenario_selection import DEFAULT_PACK, pack_by_id
 from socratic_bench.planning.config_file.source import Mistakes, Node
 from socratic_bench.planning.config_file.validation import validate
 
@@ -57,32 +58,47 @@ class Predecessor:
         self._unused = unused
 
     def document(self, root: Node, known: Collection[str]) -> Node:
-        """Return the configuration with only `known` fields and present parameters."""
+        """Return the configuration with only `known` fields, and present models and parameters."""
         fields = dict(root.fields or {})
         if parameters := root.entry("parameters"):
             fields["parameters"] = self._without_unused(parameters, Parameters.model_fields)
+        if (models := root.entry("models")) and isinstance(models.value, list):
+            fields["models"] = Node(models.place, list(map(self._model, models.value)))
         return self._without_unused(root.with_fields(fields), known)
 
-    def scenario(self, entry: Node) -> Node:
-        """Return a scenario in the present shape."""
-        fields = dict(entry.fields or {})
+    def scenarios(self, listed: Node) -> Node:
+        """Return a list of scenarios in the present shape, or else the default pack.
+
+        The predecessor kept its scenarios elsewhere: one without a prompt is left out, with a note.
+        """
+        if not isinstance(listed.value, list):
+            return listed
+        bare = [entry for entry in listed.value if _is_bare_name(entry)]
+        for entry in bare:
+            name = shown(entry.fields["id"].plain() if entry.fields else None)
+            self._unused.add(entry.place, f"{name} has no prompt and is in no pack: left out")
+        if bare and len(bare) == len(listed.value):
+            # With a note, since other prompts must not pass for the old ones.
+            problem = f"none of them can be asked: {DEFAULT_PACK} is asked instead"
+            self._unused.add(listed.place, problem)
+            return Node(listed.place, DEFAULT_PACK)
+        kept = [self._scenario(entry) for entry in listed.value if not _is_bare_name(entry)]
+        return Node(listed.place, kept)
+
+    def _scenario(self, entry: Node) -> Node:
+        if entry.fields is None:
+            return entry
+        fields = dict(entry.fields)
         for old, new in (("vector", "dimension"), ("name", "title")):
             if old in fields and new not in fields:
                 fields[new] = fields.pop(old)
         return self._without_unused(entry.with_fields(fields), Scenario.model_fields)
 
-    def left_out(self, entry: Node) -> None:
-        """Note a scenario whose prompt the predecessor kept elsewhere."""
-        name = shown(entry.fields["id"].plain() if entry.fields else None)
-        self._unused.add(entry.place, f"{name} has no prompt and is in no pack: left out")
-
-    def default_pack_instead(self, scenarios: Node, pack: str) -> None:
-        """Note that the default pack replaces the scenarios, whose prompts are all elsewhere."""
-        self._unused.add(scenarios.place, f"none of them can be asked: {pack} is asked instead")
-
-    def model(self, entry: Node) -> Node:
+    def _model(self, entry: Node) -> Node:
         """Return a model in the present shape: with a provider and a price for a million tokens."""
-        fields = dict(entry.fields or {})
+        if entry.fields is None:
+            return entry
+        fields = dict(entry.fields)
         model_id = fields.pop("model_id", None)
         if model_id and "id" in fields:
             self._mistakes.add(fields["id"].place, "is given twice: as `id` and as `model_id`")
@@ -119,3 +135,10 @@ class Predecessor:
                 else:
                     self._unused.add(entry.place, NOT_USED)
         return node.with_fields(kept)
+
+
+def _is_bare_name(entry: Node) -> bool:
+    """Whether the entry has no prompt and names a scenario that the pack does not have."""
+    fields = entry.fields or {}
+    name = fields["id"].value if "id" in fields else None
+    return isinstance(name, str) and "prompt" not in fields and name not in pack_by_id()

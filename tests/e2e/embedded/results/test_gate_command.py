@@ -14,8 +14,8 @@ from socratic_bench.adapters.system.clock import SystemClock
 from socratic_bench.addresses import open_store
 from socratic_bench.domain.experiment.manifest import Experiment
 from socratic_bench.planning.config_file.config import read_config
-from socratic_bench.planning.registered_models import RegisteredModels
-from socratic_bench.planning.scenario_packs import load_pack
+from socratic_bench.planning.config_file.scenario_selection import load_pack
+from socratic_bench.planning.model_catalogue import RegisteredModels
 from tests.e2e.command import Terminal
 
 CONFIG = """

@@ -8,8 +8,7 @@ from rich.console import Console
 
 from socratic_bench.domain.experiment.manifest import Experiment, Manifest, TutorModel
 from socratic_bench.domain.money import Price
-from socratic_bench.planning.estimate import estimate
-from socratic_bench.planning.prospect import Prospect
+from socratic_bench.planning.estimate import Prospect, estimate
 from socratic_cli.tables.estimate import (
     estimate_as_json,
     estimate_table,

@@ -8,7 +8,7 @@ import pytest
 from socratic_bench.domain.experiment.manifest import Manifest, Parameters, TutorModel
 from socratic_bench.domain.money import Price
 from socratic_bench.domain.scenario import Scenario
-from socratic_bench.planning.scenario_packs import load_pack
+from socratic_bench.planning.config_file.scenario_selection import load_pack
 from tests.unit.planning.catalogue import config_of, mistakes_of
 
 CONFIG = """\

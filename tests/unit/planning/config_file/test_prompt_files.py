@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from socratic_bench.planning.config_file.prompt_files import LARGEST_PROMPT
+from socratic_bench.planning.config_file.model_selection import LARGEST_PROMPT
 from tests.unit.planning.catalogue import config_of, mistakes_of
 
 TWO_MODELS = """\

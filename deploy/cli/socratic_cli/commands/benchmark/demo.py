@@ -10,7 +10,7 @@ import click
 from socratic_bench.domain.experiment.manifest import Manifest
 from socratic_bench.errors import InvalidInput
 from socratic_bench.planning.config_file.config import BenchmarkConfig, read_config
-from socratic_bench.planning.registered_models import RegisteredModels
+from socratic_bench.planning.model_catalogue import RegisteredModels
 from socratic_cli.commands.benchmark.run import execute
 from socratic_cli.display.terminal import counted, say
 from socratic_cli.key_approval import access_check, own_endpoints

@@ -19,8 +19,8 @@ from socratic_bench.domain.trouble import Trouble
 from socratic_bench.errors import StoreError
 from socratic_bench.planning.config_file.changes import Changes
 from socratic_bench.planning.config_file.config import BenchmarkConfig, read_config
-from socratic_bench.planning.prospect import Prospect, look_into
-from socratic_bench.planning.registered_models import RegisteredModels
+from socratic_bench.planning.estimate import Prospect, look_into
+from socratic_bench.planning.model_catalogue import RegisteredModels
 from socratic_bench.ports.stores.aggregates import FailureCount
 from socratic_bench.providers.endpoints.endpoint import Endpoints
 from socratic_bench.reporting.formats import dollars

@@ -6,7 +6,7 @@ import json
 
 import click
 
-from socratic_bench.planning.config_file.schema import config_schema
+from socratic_bench.planning.config_file.config import config_schema
 
 
 @click.command()

@@ -21,10 +21,9 @@ from socratic_bench.events.message import to_message
 from socratic_bench.events.run_requested import RunRequested
 from socratic_bench.planning.config_file.changes import Changes
 from socratic_bench.planning.config_file.config import BenchmarkConfig, read_config
-from socratic_bench.planning.config_file.endpoints_to_list import endpoints_to_list
+from socratic_bench.planning.estimate import look_into
+from socratic_bench.planning.model_catalogue import RegisteredModels, endpoints_to_list
 from socratic_bench.planning.plan import PlanCounts, resume
-from socratic_bench.planning.prospect import look_into
-from socratic_bench.planning.registered_models import RegisteredModels
 from socratic_bench.ports.broker import Broker
 from socratic_bench.providers.registry import spec_of
 from socratic_bench.reporting.formats import moment

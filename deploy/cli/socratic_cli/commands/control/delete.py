@@ -10,7 +10,7 @@ import click
 from socratic_bench.domain.experiment.manifest import Experiment
 from socratic_bench.domain.experiment.state import ExperimentState
 from socratic_bench.errors import BrokerError, StoreUnavailable
-from socratic_bench.planning.deletion import remove_requests, remove_rows
+from socratic_bench.planning.plan import remove_requests, remove_rows
 from socratic_bench.ports.stores.experiments import Experiments
 from socratic_bench.reporting.experiment_choice import find_experiment
 from socratic_cli.display.terminal import say

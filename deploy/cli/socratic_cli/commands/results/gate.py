@@ -16,7 +16,7 @@ from socratic_bench.domain.experiment.manifest import Experiment
 from socratic_bench.errors import UnknownExperiment
 from socratic_bench.planning.config_file.changes import Changes
 from socratic_bench.planning.config_file.config import read_config
-from socratic_bench.planning.registered_models import RegisteredModels
+from socratic_bench.planning.model_catalogue import RegisteredModels
 from socratic_bench.ports.stores.experiments import Experiments
 from socratic_bench.reporting.gate.check import Thresholds
 from socratic_bench.reporting.gate.gate_report import GateReport, gate_report

@@ -24,8 +24,8 @@ from socratic_bench.errors import BrokerUnavailable, InvalidInput
 from socratic_bench.events.codec import Event
 from socratic_bench.events.message import to_message
 from socratic_bench.invalid_values import mistakes_in
+from socratic_bench.planning.plan import StorePatience
 from socratic_bench.planning.rescoring import RescoreStore, Rescoring
-from socratic_bench.planning.store_patience import StorePatience
 from socratic_bench.ports.broker import Broker
 from socratic_bench.ports.clock import Clock
 from socratic_bench.reporting.experiment_choice import find_experiment

@@ -14,7 +14,7 @@ from socratic_api.control.submissions import LARGEST_CONFIG, Plan, Submissions
 from socratic_api.endpoints import Endpoint, QueryParameter
 from socratic_api.http.bodies import read_body, require_json
 from socratic_api.routes.paging import flag
-from socratic_bench.planning.config_file.endpoints_to_list import endpoints_to_list
+from socratic_bench.planning.model_catalogue import endpoints_to_list
 from socratic_bench.reporting.costs import usd
 
 if TYPE_CHECKING:

@@ -1,28 +1,109 @@
-"""The scenarios of a configuration: a pack, a part of it, its own, or a file's."""
+"""The scenarios of a configuration: a pack, a part of it, its own, or a file's.
+
+Packs are named sets of scenarios in YAML files of the library or of distributions. A distribution
+offers a pack under the entry point group `socratic_bench.packs`: the pack's name, and the package
+with the file NAME.yaml. No distribution can replace a built-in pack.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from importlib.resources.abc import Traversable
 from pathlib import Path, PurePath
+from typing import Annotated, Final
 
-from socratic_bench.domain.scenario import Scenario
-from socratic_bench.errors import BrokenPlugin, InvalidInput
-from socratic_bench.invalid_values import close_match, shown
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from socratic_bench.domain.scenario import Name, Scenario
+from socratic_bench.errors import BrokenPlugin, InvalidConfig, InvalidInput, Mistake
+from socratic_bench.invalid_values import close_match, mistakes_in, shown
 from socratic_bench.planning.config_file.documents import (
     parse_document,
     parse_json_lines,
     read_text,
 )
-from socratic_bench.planning.config_file.predecessor import Predecessor
 from socratic_bench.planning.config_file.source import Mistakes, Node, Unreadable
 from socratic_bench.planning.config_file.validation import unknown_field, validate
-from socratic_bench.planning.scenario_packs import (
-    DEFAULT_PACK,
-    is_built_in,
-    known_packs,
-    load_pack,
-)
+from socratic_bench.plugins import Plugin, found
+
+DEFAULT_PACK = "socratic-15"
+
+GROUP: Final = "socratic_bench.packs"
+
+_FOLDER = "socratic_bench.planning.packs"
+_SafeLoader = yaml.CSafeLoader if yaml.__with_libyaml__ else yaml.SafeLoader
+
+
+class ScenarioPack(BaseModel):
+    """The content of a pack's file."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    pack: Name
+    version: Annotated[int, Field(ge=1)]
+    scenarios: Annotated[tuple[Scenario, ...], Field(min_length=1)]
+
+
+def known_packs() -> tuple[str, ...]:
+    """Return the names of all packs, sorted, without loading installed ones."""
+    return tuple(sorted({*_built_in(), *found(GROUP)}))
+
+
+@cache
+def load_pack(name: str = DEFAULT_PACK) -> tuple[Scenario, ...]:
+    """Return the scenarios of the pack called `name`, in the order of its file.
+
+    Raises InvalidConfig for an unknown pack, with the names of the known ones, and BrokenPlugin,
+    with the distribution's name, for a pack with a missing or wrong file.
+    """
+    if name in _built_in():
+        return _read(files(_FOLDER), name).scenarios
+    plugin = found(GROUP).get(name)
+    if plugin is None:
+        problem = f"unknown scenario pack {name!r}; the packs are {', '.join(known_packs())}"
+        raise InvalidConfig([Mistake("scenarios", problem)])
+    return _installed(plugin)
+
+
+def is_built_in(name: str) -> bool:
+    """Whether the pack called `name` comes with the library."""
+    return name in _built_in()
+
+
+@cache
+def _built_in() -> frozenset[str]:
+    names = (entry.name for entry in files(_FOLDER).iterdir())
+    return frozenset(name.removesuffix(".yaml") for name in names if name.endswith(".yaml"))
+
+
+def _installed(plugin: Plugin) -> tuple[Scenario, ...]:
+    package = plugin.load()
+    try:
+        pack = _read(files(package), plugin.name)
+    except (OSError, TypeError, ValueError, yaml.YAMLError) as error:
+        problem = f"cannot read {plugin.name}.yaml of its package: {_problem(error)}"
+        raise plugin.broken(problem) from error
+    ids = {scenario.id for scenario in pack.scenarios}
+    if pack.pack != plugin.name or len(ids) < len(pack.scenarios):
+        raise plugin.broken(f"needs `pack: {plugin.name}`, and a unique id for each scenario")
+    return pack.scenarios
+
+
+def _problem(error: Exception) -> str:
+    if not isinstance(error, ValidationError):
+        return f"{type(error).__name__}: {error}"
+    return mistakes_in(error, ScenarioPack, shows_values=True)
+
+
+def _read(folder: Traversable, name: str) -> ScenarioPack:
+    text = folder.joinpath(f"{name}.yaml").read_text(encoding="utf-8")
+    # _SafeLoader is one of PyYAML's two safe loaders.
+    return ScenarioPack.model_validate(yaml.load(text, _SafeLoader))  # noqa: S506
+
 
 _FILE_SUFFIXES = (".yaml", ".yml", ".json", ".jsonl")
 _FILE_FIELDS = ("scenarios", "pack", "version")
@@ -36,82 +117,84 @@ class ScenarioSelection:
     """The folder that paths of scenario files start from; None: no files."""
 
     mistakes: Mistakes
-    predecessor: Predecessor | None
-    """The translation of the predecessor's entries, for a configuration of its shape."""
 
-    def read(self, node: Node | None) -> tuple[Scenario, ...]:
-        """Return the scenarios of `node`; note mistakes and leave out wrong scenarios."""
-        if node is None or node.value == DEFAULT_PACK:
-            return load_pack()
+    def written_out(self, root: Node) -> Node | None:
+        """Return the name of a pack, or the list of scenarios of the configuration or of its file.
+
+        Returns None after a mistake.
+        """
+        node = root.entry("scenarios")
+        if node is None:
+            return Node(root.place, DEFAULT_PACK)
+        if isinstance(node.value, list):
+            return node
         if isinstance(node.value, str):
             return self._named(node, node.value)
-        if isinstance(node.value, list):
-            return self._listed(node, node.value)
         problem = (
             "must be the name of a pack, a list of scenarios or the path of a scenario file, "
             f"not {shown(node.plain())}"
         )
         self.mistakes.add(node.place, problem)
-        return ()
+        return None
 
-    def _named(self, node: Node, name: str) -> tuple[Scenario, ...]:
+    def read(self, node: Node) -> tuple[Scenario, ...]:
+        """Return the scenarios of a pack or a list; note mistakes and leave out wrong scenarios."""
+        if isinstance(node.value, list):
+            return self._listed(node, node.value)
+        try:
+            return load_pack(str(node.value))
+        except BrokenPlugin as error:
+            self.mistakes.add(node.place, str(error))
+            return ()
+
+    def _named(self, node: Node, name: str) -> Node | None:
         if is_built_in(name):
-            return load_pack(name)
+            return node
         if PurePath(name).suffix.lower() in _FILE_SUFFIXES:
             return self._from_file(node, name)
         if name in known_packs():
-            return self._installed(node, name)
+            return node
         problem = (
             f"{shown(name)} is neither a scenario pack (there is {', '.join(known_packs())}) "
             f"nor the path of a file that ends in {', '.join(_FILE_SUFFIXES)}"
         )
         self.mistakes.add(node.place, problem)
-        return ()
+        return None
 
-    def _installed(self, node: Node, name: str) -> tuple[Scenario, ...]:
-        try:
-            return load_pack(name)
-        except BrokenPlugin as error:
-            self.mistakes.add(node.place, str(error))
-            return ()
-
-    def _from_file(self, node: Node, name: str) -> tuple[Scenario, ...]:
+    def _from_file(self, node: Node, name: str) -> Node | None:
         if self.base_folder is None:
             problem = "a file cannot be read from here: write the scenarios out in its place"
             self.mistakes.add(node.place, problem)
-            return ()
+            return None
         try:
             text = read_text(self.base_folder / name)
         except InvalidInput as error:
             folder = self.base_folder.absolute()
             self.mistakes.add(node.place, f"{shown(name)} in {folder}: {error}")
-            return ()
+            return None
         if name.lower().endswith(".jsonl"):
-            entries = list(parse_json_lines(text, name, self.mistakes))
-            return self._listed(node, entries)
+            return Node(node.place, list(parse_json_lines(text, name, self.mistakes)))
         try:
             document = parse_document(text, name, self.mistakes)
         except Unreadable as error:
             self.mistakes.add(error.place, error.problem)
-            return ()
+            return None
         return self._from_document(document)
 
-    def _from_document(self, document: Node) -> tuple[Scenario, ...]:
+    def _from_document(self, document: Node) -> Node | None:
         for name, field in (document.fields or {}).items():
             if name not in _FILE_FIELDS:
                 self.mistakes.add(field.place, unknown_field(name, _FILE_FIELDS))
         entries = document.entry("scenarios") if document.fields else document
         if entries and isinstance(entries.value, list):
-            return self._listed(entries, entries.value)
+            return entries
         place = document.place_of(("scenarios",)) if document.fields else document.place
         self.mistakes.add(place, "must be a list of scenarios")
-        return ()
+        return None
 
     def _listed(self, node: Node, entries: Sequence[Node]) -> tuple[Scenario, ...]:
         if not entries:
             self.mistakes.add(node.place, "must name at least one scenario")
-        if self.predecessor and any(map(_is_bare_name, entries)):
-            return self._listed_by(self.predecessor, node, entries)
         scenarios: dict[str, Scenario] = {}
         for entry, scenario in self._each(entries):
             if scenario.id in scenarios:
@@ -119,22 +202,6 @@ class ScenarioSelection:
                 self.mistakes.add(entry.place_of(("id",) if entry.fields else ()), problem)
             scenarios[scenario.id] = scenario
         return tuple(scenarios.values())
-
-    def _listed_by(
-        self, predecessor: Predecessor, node: Node, entries: Sequence[Node]
-    ) -> tuple[Scenario, ...]:
-        """Replace scenario names of the predecessor, which kept its scenarios elsewhere."""
-        known = []
-        for entry in entries:
-            if _is_bare_name(entry):
-                predecessor.left_out(entry)
-            else:
-                known.append(entry)
-        if known:
-            return self._listed(node, known)
-        # With a note, since other prompts must not pass for the old ones.
-        predecessor.default_pack_instead(node, DEFAULT_PACK)
-        return load_pack()
 
     def _each(self, entries: Sequence[Node]) -> Iterator[tuple[Node, Scenario]]:
         for entry in entries:
@@ -153,19 +220,17 @@ class ScenarioSelection:
                 yield entry, scenario
 
     def _of_the_pack(self, entry: Node, name: str) -> Scenario | None:
-        scenario = _pack_by_id().get(name)
+        scenario = pack_by_id().get(name)
         if scenario is None:
             self.mistakes.add(entry.place, f"{shown(name)} {_not_in_the_pack(name)}")
         return scenario
 
     def _written(self, entry: Node) -> Scenario | None:
-        if self.predecessor:
-            entry = self.predecessor.scenario(entry)
         fields = entry.fields or {}
         name = fields["id"].value if "id" in fields else None
         if "prompt" in fields or not isinstance(name, str):
             return validate(Scenario, entry, self.mistakes)
-        if known := _pack_by_id().get(name):
+        if known := pack_by_id().get(name):
             written = Node.of(known.model_dump(mode="json"), entry.place).fields or {}
             return validate(Scenario, entry.with_fields({**written, **fields}), self.mistakes)
         problem = f"is missing, and {shown(name)} {_not_in_the_pack(name)}"
@@ -174,18 +239,12 @@ class ScenarioSelection:
         return None
 
 
-def _is_bare_name(entry: Node) -> bool:
-    """Whether the entry has no prompt and names a scenario that the pack does not have."""
-    fields = entry.fields or {}
-    name = fields["id"].value if "id" in fields else None
-    return isinstance(name, str) and "prompt" not in fields and name not in _pack_by_id()
-
-
-def _pack_by_id() -> dict[str, Scenario]:
+def pack_by_id() -> dict[str, Scenario]:
+    """Return the scenarios of the default pack by their ids."""
     return {scenario.id: scenario for scenario in load_pack()}
 
 
 def _not_in_the_pack(name: str) -> str:
-    meant = close_match(name, tuple(_pack_by_id()))
+    meant = close_match(name, tuple(pack_by_id()))
     remedy = f"; did you mean {shown(meant)}?" if meant else ""
     return f"is not in {DEFAULT_PACK}{remedy}"

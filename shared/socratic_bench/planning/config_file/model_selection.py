@@ -1,0 +1,264 @@
+"""The models of a configuration, its grader, and their prompts.
+
+A prompt may stand in a file beside the configuration: `system_prompt: {file: tutor.txt}`. Its text
+becomes part of the plan, which then does not need the file.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final, Literal
+
+from socratic_bench.domain.experiment.manifest import Grader, TutorModel
+from socratic_bench.errors import BrokenPlugin, InvalidInput, UnknownProfile, UnknownProvider
+from socratic_bench.invalid_values import quoted, shown
+from socratic_bench.planning.config_file.documents import read_text
+from socratic_bench.planning.config_file.source import Mistakes, Node, Place, storable
+from socratic_bench.planning.config_file.validation import validate
+from socratic_bench.planning.model_catalogue import ModelCatalogue
+from socratic_bench.providers.key_variables import KEY_OPTION, take_key_variable
+from socratic_bench.providers.registry import is_reference
+from socratic_bench.scoring.graded_profile import SUFFIX
+from socratic_bench.scoring.profile import CANONICAL, SAME_RULER
+from socratic_bench.scoring.profiles import needs_grade, profile_named
+
+FIELD: Final = "system_prompt"
+
+LARGEST_PROMPT: Final = 100_000
+"""Bytes of the file of a prompt at most."""
+
+_FORM: Final = f"`{FIELD}: {{file: prompts/tutor.txt}}`"
+
+
+@dataclass(frozen=True, slots=True)
+class PromptFiles:
+    """Replaces prompts that name a file by the text of the file."""
+
+    base_folder: Path | None
+    """The folder that contains the files of all prompts; None forbids files."""
+
+    mistakes: Mistakes
+
+    def written_out(self, node: Node) -> Node:
+        """Return a mapping with its prompt as text, or with a mistake and without the prompt."""
+        prompt = node.entry(FIELD)
+        if node.fields is None or prompt is None:
+            return node
+        fields = dict(node.fields)
+        try:
+            fields[FIELD] = self._text(prompt)
+        except InvalidInput as error:
+            self.mistakes.add(prompt.place, str(error))
+            del fields[FIELD]
+        return node.with_fields(fields)
+
+    def _text(self, prompt: Node) -> Node:
+        if isinstance(prompt.value, str) and prompt.value.startswith("file:"):
+            raise InvalidInput(f"is the address of a file, not a prompt; write {_FORM}")
+        if prompt.fields is None:
+            return prompt
+        file = prompt.entry("file")
+        if file is None or len(prompt.fields) > 1 or not isinstance(file.value, str):
+            raise InvalidInput(f"must be text, or the path of a file: {_FORM}")
+        return Node(prompt.place, self._content(file.value, file.place))
+
+    def _content(self, name: str, place: Place) -> str:
+        """Return the text of the file with line feeds only, and no empty lines at its end."""
+        if self.base_folder is None:
+            raise InvalidInput("a file cannot be read from here: write the prompt out in its place")
+        folder = self.base_folder.absolute()
+        try:
+            text = read_text(_below(self.base_folder, name), LARGEST_PROMPT)
+        except InvalidInput as error:
+            raise InvalidInput(f"{shown(name)} in {folder}: {error}") from None
+        text = text.replace("\r\n", "\n").rstrip("\n")
+        if not text.strip():
+            raise InvalidInput(f"{quoted(name)} in {folder}: is empty")
+        return storable(text, place, self.mistakes)
+
+
+def _below(folder: Path, name: str) -> Path:
+    """Return the path of a file below the folder. Raises InvalidInput for any other path."""
+    try:
+        path = (folder / name).resolve()
+        is_below = path.is_relative_to(folder.resolve())
+        is_special = path.exists() and not (path.is_file() or path.is_dir())
+    except (OSError, RuntimeError, ValueError):  # a circle of links, or NUL
+        raise InvalidInput("is not a path") from None
+    if not is_below:
+        raise InvalidInput("is not below the folder of the configuration")
+    if is_special:
+        raise InvalidInput("is a device or a pipe, not a file")
+    return path
+
+
+FINGERPRINT = "sha256"
+"""The option of a model with the hash of its files."""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelSelection:
+    """Reads the `models` of one configuration."""
+
+    base_folder: Path | None
+    catalogue: ModelCatalogue
+    mistakes: Mistakes
+    prompts: PromptFiles
+    key_variables: dict[str, str] = field(default_factory=dict)
+    """The environment variables that the configuration names for keys, by model id. Plans leave
+    them out."""
+
+    def read(self, root: Node) -> tuple[TutorModel, ...]:
+        """Return the models of the configuration; note mistakes and leave out wrong models."""
+        node = root.entry("models")
+        if node is None:
+            self.mistakes.add(root.place_of(("models",)), "is missing")
+            return ()
+        if not isinstance(node.value, list):
+            problem = f"must be a list of models, not {shown(node.plain())}"
+            self.mistakes.add(node.place, problem)
+            return ()
+        if not node.value:
+            self.mistakes.add(node.place, "must name at least one model")
+        models: dict[str, TutorModel] = {}
+        shown_as: dict[str, str] = {}
+        for entry in map(self._mapping, node.value):
+            model = entry and self.model(entry)
+            if not entry or not model:
+                continue
+            if model.id in models:
+                problem = f"model {shown(model.id)} is listed more than once"
+                self.mistakes.add(entry.place_of(("id",)), problem)
+            models[model.id] = model
+            # Tables show the name alone: two rows of one name cannot be told apart.
+            twin = shown_as.setdefault(_as_seen(model.display_name), model.id)
+            if twin != model.id:
+                problem = (
+                    f"models {shown(twin)} and {shown(model.id)} have one name, "
+                    f"{shown(model.display_name)}: give each its own"
+                )
+                self.mistakes.add(entry.place_of(("name",)), problem)
+        return tuple(models.values())
+
+    def _mapping(self, entry: Node) -> Node | None:
+        if isinstance(entry.value, str):
+            return entry.with_fields({"id": entry})
+        if entry.fields is None:
+            problem = f"must be `provider/name` or a mapping with `id`, not {shown(entry.plain())}"
+            self.mistakes.add(entry.place, problem)
+            return None
+        return entry
+
+    def model(self, entry: Node) -> TutorModel | None:
+        """Return one model, checked; None after a mistake."""
+        model = validate(TutorModel, self.prompts.written_out(entry), self.mistakes)
+        if model is None:
+            return None
+        try:
+            model, key_variable = take_key_variable(model)
+            self.catalogue.check(model, self.base_folder, key_variable)
+            fingerprint = self.catalogue.fingerprint(model, self.base_folder)
+        except UnknownProvider as error:
+            self.mistakes.add(entry.place_of(("id",)), str(error))
+        except InvalidInput as error:
+            self.mistakes.add(entry.place, str(error))
+        else:
+            if key_variable is not None:
+                self.key_variables[model.id] = key_variable
+            return model if fingerprint is None else self._bound(model, fingerprint, entry)
+        return None
+
+    def _bound(self, model: TutorModel, fingerprint: str, entry: Node) -> TutorModel:
+        """Return the model, bound to the present contents of its files."""
+        written = model.options.get(FINGERPRINT, fingerprint)
+        if written != fingerprint:
+            place = entry.place_of(("options", FINGERPRINT))
+            problem = f"the file's hash is {fingerprint}, not {shown(written)}: it has changed"
+            self.mistakes.add(place, problem)
+        options = {**model.options, FINGERPRINT: fingerprint}
+        return model.model_copy(update={"options": options})
+
+
+def _as_seen(name: str) -> str:
+    """Return a name as a reader of a table tells it from others: by its visible letters."""
+    letters = unicodedata.normalize("NFKC", name)
+    seen = "".join(each for each in letters if unicodedata.category(each) != "Cf")
+    return " ".join(seen.split()).casefold()
+
+
+GRADER: Final = "use_llm_exploratory"
+
+
+@dataclass(frozen=True, slots=True)
+class GraderSelection:
+    """Reads the grader, which is checked as a model under test is."""
+
+    selection: ModelSelection
+    mistakes: Mistakes
+
+    def read(self, root: Node, models: Sequence[TutorModel]) -> Grader | None:
+        """Return the grader; None without one, and after a mistake."""
+        node = root.entry(GRADER)
+        if node is None or node.value is None:
+            return None
+        entry = node.entry("model")
+        if node.fields is not None and entry is not None and isinstance(entry.value, str):
+            entry = entry.with_fields({"id": entry})
+            node = node.with_fields({**node.fields, "model": entry})
+        grader = validate(Grader, node, self.mistakes)
+        if grader is None or entry is None:
+            return None
+        if is_reference(grader.model):
+            problem = "a reference tutor answers from fixed texts, and cannot grade"
+            self.mistakes.add(entry.place, problem)
+            return None
+        key_variable = grader.model.options.get(KEY_OPTION)
+        key_variables = self.selection.key_variables
+        is_tutor = any(each.id == grader.model.id for each in models)
+        # The command knows the variables of keys by the ids of models.
+        if is_tutor and key_variable != key_variables.get(grader.model.id):
+            problem = f"model {grader.model.id} has another {KEY_OPTION} among the models"
+            self.mistakes.add(entry.place, problem)
+            return None
+        model = self.selection.model(entry)
+        if model is None:
+            return None
+        return Grader(model=model, max_tokens=grader.max_tokens, rubric=grader.rubric)
+
+
+LENGTH: Final = "length"
+SAME: Final = "same ruler"
+Length = Literal["provider", "same ruler"]
+"""Who counts the length of answers: their providers, or one ruler for all models."""
+
+
+def graded_name(profile: str) -> str:
+    """Return the name of the graded profile of a profile."""
+    return profile if profile.endswith(SUFFIX) else profile + SUFFIX
+
+
+def check_profile(root: Node, mistakes: Mistakes) -> None:
+    """Note a profile that is not known, or that does not fit the presence of a grader."""
+    profile, grader = root.entry("profile"), root.entry(GRADER)
+    name = profile.value if profile is not None else CANONICAL
+    if not isinstance(name, str):
+        return
+    has_grader = grader is not None and grader.value is not None
+    length = root.entry(LENGTH)
+    if length is not None and length.value == SAME:
+        if has_grader or name not in (CANONICAL, SAME_RULER):
+            problem = f"{SAME} is for {CANONICAL} without a grader: remove one of them"
+            mistakes.add(length.place, problem)
+        return
+    try:
+        profile_named(name)
+        if has_grader:
+            profile_named(graded_name(name))
+        elif needs_grade(name):
+            problem = f"needs a model that grades: {GRADER}: {{model: provider/name}}"
+            mistakes.add(root.place_of(("profile",)), problem)
+    except (UnknownProfile, BrokenPlugin) as error:
+        mistakes.add(root.place_of(("profile",)), str(error))
