@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-from base64 import b64encode
-from collections.abc import Iterable, Iterator
 from typing import Final
 from urllib.parse import quote
 
@@ -21,7 +19,6 @@ SHORTEST_SECRET: Final = 12
 """Characters. A shorter key is a placeholder for a private server, and may well occur in an
 answer."""
 
-_URL_SAFE: Final = str.maketrans("+/", "-_")
 _IN_A_HEADER: Final = re.compile(r"[\x21-\x7e]+")
 _SENT_ALONG: Final = re.compile(
     r"""(?ix) \b(authorization|x-api-key|api-key)\b ["']? \s* [:=] \s* ["']?
@@ -33,17 +30,14 @@ _BEARER: Final = re.compile(r"""(?i)\bbearer\s+(?=\S*\d)[^\s"',;}\]]{8,}""")
 class Key:
     """A key. Only `reveal` returns it."""
 
-    __slots__ = ("_any_case", "_as_is", "_pattern", "_value")
+    __slots__ = ("_forms", "_value")
 
     def __init__(self, value: str) -> None:
         self._value = value
-        plain = {value, json.dumps(value)[1:-1], quote(value, safe="")}
-        self._any_case: frozenset[str] = frozenset()
-        self._as_is = frozenset(plain)
-        if self.is_secret:
-            self._any_case = frozenset(form.lower() for form in {*plain, value.encode().hex()})
-            self._as_is = frozenset(_in_base64(value.encode()))
-        self._pattern = "|".join((*_either(self._any_case, "(?i:{})"), *_either(self._as_is, "{}")))
+        forms = {value, json.dumps(value)[1:-1], quote(value, safe="")}
+        # The longest first: one form may be a part of another.
+        either = "|".join(re.escape(form) for form in sorted(forms, key=len, reverse=True))
+        self._forms = re.compile(either, re.IGNORECASE if self.is_secret else re.NOFLAG)
 
     @property
     def is_secret(self) -> bool:
@@ -57,34 +51,13 @@ class Key:
     def hide_in(self, text: str) -> str:
         """Return `text` with the key replaced, in every form that is recognised.
 
-        The forms are: any case, percent-encoding, JSON escapes, hexadecimal, and base64, also as a
-        part of longer base64. A placeholder is replaced only as it is. Other forms stay: reversed,
-        split or encrypted ones.
+        The forms are plain, percent-encoded and with JSON escapes, each in any case. A placeholder
+        is replaced only as it is. Other forms stay: in base64, in hexadecimal, reversed, split.
         """
-        lower = text.lower()
-        if any(form in lower for form in self._any_case) or any(
-            form in text for form in self._as_is
-        ):
-            return re.sub(self._pattern, HIDDEN, text)
-        return text
+        return self._forms.sub(HIDDEN, text)
 
     def __repr__(self) -> str:
         return f"Key({HIDDEN})"
-
-
-def _either(forms: Iterable[str], pattern: str) -> Iterator[str]:
-    """Yield the patterns, the longest first: one form may be a part of another."""
-    for form in sorted(forms, key=len, reverse=True):
-        yield pattern.format(re.escape(form))
-
-
-def _in_base64(value: bytes) -> Iterator[str]:
-    """Yield the parts of a base64 text that every encoding of `value` within other bytes shares."""
-    for before, mixed in ((0, 0), (1, 2), (2, 3)):
-        encoded = b64encode(bytes(before) + value).decode()
-        after = (before + len(value)) % 3
-        core = encoded[mixed : len(encoded) - (0, 3, 2)[after]]
-        yield from {core, core.translate(_URL_SAFE)}
 
 
 def hide(text: str, key: Key | None) -> str:
