@@ -18,8 +18,7 @@ from socratic_bench.concurrency.thawing_timeout import ThawingTimeout
 from socratic_bench.domain.experiment.manifest import Limits
 from socratic_bench.errors import FailureKind, InvalidInput, ModelCallFailed
 from socratic_runner.models.connecting import refused_address
-from socratic_runner.models.http.connect_errors import why
-from socratic_runner.models.http.connectors import QuietConnector, RestedConnector
+from socratic_runner.models.http.connectors import QuietConnector, SingleUseConnector, why
 from socratic_runner.models.http.failures import Failures
 from socratic_runner.models.http.reading import Reading
 from socratic_runner.models.http.server_sent_events import EventDecoder
@@ -71,7 +70,7 @@ class Connection:
         self._limits = limits
         self._failures = failures
         self._streamed = streamed
-        self._connector: QuietConnector | None = None
+        self._reusing: QuietConnector | None = None
         self._proxy = _proxy_for(url)
         self._session: aiohttp.ClientSession | None = None
         self._closed = False
@@ -119,11 +118,10 @@ class Connection:
 
     def _open_session(self) -> aiohttp.ClientSession:
         if self._session is None:
-            self._connector = (
-                QuietConnector() if self._url.startswith("https://") else RestedConnector()
-            )
+            if self._url.startswith("https://"):
+                self._reusing = QuietConnector()
             self._session = aiohttp.ClientSession(
-                connector=self._connector,
+                connector=self._reusing or SingleUseConnector(),
                 timeout=aiohttp.ClientTimeout(
                     total=None, connect=self._limits.connect_timeout_seconds
                 ),
@@ -178,8 +176,8 @@ class Connection:
             message = f"no connection within {self._limits.connect_timeout_seconds:g} s"
         if began:
             return reading.cut(message)
-        if self._connector is not None and not isinstance(error, aiohttp.ClientConnectorError):
-            self._connector.distrust()
+        if self._reusing is not None and not isinstance(error, aiohttp.ClientConnectorError):
+            self._reusing.distrust()
         return failure(FailureKind.UNREACHABLE, f"cannot be reached: {message}")
 
     def _failed_handshake(self, error: BaseException) -> ModelCallFailed:

@@ -7,7 +7,7 @@ import socket
 import aiohttp
 import pytest
 
-from socratic_runner.models.http.connect_errors import why
+from socratic_runner.models.http.connectors import why
 
 
 async def failed(url: str) -> aiohttp.ClientError:
