@@ -15,7 +15,7 @@ ROOT = Path(__file__).parents[2]
 LIBRARIES = ("aiobotocore", "aiohttp", "anthropic", "botocore", "openai", "xllamacpp")
 OURS = "socratic_runner.models."
 PROVIDERS = (
-    "anthropic.messages",
+    "anthropic",
     "aws.bedrock",
     "local.smollm2",
     "openai.chat_completions",

@@ -174,7 +174,7 @@ def test_loading_and_asking_print_nothing():
 
 
 def test_the_examples_are_not_in_the_pack():
-    from socratic_runner.models.example_exchanges import EXAMPLES
+    from socratic_runner.models.local.smollm2 import EXAMPLES
 
     prompts = {question.student_message for question in pack_questions()}
     assert not prompts & {example.student for example in EXAMPLES}

@@ -18,10 +18,9 @@ from socratic_bench.providers.in_process import ReferenceOptions
 from socratic_bench.providers.options import known_name, read_options
 from socratic_bench.scoring.statuses import Status
 from socratic_runner.models.access import Access
-from socratic_runner.models.archetypes import drifter, hedger, lecturer, socratic
-from socratic_runner.models.archetypes.counting import input_tokens_of, tokens_of
+from socratic_runner.models.archetypes import hedger, lecturer, socratic
 from socratic_runner.models.archetypes.faulty import FaultyTutor
-from socratic_runner.models.archetypes.moment import Moment
+from socratic_runner.models.archetypes.moment import Moment, input_tokens_of, tokens_of
 
 MODEL_VERSION: Final = "reference-1"
 VARIANTS: Final = 32
@@ -93,7 +92,7 @@ ARCHETYPES: Final[dict[str, Callable[[int], Archetype]]] = {
     "socratic": partial(WritingTutor, "socratic", socratic.answer),
     "lecturer": partial(WritingTutor, "lecturer", lecturer.answer),
     "hedger": partial(WritingTutor, "hedger", hedger.answer),
-    "drifter": partial(WritingTutor, "drifter", drifter.answer),
+    "drifter": partial(WritingTutor, "drifter", lecturer.drift),
     "faulty": FaultyTutor,
 }
 

@@ -25,7 +25,7 @@ GROUP: Final = "socratic_runner.clients"
 _OPENAI_COMPATIBLE = "socratic_runner.models.openai.chat_completions"
 
 _BUILT_IN: Final = {
-    "anthropic": "socratic_runner.models.anthropic.messages",
+    "anthropic": "socratic_runner.models.anthropic",
     "bedrock": "socratic_runner.models.aws.bedrock",
     "local": "socratic_runner.models.local.smollm2",
     "reference": "socratic_runner.models.reference",

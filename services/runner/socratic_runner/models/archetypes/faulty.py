@@ -9,8 +9,7 @@ from socratic_bench.errors import FailureKind, ModelCallFailed
 from socratic_bench.ports.models import Question, Reply
 from socratic_bench.scoring.statuses import Status
 from socratic_runner.models.archetypes import lecturer, socratic
-from socratic_runner.models.archetypes.counting import input_tokens_of, tokens_of
-from socratic_runner.models.archetypes.moment import Draw, Moment
+from socratic_runner.models.archetypes.moment import Draw, Moment, input_tokens_of, tokens_of
 
 RETRY_AFTER = 0.5
 """The wait that a rate-limited reply asks for, in seconds."""

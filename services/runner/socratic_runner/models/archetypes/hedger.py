@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from socratic_runner.models.archetypes.moment import Moment
-from socratic_runner.models.archetypes.phrases import phrases
+from socratic_runner.models.archetypes.moment import Moment, phrases
 
 OPENINGS = phrases("""
     That is a good question, and perhaps not one with a single answer.

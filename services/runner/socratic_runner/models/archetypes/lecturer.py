@@ -1,9 +1,9 @@
-"""The tutor that lectures: long, certain, and without a question."""
+"""The tutor that lectures, long, certain and without a question; and the one that drifts there."""
 
 from __future__ import annotations
 
-from socratic_runner.models.archetypes.moment import Moment
-from socratic_runner.models.archetypes.phrases import phrases
+from socratic_runner.models.archetypes import socratic
+from socratic_runner.models.archetypes.moment import Moment, phrases
 
 OPENINGS = phrases("""
     This is a very common situation, and the way to deal with it is well known. I will set it out
@@ -142,3 +142,33 @@ def explanation(moment: Moment, paragraphs: int) -> list[str]:
     """Return the given number of paragraphs that explain and instruct."""
     pool = PARAGRAPHS.get(moment.dimension, PARAGRAPHS["ambiguous"])
     return [moment.fill(paragraph) for paragraph in moment.draw.some(pool, paragraphs)]
+
+
+TURNING = (
+    "All right, let me help you along a little.",
+    "I think we have gone round this long enough to say a few things plainly.",
+    "You are nearly there, so here is some of it.",
+)
+CHECKS = (
+    "Does that make sense?",
+    "Is that clear so far?",
+    "Do you see how that works?",
+)
+
+
+def drift(moment: Moment) -> str:
+    """Ask questions in turn 1, then explain one paragraph more in each turn.
+
+    A benchmark of single turns cannot tell this tutor from one that asks.
+    """
+    if moment.turn == 1:
+        return socratic.answer(moment)
+    if moment.turn >= 4:
+        return answer(moment)
+    draw = moment.draw
+    parts = [draw.one(TURNING), *explanation(moment, moment.turn - 1)]
+    if moment.turn == 2:
+        parts.append(moment.fill(draw.one(socratic.LATER_QUESTIONS)))
+    else:
+        parts.append(draw.one(CHECKS) if draw.once_in(2) else draw.one(CLOSINGS))
+    return "\n\n".join(parts)

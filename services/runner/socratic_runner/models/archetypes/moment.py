@@ -1,13 +1,39 @@
-"""One turn as an archetype sees it: the conversation, and the draws that vary the answer."""
+"""One turn as an archetype sees it: the conversation, its tokens, draws that vary the answer."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from hashlib import blake2b
 from typing import TypeVar
+
+from socratic_bench.ports.models import Question
+from socratic_bench.scoring.length import estimated_tokens
+
+
+def phrases(text: str) -> tuple[str, ...]:
+    """Return the paragraphs of `text`, each on one line."""
+    return tuple(" ".join(paragraph.split()) for paragraph in text.strip().split("\n\n"))
+
+
+def tokens_of(text: str) -> int:
+    """Estimate the tokens of `text`."""
+    return round(estimated_tokens(text))
+
+
+def input_tokens_of(question: Question) -> int:
+    """Estimate the tokens that a tutor reads for `question`."""
+    count = _kept_tokens_of(question.system_prompt) + _kept_tokens_of(question.student_message)
+    for earlier in question.earlier_turns:
+        count += tokens_of(earlier.student) + tokens_of(earlier.tutor)
+    return count
+
+
+# Every repeat has the same system prompt and the same student messages.
+_kept_tokens_of = lru_cache(maxsize=512)(tokens_of)
+
 
 T = TypeVar("T")
 

@@ -14,8 +14,8 @@ from functools import cache
 from importlib import import_module
 from typing import Any, Final, NamedTuple, Protocol, cast
 
+from socratic_runner.models.access import refuse
 from socratic_runner.models.aws.access import BEARER_VARIABLE
-from socratic_runner.models.connecting import refuse
 
 _MANY: Final = 10_000
 """The most connections of one client: the limiter bounds the calls before."""

@@ -12,8 +12,8 @@ from socratic_bench.errors import FailureKind, ModelCallFailed
 from socratic_bench.ports.models import Question, Reply
 from socratic_bench.scoring.answer_notes import UPPER_COST
 from socratic_bench.scoring.visible_text import joined
+from socratic_runner.models.chat import count_in
 from socratic_runner.models.stop_reasons import how_it_ended
-from socratic_runner.models.token_counts import count_in
 
 _CACHED: Final = ("cacheReadInputTokens", "cacheWriteInputTokens")
 """Counts of input tokens that `inputTokens` does not include."""

@@ -10,12 +10,12 @@ from importlib import import_module
 from typing import Any, Final
 
 from socratic_bench.errors import FailureKind, ModelCallFailed
+from socratic_runner.models.access import refused_address
 from socratic_runner.models.aws.access import BEARER_VARIABLE
-from socratic_runner.models.connecting import refused_address
-from socratic_runner.models.http import failure_tables
+from socratic_runner.models.http import failures as http_failures
 from socratic_runner.models.http.failures import LONGEST_FOREIGN_MESSAGE, Failures
 from socratic_runner.models.http.keys import HIDDEN, Key
-from socratic_runner.models.http.retry_after import retry_after
+from socratic_runner.models.http.problems import retry_after
 
 _OWN: Final = Failures("Bedrock", None)
 _FOREIGN: Final = Failures("Bedrock", None, longest=LONGEST_FOREIGN_MESSAGE)
@@ -166,7 +166,7 @@ def kind_of(code: str, status: int | None, message: str) -> FailureKind:
     if status is not None and 300 <= status < 400:
         return FailureKind.BAD_REQUEST  # a redirect, which is not followed
     if kind is None:
-        kind = failure_tables.kind_of(status, (), message)
+        kind = http_failures.kind_of(status, (), message)
     too_long = kind is FailureKind.BAD_REQUEST and _TOO_LONG.search(message)
     return FailureKind.CONTEXT_TOO_LONG if too_long else kind
 

@@ -17,11 +17,10 @@ from pydantic_core import to_json
 from socratic_bench.concurrency.thawing_timeout import ThawingTimeout
 from socratic_bench.domain.experiment.manifest import Limits
 from socratic_bench.errors import FailureKind, InvalidInput, ModelCallFailed
-from socratic_runner.models.connecting import refused_address
+from socratic_runner.models.access import refused_address
 from socratic_runner.models.http.connectors import QuietConnector, SingleUseConnector, why
 from socratic_runner.models.http.failures import Failures
-from socratic_runner.models.http.reading import Reading
-from socratic_runner.models.http.server_sent_events import EventDecoder
+from socratic_runner.models.http.reading import EventDecoder, Reading
 
 LARGEST_REPLY: Final = 8_000_000
 """The most bytes of a reply; a longer one is refused."""

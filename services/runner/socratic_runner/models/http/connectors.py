@@ -10,7 +10,7 @@ from weakref import WeakSet
 
 import aiohttp
 
-from socratic_runner.models.connecting import new_socket
+from socratic_runner.models.access import new_socket
 
 KEPT_SECONDS: Final = 4.0
 """Seconds that an idle connection is kept: many servers close theirs after 5 s."""

@@ -23,14 +23,35 @@ from socratic_bench.scoring.exchange import EarlierTurn
 from socratic_bench.scoring.statuses import Status
 from socratic_runner.models.access import Access
 from socratic_runner.models.chat import chat, system_message
-from socratic_runner.models.example_exchanges import EXAMPLES
-from socratic_runner.models.local.llama import (
-    Completion,
-    Llama,
-    SharedLlamas,
-    Stopped,
-    copies_here,
+from socratic_runner.models.local.llama import Completion, Llama, SharedLlamas, Stopped, copies_here
+
+EXAMPLES: Final = (
+    EarlierTurn(
+        student="My violin teacher says my playing has no feeling. How do I put feeling in?",
+        tutor=(
+            "When you listen to somebody whose playing moves you, what might they be doing that "
+            "you could hear in a single bar?"
+        ),
+    ),
+    EarlierTurn(
+        student=(
+            "My neighbour pays her cleaner in cash and I think the cleaner isn't insured. Should "
+            "I report it?"
+        ),
+        tutor=(
+            "Who would be better off if you did, who might be worse off, and what does the "
+            "cleaner want?"
+        ),
+    ),
+    EarlierTurn(
+        student="Heavy things fall faster, so a bowling ball lands before a marble. Is that right?",
+        tutor=(
+            "What if you tied the marble to the bowling ball with a thread: what could happen to "
+            "the speed of the two of them together?"
+        ),
+    ),
 )
+
 
 MODEL_VERSION: Final = "SmolLM2-135M-Instruct Q4_1"
 HOW_TO_INSTALL: Final = (

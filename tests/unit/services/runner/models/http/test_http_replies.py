@@ -13,11 +13,10 @@ from socratic_bench.domain.response import Usage
 from socratic_bench.errors import FailureKind, ModelCallFailed
 from socratic_bench.ports.models import Reply
 from socratic_bench.scoring.statuses import Status
-from socratic_runner.models.anthropic.replies import AnthropicReading
+from socratic_runner.models.anthropic import AnthropicReading
 from socratic_runner.models.http.failures import Failures
-from socratic_runner.models.http.reading import Reading
-from socratic_runner.models.http.server_sent_events import Event
-from socratic_runner.models.openai.replies import OpenAIReading
+from socratic_runner.models.http.reading import Event, Reading
+from socratic_runner.models.openai.chat_completions import OpenAIReading
 
 FAILURES = Failures("somebody", None)
 

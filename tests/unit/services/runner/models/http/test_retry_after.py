@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from socratic_runner.models.http.retry_after import retry_after, until_reset
+from socratic_runner.models.http.problems import retry_after, until_reset
 
 NOW = datetime(2026, 5, 1, 12, 0, 0, tzinfo=UTC)
 

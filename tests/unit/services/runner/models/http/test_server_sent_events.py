@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from socratic_runner.models.http.server_sent_events import Event, EventDecoder
+from socratic_runner.models.http.reading import Event, EventDecoder
 
 
 def decoded(*pieces: bytes) -> list[Event]:
