@@ -48,14 +48,14 @@ def open_broker(address: str) -> Broker:
         require_package(
             "aio_pika", needed_by="a RabbitMQ server", extra="socratic-ai-bench[rabbitmq]"
         )
-        from socratic_bench.adapters.rabbitmq.broker import (  # noqa: PLC0415 - only when asked for
+        from socratic_bench.adapters.brokers.rabbitmq.broker import (  # noqa: PLC0415 - only when asked for
             RabbitMQBroker,
         )
 
         return RabbitMQBroker(address)
     if scheme == "sqs":
         require_package("aiobotocore", needed_by="a broker on SQS", extra="socratic-ai-bench[aws]")
-        from socratic_bench.adapters.sqs.broker import (  # noqa: PLC0415 - only when asked for
+        from socratic_bench.adapters.brokers.sqs.broker import (  # noqa: PLC0415 - only when asked for
             SqsBroker,
         )
 

@@ -9,8 +9,8 @@ from types import ModuleType
 
 import pytest
 
+from socratic_bench.adapters.brokers.sqs.connecting.address import address_of
 from socratic_bench.adapters.dynamodb.table.address import parse
-from socratic_bench.adapters.sqs.connecting.address import address_of
 
 SCRIPT = Path(__file__).parents[2] / "deploy" / "local" / "up.py"
 

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from typing import NamedTuple
 
-from socratic_bench.adapters.sqs.broker import SqsBroker
+from socratic_bench.adapters.brokers.sqs.broker import SqsBroker
 from socratic_bench.addresses import open_store
 from socratic_bench.ports.broker import WorkQueue
 from socratic_bench.ports.stores.store import Store

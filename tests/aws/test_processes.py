@@ -13,7 +13,7 @@ from typing import NamedTuple
 import pytest
 from aiobotocore.session import get_session
 
-from socratic_bench.adapters.sqs.broker import SqsBroker
+from socratic_bench.adapters.brokers.sqs.broker import SqsBroker
 from socratic_bench.addresses import open_store
 from socratic_bench.consuming.queues import WORK_QUEUES
 from socratic_bench.events.message import to_message

@@ -13,8 +13,8 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from socratic_bench.adapters.memory.broker import MemoryBroker
-from socratic_bench.adapters.memory.consumer import MemoryConsumer
+from socratic_bench.adapters.brokers.memory.broker import MemoryBroker
+from socratic_bench.adapters.brokers.memory.consumer import MemoryConsumer
 from socratic_bench.adapters.memory.store.store import MemoryStore
 from socratic_bench.consuming.queues import BROADCASTS, RUNNER_RUN_REQUESTED, WORK_QUEUES
 from socratic_bench.consuming.worker import Worker

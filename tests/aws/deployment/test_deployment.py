@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from socratic_bench.adapters.sqs.broker import SqsBroker
+from socratic_bench.adapters.brokers.sqs.broker import SqsBroker
 from socratic_bench.adapters.system.clock import SystemClock
 from socratic_bench.consuming.queues import WORK_QUEUES
 from socratic_bench.domain.experiment.manifest import Experiment

@@ -2,7 +2,7 @@
 
 import pytest
 
-from socratic_bench.adapters.sqs.broker import SqsBroker
+from socratic_bench.adapters.brokers.sqs.broker import SqsBroker
 from socratic_bench.consuming.queues import CURATOR_RESPONSE_SCORED, JUDGE_RESPONSE_RECORDED
 from socratic_bench.domain.identifiers import run_id
 from socratic_bench.domain.response import Response

@@ -17,7 +17,7 @@ import time
 from itertools import islice
 from statistics import quantiles
 
-from socratic_bench.adapters.rabbitmq.broker import RabbitMQBroker
+from socratic_bench.adapters.brokers.rabbitmq.broker import RabbitMQBroker
 from socratic_bench.adapters.system.clock import SystemClock
 from socratic_bench.domain.experiment.manifest import Experiment
 from socratic_bench.events.aggregate_updated import TYPE as AGGREGATE_UPDATED

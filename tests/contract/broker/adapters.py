@@ -7,9 +7,9 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 
-from socratic_bench.adapters.memory.broker import MemoryBroker
-from socratic_bench.adapters.rabbitmq.broker import DELIVERY_LIMIT, RabbitMQBroker
-from socratic_bench.adapters.sqs.broker import SqsBroker
+from socratic_bench.adapters.brokers.memory.broker import MemoryBroker
+from socratic_bench.adapters.brokers.rabbitmq.broker import DELIVERY_LIMIT, RabbitMQBroker
+from socratic_bench.adapters.brokers.sqs.broker import SqsBroker
 from socratic_bench.ports.broker import Broker
 from tests.servers import aws_emulator, moto, sqs
 from tests.servers.discovery import Server

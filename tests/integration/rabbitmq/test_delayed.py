@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from socratic_bench.adapters.rabbitmq.broker import RabbitMQBroker
+from socratic_bench.adapters.brokers.rabbitmq.broker import RabbitMQBroker
 from socratic_bench.ports.broker import WorkQueue
 from tests.contract.broker.traffic import LONG_DELAY, Traffic, ids, message, messages
 

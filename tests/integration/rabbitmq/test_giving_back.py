@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from socratic_bench.adapters.rabbitmq.broker import RabbitMQBroker
-from socratic_bench.adapters.rabbitmq.publishing.routing import Routing
+from socratic_bench.adapters.brokers.rabbitmq.broker import RabbitMQBroker
+from socratic_bench.adapters.brokers.rabbitmq.publishing.routing import Routing
 from socratic_bench.errors import BrokerUnavailable
 from socratic_bench.ports.broker import WorkQueue
 from tests.contract.broker.traffic import Traffic, ids, messages, new_queue

@@ -12,10 +12,10 @@ from aio_pika.message import IncomingMessage
 from aiormq.abc import FieldTable
 from yarl import URL
 
-from socratic_bench.adapters.rabbitmq import listener as listening
-from socratic_bench.adapters.rabbitmq.broker import RabbitMQBroker
-from socratic_bench.adapters.rabbitmq.connecting.reconnecting import connect
-from socratic_bench.adapters.rabbitmq.declaring import group_queues, topology, watch
+from socratic_bench.adapters.brokers.rabbitmq import listener as listening
+from socratic_bench.adapters.brokers.rabbitmq.broker import RabbitMQBroker
+from socratic_bench.adapters.brokers.rabbitmq.connecting.reconnecting import connect
+from socratic_bench.adapters.brokers.rabbitmq.declaring import group_queues, topology, watch
 from socratic_bench.ports.broker import Consumer, Delivery, WorkQueue
 from tests.contract.broker.traffic import Traffic, ids, message, new_queue
 from tests.integration.rabbitmq.conftest import stranger

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from socratic_bench.adapters.rabbitmq.broker import RabbitMQBroker
-from socratic_bench.adapters.rabbitmq.connecting import health
-from socratic_bench.adapters.rabbitmq.consuming import intake
-from socratic_bench.adapters.rabbitmq.declaring import topology, watch
-from socratic_bench.adapters.rabbitmq.publishing import publisher
+from socratic_bench.adapters.brokers.rabbitmq.broker import RabbitMQBroker
+from socratic_bench.adapters.brokers.rabbitmq.connecting import health
+from socratic_bench.adapters.brokers.rabbitmq.consuming import intake
+from socratic_bench.adapters.brokers.rabbitmq.declaring import topology, watch
+from socratic_bench.adapters.brokers.rabbitmq.publishing import publisher
 from tests.contract.broker.traffic import Traffic, ids, message, new_queue
 from tests.servers.discovery import NotHere, wait_for
 from tests.servers.rabbitmq import check

@@ -13,11 +13,11 @@ from aio_pika.abc import AbstractConnection
 from aio_pika.exceptions import AMQPError
 from yarl import URL
 
-from socratic_bench.adapters.rabbitmq.broker import RabbitMQBroker
-from socratic_bench.adapters.rabbitmq.connecting import health, reconnecting
-from socratic_bench.adapters.rabbitmq.consuming.sources import Sources
-from socratic_bench.adapters.rabbitmq.declaring import watch
-from socratic_bench.adapters.rabbitmq.publishing.routing import Routing
+from socratic_bench.adapters.brokers.rabbitmq.broker import RabbitMQBroker
+from socratic_bench.adapters.brokers.rabbitmq.connecting import health, reconnecting
+from socratic_bench.adapters.brokers.rabbitmq.consuming.sources import Sources
+from socratic_bench.adapters.brokers.rabbitmq.declaring import watch
+from socratic_bench.adapters.brokers.rabbitmq.publishing.routing import Routing
 from socratic_bench.errors import (
     BrokerClosed,
     BrokerError,

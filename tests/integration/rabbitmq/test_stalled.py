@@ -9,9 +9,9 @@ import aio_pika
 import pytest
 from structlog.testing import capture_logs
 
-from socratic_bench.adapters.rabbitmq.broker import RabbitMQBroker
-from socratic_bench.adapters.rabbitmq.connecting.reconnecting import namespace_of
-from socratic_bench.adapters.rabbitmq.declaring import topology, watch
+from socratic_bench.adapters.brokers.rabbitmq.broker import RabbitMQBroker
+from socratic_bench.adapters.brokers.rabbitmq.connecting.reconnecting import namespace_of
+from socratic_bench.adapters.brokers.rabbitmq.declaring import topology, watch
 from socratic_bench.ports.broker import WorkQueue
 from tests.contract.broker.traffic import Traffic, message
 from tests.integration.rabbitmq.conftest import stranger

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from socratic_bench.adapters.sqs.broker import SqsBroker
+from socratic_bench.adapters.brokers.sqs.broker import SqsBroker
 from socratic_bench.ports.broker import WorkQueue
 from tests.contract.broker.adapters import SQS
 from tests.contract.broker.traffic import Traffic, new_queue

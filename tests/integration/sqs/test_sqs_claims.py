@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from socratic_bench.adapters.sqs.broker import SqsBroker
+from socratic_bench.adapters.brokers.sqs.broker import SqsBroker
 from socratic_bench.errors import BrokerError
 from socratic_bench.events.message import Message
 from socratic_bench.ports.broker import WorkQueue

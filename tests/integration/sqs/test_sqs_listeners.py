@@ -6,8 +6,12 @@ import time
 
 import pytest
 
-from socratic_bench.adapters.sqs.broker import SqsBroker
-from socratic_bench.adapters.sqs.listener_queue import FORGOTTEN_SECONDS, PREFIX, ListenerQueue
+from socratic_bench.adapters.brokers.sqs.broker import SqsBroker
+from socratic_bench.adapters.brokers.sqs.listener_queue import (
+    FORGOTTEN_SECONDS,
+    PREFIX,
+    ListenerQueue,
+)
 
 pytestmark = pytest.mark.long
 

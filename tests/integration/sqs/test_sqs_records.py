@@ -8,10 +8,10 @@ from unittest.mock import AsyncMock
 
 import pytest
 
-from socratic_bench.adapters.sqs.broker import SqsBroker
-from socratic_bench.adapters.sqs.publishing.claims import Claims
-from socratic_bench.adapters.sqs.publishing.copies import Copies
-from socratic_bench.adapters.sqs.publishing.wire import State
+from socratic_bench.adapters.brokers.sqs.broker import SqsBroker
+from socratic_bench.adapters.brokers.sqs.publishing.claims import Claims
+from socratic_bench.adapters.brokers.sqs.publishing.copies import Copies
+from socratic_bench.adapters.brokers.sqs.publishing.wire import State
 from socratic_bench.concurrency.cancellation import cancelled
 from socratic_bench.consuming.settlements import Ack, DeadLetterIt, RetryLater
 from socratic_bench.errors import BrokerUnavailable

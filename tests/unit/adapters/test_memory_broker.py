@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from socratic_bench.adapters.memory.broker import MemoryBroker
+from socratic_bench.adapters.brokers.memory.broker import MemoryBroker
 from socratic_bench.errors import BrokerError, InvalidInput
 from socratic_bench.events.message import Message
 from socratic_bench.ports.broker import Consumer, Delivery, WorkQueue

@@ -10,7 +10,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from socratic_bench.adapters.rabbitmq.consuming.settling import Settling
+from socratic_bench.adapters.brokers.rabbitmq.consuming.settling import Settling
 from socratic_bench.consuming.unacked import UnackedMessages
 from socratic_bench.events.message import Message
 from socratic_bench.ports.broker import Delivery

@@ -1,6 +1,6 @@
 """The consumer's knowledge of each queue's width."""
 
-from socratic_bench.adapters.rabbitmq.consuming.widths import Widths
+from socratic_bench.adapters.brokers.rabbitmq.consuming.widths import Widths
 
 
 def test_a_queue_that_is_consumed_no_more_leaves_nothing_behind():

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from socratic_bench.adapters.rabbitmq.publishing.wire import batches, from_amqp, to_amqp
+from socratic_bench.adapters.brokers.rabbitmq.publishing.wire import batches, from_amqp, to_amqp
 from socratic_bench.events.message import Message
 
 TEXT = st.text(max_size=40)

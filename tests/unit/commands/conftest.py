@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import structlog
 
-from socratic_bench.adapters.memory.broker import MemoryBroker
+from socratic_bench.adapters.brokers.memory.broker import MemoryBroker
 from socratic_bench.adapters.sql.store import SqlStore
 from socratic_bench.consuming.queues import BROADCASTS, WORK_QUEUES
 from socratic_bench.events.message import Message

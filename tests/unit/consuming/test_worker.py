@@ -6,8 +6,8 @@ from contextlib import asynccontextmanager, contextmanager
 
 import pytest
 
-from socratic_bench.adapters.memory.broker import MemoryBroker
-from socratic_bench.adapters.memory.consumer import MemoryConsumer
+from socratic_bench.adapters.brokers.memory.broker import MemoryBroker
+from socratic_bench.adapters.brokers.memory.consumer import MemoryConsumer
 from socratic_bench.concurrency.adaptive_pause import AdaptivePause
 from socratic_bench.concurrency.retry_policy import RetryPolicy
 from socratic_bench.consuming import worker as worker_module

@@ -7,7 +7,7 @@ import httpx
 import pytest
 from pydantic import SecretStr
 
-from socratic_bench.adapters.memory.broker import MemoryBroker
+from socratic_bench.adapters.brokers.memory.broker import MemoryBroker
 from socratic_bench.adapters.memory.store.store import MemoryStore
 from socratic_bench.consuming.batch_dispatcher import BatchDispatcher
 from socratic_bench.consuming.dispatch import Dispatcher

@@ -35,8 +35,11 @@ from socratic_aws.stacks.names import (
 )
 from socratic_aws.stacks.services import RUNNER, visibility_seconds
 from socratic_aws.stacks.stage import Stage
+from socratic_bench.adapters.brokers.sqs.server_limits import (
+    LAST_RESORT_RECEIVES,
+    RETENTION_SECONDS,
+)
 from socratic_bench.adapters.dynamodb.table.keys import LARGE_RESPONSES
-from socratic_bench.adapters.sqs.server_limits import LAST_RESORT_RECEIVES, RETENTION_SECONDS
 from socratic_bench.consuming.queues import BROADCASTS, WORK_QUEUES
 from socratic_bench.hosting.functions.embedded_metrics import NAMESPACE
 from socratic_bench.ports.broker import WorkQueue

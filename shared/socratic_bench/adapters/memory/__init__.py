@@ -1,1 +1,1 @@
-"""Adapters in the memory of the process, whose contents end with it."""
+"""The store in the memory of the process, whose contents end with it."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import httpx
 
-from socratic_bench.adapters.memory.broker import MemoryBroker
+from socratic_bench.adapters.brokers.memory.broker import MemoryBroker
 from socratic_bench.consuming.queues import JUDGE_RESPONSE_RECORDED
 from socratic_bench.events.message import Message
 

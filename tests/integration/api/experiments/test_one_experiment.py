@@ -9,7 +9,7 @@ import httpx
 import pytest
 
 from socratic_api.control.capabilities import Capabilities
-from socratic_bench.adapters.memory.broker import MemoryBroker
+from socratic_bench.adapters.brokers.memory.broker import MemoryBroker
 from socratic_bench.adapters.sql.store import SqlStore
 from tests.dashboard.seeding import experiment, seed, tutors
 from tests.integration.api.experiments.conftest import CONFIG, Asking

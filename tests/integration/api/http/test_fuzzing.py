@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from socratic_bench.adapters.memory.broker import MemoryBroker
+from socratic_bench.adapters.brokers.memory.broker import MemoryBroker
 from socratic_bench.adapters.sql.store import SqlStore
 from socratic_bench.consuming.queues import BROADCASTS, WORK_QUEUES
 from tests.dashboard.conftest import serving

@@ -9,8 +9,8 @@ from typing import Any
 
 from aiohttp import web
 
-from socratic_bench.adapters.sqs.connecting.address import Address
-from socratic_bench.adapters.sqs.connecting.connection import AwsConnection
+from socratic_bench.adapters.brokers.sqs.connecting.address import Address
+from socratic_bench.adapters.brokers.sqs.connecting.connection import AwsConnection
 
 Answer = tuple[int, dict[str, Any]] | None
 """Status and body; None cuts the connection."""

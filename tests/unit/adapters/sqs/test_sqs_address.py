@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from socratic_bench.adapters.sqs.connecting.address import Address, address_of
+from socratic_bench.adapters.brokers.sqs.connecting.address import Address, address_of
 from socratic_bench.errors import InvalidSettings
 
 

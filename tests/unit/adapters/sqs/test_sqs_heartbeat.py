@@ -8,10 +8,10 @@ from itertools import count
 
 import pytest
 
-from socratic_bench.adapters.sqs.connecting.server_queue import ServerQueue
-from socratic_bench.adapters.sqs.consuming.heartbeat import Heartbeat
-from socratic_bench.adapters.sqs.publishing.wire import encode, typed
-from socratic_bench.adapters.sqs.record import Incoming, incoming_of
+from socratic_bench.adapters.brokers.sqs.connecting.server_queue import ServerQueue
+from socratic_bench.adapters.brokers.sqs.consuming.heartbeat import Heartbeat
+from socratic_bench.adapters.brokers.sqs.publishing.wire import encode, typed
+from socratic_bench.adapters.brokers.sqs.record import Incoming, incoming_of
 from socratic_bench.consuming.unacked import UnackedMessages
 from socratic_bench.errors import DeliveryLost
 from socratic_bench.events.message import Message

@@ -7,15 +7,15 @@ from typing import Any
 
 import pytest
 
-from socratic_bench.adapters.sqs.connecting import server_queue
-from socratic_bench.adapters.sqs.connecting.server_queue import ServerQueue
-from socratic_bench.adapters.sqs.publishing import sender
-from socratic_bench.adapters.sqs.publishing.sender import Outgoing, Sender, Target
-from socratic_bench.adapters.sqs.publishing.wire import encode
+from socratic_bench.adapters.brokers.sqs.connecting import server_queue
+from socratic_bench.adapters.brokers.sqs.connecting.server_queue import ServerQueue
+from socratic_bench.adapters.brokers.sqs.publishing import sender
+from socratic_bench.adapters.brokers.sqs.publishing.sender import Outgoing, Sender, Target
+from socratic_bench.adapters.brokers.sqs.publishing.wire import encode
 from socratic_bench.concurrency.retry_policy import RetryPolicy
 from socratic_bench.errors import BrokerClosed, BrokerError, BrokerUnavailable
 from socratic_bench.events.message import Message
-from tests.unit.adapters.sqs.scripted_aws import ScriptedAws, all_taken, connected, refused
+from tests.unit.adapters.brokers.sqs.scripted_aws import ScriptedAws, all_taken, connected, refused
 
 QUEUE = "http://127.0.0.1/000000000000/unit-queue"
 

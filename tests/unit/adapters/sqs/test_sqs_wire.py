@@ -9,7 +9,7 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from socratic_bench.adapters.sqs.publishing.wire import (
+from socratic_bench.adapters.brokers.sqs.publishing.wire import (
     BATCH_BYTES,
     MOST_BYTES,
     STATE,
@@ -20,7 +20,7 @@ from socratic_bench.adapters.sqs.publishing.wire import (
     encode,
     typed,
 )
-from socratic_bench.adapters.sqs.record import incoming_of
+from socratic_bench.adapters.brokers.sqs.record import incoming_of
 from socratic_bench.events.message import Message
 
 TEXT = st.text(max_size=40)

@@ -8,7 +8,7 @@ from decimal import Decimal
 from functools import partial
 from typing import NamedTuple
 
-from socratic_bench.adapters.memory.broker import MemoryBroker
+from socratic_bench.adapters.brokers.memory.broker import MemoryBroker
 from socratic_bench.adapters.system.clock import SystemClock
 from socratic_bench.concurrency.retry_policy import RetryPolicy
 from socratic_bench.consuming.outcomes import Emit, Work

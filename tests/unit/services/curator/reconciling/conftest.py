@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from socratic_bench.adapters.memory.broker import MemoryBroker
+from socratic_bench.adapters.brokers.memory.broker import MemoryBroker
 from socratic_bench.consuming.queues import BROADCASTS, WORK_QUEUES
 from socratic_curator.reconciling.reconciler import Reconciler
 from tests.contract.store.facts import MONDAY

@@ -4,7 +4,7 @@ import itertools
 
 import pytest
 
-from socratic_bench.adapters.memory.broker import MemoryBroker
+from socratic_bench.adapters.brokers.memory.broker import MemoryBroker
 from socratic_bench.adapters.memory.store.store import MemoryStore
 from socratic_bench.consuming.queues import (
     BROADCASTS,

@@ -1,0 +1,1 @@
+"""The brokers: in memory, on RabbitMQ and on SQS."""

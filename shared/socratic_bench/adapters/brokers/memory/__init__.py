@@ -1,0 +1,1 @@
+"""The broker in memory, for one process and tests."""

@@ -1,0 +1,183 @@
+"""One consumer of a queue in memory, with its unsettled deliveries."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from math import inf
+
+from socratic_bench.adapters.brokers.memory.queue import MemoryQueue, Waiting
+from socratic_bench.concurrency.round_robin import RoundRobin
+from socratic_bench.consuming.seclusion import Seclusion
+from socratic_bench.errors import BrokerClosed, BrokerError, DeliveryLost, InvalidInput
+from socratic_bench.ports.broker import Delivery, alone_for
+
+
+class MemoryConsumer:
+    """Holds at most `prefetch` deliveries, and `prefetch_per_group` of one group."""
+
+    def __init__(
+        self,
+        queue: MemoryQueue,
+        receipts: Iterator[int],
+        *,
+        prefetch: int,
+        prefetch_per_group: int | None,
+        delivery_limit: int,
+    ) -> None:
+        if prefetch < 1 or (prefetch_per_group is not None and prefetch_per_group < 1):
+            raise InvalidInput(
+                f"consumer of queue {queue.name!r}: a prefetch of {prefetch}, {prefetch_per_group} "
+                "per group, would never receive anything; give 1 or more"
+            )
+        self._queue = queue
+        self._receipts = receipts
+        self._prefetch = prefetch
+        self._delivery_limit = delivery_limit
+        self._turns: RoundRobin[Waiting] = RoundRobin(prefetch_per_group)
+        self._in_hand: dict[int, Waiting] = {}
+        self._seclusion = Seclusion()
+        self._clearing: asyncio.TimerHandle | None = None
+        self._draining = False
+        self._ended: type[BrokerError] | None = None
+        queue.join(self._turns)
+
+    @property
+    def queue(self) -> str:
+        """The name of its queue."""
+        return self._queue.name
+
+    @property
+    def in_hand(self) -> int:
+        """The number of unsettled deliveries."""
+        return len(self._in_hand)
+
+    def holds(self, queue: MemoryQueue, group: str) -> int:
+        """Return the number of unsettled deliveries of a group of a queue."""
+        if queue is not self._queue:
+            return 0
+        return sum(waiting.message.group == group for waiting in self._in_hand.values())
+
+    def serve(self, groups: Collection[str]) -> None:
+        """Do nothing: the consumer serves every group of the queue."""
+
+    async def heard_of_group(self) -> None:
+        await asyncio.get_running_loop().create_future()
+
+    async def receive(self, limit: int) -> Sequence[Delivery]:
+        # A queue that is never empty must leave room for other tasks on the event loop.
+        await asyncio.sleep(0)
+        while True:
+            if self._ended:
+                raise self._ended(
+                    f"queue {self._queue.name!r}: this consumer has ended, or its broker was "
+                    "closed; open another one"
+                )
+            if self._draining:
+                return []
+            if taken := self._take(limit):
+                return taken
+            await self._turns.receivers.wait()
+
+    async def ack(self, deliveries: Iterable[Delivery]) -> None:
+        stale = [delivery for delivery in deliveries if not self._release(delivery)]
+        self._wake_receiver()
+        if stale:
+            raise self._not_in_hand(stale)
+
+    async def retry(
+        self, delivery: Delivery, delay: float, reason: str, *, counted: bool = True
+    ) -> None:
+        self._settle(delivery)
+        if counted and delivery.attempt >= self._delivery_limit:
+            self._queue.dead_letter(delivery, reason)
+        else:
+            self._queue.deliver_again(delivery, delay, counted=counted)
+
+    async def reject(self, delivery: Delivery, reason: str) -> None:
+        self._settle(delivery)
+        self._queue.dead_letter(delivery, reason)
+
+    def drain(self) -> None:
+        self._draining = True
+        self._turns.receivers.wake_all()
+
+    def end(self, error: type[BrokerError]) -> None:
+        """Return unsettled messages to the queue; later calls for messages raise `error`."""
+        if self._ended:
+            return
+        self._ended = error
+        self._queue.leave(self._turns)
+        for waiting in reversed(self._in_hand.values()):
+            self._queue.give_back(waiting)
+        self._in_hand.clear()
+        self._seclusion.forget_all()
+        if self._clearing is not None:
+            self._clearing.cancel()
+        self._turns.receivers.wake_all()
+
+    def _take(self, limit: int) -> list[Delivery]:
+        if not self._may_take():
+            return []
+        if self._queue.has_suspects:
+            return [self._hand_out_alone(self._queue.take_suspect())]
+        free = self._prefetch - len(self._in_hand)
+        taken = self._queue.take(self._turns, min(limit, free))
+        deliveries = [self._hand_out(waiting) for waiting in taken]
+        self._wake_receiver()
+        return deliveries
+
+    def _may_take(self) -> bool:
+        if self._queue.has_suspects:
+            return self._seclusion.admits_suspect(len(self._in_hand))
+        return (
+            bool(self._turns)
+            and len(self._in_hand) < self._prefetch
+            and self._seclusion.admits_others
+        )
+
+    def _hand_out_alone(self, suspect: Waiting) -> Delivery:
+        delivery = self._hand_out(suspect)
+        loop = asyncio.get_running_loop()
+        until = loop.time() + alone_for(suspect.redeliveries)
+        self._seclusion.begin(delivery.receipt, until)
+        if self._clearing is not None:
+            self._clearing.cancel()
+        self._clearing = loop.call_at(until, self._clear, until) if until < inf else None
+        return delivery
+
+    def _clear(self, until: float) -> None:
+        if self._seclusion.clear(until):
+            self._wake_receiver()
+
+    def _hand_out(self, waiting: Waiting) -> Delivery:
+        receipt = next(self._receipts)
+        delivery = Delivery(waiting.message, waiting.attempts + 1, receipt, waiting.suspect)
+        self._in_hand[delivery.receipt] = waiting
+        return delivery
+
+    def _release(self, delivery: Delivery) -> bool:
+        waiting = self._in_hand.pop(delivery.receipt, None)
+        if waiting is None:
+            return False
+        self._seclusion.settled(delivery.receipt)
+        if not waiting.suspect:
+            self._queue.settled(self._turns, waiting.message.group)
+        return True
+
+    def _settle(self, delivery: Delivery) -> None:
+        if not self._release(delivery):
+            raise self._not_in_hand([delivery])
+        self._wake_receiver()
+
+    def _wake_receiver(self) -> None:
+        if self._may_take():
+            self._turns.receivers.wake_one()
+
+    def _not_in_hand(self, stale: Sequence[Delivery]) -> BrokerError:
+        error = BrokerClosed if self._ended is BrokerClosed else DeliveryLost
+        return error(
+            f"queue {self._queue.name!r}: message {stale[0].message.id!r} "
+            f"({len(stale)} of this call) is not in this consumer's hand: it was settled before, "
+            "or it went back to the queue when the consumer ended and is delivered again"
+        )

@@ -1,0 +1,290 @@
+"""The broker on Amazon SQS."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections import defaultdict
+from collections.abc import AsyncIterator, Collection, Iterable, Sequence
+from contextlib import asynccontextmanager
+from itertools import count
+from typing import Final
+
+from socratic_bench.adapters.brokers.sqs import topology
+from socratic_bench.adapters.brokers.sqs.connecting.address import address_of
+from socratic_bench.adapters.brokers.sqs.connecting.connection import AwsConnection
+from socratic_bench.adapters.brokers.sqs.connecting.server_queue import LONGEST_POLL
+from socratic_bench.adapters.brokers.sqs.consuming.consumer import SqsConsumer
+from socratic_bench.adapters.brokers.sqs.consuming.heartbeat import INVISIBLE_SECONDS
+from socratic_bench.adapters.brokers.sqs.consuming.polls import OrphanedPolls
+from socratic_bench.adapters.brokers.sqs.dead_letters import DeadLetters
+from socratic_bench.adapters.brokers.sqs.group_removal import remove_group
+from socratic_bench.adapters.brokers.sqs.listener import SqsListener
+from socratic_bench.adapters.brokers.sqs.publishing.claims import Claims
+from socratic_bench.adapters.brokers.sqs.publishing.copies import Copies
+from socratic_bench.adapters.brokers.sqs.publishing.sender import Outgoing, Sender, Target
+from socratic_bench.adapters.brokers.sqs.publishing.wire import batches
+from socratic_bench.adapters.brokers.sqs.record_batch import RecordBatch
+from socratic_bench.adapters.brokers.sqs.topology import Declared
+from socratic_bench.errors import BrokerClosed, BrokerError, UnroutableMessage
+from socratic_bench.events.message import Message
+from socratic_bench.ports.broker import DeadLetter, WorkQueue
+
+SHARES: Final = 5
+"""The messages of one group in one publish are split into at least this many batches, so that
+several consumers can share them."""
+
+DELIVERY_LIMIT: Final = 20
+"""Attempts after which the broker dead-letters a message."""
+
+BROADCAST_BATCH: Final = 200
+"""The most broadcasts in one message of SNS."""
+
+
+class SqsBroker:
+    """Carries messages over SQS, and broadcasts over SNS; fulfils the broker port.
+
+    It connects to nothing before its first use. Publishers try again for a while and then raise
+    BrokerUnavailable; consumers and listeners wait for as long as it takes.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        delivery_limit: int = DELIVERY_LIMIT,
+        invisible: float = INVISIBLE_SECONDS,
+        poll_seconds: int = LONGEST_POLL,
+    ) -> None:
+        """Describe the broker at `sqs://region/namespace?endpoint=url&bucket=name`.
+
+        The namespace prefixes every name, so that several stages can share an account. Messages of
+        a consumer that died are delivered again after `invisible` seconds. A poll of an empty queue
+        takes `poll_seconds`; where they are fewer than usual, a consumer's end waits for its poll.
+
+        Raises InvalidSettings if `url` is not such an address.
+        """
+        self._connection = AwsConnection(address_of(url))
+        self._sender = Sender(self._connection)
+        self._claims = Claims(self._connection)
+        self._delivery_limit = delivery_limit
+        self._invisible = invisible
+        self._poll_seconds = poll_seconds
+        self._declared: dict[str, Declared] = {}
+        self._takers: defaultdict[str, list[Declared]] = defaultdict(list)
+        self._topics: dict[str, str] = {}
+        self._consumers: dict[SqsConsumer, str] = {}
+        self._listeners: set[SqsListener] = set()
+        self._publishing: set[asyncio.Task[None]] = set()
+        self._orphans = OrphanedPolls()
+        self._receipts = count(1)
+
+    @property
+    def requests(self) -> dict[str, int]:
+        """How many requests were made, by operation."""
+        return dict(self._connection.requests)
+
+    async def declare(self, queues: Iterable[WorkQueue], broadcasts: Iterable[str] = ()) -> None:
+        self._connection.check_open()
+        for queue in queues:
+            known = self._declared.get(queue.name)
+            if known is None:
+                declared = await topology.find_or_create(self._connection, queue)
+                self._declared[queue.name] = declared
+                self._takers[queue.event_type].append(declared)
+            elif known.work != queue:
+                raise BrokerError(
+                    f"queue {queue.name!r} takes type {known.work.event_type!r} and cannot be "
+                    f"declared for {queue.event_type!r} too; give one of them another name"
+                )
+        for event_type in broadcasts:
+            if event_type not in self._topics:
+                self._topics[event_type] = await topology.topic_of(self._connection, event_type)
+
+    async def publish(self, messages: Sequence[Message]) -> None:
+        self._connection.check_open()
+        for message in messages:
+            if message.type not in self._takers and message.type not in self._topics:
+                raise UnroutableMessage(
+                    f"message {message.id!r}: no queue takes type {message.type!r} and it is not "
+                    "a broadcast; declare one or the other before publishing"
+                )
+        # A cancelled caller must not stop a publish halfway, with a message in one of its queues.
+        publishing = asyncio.create_task(self._publish(messages))
+        self._publishing.add(publishing)
+        publishing.add_done_callback(self._published)
+        await asyncio.shield(publishing)
+
+    @asynccontextmanager
+    async def consume(
+        self, queue: str, *, prefetch: int, prefetch_per_group: int | None = None
+    ) -> AsyncIterator[SqsConsumer]:
+        declared = self._queue(queue)
+        consumer = SqsConsumer(
+            declared.work,
+            declared.queue,
+            self._copies(declared),
+            self._claims,
+            self._orphans,
+            self._receipts,
+            prefetch=prefetch,
+            prefetch_per_group=prefetch_per_group,
+            delivery_limit=self._delivery_limit,
+            invisible=self._invisible,
+            poll_seconds=self._poll_seconds,
+        )
+        self._consumers[consumer] = queue
+        try:
+            yield consumer
+        finally:
+            self._consumers.pop(consumer, None)
+            await consumer.end(
+                BrokerError(f"queue {queue!r}: this consumer has ended; open another one")
+            )
+            if self._poll_seconds < LONGEST_POLL:
+                await self._orphans.ended()
+
+    def records(self, queue: str) -> RecordBatch:
+        """Return what takes and settles the records of one Lambda event of a declared queue."""
+        declared = self._queue(queue)
+        return RecordBatch(
+            declared.queue,
+            self._copies(declared),
+            self._claims,
+            self._receipts,
+            delivery_limit=self._delivery_limit,
+        )
+
+    @asynccontextmanager
+    async def listen(self, *event_types: str) -> AsyncIterator[SqsListener]:
+        self._connection.check_open()
+        for event_type in event_types:
+            if event_type not in self._topics:
+                raise BrokerError(
+                    f"type {event_type!r} was not declared as a broadcast; declare it first"
+                )
+        topics = [self._topics[event_type] for event_type in dict.fromkeys(event_types)]
+        listener = SqsListener(self._connection, self._claims, topics)
+        await listener.open()
+        self._listeners.add(listener)
+        try:
+            yield listener
+        finally:
+            self._listeners.discard(listener)
+            await listener.end(closed=False)
+
+    async def depth(
+        self, queue: str, group: str | None = None, *, groups: Collection[str] = ()
+    ) -> int | None:
+        """Count the messages of SQS that are visible or delayed. None for a group: SQS cannot tell.
+
+        AWS calls its counts approximate; they may lag behind by a minute.
+        """
+        declared = self._queue(queue)
+        return await declared.queue.depth() if group is None else None
+
+    async def dead_letter_depth(self, queue: str) -> int:
+        return await self._dead_letters(queue).depth()
+
+    async def dead_letters(self, queue: str, limit: int = 100) -> Sequence[DeadLetter]:
+        return await self._dead_letters(queue).oldest(limit)
+
+    async def redrive(self, queue: str, limit: int | None = None) -> int:
+        return await self._dead_letters(queue).redrive(limit)
+
+    async def purge_dead_letters(self, queue: str) -> int:
+        return await self._dead_letters(queue).purge()
+
+    async def remove_group(self, queue: str, group: str) -> None:
+        declared = self._queue(queue)
+        if not declared.work.separate_groups:
+            raise BrokerError(f"queue {queue!r} does not keep its groups apart")
+        await remove_group(declared.queue, self._copies(declared), group)
+
+    async def ping(self) -> None:
+        known = [declared.queue.name for declared in self._declared.values()]
+        # That there is no such queue is an answer as well.
+        name = known[0] if known else self._connection.address.named("ping")
+        await topology.find(self._connection, name)
+
+    def problems(self) -> Sequence[str]:
+        return [
+            f"queue {queue!r} cannot be consumed: {consumer.trouble}"
+            for consumer, queue in self._consumers.items()
+            if consumer.trouble is not None
+        ]
+
+    async def inspect(self, queues: Iterable[WorkQueue]) -> Sequence[str]:
+        return await topology.inspect(self._connection, queues)
+
+    async def close(self) -> None:
+        error = BrokerClosed("the broker was closed; open another one")
+        for consumer in list(self._consumers):
+            await consumer.end(error)
+        for listener in list(self._listeners):
+            await listener.end(closed=True)
+        await self._orphans.close()
+        for publishing in self._publishing:
+            publishing.cancel()
+        if self._publishing:
+            await asyncio.wait(self._publishing)
+        await self._connection.close()
+
+    async def _publish(self, messages: Sequence[Message]) -> None:
+        by_type: defaultdict[str, list[Message]] = defaultdict(list)
+        for message in messages:
+            by_type[message.type].append(message)
+        outgoing: list[Outgoing] = []
+        for event_type, together in by_type.items():
+            for taker in self._takers.get(event_type, ()):
+                outgoing += await self._to_queue(taker, together)
+            if event_type in self._topics:
+                outgoing += await self._to_topic(self._topics[event_type], together)
+        await self._sender.send(outgoing)
+
+    async def _to_queue(self, taker: Declared, messages: Sequence[Message]) -> list[Outgoing]:
+        work = taker.work
+        target = Target(taker.queue.url, separate_groups=work.separate_groups)
+        outgoing: list[Outgoing] = []
+        for together in _by_group(messages) if work.separate_groups else [messages]:
+            size = work.batch
+            if work.separate_groups:
+                size = min(size, math.ceil(len(together) / SHARES))
+            outgoing += [
+                Outgoing(target, await self._sender.encoded(batch))
+                for batch in batches(together, size)
+            ]
+        return outgoing
+
+    async def _to_topic(self, topic: str, messages: Sequence[Message]) -> list[Outgoing]:
+        target = Target(topic, is_topic=True)
+        return [
+            Outgoing(target, await self._sender.encoded(batch, for_topic=True))
+            for batch in batches(messages, BROADCAST_BATCH)
+        ]
+
+    def _published(self, publishing: asyncio.Task[None]) -> None:
+        self._publishing.discard(publishing)
+        if not publishing.cancelled():
+            publishing.exception()
+
+    def _queue(self, name: str) -> Declared:
+        self._connection.check_open()
+        try:
+            return self._declared[name]
+        except KeyError:
+            raise BrokerError(f"queue {name!r} is not declared; declare it first") from None
+
+    def _copies(self, declared: Declared) -> Copies:
+        return Copies(self._sender, declared.work, declared.queue, declared.dead)
+
+    def _dead_letters(self, queue: str) -> DeadLetters:
+        declared = self._queue(queue)
+        return DeadLetters(declared.dead, self._copies(declared), self._claims, queue)
+
+
+def _by_group(messages: Iterable[Message]) -> Iterable[list[Message]]:
+    groups: defaultdict[str, list[Message]] = defaultdict(list)
+    for message in messages:
+        groups[message.group].append(message)
+    return groups.values()
