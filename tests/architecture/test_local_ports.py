@@ -9,7 +9,7 @@ from types import ModuleType
 
 import pytest
 
-from socratic_bench.adapters.brokers.sqs.connecting.address import address_of
+from socratic_bench.adapters.brokers.sqs.address import address_of
 from socratic_bench.adapters.dynamodb.table.address import parse
 
 SCRIPT = Path(__file__).parents[2] / "deploy" / "local" / "up.py"

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from socratic_bench.adapters.brokers.sqs.server_limits import LAST_RESORT_RECEIVES
+from socratic_bench.adapters.brokers.sqs.address import LAST_RESORT_RECEIVES
 from socratic_bench.adapters.dynamodb.table.items import PK, SK
 from socratic_bench.adapters.dynamodb.table.schema import EXPIRES, TABLE
 from socratic_bench.consuming.queues import BROADCASTS, WORK_QUEUES

@@ -10,8 +10,8 @@ from contextlib import asynccontextmanager
 import aio_pika
 from aio_pika.abc import AbstractConnection, AbstractIncomingMessage
 
-from socratic_bench.adapters.brokers.rabbitmq.declaring import topology
-from socratic_bench.adapters.brokers.rabbitmq.publishing.wire import from_amqp, to_amqp
+from socratic_bench.adapters.brokers.rabbitmq import topology
+from socratic_bench.adapters.brokers.rabbitmq.wire import from_amqp, to_amqp
 from socratic_bench.ports.broker import WorkQueue
 from tests.waiting import until
 

@@ -11,7 +11,7 @@ import aio_pika
 from aio_pika.abc import AbstractChannel
 from aio_pika.exceptions import DeliveryError
 
-from socratic_bench.adapters.brokers.rabbitmq.declaring import topology
+from socratic_bench.adapters.brokers.rabbitmq import topology
 from socratic_bench.consuming.queues import (
     CURATOR_RESPONSE_SCORED,
     CURATOR_RUN_FAILED,

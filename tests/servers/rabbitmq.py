@@ -14,8 +14,8 @@ import aio_pika
 from aio_pika.exceptions import ChannelNotFoundEntity
 from yarl import URL
 
-from socratic_bench.adapters.brokers.rabbitmq.connecting.reconnecting import connect, namespace_of
-from socratic_bench.adapters.brokers.rabbitmq.declaring import topology
+from socratic_bench.adapters.brokers.rabbitmq import topology
+from socratic_bench.adapters.brokers.rabbitmq.connection import connect, namespace_of
 from socratic_bench.consuming.queues import WORK_QUEUES
 from socratic_bench.ports.broker import WorkQueue
 from tests.servers.discovery import (

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from socratic_bench.consuming.batch_dispatcher import BatchDispatcher
-from socratic_bench.consuming.dispatch import Dispatcher
-from socratic_bench.consuming.observing import Observer
+from socratic_bench.consuming.dispatch import BatchDispatcher, Dispatcher
 from socratic_bench.consuming.publication import Publish
 from socratic_bench.consuming.queues import CURATOR_RESPONSE_SCORED, CURATOR_RUN_FAILED
-from socratic_bench.consuming.worker import Intake, Worker
+from socratic_bench.consuming.worker import Intake, Observer, Worker
 from socratic_bench.events.response_scored import ResponseScored
 from socratic_bench.events.run_failed import RunFailed
 from socratic_bench.ports.broker import Broker

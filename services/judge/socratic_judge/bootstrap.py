@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from socratic_bench.consuming.batch_dispatcher import BatchDispatcher
-from socratic_bench.consuming.dispatch import Dispatcher
-from socratic_bench.consuming.observing import Observer
+from socratic_bench.consuming.dispatch import BatchDispatcher, Dispatcher
 from socratic_bench.consuming.publication import Publish
 from socratic_bench.consuming.queues import JUDGE_RESPONSE_RECORDED
-from socratic_bench.consuming.worker import Intake, Worker
+from socratic_bench.consuming.worker import Intake, Observer, Worker
 from socratic_bench.events.response_recorded import ResponseRecorded
 from socratic_bench.ports.broker import Broker
 from socratic_bench.ports.clock import Clock

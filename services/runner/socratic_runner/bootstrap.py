@@ -9,13 +9,11 @@ from functools import partial
 from typing import Final
 
 from socratic_bench.concurrency.retry_policy import RetryPolicy
-from socratic_bench.consuming.batch_dispatcher import BatchDispatcher
-from socratic_bench.consuming.dispatch import Dispatcher
-from socratic_bench.consuming.observing import Observer
+from socratic_bench.consuming.dispatch import BatchDispatcher, Dispatcher
 from socratic_bench.consuming.publication import Publish
 from socratic_bench.consuming.queues import RUNNER_RUN_REQUESTED
 from socratic_bench.consuming.waits import Waits
-from socratic_bench.consuming.worker import FindGroups, Intake, Worker
+from socratic_bench.consuming.worker import FindGroups, Intake, Observer, Worker
 from socratic_bench.events.run_requested import RunRequested
 from socratic_bench.ports.broker import Broker
 from socratic_bench.ports.clock import Clock

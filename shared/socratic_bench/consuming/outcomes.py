@@ -1,4 +1,4 @@
-"""The outcomes that a handler reports for its work."""
+"""The outcomes that a handler reports for its work, and the settlements that follow from them."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Generic, NamedTuple, TypeVar
 
 from socratic_bench.events.codec import Event
+from socratic_bench.ports.broker import Delivery
 
 E_co = TypeVar("E_co", bound=Event, covariant=True)
 
@@ -73,3 +74,31 @@ Handler = Callable[[Sequence[Work[E_co]]], AsyncGenerator[Sequence[Outcome], Non
 Every piece of work gets exactly one of Handled, Postponed, Rejected and Failed. The caller may
 cancel a handler at any point; the handler then cleans up after itself.
 """
+
+
+class Ack(NamedTuple):
+    """The delivery is done; the broker forgets it."""
+
+    delivery: Delivery
+
+
+@dataclass(frozen=True, slots=True)
+class RetryLater:
+    """Deliver it again after `delay` seconds."""
+
+    delivery: Delivery
+    delay: float
+    reason: str
+    counted: bool = True
+    """Whether this counts as one of the message's attempts."""
+
+
+@dataclass(frozen=True, slots=True)
+class DeadLetterIt:
+    """The delivery becomes a dead letter: a redelivery cannot help."""
+
+    delivery: Delivery
+    reason: str
+
+
+Settlement = Ack | RetryLater | DeadLetterIt

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import structlog
 
 from socratic_bench.concurrency.retry_policy import RetryPolicy
-from socratic_bench.consuming.settlements import Settlement
+from socratic_bench.consuming.outcomes import Settlement
 from socratic_bench.consuming.waits import Waits
 from socratic_bench.errors import BrokerClosed, BrokerError
 from socratic_bench.events.message import Message

@@ -11,23 +11,56 @@ from collections.abc import (
     Iterable,
     Sequence,
 )
-from contextlib import ExitStack, asynccontextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, asynccontextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
-from typing import Final
+from typing import Final, Literal, Protocol
 
 import structlog
 
 from socratic_bench.concurrency.adaptive_pause import AdaptivePause
 from socratic_bench.concurrency.deadlines import wait_at_most
-from socratic_bench.consuming.batch_dispatcher import BatchDispatcher
-from socratic_bench.consuming.observing import Observer, SettledAs, Unobserved
-from socratic_bench.consuming.settlements import Ack, RetryLater, Settlement
+from socratic_bench.consuming.dispatch import BatchDispatcher
+from socratic_bench.consuming.outcomes import Ack, RetryLater, Settlement
 from socratic_bench.errors import BrokerClosed, BrokerError, StoreError
 from socratic_bench.ports.broker import Broker, Consumer, Delivery, WorkQueue
 
 log = structlog.get_logger(__name__)
+
+SettledAs = Literal["handled", "retried", "rejected", "returned"]
+"""How messages left a worker. Returned messages were left unsettled or lost: the broker delivers
+them again, to this worker or another."""
+
+
+class Observer(Protocol):
+    """Hears of every message that a worker takes and settles. Its methods must return at once."""
+
+    def holding(self, queue: str, times: Iterable[datetime]) -> AbstractContextManager[None]:
+        """Hold a batch whose events happened at these times while the context is open."""
+        ...
+
+    def taken(self, queue: str, messages: int) -> None:
+        """Note messages of a queue that the worker took in hand."""
+        ...
+
+    def settled(self, queue: str, outcome: SettledAs, messages: int, seconds: float) -> None:
+        """Note messages that left the worker `seconds` after it took them."""
+        ...
+
+
+class Unobserved:
+    """Counts nothing."""
+
+    def holding(self, queue: str, times: Iterable[datetime]) -> AbstractContextManager[None]:
+        """Do nothing."""
+        return nullcontext()
+
+    def taken(self, queue: str, messages: int) -> None:
+        """Do nothing."""
+
+    def settled(self, queue: str, outcome: SettledAs, messages: int, seconds: float) -> None:
+        """Do nothing."""
 
 
 GROUPS_SECONDS: Final = 1.0

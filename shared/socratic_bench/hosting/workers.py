@@ -11,9 +11,8 @@ from typing import Final
 import structlog
 
 from socratic_bench.concurrency.deadlines import unless_stopped
-from socratic_bench.consuming.observing import Observer
 from socratic_bench.consuming.queues import BROADCASTS, WORK_QUEUES
-from socratic_bench.consuming.worker import Worker
+from socratic_bench.consuming.worker import Observer, Worker
 from socratic_bench.errors import StoreUnavailable
 from socratic_bench.hosting.failures import naming
 from socratic_bench.hosting.http.health import health_app

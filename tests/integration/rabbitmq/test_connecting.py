@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from socratic_bench.adapters.brokers.rabbitmq.connecting.reconnecting import ReconnectingConnection
+from socratic_bench.adapters.brokers.rabbitmq.connection import ReconnectingConnection
 from tests.servers import rabbitmq
 from tests.waiting import until
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from socratic_bench.adapters.brokers.rabbitmq.broker import RabbitMQBroker
-from socratic_bench.adapters.brokers.rabbitmq.publishing.routing import Routing
+from socratic_bench.adapters.brokers.rabbitmq.publishing import Routing
 from socratic_bench.errors import BrokerUnavailable
 from socratic_bench.ports.broker import WorkQueue
 from tests.contract.broker.traffic import Traffic, ids, messages, new_queue

@@ -12,10 +12,10 @@ from aio_pika.message import IncomingMessage
 from aiormq.abc import FieldTable
 from yarl import URL
 
+from socratic_bench.adapters.brokers.rabbitmq import declaring, topology
 from socratic_bench.adapters.brokers.rabbitmq import listener as listening
 from socratic_bench.adapters.brokers.rabbitmq.broker import RabbitMQBroker
-from socratic_bench.adapters.brokers.rabbitmq.connecting.reconnecting import connect
-from socratic_bench.adapters.brokers.rabbitmq.declaring import group_queues, topology, watch
+from socratic_bench.adapters.brokers.rabbitmq.connection import connect
 from socratic_bench.ports.broker import Consumer, Delivery, WorkQueue
 from tests.contract.broker.traffic import Traffic, ids, message, new_queue
 from tests.integration.rabbitmq.conftest import stranger
@@ -27,7 +27,7 @@ GROUPS = ("a", "b", "c")
 
 @pytest.fixture(autouse=True)
 def looks_often(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(watch, "LOOK_SECONDS", 0.1)
+    monkeypatch.setattr(declaring, "WATCH_SECONDS", 0.1)
     monkeypatch.setattr(listening, "BIND_SECONDS", 0.1)
 
 
@@ -71,7 +71,7 @@ async def test_a_consumer_hears_of_a_group_that_another_process_publishes_to(
     traffic: Traffic,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(group_queues, "ANNOUNCE_SECONDS", 0.0)
+    monkeypatch.setattr(declaring, "ANNOUNCE_SECONDS", 0.0)
     publisher, other = brokers
     async with other.consume(queue.name, prefetch=9) as consumer:
         consumer.serve(["a"])
@@ -91,7 +91,7 @@ async def test_a_consumer_hears_of_a_group_that_another_process_publishes_to(
 async def test_a_publisher_announces_a_group_once_a_second_at_most(
     brokers: list[RabbitMQBroker], queue: WorkQueue, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(group_queues, "ANNOUNCE_SECONDS", 600.0)
+    monkeypatch.setattr(declaring, "ANNOUNCE_SECONDS", 600.0)
     publisher, _ = brokers
     groups = publisher._group_queues[publisher._queue(queue.name).name]
     assert groups.to_announce(["a", "b"]) == ["a", "b"]
@@ -331,7 +331,7 @@ async def test_handled_messages_of_several_groups_are_acknowledged_with_one_fram
 
     monkeypatch.setattr(IncomingMessage, "ack", counted)
     # Announcements are deliveries of the same channel, which need no acknowledgement.
-    monkeypatch.setattr(group_queues, "ANNOUNCE_SECONDS", 0.0)
+    monkeypatch.setattr(declaring, "ANNOUNCE_SECONDS", 0.0)
     publisher, other = brokers
     sent = [message(queue, number, group) for number in range(6) for group in "ab"]
     async with other.consume(queue.name, prefetch=99) as consumer:

@@ -8,11 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from socratic_bench.adapters.brokers.rabbitmq import declaring, health, intake, publishing, topology
 from socratic_bench.adapters.brokers.rabbitmq.broker import RabbitMQBroker
-from socratic_bench.adapters.brokers.rabbitmq.connecting import health
-from socratic_bench.adapters.brokers.rabbitmq.consuming import intake
-from socratic_bench.adapters.brokers.rabbitmq.declaring import topology, watch
-from socratic_bench.adapters.brokers.rabbitmq.publishing import publisher
 from tests.contract.broker.traffic import Traffic, ids, message, new_queue
 from tests.servers.discovery import NotHere, wait_for
 from tests.servers.rabbitmq import check
@@ -38,9 +35,9 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RabbitMQProcess
 
 @pytest.fixture(autouse=True)
 def impatience(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(watch, "LOOK_SECONDS", 0.1)
+    monkeypatch.setattr(declaring, "WATCH_SECONDS", 0.1)
     monkeypatch.setattr(intake, "AILING_SECONDS", 0.1)
-    monkeypatch.setattr(publisher, "CONFIRM_SECONDS", 0.5)
+    monkeypatch.setattr(publishing, "CONFIRM_SECONDS", 0.5)
 
 
 @pytest.fixture
@@ -142,7 +139,7 @@ async def test_a_dead_letter_queue_without_a_leader_is_a_problem_and_can_be_aske
     traffic: Traffic,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(watch, "PROBE_SECONDS", 0.1)
+    monkeypatch.setattr(declaring, "PROBE_SECONDS", 0.1)
     name = await lose_leader(server, topology.dead_letter_queue(QUEUE.name))
 
     await traffic.until_is(problems_of(broker), [health.no_leader(name)])
@@ -163,7 +160,7 @@ async def test_a_dead_letter_queue_that_stays_without_a_leader_is_replaced(
     traffic: Traffic,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(watch, "PROBE_SECONDS", 0.1)
+    monkeypatch.setattr(declaring, "PROBE_SECONDS", 0.1)
     name = await lose_leader(server, topology.dead_letter_queue(QUEUE.name))
 
     async def dead() -> list[str]:

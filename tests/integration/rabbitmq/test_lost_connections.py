@@ -13,11 +13,11 @@ from aio_pika.abc import AbstractConnection
 from aio_pika.exceptions import AMQPError
 from yarl import URL
 
+from socratic_bench.adapters.brokers.rabbitmq import connection as reconnecting
+from socratic_bench.adapters.brokers.rabbitmq import declaring, health
 from socratic_bench.adapters.brokers.rabbitmq.broker import RabbitMQBroker
-from socratic_bench.adapters.brokers.rabbitmq.connecting import health, reconnecting
-from socratic_bench.adapters.brokers.rabbitmq.consuming.sources import Sources
-from socratic_bench.adapters.brokers.rabbitmq.declaring import watch
-from socratic_bench.adapters.brokers.rabbitmq.publishing.routing import Routing
+from socratic_bench.adapters.brokers.rabbitmq.publishing import Routing
+from socratic_bench.adapters.brokers.rabbitmq.sources import Sources
 from socratic_bench.errors import (
     BrokerClosed,
     BrokerError,
@@ -213,7 +213,7 @@ async def test_a_broker_is_closed_although_its_driver_loses_the_cancellation_of_
         except asyncio.CancelledError:
             raise BrokerUnavailable("the channel was closed") from None
 
-    monkeypatch.setattr(watch, "LOOK_SECONDS", 0.01)
+    monkeypatch.setattr(declaring, "WATCH_SECONDS", 0.01)
     monkeypatch.setattr(health, "look", look)
     broker = RabbitMQBroker(url)
     await broker.declare([queue])

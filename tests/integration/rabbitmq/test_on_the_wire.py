@@ -13,8 +13,8 @@ from cloudevents.core.formats.json import JSONFormat
 from cloudevents.core.v1.event import CloudEvent
 from yarl import URL
 
+from socratic_bench.adapters.brokers.rabbitmq import topology
 from socratic_bench.adapters.brokers.rabbitmq.broker import RabbitMQBroker
-from socratic_bench.adapters.brokers.rabbitmq.declaring import topology
 from socratic_bench.domain.run import Run
 from socratic_bench.errors import BrokerError
 from socratic_bench.events.message import to_message

@@ -8,10 +8,10 @@ from collections.abc import AsyncIterator
 import pytest
 from aio_pika.message import IncomingMessage
 
+from socratic_bench.adapters.brokers.rabbitmq import settling
 from socratic_bench.adapters.brokers.rabbitmq.broker import RabbitMQBroker
-from socratic_bench.adapters.brokers.rabbitmq.consuming import settling
-from socratic_bench.adapters.brokers.rabbitmq.consuming.consumer import RabbitMQConsumer
-from socratic_bench.adapters.brokers.rabbitmq.publishing.wire import due_of
+from socratic_bench.adapters.brokers.rabbitmq.consumer import RabbitMQConsumer
+from socratic_bench.adapters.brokers.rabbitmq.wire import due_of
 from socratic_bench.errors import BrokerUnavailable, DeliveryLost
 from socratic_bench.ports.broker import SUSPECT_AFTER, WorkQueue
 from tests.contract.broker.traffic import Traffic, ids, message

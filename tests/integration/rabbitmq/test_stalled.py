@@ -9,9 +9,9 @@ import aio_pika
 import pytest
 from structlog.testing import capture_logs
 
+from socratic_bench.adapters.brokers.rabbitmq import declaring, topology
 from socratic_bench.adapters.brokers.rabbitmq.broker import RabbitMQBroker
-from socratic_bench.adapters.brokers.rabbitmq.connecting.reconnecting import namespace_of
-from socratic_bench.adapters.brokers.rabbitmq.declaring import topology, watch
+from socratic_bench.adapters.brokers.rabbitmq.connection import namespace_of
 from socratic_bench.ports.broker import WorkQueue
 from tests.contract.broker.traffic import Traffic, message
 from tests.integration.rabbitmq.conftest import stranger
@@ -21,7 +21,7 @@ from tests.integration.rabbitmq.conftest import stranger
 async def broker(
     url: str, queue: WorkQueue, monkeypatch: pytest.MonkeyPatch
 ) -> AsyncIterator[RabbitMQBroker]:
-    monkeypatch.setattr(watch, "LOOK_SECONDS", 0.1)
+    monkeypatch.setattr(declaring, "WATCH_SECONDS", 0.1)
     opened = RabbitMQBroker(url)
     await opened.declare([queue])
     yield opened

@@ -7,8 +7,8 @@ import asyncio
 import pytest
 
 from socratic_bench.adapters.brokers.sqs.broker import SqsBroker
-from socratic_bench.adapters.brokers.sqs.publishing.copies import Copies
-from socratic_bench.adapters.brokers.sqs.publishing.wire import State
+from socratic_bench.adapters.brokers.sqs.copies import Copies
+from socratic_bench.adapters.brokers.sqs.wire import State
 from socratic_bench.errors import BrokerUnavailable
 from socratic_bench.ports.broker import WorkQueue
 from tests.contract.broker.traffic import LONG_DELAY, Traffic, ids, message, messages, new_queue

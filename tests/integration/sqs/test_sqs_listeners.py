@@ -7,7 +7,7 @@ import time
 import pytest
 
 from socratic_bench.adapters.brokers.sqs.broker import SqsBroker
-from socratic_bench.adapters.brokers.sqs.listener_queue import (
+from socratic_bench.adapters.brokers.sqs.listener import (
     FORGOTTEN_SECONDS,
     PREFIX,
     ListenerQueue,

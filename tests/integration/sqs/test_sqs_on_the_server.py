@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from socratic_bench.adapters.brokers.sqs.address import LAST_RESORT_RECEIVES
 from socratic_bench.adapters.brokers.sqs.broker import SqsBroker
-from socratic_bench.adapters.brokers.sqs.server_limits import LAST_RESORT_RECEIVES
 from socratic_bench.events.message import Message
 from socratic_bench.ports.broker import WorkQueue
 from tests.contract.broker.traffic import Traffic, ids, message, messages, new_queue

@@ -9,9 +9,17 @@ from hypothesis import strategies as st
 
 from socratic_bench.concurrency.retry_policy import RetryPolicy
 from socratic_bench.consuming.dispatch import REDELIVERY_DELAY, Dispatcher
-from socratic_bench.consuming.outcomes import Emit, Failed, Handled, Postponed, Rejected
+from socratic_bench.consuming.outcomes import (
+    Ack,
+    DeadLetterIt,
+    Emit,
+    Failed,
+    Handled,
+    Postponed,
+    Rejected,
+    RetryLater,
+)
 from socratic_bench.consuming.publication import Ready
-from socratic_bench.consuming.settlements import Ack, DeadLetterIt, RetryLater
 from socratic_bench.domain.run import Run
 from socratic_bench.errors import (
     BrokerUnavailable,

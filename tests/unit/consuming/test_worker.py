@@ -11,8 +11,7 @@ from socratic_bench.adapters.brokers.memory.consumer import MemoryConsumer
 from socratic_bench.concurrency.adaptive_pause import AdaptivePause
 from socratic_bench.concurrency.retry_policy import RetryPolicy
 from socratic_bench.consuming import worker as worker_module
-from socratic_bench.consuming.batch_dispatcher import BatchDispatcher
-from socratic_bench.consuming.dispatch import Dispatcher
+from socratic_bench.consuming.dispatch import BatchDispatcher, Dispatcher
 from socratic_bench.consuming.outcomes import Handled, Postponed, Rejected
 from socratic_bench.consuming.queues import JUDGE_RESPONSE_RECORDED, RUNNER_RUN_REQUESTED
 from socratic_bench.consuming.worker import Intake, Worker

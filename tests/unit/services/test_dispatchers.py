@@ -1,7 +1,7 @@
 """A dispatcher alone does a service's work: no worker, no consumer, no broker."""
 
 from socratic_bench.adapters.system.clock import SystemClock
-from socratic_bench.consuming.settlements import Ack
+from socratic_bench.consuming.outcomes import Ack
 from socratic_bench.events.codec import decode
 from socratic_bench.events.message import Message, to_message
 from socratic_bench.events.run_requested import RunRequested

@@ -35,7 +35,7 @@ from socratic_aws.stacks.names import (
 )
 from socratic_aws.stacks.services import RUNNER, visibility_seconds
 from socratic_aws.stacks.stage import Stage
-from socratic_bench.adapters.brokers.sqs.server_limits import (
+from socratic_bench.adapters.brokers.sqs.address import (
     LAST_RESORT_RECEIVES,
     RETENTION_SECONDS,
 )

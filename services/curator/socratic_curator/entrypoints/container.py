@@ -8,13 +8,12 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import timedelta
 
 from socratic_bench.adapters.system.clock import SystemClock
-from socratic_bench.consuming.observing import Observer
 from socratic_bench.consuming.queues import (
     CURATOR_RESPONSE_SCORED,
     CURATOR_RUN_FAILED,
     WORK_QUEUES,
 )
-from socratic_bench.consuming.worker import Worker
+from socratic_bench.consuming.worker import Observer, Worker
 from socratic_bench.hosting.metrics.process_metrics import Metrics
 from socratic_bench.hosting.owners import new_owner
 from socratic_bench.hosting.process import run_process

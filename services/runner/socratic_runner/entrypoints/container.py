@@ -8,13 +8,12 @@ from contextlib import asynccontextmanager
 
 from socratic_bench.adapters.system.clock import SystemClock
 from socratic_bench.concurrency import event_loop
-from socratic_bench.consuming.observing import Observer
 from socratic_bench.consuming.queues import (
     CURATOR_RUN_FAILED,
     JUDGE_RESPONSE_RECORDED,
     RUNNER_RUN_REQUESTED,
 )
-from socratic_bench.consuming.worker import Worker
+from socratic_bench.consuming.worker import Observer, Worker
 from socratic_bench.hosting.metrics.process_metrics import Metrics
 from socratic_bench.hosting.owners import new_owner
 from socratic_bench.hosting.process import run_process

@@ -18,8 +18,8 @@ from typing import Any, Final, NamedTuple, Protocol
 import structlog
 
 from socratic_bench.concurrency.thawing_timeout import THAW_SECONDS
-from socratic_bench.consuming.batch_dispatcher import BatchDispatcher
-from socratic_bench.consuming.settlements import Settlement
+from socratic_bench.consuming.dispatch import BatchDispatcher
+from socratic_bench.consuming.outcomes import Settlement
 from socratic_bench.consuming.worker import Worker
 from socratic_bench.errors import SocraticBenchError
 from socratic_bench.hosting.failures import first_cause

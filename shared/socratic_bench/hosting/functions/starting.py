@@ -10,7 +10,7 @@ from typing import Final, TypeVar
 from pydantic import SecretStr
 
 from socratic_bench.adapters.brokers.sqs.broker import SqsBroker
-from socratic_bench.consuming.batch_dispatcher import BatchDispatcher
+from socratic_bench.consuming.dispatch import BatchDispatcher
 from socratic_bench.hosting.functions.embedded_metrics import EmbeddedMetrics
 from socratic_bench.hosting.functions.queue_function import QueueWork
 from socratic_bench.hosting.logs import configure_logs

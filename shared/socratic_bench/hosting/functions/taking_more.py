@@ -12,7 +12,7 @@ from contextlib import asynccontextmanager
 from typing import Final
 
 from socratic_bench.concurrency.deadlines import wait_at_most
-from socratic_bench.consuming.batch_dispatcher import BatchDispatcher
+from socratic_bench.consuming.dispatch import BatchDispatcher
 from socratic_bench.consuming.worker import Worker
 
 MORE_AFTER_SECONDS: Final = 1.0

@@ -31,8 +31,7 @@ from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 
 from socratic_bench.adapters.system.clock import SystemClock
 from socratic_bench.concurrency.deadlines import within
-from socratic_bench.consuming.observing import SettledAs
-from socratic_bench.consuming.worker import FindGroups
+from socratic_bench.consuming.worker import FindGroups, SettledAs
 from socratic_bench.errors import BrokerError, StoreError
 from socratic_bench.hosting.http.readiness import Readiness
 from socratic_bench.ports.broker import Broker

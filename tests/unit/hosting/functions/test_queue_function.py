@@ -13,10 +13,8 @@ from unittest.mock import AsyncMock
 import pytest
 
 from socratic_bench.concurrency.cancellation import finish_despite_cancel
-from socratic_bench.consuming.batch_dispatcher import BatchDispatcher
-from socratic_bench.consuming.dispatch import Dispatcher
-from socratic_bench.consuming.outcomes import Handled
-from socratic_bench.consuming.settlements import Settlement
+from socratic_bench.consuming.dispatch import BatchDispatcher, Dispatcher
+from socratic_bench.consuming.outcomes import Handled, Settlement
 from socratic_bench.consuming.waits import Waits
 from socratic_bench.errors import StoreUnavailable
 from socratic_bench.events.message import to_message

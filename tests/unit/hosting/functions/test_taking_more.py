@@ -7,7 +7,7 @@ from typing import cast
 
 import pytest
 
-from socratic_bench.consuming.batch_dispatcher import BatchDispatcher
+from socratic_bench.consuming.dispatch import BatchDispatcher
 from socratic_bench.consuming.worker import Worker
 from socratic_bench.hosting.functions import taking_more as module
 from socratic_bench.hosting.functions.taking_more import taking_more

@@ -7,8 +7,8 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from math import inf
 
 from socratic_bench.adapters.brokers.memory.queue import MemoryQueue, Waiting
+from socratic_bench.adapters.brokers.unacked import Seclusion
 from socratic_bench.concurrency.round_robin import RoundRobin
-from socratic_bench.consuming.seclusion import Seclusion
 from socratic_bench.errors import BrokerClosed, BrokerError, DeliveryLost, InvalidInput
 from socratic_bench.ports.broker import Delivery, alone_for
 

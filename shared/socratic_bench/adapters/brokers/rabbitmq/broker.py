@@ -12,29 +12,26 @@ from typing import Final
 
 from aio_pika.abc import AbstractChannel
 
-from socratic_bench.adapters.brokers.rabbitmq import inspection
-from socratic_bench.adapters.brokers.rabbitmq.connecting import health
-from socratic_bench.adapters.brokers.rabbitmq.connecting.reconnecting import (
+from socratic_bench.adapters.brokers.rabbitmq import health, topology
+from socratic_bench.adapters.brokers.rabbitmq.connection import (
     ReconnectingConnection,
     namespace_of,
 )
-from socratic_bench.adapters.brokers.rabbitmq.consuming.consumer import (
+from socratic_bench.adapters.brokers.rabbitmq.consumer import (
     HOLD_SECONDS,
     RabbitMQConsumer,
 )
 from socratic_bench.adapters.brokers.rabbitmq.dead_letters import DeadLetters
-from socratic_bench.adapters.brokers.rabbitmq.declaring import topology
-from socratic_bench.adapters.brokers.rabbitmq.declaring.declared import (
+from socratic_bench.adapters.brokers.rabbitmq.declaring import (
     Declared,
+    GroupQueues,
+    Watch,
     declare_events,
     declare_queue,
 )
-from socratic_bench.adapters.brokers.rabbitmq.declaring.group_queues import GroupQueues
-from socratic_bench.adapters.brokers.rabbitmq.declaring.watch import Watch
 from socratic_bench.adapters.brokers.rabbitmq.listener import RabbitMQListener
-from socratic_bench.adapters.brokers.rabbitmq.publishing.publisher import Outgoing, Publisher
-from socratic_bench.adapters.brokers.rabbitmq.publishing.routing import Routing
-from socratic_bench.adapters.brokers.rabbitmq.publishing.wire import announcement, batches, to_amqp
+from socratic_bench.adapters.brokers.rabbitmq.publishing import Outgoing, Publisher, Routing
+from socratic_bench.adapters.brokers.rabbitmq.wire import announcement, batches, to_amqp
 from socratic_bench.errors import BrokerClosed, BrokerError, UnroutableMessage
 from socratic_bench.events.message import Message
 from socratic_bench.ports.broker import DeadLetter, WorkQueue
@@ -244,7 +241,7 @@ class RabbitMQBroker:
         return list(self._watch.problems().values())
 
     async def inspect(self, queues: Iterable[WorkQueue]) -> Sequence[str]:
-        return await inspection.inspect(self._connection, [self._named(queue) for queue in queues])
+        return await health.inspect(self._connection, [self._named(queue) for queue in queues])
 
     async def close(self) -> None:
         error = BrokerClosed("the broker was closed; open another one")

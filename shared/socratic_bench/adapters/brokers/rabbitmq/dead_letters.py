@@ -9,11 +9,11 @@ from typing import Final
 
 from aio_pika.abc import AbstractChannel, AbstractIncomingMessage
 
-from socratic_bench.adapters.brokers.rabbitmq.connecting.reconnecting import ReconnectingConnection
-from socratic_bench.adapters.brokers.rabbitmq.consuming.settling import acknowledge
-from socratic_bench.adapters.brokers.rabbitmq.declaring import topology
-from socratic_bench.adapters.brokers.rabbitmq.publishing.routing import Routing
-from socratic_bench.adapters.brokers.rabbitmq.publishing.wire import (
+from socratic_bench.adapters.brokers.rabbitmq import topology
+from socratic_bench.adapters.brokers.rabbitmq.connection import ReconnectingConnection
+from socratic_bench.adapters.brokers.rabbitmq.publishing import Routing
+from socratic_bench.adapters.brokers.rabbitmq.settling import acknowledge
+from socratic_bench.adapters.brokers.rabbitmq.wire import (
     attempts_before,
     from_amqp,
     reason_of,

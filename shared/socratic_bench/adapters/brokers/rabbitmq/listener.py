@@ -10,13 +10,13 @@ from typing import Final
 import structlog
 from aio_pika.abc import AbstractChannel, AbstractIncomingMessage, AbstractQueue
 
-from socratic_bench.adapters.brokers.rabbitmq.connecting.reconnecting import (
+from socratic_bench.adapters.brokers.rabbitmq import topology
+from socratic_bench.adapters.brokers.rabbitmq.connection import (
     ReconnectingConnection,
     lost_event,
 )
-from socratic_bench.adapters.brokers.rabbitmq.declaring import topology
-from socratic_bench.adapters.brokers.rabbitmq.declaring.declared import declare_events
-from socratic_bench.adapters.brokers.rabbitmq.publishing.wire import from_amqp
+from socratic_bench.adapters.brokers.rabbitmq.declaring import declare_events
+from socratic_bench.adapters.brokers.rabbitmq.wire import from_amqp
 from socratic_bench.concurrency.cancellation import cancelled
 from socratic_bench.concurrency.deadlines import wait_at_most
 from socratic_bench.concurrency.waiting_line import WaitingLine

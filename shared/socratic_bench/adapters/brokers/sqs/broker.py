@@ -11,21 +11,19 @@ from itertools import count
 from typing import Final
 
 from socratic_bench.adapters.brokers.sqs import topology
-from socratic_bench.adapters.brokers.sqs.connecting.address import address_of
-from socratic_bench.adapters.brokers.sqs.connecting.connection import AwsConnection
-from socratic_bench.adapters.brokers.sqs.connecting.server_queue import LONGEST_POLL
-from socratic_bench.adapters.brokers.sqs.consuming.consumer import SqsConsumer
-from socratic_bench.adapters.brokers.sqs.consuming.heartbeat import INVISIBLE_SECONDS
-from socratic_bench.adapters.brokers.sqs.consuming.polls import OrphanedPolls
+from socratic_bench.adapters.brokers.sqs.address import address_of
+from socratic_bench.adapters.brokers.sqs.connection import AwsConnection
+from socratic_bench.adapters.brokers.sqs.consumer import INVISIBLE_SECONDS, SqsConsumer
+from socratic_bench.adapters.brokers.sqs.copies import Copies
 from socratic_bench.adapters.brokers.sqs.dead_letters import DeadLetters
 from socratic_bench.adapters.brokers.sqs.group_removal import remove_group
+from socratic_bench.adapters.brokers.sqs.intake import OrphanedPolls
 from socratic_bench.adapters.brokers.sqs.listener import SqsListener
-from socratic_bench.adapters.brokers.sqs.publishing.claims import Claims
-from socratic_bench.adapters.brokers.sqs.publishing.copies import Copies
-from socratic_bench.adapters.brokers.sqs.publishing.sender import Outgoing, Sender, Target
-from socratic_bench.adapters.brokers.sqs.publishing.wire import batches
 from socratic_bench.adapters.brokers.sqs.record_batch import RecordBatch
+from socratic_bench.adapters.brokers.sqs.sender import Claims, Outgoing, Sender, Target
+from socratic_bench.adapters.brokers.sqs.server_queue import LONGEST_POLL
 from socratic_bench.adapters.brokers.sqs.topology import Declared
+from socratic_bench.adapters.brokers.sqs.wire import batches
 from socratic_bench.errors import BrokerClosed, BrokerError, UnroutableMessage
 from socratic_bench.events.message import Message
 from socratic_bench.ports.broker import DeadLetter, WorkQueue

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Sequence
 from typing import Final
 
-from socratic_bench.adapters.brokers.sqs.connecting.server_queue import (
+from socratic_bench.adapters.brokers.sqs.copies import Copies
+from socratic_bench.adapters.brokers.sqs.sender import Claims
+from socratic_bench.adapters.brokers.sqs.server_queue import (
     MOST_ENTRIES,
+    Incoming,
     ServerQueue,
     handles_of,
 )
-from socratic_bench.adapters.brokers.sqs.publishing.claims import Claims
-from socratic_bench.adapters.brokers.sqs.publishing.copies import Copies
-from socratic_bench.adapters.brokers.sqs.publishing.wire import State
-from socratic_bench.adapters.brokers.sqs.record import Incoming
+from socratic_bench.adapters.brokers.sqs.wire import State
 from socratic_bench.ports.broker import DeadLetter
 
 LOOKED_AT_SECONDS: Final = 30.0

@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 from typing import Final
 
-from socratic_bench.adapters.brokers.sqs.connecting.server_queue import (
+from socratic_bench.adapters.brokers.sqs.copies import Copies, PutBack
+from socratic_bench.adapters.brokers.sqs.server_queue import (
     MOST_ENTRIES,
     ServerQueue,
     handles_of,
 )
-from socratic_bench.adapters.brokers.sqs.publishing.copies import Copies, PutBack
 
 _INVISIBLE_SECONDS: Final = 30.0
 _WAIT_SECONDS: Final = 1

@@ -8,13 +8,11 @@ from typing import Any
 
 import structlog
 
-from socratic_bench.adapters.brokers.sqs.connecting.server_queue import ServerQueue
-from socratic_bench.adapters.brokers.sqs.consuming.suspects import Suspects, is_suspect
-from socratic_bench.adapters.brokers.sqs.publishing.claims import Claims
-from socratic_bench.adapters.brokers.sqs.publishing.copies import Copies, PutBack
-from socratic_bench.adapters.brokers.sqs.publishing.wire import State
-from socratic_bench.adapters.brokers.sqs.record import Incoming, incoming_of
-from socratic_bench.consuming.settlements import Ack, RetryLater, Settlement
+from socratic_bench.adapters.brokers.sqs.copies import Copies, PutBack, Suspects, is_suspect
+from socratic_bench.adapters.brokers.sqs.sender import Claims
+from socratic_bench.adapters.brokers.sqs.server_queue import Incoming, ServerQueue, incoming_of
+from socratic_bench.adapters.brokers.sqs.wire import State
+from socratic_bench.consuming.outcomes import Ack, RetryLater, Settlement
 from socratic_bench.errors import BrokerError
 from socratic_bench.ports.broker import Delivery
 

@@ -6,13 +6,13 @@ import json
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from socratic_bench.adapters.brokers.sqs.connecting.connection import AwsConnection
-from socratic_bench.adapters.brokers.sqs.connecting.server_queue import ServerQueue
-from socratic_bench.adapters.brokers.sqs.server_limits import (
+from socratic_bench.adapters.brokers.sqs.address import (
     LAST_RESORT_RECEIVES,
     MOST_NAME_LENGTH,
     RETENTION_SECONDS,
 )
+from socratic_bench.adapters.brokers.sqs.connection import AwsConnection
+from socratic_bench.adapters.brokers.sqs.server_queue import ServerQueue
 from socratic_bench.errors import InvalidInput
 from socratic_bench.ports.broker import WorkQueue
 

@@ -1,1 +1,0 @@
-"""One consumer: it receives, holds, hands out and settles messages."""

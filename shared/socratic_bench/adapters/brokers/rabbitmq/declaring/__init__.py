@@ -1,1 +1,0 @@
-"""The names of queues and exchanges, their declaration, and the watch over them."""

@@ -1,0 +1,248 @@
+"""Publishes with confirms, and routes the messages that a consumer returns."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from itertools import chain
+from typing import Final, NamedTuple
+
+from aio_pika import Message as AmqpMessage
+from aio_pika.abc import AbstractChannel
+from aio_pika.exceptions import ChannelNotFoundEntity, PublishError
+
+from socratic_bench.adapters.brokers.rabbitmq import topology
+from socratic_bench.adapters.brokers.rabbitmq.connection import (
+    ReconnectingConnection,
+    close_channel,
+    is_connection_error,
+)
+from socratic_bench.adapters.brokers.rabbitmq.declaring import GroupQueues
+from socratic_bench.adapters.brokers.rabbitmq.wire import batches, to_amqp
+from socratic_bench.errors import BrokerUnavailable, UnroutableMessage
+from socratic_bench.events.message import Message
+from socratic_bench.ports.broker import WorkQueue
+
+PUBLISH_SECONDS: Final = 30.0
+"""Seconds within which the server has to confirm all messages of one call."""
+
+CONFIRM_SECONDS: Final = 10.0
+"""Seconds after which unconfirmed messages are resent over another channel. A channel may wait for
+ever for the confirm of a queue that was replaced."""
+
+_RESEND_SECONDS: Final = 0.2
+"""Delay in seconds before resending messages that were nacked or lost with the connection."""
+
+_MOST_UNCONFIRMED: Final = 256
+"""Messages that may await their confirms at the same time."""
+
+
+class Outgoing(NamedTuple):
+    """A message for an exchange; for a queue if the exchange is ''."""
+
+    exchange: str
+    routing_key: str
+    message: AmqpMessage
+    mandatory: bool = True
+    """Whether a message that reaches no queue is an error."""
+
+
+class Publisher:
+    """Publishes over one channel, opened on first use and after each loss.
+
+    The publisher has a connection of its own: a server that is short of memory or disk stops
+    reading from connections that publish, and consumers must still settle their messages.
+    """
+
+    def __init__(
+        self, connection: ReconnectingConnection, restore: Callable[[], Awaitable[None]]
+    ) -> None:
+        """`restore` declares this process's queues and exchanges again if some are missing."""
+        self._connection = connection
+        self._restore = restore
+        self._channel: AbstractChannel | None = None
+        self._opening = asyncio.Lock()
+        self._publishing: set[asyncio.Task[None]] = set()
+        self._trouble = ""
+
+    async def publish(self, outgoing: Sequence[Outgoing]) -> None:
+        """Publish; returns once the server has confirmed everything.
+
+        A message without a queue or exchange is published once more after all are declared again.
+        Raises UnroutableMessage for a mandatory message that still reaches no queue,
+        BrokerUnavailable if confirms are missing after the deadline, and BrokerClosed. Some
+        messages may be published then, and resent ones may arrive twice. A cancelled caller does
+        not stop a publish that has begun: the driver would lose count of its confirms.
+        """
+        publishing = asyncio.create_task(self._publish_in_time(outgoing))
+        self._publishing.add(publishing)
+        publishing.add_done_callback(self._done)
+        await asyncio.shield(publishing)
+
+    async def start_over(self) -> None:
+        """Publish over a new channel from now on."""
+        channel, self._channel = self._channel, None
+        if channel is not None:
+            await close_channel(channel)
+
+    async def close(self) -> None:
+        """Close the connection, and stop publishes in progress."""
+        await self._connection.close()
+        for task in self._publishing:
+            task.cancel()
+        if self._publishing:
+            await asyncio.wait(self._publishing)
+
+    def _done(self, publishing: asyncio.Task[None]) -> None:
+        self._publishing.discard(publishing)
+        if not publishing.cancelled():
+            publishing.exception()
+
+    async def _publish_in_time(self, outgoing: Sequence[Outgoing]) -> None:
+        try:
+            async with asyncio.timeout(PUBLISH_SECONDS):
+                for start in range(0, len(outgoing), _MOST_UNCONFIRMED):
+                    await self._publish_all(outgoing[start : start + _MOST_UNCONFIRMED])
+        except TimeoutError as error:
+            await self.start_over()
+            raise BrokerUnavailable(
+                self._trouble
+                or f"{self._connection.name}: the broker has not confirmed a message for "
+                f"{PUBLISH_SECONDS:g} s; look whether it is short of memory or disk"
+            ) from error
+
+    async def _publish_all(self, outgoing: Sequence[Outgoing]) -> None:
+        restored = False
+        while outgoing:
+            try:
+                channel = await self._open_channel()
+            except BrokerUnavailable as unavailable:
+                self._trouble = str(unavailable)
+                await asyncio.sleep(_RESEND_SECONDS)
+                continue
+            failed, missing = await self._publish_over(channel, outgoing, may_miss=not restored)
+            if missing and not restored:
+                await self._restore()
+                # A channel numbers its messages by queue name: it would lose messages that it
+                # sends to a new queue of the same name.
+                await self.start_over()
+                restored = True
+            elif failed and not channel.is_closed:
+                await asyncio.sleep(_RESEND_SECONDS)
+            outgoing = failed
+
+    async def _publish_over(
+        self, channel: AbstractChannel, outgoing: Sequence[Outgoing], *, may_miss: bool
+    ) -> tuple[list[Outgoing], bool]:
+        """The messages without a confirm, and whether a missing queue or exchange is the cause."""
+        publishing = [asyncio.ensure_future(_publish(channel, each)) for each in outgoing]
+        try:
+            async with asyncio.timeout(CONFIRM_SECONDS):
+                await asyncio.gather(*publishing, return_exceptions=True)
+        except TimeoutError:
+            await self.start_over()
+        failed: list[Outgoing] = []
+        missing = False
+        for each, task in zip(outgoing, publishing, strict=True):
+            error = None if task.cancelled() else task.exception()
+            if error is None and not task.cancelled():
+                continue
+            if isinstance(error, PublishError) and not may_miss:
+                raise _unroutable(each)
+            if error is not None and not is_connection_error(error):
+                raise error
+            missing = missing or isinstance(error, PublishError | ChannelNotFoundEntity)
+            failed.append(each)
+        return failed, missing
+
+    async def _open_channel(self) -> AbstractChannel:
+        async with self._opening:
+            if self._channel is None or self._channel.is_closed or self._connection.closed:
+                self._channel = await self._connection.open_channel()
+                self._trouble = ""
+            return self._channel
+
+
+async def _publish(channel: AbstractChannel, outgoing: Outgoing) -> None:
+    exchange = (
+        await channel.get_exchange(outgoing.exchange, ensure=False)
+        if outgoing.exchange
+        else channel.default_exchange
+    )
+    await exchange.publish(
+        outgoing.message, routing_key=outgoing.routing_key, mandatory=outgoing.mandatory
+    )
+
+
+def _unroutable(outgoing: Outgoing) -> UnroutableMessage:
+    message = outgoing.message
+    return UnroutableMessage(
+        f"message {message.message_id!r}: no queue takes type {message.type!r}; its queue was "
+        "deleted: declare it again, by starting a service, and publish again"
+    )
+
+
+class Routing:
+    """Publishes messages to one queue directly, past the exchange of all events."""
+
+    def __init__(
+        self, queue: WorkQueue, publisher: Publisher, group_queues: GroupQueues | None
+    ) -> None:
+        self._queue = queue
+        self._publisher = publisher
+        self._group_queues = group_queues
+
+    async def republish(
+        self, messages: Sequence[Message], attempts: int, delay: float = 0.0
+    ) -> None:
+        """Deliver messages of one group again, after `delay` seconds or a little more."""
+        await self._publisher.publish(await self._copies(messages, attempts, delay))
+
+    async def republish_batches(self, batches: Iterable[tuple[Sequence[Message], int]]) -> None:
+        """Publish batches, each with its attempts, to the queue again; no delivery is counted."""
+        copies = [await self._copies(messages, attempts, 0.0) for messages, attempts in batches]
+        await self._publisher.publish(list(chain.from_iterable(copies)))
+
+    async def to_suspects(
+        self, messages: Sequence[Message], attempts: int, deaths: int = 0
+    ) -> None:
+        """Publish each message to the suspects; `deaths` of its consumers are counted already."""
+        name = topology.suspects_queue(self._queue.name)
+        await self._publisher.publish(
+            [
+                Outgoing("", name, to_amqp([message], attempts=attempts, deaths=deaths))
+                for message in messages
+            ]
+        )
+
+    async def _copies(
+        self, messages: Sequence[Message], attempts: int, delay: float
+    ) -> list[Outgoing]:
+        queue, due = self._queue, None
+        if self._group_queues is not None:
+            # Another program may have put a message without a group, and so without a route, here.
+            await self._group_queues.publish_to({message.group for message in messages})
+        if delay > 0:
+            exchange, key, due = "", topology.delayed_queue(queue.name), time.time() + delay
+        elif queue.separate_groups:
+            exchange, key = topology.group_queues_exchange(queue.name), ""
+        else:
+            exchange, key = "", queue.name
+        return [
+            Outgoing(exchange, key, to_amqp(batch, attempts=attempts, due=due))
+            for batch in batches(messages, queue.batch)
+        ]
+
+    async def dead_letter(self, messages: Sequence[Message], attempts: int, reason: str) -> None:
+        """Publish messages to the dead letters."""
+        await self._publisher.publish(
+            [
+                Outgoing(
+                    "",
+                    topology.dead_letter_queue(self._queue.name),
+                    to_amqp([message], attempts=attempts, reason=reason),
+                )
+                for message in messages
+            ]
+        )

@@ -1,1 +1,0 @@
-"""Publishing with confirms: the wire format and the routes."""

@@ -1,1 +1,0 @@
-"""Addresses, and requests to AWS with deadlines."""

@@ -1,1 +1,0 @@
-"""One consumer: it polls, holds, hands out and settles messages."""

@@ -1,1 +1,0 @@
-"""Sending: the wire format, batches of requests, copies and claim checks."""
