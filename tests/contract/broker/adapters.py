@@ -7,8 +7,9 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 
+from socratic_bench.adapters.brokers.declarations import DELIVERY_LIMIT
 from socratic_bench.adapters.brokers.memory.broker import MemoryBroker
-from socratic_bench.adapters.brokers.rabbitmq.broker import DELIVERY_LIMIT, RabbitMQBroker
+from socratic_bench.adapters.brokers.rabbitmq.broker import RabbitMQBroker
 from socratic_bench.adapters.brokers.sqs.broker import SqsBroker
 from socratic_bench.ports.broker import Broker
 from tests.servers import aws_emulator, moto, sqs
@@ -87,8 +88,8 @@ async def _open_rabbitmq(limits: Limits) -> AsyncIterator[Broker]:
         yield broker
     finally:
         await broker.close()
-        queues = [replace(queue, name=label) for label, queue in broker._queues.items()]
-        await delete(url, queues, set().union(*broker._declared.group_queues.values()))
+        queues = list(broker._declared.work.values())
+        await delete(url, queues, set().union(*broker._needed.group_queues.values()))
 
 
 RABBITMQ = BrokerAdapter(

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from socratic_bench.adapters.brokers.rabbitmq.broker import SHARES
+from socratic_bench.adapters.brokers.batches import SHARES
 from socratic_bench.addresses import open_broker
 from socratic_bench.consuming.queues import BROADCASTS, WORK_QUEUES
 from tests.e2e.experiments import submitted

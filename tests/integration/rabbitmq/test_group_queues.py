@@ -93,7 +93,7 @@ async def test_a_publisher_announces_a_group_once_a_second_at_most(
 ) -> None:
     monkeypatch.setattr(declaring, "ANNOUNCE_SECONDS", 600.0)
     publisher, _ = brokers
-    groups = publisher._group_queues[publisher._queue(queue.name).name]
+    groups = publisher._queue(queue.name).groups
     assert groups.to_announce(["a", "b"]) == ["a", "b"]
     assert groups.to_announce(["a", "c"]) == ["c"]
     groups.forget("a")
@@ -270,7 +270,7 @@ async def test_what_is_missing_is_found_without_anybody_publishing(
     await publisher._watch.look()
     async with stranger(url) as channel:
         name = topology.named(queue.name, URL(url).query["namespace"])
-        for each in (*publisher._declared.names(), topology.dead_letter_queue(name)):
+        for each in (*publisher._needed.names(), topology.dead_letter_queue(name)):
             await channel.declare_queue(each, passive=True)
     assert publisher.problems() == []
 
@@ -290,7 +290,7 @@ async def test_who_connects_just_after_a_queue_was_deleted_cuts_no_consumer_off(
         await publisher.publish([message(plain, 1)])
         assert ids(await traffic.take(consumer, 1)) == ["model/1"]
         await channel.queue_delete(name)
-        await publisher._declared.again(connection)
+        await publisher._needed.again(connection)
         assert await published_until_received(publisher, consumer, plain, "model")
     await connection.close()
     await delete(url, [plain])

@@ -74,7 +74,7 @@ async def test_a_dead_consumer_s_messages_come_back_as_the_same_attempt(
         await broker.declare([queue])
         await broker.publish([message(queue, 1)])
         # As a process that is killed: nothing is settled, and no heartbeat comes.
-        await broker._declared[queue.name].queue.receive(1, invisible=INVISIBLE)
+        await broker._queue(queue.name).queue.receive(1, invisible=INVISIBLE)
         async with broker.consume(queue.name, prefetch=1) as consumer:
             [delivery] = await traffic.take(consumer, 1)
         assert delivery.attempt == 1
@@ -85,7 +85,7 @@ async def test_a_dead_consumer_s_messages_come_back_as_the_same_attempt(
 async def test_a_delay_above_15_minutes_is_delayed_again(
     broker: SqsBroker, queue: WorkQueue, traffic: Traffic
 ) -> None:
-    declared = broker._declared[queue.name]
+    declared = broker._queue(queue.name)
     # What a consumer gets after the first 15 minutes of a longer delay.
     early = Copies(broker._sender, declared.work, declared.queue, declared.dead)
     loop_time = early._now() + LONG_DELAY
@@ -108,7 +108,7 @@ async def test_draining_puts_back_what_was_not_handed_out_without_counting(
             assert await traffic.receive(consumer) == []
             await traffic.until_depth(broker, queue, 9)
             await consumer.retry(delivery, 0, "not now", counted=False)
-    found = await broker._declared[queue.name].queue.receive(10, invisible=INVISIBLE)
+    found = await broker._queue(queue.name).queue.receive(10, invisible=INVISIBLE)
     assert {each.redeliveries for each in found} == {0}
 
 
@@ -146,7 +146,7 @@ async def test_sqs_dead_letters_what_no_consumer_ever_looked_at(
     broker: SqsBroker, queue: WorkQueue, traffic: Traffic
 ) -> None:
     await broker.publish([message(queue, 1)])
-    server_queue = broker._declared[queue.name].queue
+    server_queue = broker._queue(queue.name).queue
     while brought := await server_queue.receive(1, invisible=INVISIBLE, wait=0):
         await server_queue.show_in(0, [brought[0].handle])
     [letter] = await broker.dead_letters(queue.name)

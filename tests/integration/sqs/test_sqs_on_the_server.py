@@ -39,7 +39,7 @@ async def _raw(broker: SqsBroker, url: str) -> list[dict[str, Any]]:
 async def test_a_declared_queue_keeps_messages_long_and_has_dead_letters(
     broker: SqsBroker, queue: WorkQueue
 ) -> None:
-    declared = broker._declared[queue.name]
+    declared = broker._queue(queue.name)
     found = await _attributes(broker, declared.queue.url)
     assert found["MessageRetentionPeriod"] == str(14 * 24 * 3600)
     assert found["SqsManagedSseEnabled"] == "true"
@@ -51,7 +51,7 @@ async def test_a_declared_queue_keeps_messages_long_and_has_dead_letters(
 async def test_a_queue_that_a_deployment_made_stays_as_it_is(
     broker: SqsBroker, url: str, queue: WorkQueue
 ) -> None:
-    declared = broker._declared[queue.name]
+    declared = broker._queue(queue.name)
     await broker._connection.call(
         "sqs",
         "set_queue_attributes",
@@ -72,7 +72,7 @@ async def test_groups_are_message_groups_and_attributes_are_for_people(broker: S
     await broker.publish([message(queue, 1, "provider/model"), message(queue, 2, "größer")])
     found = {
         each["MessageAttributes"]["ce-id"]["StringValue"]: each
-        for each in await _raw(broker, broker._declared[queue.name].queue.url)
+        for each in await _raw(broker, broker._queue(queue.name).queue.url)
     }
     plain = found["provider/model/1"]
     assert plain["Attributes"]["MessageGroupId"] == "provider/model"
@@ -101,7 +101,7 @@ async def test_500_events_are_few_requests(broker: SqsBroker, traffic: Traffic) 
 async def test_inspection_names_what_is_missing(broker: SqsBroker, queue: WorkQueue) -> None:
     assert await broker.inspect([queue]) == []
     await broker._connection.call(
-        "sqs", "delete_queue", QueueUrl=broker._declared[queue.name].dead.url
+        "sqs", "delete_queue", QueueUrl=broker._queue(queue.name).dead.url
     )
     [problem] = await broker.inspect([queue])
     assert f"{queue.name}-dlq" in problem
@@ -116,7 +116,7 @@ async def test_a_consumer_of_a_deleted_queue_is_a_problem_until_it_is_there_agai
         await broker.publish([message(queue, 1)])
         await consumer.ack(await traffic.take(consumer, 1))
         await broker._connection.call(
-            "sqs", "delete_queue", QueueUrl=broker._declared[queue.name].queue.url
+            "sqs", "delete_queue", QueueUrl=broker._queue(queue.name).queue.url
         )
         [problem] = await until(_problems(broker), bool, "a problem")
         assert queue.name in problem

@@ -26,7 +26,7 @@ async def _event(broker: SqsBroker, queue: WorkQueue) -> list[dict[str, Any]]:
     answer = await broker._connection.call(
         "sqs",
         "receive_message",
-        QueueUrl=broker._declared[queue.name].queue.url,
+        QueueUrl=broker._queue(queue.name).queue.url,
         MaxNumberOfMessages=10,
         MessageAttributeNames=["All"],
         MessageSystemAttributeNames=["All"],
@@ -55,7 +55,7 @@ async def _end(
     """What Lambda does with a response: delete what succeeded, show what failed."""
     failed = {each["itemIdentifier"] for each in response["batchItemFailures"]}
     handles = {each["messageId"]: each["receiptHandle"] for each in event}
-    server_queue = broker._declared[queue.name].queue
+    server_queue = broker._queue(queue.name).queue
     await server_queue.delete([handles[each] for each in handles.keys() - failed])
     await server_queue.show_in(0, [handles[each] for each in failed])
 
@@ -158,7 +158,7 @@ async def test_what_is_settled_is_not_put_back_and_what_cannot_be_put_back_fails
 async def test_a_record_that_is_not_due_goes_back_uncounted(
     broker: SqsBroker, queue: WorkQueue, traffic: Traffic
 ) -> None:
-    declared = broker._declared[queue.name]
+    declared = broker._queue(queue.name)
     copies = Copies(broker._sender, declared.work, declared.queue, declared.dead)
     await copies.again([message(queue, 1)], State(due=copies._now() + 3_000))
     event = await _event(broker, queue)
@@ -181,7 +181,7 @@ async def test_a_poisoned_record_ends_alone_and_fails_no_other(
         deliveries = await batch.take(event)
         if any(each.message.id == "model/3" for each in deliveries):
             crashes += 1  # the function ends before it answers: every record comes back
-            server_queue = broker._declared[queue.name].queue
+            server_queue = broker._queue(queue.name).queue
             await server_queue.show_in(0, [each["receiptHandle"] for each in event])
             continue
         await batch.settle([Ack(each) for each in deliveries])

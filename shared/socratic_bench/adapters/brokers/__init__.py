@@ -1,1 +1,1 @@
-"""The brokers: in memory, on RabbitMQ and on SQS."""
+"""The brokers, in memory, on RabbitMQ and on SQS, and the halves of them that no server changes."""

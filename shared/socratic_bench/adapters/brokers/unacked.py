@@ -99,6 +99,15 @@ class Part(NamedTuple, Generic[Incoming]):
     batch: Batch[Incoming]
 
 
+def lost_delivery(queue: str, message_id: str, count: int = 1) -> DeliveryLost:
+    """Return the error for deliveries that are not in a consumer's hand."""
+    return DeliveryLost(
+        f"queue {queue!r}: message {message_id!r} ({count} of this call) is not in this "
+        "consumer's hand: it was settled before, or the consumer or its connection ended, and "
+        "it went back to the queue and is delivered again"
+    )
+
+
 class UnackedMessages(Generic[Incoming]):
     """Batches, with the messages that wait and those in hand. Does no input or output."""
 
@@ -230,12 +239,9 @@ class UnackedMessages(Generic[Incoming]):
         self._wake_receiver()
         return taken
 
-    def part(self, delivery: Delivery) -> Part[Incoming]:
-        """Return the part behind a delivery in hand. Raises DeliveryLost for any other."""
-        part = self._in_hand.get(delivery.receipt)
-        if part is None:
-            raise self.lost(delivery.message.id)
-        return part
+    def part(self, delivery: Delivery) -> Part[Incoming] | None:
+        """Return the part behind a delivery; None if it is not in hand."""
+        return self._in_hand.get(delivery.receipt)
 
     def settle(
         self, deliveries: Iterable[Delivery]
@@ -321,13 +327,9 @@ class UnackedMessages(Generic[Incoming]):
         self._batches.clear()
         return spared
 
-    def lost(self, message_id: str, count: int = 1) -> DeliveryLost:
-        """Return the error for deliveries that are not in hand."""
-        return DeliveryLost(
-            f"queue {self._queue!r}: message {message_id!r} ({count} of this call) is not in this "
-            "consumer's hand: it was settled before, or the consumer or its connection ended, and "
-            "it went back to the queue and is delivered again"
-        )
+    def lost(self, message_id: str) -> DeliveryLost:
+        """Return the error for a delivery that is not in hand."""
+        return lost_delivery(self._queue, message_id)
 
     def _forget_waiting(self) -> None:
         for name, waiting in self._waiting.items():

@@ -126,7 +126,7 @@ async def test_delayed_messages_leave_no_timer_after_closing(broker: MemoryBroke
     async with broker.consume(QUEUE.name, prefetch=1) as consumer:
         [delivery] = await _receive(consumer, 1)
         await consumer.retry(delivery, 0.01, "later")
-    timers = [timer for _, timer in broker._queues[QUEUE.name]._delayed.values()]
+    timers = [timer for _, timer in broker._queue(QUEUE.name)._delayed.values()]
     await broker.close()
     assert [timer.cancelled() for timer in timers] == [True]
 
@@ -148,7 +148,7 @@ async def test_groups_and_consumers_that_are_gone_are_forgotten(broker: MemoryBr
         for number in range(200):
             await broker.publish(_messages(f"g{number}", 1))
             await consumer.ack(await _receive(consumer, 1))
-        queue = broker._queues[QUEUE.name]
+        queue = broker._queue(QUEUE.name)
         assert queue._groups == {}
         assert [len(idle._turns), len(idle._turns._in_hand)] == [0, 0]
         assert [len(consumer._turns), len(consumer._turns._in_hand)] == [0, 0]

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from socratic_bench.adapters.brokers.rabbitmq.wire import batches, from_amqp, to_amqp
+from socratic_bench.adapters.brokers.rabbitmq.wire import from_amqp, to_amqp
 from socratic_bench.events.message import Message
 
 TEXT = st.text(max_size=40)
@@ -29,13 +29,6 @@ def incoming(body, headers, message_id="id-1"):
 def test_what_is_packed_is_unpacked_in_its_order(messages):
     sent = to_amqp(messages)
     assert from_amqp(incoming(sent.body, sent.headers)) == messages
-
-
-@given(st.lists(MESSAGES, max_size=30), st.integers(1, 7))
-def test_batches_hold_everything_in_order_and_no_more_than_they_may(messages, size):
-    split = list(batches(messages, size))
-    assert [each for batch in split for each in batch] == messages
-    assert all(1 <= len(batch) <= size for batch in split)
 
 
 @given(st.binary(max_size=60), ANYTHING, ANYTHING)

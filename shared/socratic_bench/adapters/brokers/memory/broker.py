@@ -6,17 +6,22 @@ waiting ones, and redelivers unsettled ones.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import AsyncIterator, Collection, Iterable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from itertools import count, groupby
 from operator import attrgetter
 
+from socratic_bench.adapters.brokers.declarations import DELIVERY_LIMIT, Declarations, broker_closed
 from socratic_bench.adapters.brokers.memory.consumer import MemoryConsumer
-from socratic_bench.adapters.brokers.memory.listener import MemoryListener
 from socratic_bench.adapters.brokers.memory.queue import MemoryQueue
+from socratic_bench.adapters.brokers.receiving import (
+    LISTENER_BUFFER,
+    BroadcastListener,
+    consumer_ended,
+)
 from socratic_bench.concurrency.waiting_line import WaitingLine
-from socratic_bench.errors import BrokerClosed, BrokerError, UnroutableMessage
 from socratic_bench.events.message import Message
 from socratic_bench.ports.broker import DeadLetter, WorkQueue
 
@@ -26,9 +31,8 @@ class _Route:
     """The queues and listeners of one type, and the publishers that wait for room."""
 
     queues: list[MemoryQueue] = field(default_factory=list)
-    listeners: list[MemoryListener] = field(default_factory=list)
+    listeners: list[BroadcastListener] = field(default_factory=list)
     publishers: WaitingLine = field(default_factory=WaitingLine)
-    is_broadcast: bool = False
 
     def room(self, wanted: int) -> int:
         """Return how many of `wanted` messages fit into all of its queues."""
@@ -53,15 +57,14 @@ class MemoryBroker:
         self,
         *,
         max_waiting: int = 10_000,
-        delivery_limit: int = 20,
-        listener_buffer: int = 1_000,
+        delivery_limit: int = DELIVERY_LIMIT,
+        listener_buffer: int = LISTENER_BUFFER,
     ) -> None:
         self._max_waiting = max_waiting
         self._delivery_limit = delivery_limit
         self._listener_buffer = listener_buffer
-        self._routes: dict[str, _Route] = {}
-        self._queues: dict[str, MemoryQueue] = {}
-        self._declared: dict[str, WorkQueue] = {}
+        self._routes: defaultdict[str, _Route] = defaultdict(_Route)
+        self._declared: Declarations[MemoryQueue] = Declarations()
         self._consumers: set[MemoryConsumer] = set()
         self._receipts = count(1)
         self._closed = False
@@ -69,28 +72,22 @@ class MemoryBroker:
     @property
     def outstanding(self) -> int:
         """The number of waiting, delayed and unsettled messages in all work queues."""
-        return sum(map(self.outstanding_in, self._queues))
+        return sum(map(self.outstanding_in, self._declared.work))
 
     def outstanding_in(self, queue: str) -> int:
         """Return the number of these messages in one work queue."""
         consumers = (each for each in self._consumers if each.queue == queue)
-        return self._queues[queue].depth + sum(consumer.in_hand for consumer in consumers)
+        return self._declared.queue(queue).depth + sum(consumer.in_hand for consumer in consumers)
 
     async def declare(self, queues: Iterable[WorkQueue], broadcasts: Iterable[str] = ()) -> None:
         self._check_open()
         for queue in queues:
             self._declare_queue(queue)
-        for event_type in broadcasts:
-            self._routes.setdefault(event_type, _Route()).is_broadcast = True
+        self._declared.broadcasts.update(broadcasts)
 
     async def publish(self, messages: Sequence[Message]) -> None:
         self._check_open()
-        for message in messages:
-            if message.type not in self._routes:
-                raise UnroutableMessage(
-                    f"message {message.id!r}: no queue takes type {message.type!r} and it is not "
-                    "a broadcast; declare one or the other before publishing"
-                )
+        self._declared.check_routable(messages)
         for event_type, run in groupby(messages, key=attrgetter("type")):
             await self._publish_to(self._routes[event_type], list(run))
 
@@ -110,13 +107,13 @@ class MemoryBroker:
             yield consumer
         finally:
             self._consumers.discard(consumer)
-            consumer.end(BrokerError)
+            consumer.end(consumer_ended(queue))
 
     @asynccontextmanager
-    async def listen(self, *event_types: str) -> AsyncIterator[MemoryListener]:
+    async def listen(self, *event_types: str) -> AsyncIterator[BroadcastListener]:
         self._check_open()
-        routes = [self._broadcast_route(event_type) for event_type in dict.fromkeys(event_types)]
-        listener = MemoryListener(self._listener_buffer)
+        routes = [self._routes[each] for each in self._declared.broadcasts_among(event_types)]
+        listener = BroadcastListener(self._listener_buffer)
         for route in routes:
             route.listeners.append(listener)
         try:
@@ -124,7 +121,7 @@ class MemoryBroker:
         finally:
             for route in routes:
                 route.listeners.remove(listener)
-            listener.end(closed=False)
+            listener.stop(closed=False)
 
     async def depth(
         self, queue: str, group: str | None = None, *, groups: Collection[str] = ()
@@ -165,33 +162,25 @@ class MemoryBroker:
     async def close(self) -> None:
         self._closed = True
         for consumer in self._consumers:
-            consumer.end(BrokerClosed)
-        for queue in self._queues.values():
+            consumer.end(broker_closed())
+        for queue in self._declared.queues():
             queue.close()
         for route in self._routes.values():
             route.publishers.wake_all()
             for listener in route.listeners:
-                listener.end(closed=True)
+                listener.stop(closed=True)
 
     def _check_open(self) -> None:
         if self._closed:
-            raise BrokerClosed("the broker was closed; open another one")
+            raise broker_closed()
 
     def _declare_queue(self, queue: WorkQueue) -> None:
-        declared = self._declared.setdefault(queue.name, queue)
-        if declared != queue:
-            raise BrokerError(
-                f"queue {queue.name!r} takes type {declared.event_type!r} and cannot be declared "
-                f"for {queue.event_type!r} too; give one of them another name"
-            )
-        if queue.name not in self._queues:
-            route = self._routes.setdefault(queue.event_type, _Route())
-            self._queues[queue.name] = MemoryQueue(
-                queue.name,
-                max_waiting=self._max_waiting,
-                publishers=route.publishers,
-            )
-            route.queues.append(self._queues[queue.name])
+        if not self._declared.is_new(queue):
+            return
+        route = self._routes[queue.event_type]
+        own = MemoryQueue(queue.name, max_waiting=self._max_waiting, publishers=route.publishers)
+        self._declared.add(queue, own)
+        route.queues.append(own)
 
     async def _publish_to(self, route: _Route, messages: Sequence[Message]) -> None:
         """Put messages into all queues of a route at once, as many at a time as fit."""
@@ -211,15 +200,4 @@ class MemoryBroker:
 
     def _queue(self, name: str) -> MemoryQueue:
         self._check_open()
-        try:
-            return self._queues[name]
-        except KeyError:
-            raise BrokerError(f"queue {name!r} is not declared; declare it first") from None
-
-    def _broadcast_route(self, event_type: str) -> _Route:
-        route = self._routes.get(event_type)
-        if route is None or not route.is_broadcast:
-            raise BrokerError(
-                f"type {event_type!r} is not a broadcast; declare it as one before listening to it"
-            )
-        return route
+        return self._declared.queue(name)

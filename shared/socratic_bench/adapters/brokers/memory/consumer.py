@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from math import inf
 
 from socratic_bench.adapters.brokers.memory.queue import MemoryQueue, Waiting
+from socratic_bench.adapters.brokers.receiving import QueueConsumer
 from socratic_bench.adapters.brokers.unacked import Seclusion
 from socratic_bench.concurrency.round_robin import RoundRobin
-from socratic_bench.errors import BrokerClosed, BrokerError, DeliveryLost, InvalidInput
+from socratic_bench.errors import BrokerError
 from socratic_bench.ports.broker import Delivery, alone_for
 
 
-class MemoryConsumer:
+class MemoryConsumer(QueueConsumer):
     """Holds at most `prefetch` deliveries, and `prefetch_per_group` of one group."""
 
     def __init__(
@@ -25,21 +26,20 @@ class MemoryConsumer:
         prefetch_per_group: int | None,
         delivery_limit: int,
     ) -> None:
-        if prefetch < 1 or (prefetch_per_group is not None and prefetch_per_group < 1):
-            raise InvalidInput(
-                f"consumer of queue {queue.name!r}: a prefetch of {prefetch}, {prefetch_per_group} "
-                "per group, would never receive anything; give 1 or more"
-            )
+        self._turns: RoundRobin[Waiting] = RoundRobin(prefetch_per_group)
+        super().__init__(
+            queue.name,
+            self._turns.receivers,
+            prefetch=prefetch,
+            prefetch_per_group=prefetch_per_group,
+            delivery_limit=delivery_limit,
+        )
         self._queue = queue
         self._receipts = receipts
         self._prefetch = prefetch
-        self._delivery_limit = delivery_limit
-        self._turns: RoundRobin[Waiting] = RoundRobin(prefetch_per_group)
         self._in_hand: dict[int, Waiting] = {}
         self._seclusion = Seclusion()
         self._clearing: asyncio.TimerHandle | None = None
-        self._draining = False
-        self._ended: type[BrokerError] | None = None
         queue.join(self._turns)
 
     @property
@@ -58,55 +58,20 @@ class MemoryConsumer:
             return 0
         return sum(waiting.message.group == group for waiting in self._in_hand.values())
 
-    def serve(self, groups: Collection[str]) -> None:
-        """Do nothing: the consumer serves every group of the queue."""
-
-    async def heard_of_group(self) -> None:
-        await asyncio.get_running_loop().create_future()
-
-    async def receive(self, limit: int) -> Sequence[Delivery]:
-        # A queue that is never empty must leave room for other tasks on the event loop.
-        await asyncio.sleep(0)
-        while True:
-            if self._ended:
-                raise self._ended(
-                    f"queue {self._queue.name!r}: this consumer has ended, or its broker was "
-                    "closed; open another one"
-                )
-            if self._draining:
-                return []
-            if taken := self._take(limit):
-                return taken
-            await self._turns.receivers.wait()
-
     async def ack(self, deliveries: Iterable[Delivery]) -> None:
         stale = [delivery for delivery in deliveries if not self._release(delivery)]
         self._wake_receiver()
         if stale:
-            raise self._not_in_hand(stale)
-
-    async def retry(
-        self, delivery: Delivery, delay: float, reason: str, *, counted: bool = True
-    ) -> None:
-        self._settle(delivery)
-        if counted and delivery.attempt >= self._delivery_limit:
-            self._queue.dead_letter(delivery, reason)
-        else:
-            self._queue.deliver_again(delivery, delay, counted=counted)
+            raise self._not_in_hand(stale[0].message.id, len(stale))
 
     async def reject(self, delivery: Delivery, reason: str) -> None:
         self._settle(delivery)
         self._queue.dead_letter(delivery, reason)
 
-    def drain(self) -> None:
-        self._draining = True
-        self._turns.receivers.wake_all()
-
-    def end(self, error: type[BrokerError]) -> None:
+    def end(self, error: BrokerError) -> None:
         """Return unsettled messages to the queue; later calls for messages raise `error`."""
         if self._ended:
             return
-        self._ended = error
         self._queue.leave(self._turns)
         for waiting in reversed(self._in_hand.values()):
             self._queue.give_back(waiting)
@@ -114,7 +79,11 @@ class MemoryConsumer:
         self._seclusion.forget_all()
         if self._clearing is not None:
             self._clearing.cancel()
-        self._turns.receivers.wake_all()
+        self._end(error)
+
+    async def _deliver_again(self, delivery: Delivery, attempts: int, delay: float) -> None:
+        self._settle(delivery)
+        self._queue.deliver_again(delivery, attempts, delay)
 
     def _take(self, limit: int) -> list[Delivery]:
         if not self._may_take():
@@ -167,17 +136,9 @@ class MemoryConsumer:
 
     def _settle(self, delivery: Delivery) -> None:
         if not self._release(delivery):
-            raise self._not_in_hand([delivery])
+            raise self._not_in_hand(delivery.message.id)
         self._wake_receiver()
 
     def _wake_receiver(self) -> None:
         if self._may_take():
             self._turns.receivers.wake_one()
-
-    def _not_in_hand(self, stale: Sequence[Delivery]) -> BrokerError:
-        error = BrokerClosed if self._ended is BrokerClosed else DeliveryLost
-        return error(
-            f"queue {self._queue.name!r}: message {stale[0].message.id!r} "
-            f"({len(stale)} of this call) is not in this consumer's hand: it was settled before, "
-            "or it went back to the queue when the consumer ended and is delivered again"
-        )

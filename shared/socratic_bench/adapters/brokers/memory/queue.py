@@ -114,9 +114,9 @@ class MemoryQueue:
         """Note that a consumer settled one message of a group."""
         turns.settled(group, self._groups.get(group))
 
-    def deliver_again(self, delivery: Delivery, delay: float = 0.0, *, counted: bool) -> None:
+    def deliver_again(self, delivery: Delivery, attempts: int, delay: float) -> None:
         """Put a message back as the first of its group, after `delay` seconds."""
-        waiting = Waiting(delivery.message, delivery.attempt if counted else delivery.attempt - 1)
+        waiting = Waiting(delivery.message, attempts)
         if delay > 0:
             timer = asyncio.get_running_loop().call_later(
                 delay, self._due, delivery.receipt, waiting

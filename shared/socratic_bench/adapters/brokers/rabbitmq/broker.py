@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-import math
 from collections import defaultdict
 from collections.abc import AsyncIterator, Collection, Iterable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from itertools import count
-from typing import Final
+from typing import Final, NamedTuple
 
 from aio_pika.abc import AbstractChannel
 
+from socratic_bench.adapters.brokers.batches import SHARES, batches
+from socratic_bench.adapters.brokers.declarations import (
+    DELIVERY_LIMIT,
+    Declarations,
+    broker_closed,
+    groups_together,
+)
 from socratic_bench.adapters.brokers.rabbitmq import health, topology
 from socratic_bench.adapters.brokers.rabbitmq.connection import (
     ReconnectingConnection,
@@ -23,16 +29,16 @@ from socratic_bench.adapters.brokers.rabbitmq.consumer import (
 )
 from socratic_bench.adapters.brokers.rabbitmq.dead_letters import DeadLetters
 from socratic_bench.adapters.brokers.rabbitmq.declaring import (
-    Declared,
     GroupQueues,
+    Needed,
     Watch,
     declare_events,
     declare_queue,
 )
 from socratic_bench.adapters.brokers.rabbitmq.listener import RabbitMQListener
 from socratic_bench.adapters.brokers.rabbitmq.publishing import Outgoing, Publisher, Routing
-from socratic_bench.adapters.brokers.rabbitmq.wire import announcement, batches, to_amqp
-from socratic_bench.errors import BrokerClosed, BrokerError, UnroutableMessage
+from socratic_bench.adapters.brokers.rabbitmq.wire import BATCH_BYTES, announcement, to_amqp
+from socratic_bench.adapters.brokers.receiving import consumer_ended
 from socratic_bench.events.message import Message
 from socratic_bench.ports.broker import DeadLetter, WorkQueue
 
@@ -40,12 +46,14 @@ UNUSED_SECONDS: Final = 5.0
 """Seconds that consumers have to leave a group queue before the broker deletes it. A consumer that
 still uses the queue declares it again."""
 
-SHARES: Final = 5
-"""The messages of one group in one publish are split into at least this many batches, so that
-several consumers can share them."""
 
-DELIVERY_LIMIT: Final = 20
-"""Attempts after which the broker dead-letters a message."""
+class _Declared(NamedTuple):
+    """A queue under its name on the server, with what it takes to use it."""
+
+    work: WorkQueue
+    routing: Routing
+    groups: GroupQueues | None
+    """None for a queue that does not keep its groups apart."""
 
 
 class RabbitMQBroker:
@@ -71,70 +79,57 @@ class RabbitMQBroker:
         """
         self._namespace = namespace_of(url)
         self._events = topology.events_exchange(self._namespace)
-        self._declared = Declared(self._events)
-        self._connection = ReconnectingConnection(url, restore=self._declared.again)
+        self._needed = Needed(self._events)
+        self._connection = ReconnectingConnection(url, restore=self._needed.again)
         # D-050: a server short of memory stops reading from connections that publish.
-        publishing = ReconnectingConnection(url, restore=self._declared.again)
+        publishing = ReconnectingConnection(url, restore=self._needed.again)
         self._publisher = Publisher(publishing, publishing.restore)
         self._delivery_limit = delivery_limit
         self._hold_seconds = hold_seconds
-        self._queues: dict[str, WorkQueue] = {}
-        self._takers: defaultdict[str, list[WorkQueue]] = defaultdict(list)
-        self._broadcasts: set[str] = set()
-        self._group_queues: dict[str, GroupQueues] = {}
-        self._routing: dict[str, Routing] = {}
+        self._declared: Declarations[_Declared] = Declarations()
         self._consumers: set[RabbitMQConsumer] = set()
         self._listeners: set[RabbitMQListener] = set()
-        self._watch = Watch(self._connection, self._declared, self._consumers)
+        self._watch = Watch(self._connection, self._needed, self._consumers)
         self._receipts = count(1)
 
     async def declare(self, queues: Iterable[WorkQueue], broadcasts: Iterable[str] = ()) -> None:
-        named = {queue.name: self._named(queue) for queue in queues}
-        for label, queue in named.items():
-            known = self._queues.get(label, queue)
-            if known != queue:
-                raise BrokerError(
-                    f"queue {label!r} takes type {known.event_type!r} and cannot be declared "
-                    f"for {queue.event_type!r} too; give one of them another name"
-                )
+        queues = list(queues)
+        for queue in queues:
+            self._declared.is_new(queue)
         async with self._connection.channel() as channel:
             await self._connection.in_time(declare_events(channel, self._events))
-            for label, queue in named.items():
-                await self._declare_queue(channel, label, queue)
-        self._broadcasts.update(broadcasts)
+            for queue in queues:
+                await self._declare_queue(channel, queue)
+        self._declared.broadcasts.update(broadcasts)
         self._watch.begin()
 
     async def publish(self, messages: Sequence[Message]) -> None:
-        self._check_open()
+        self._connection.check_open()
         by_route: defaultdict[tuple[str, str], list[Message]] = defaultdict(list)
-        groups: defaultdict[str, set[str]] = defaultdict(set)
+        wanted: defaultdict[str, set[str]] = defaultdict(set)
+        group_queues: dict[str, GroupQueues] = {}
+        self._declared.check_routable(messages)
         for message in messages:
-            takers = self._takers.get(message.type, ())
-            if not takers and message.type not in self._broadcasts:
-                raise UnroutableMessage(
-                    f"message {message.id!r}: no queue takes type {message.type!r} and it is not "
-                    "a broadcast; declare one or the other before publishing"
-                )
             apart = False
-            for queue in takers:
-                if queue.separate_groups:
-                    groups[queue.name].add(message.group)
+            for work, _, groups in self._declared.takers(message.type):
+                if groups is not None:
+                    group_queues[work.name] = groups
+                    wanted[work.name].add(message.group)
                     apart = True
             by_route[message.type, message.group if apart else ""].append(message)
         outgoing: list[Outgoing] = []
-        for name, wanted in groups.items():
-            await self._group_queues[name].publish_to(wanted)
-            if new := self._group_queues[name].to_announce(wanted):
+        for name, groups in group_queues.items():
+            await groups.publish_to(wanted[name])
+            if new := groups.to_announce(wanted[name]):
                 key = topology.announcements(name)
                 outgoing.append(Outgoing(self._events, key, announcement(new), mandatory=False))
         for (event_type, group), together in by_route.items():
-            mandatory = event_type not in self._broadcasts
-            size = min((queue.batch for queue in self._takers.get(event_type, ())), default=1)
-            if group:
-                size = min(size, math.ceil(len(together) / SHARES))
+            mandatory = event_type not in self._declared.broadcasts
+            size = min((each.work.batch for each in self._declared.takers(event_type)), default=1)
+            shares = SHARES if group else 1
             outgoing += (
                 Outgoing(self._events, event_type, to_amqp(batch), mandatory)
-                for batch in batches(together, size)
+                for batch in batches(together, size, most_bytes=BATCH_BYTES, shares=shares)
             )
         await self._publisher.publish(outgoing)
 
@@ -145,9 +140,9 @@ class RabbitMQBroker:
         declared = self._queue(queue)
         consumer = RabbitMQConsumer(
             self._connection,
-            self._routing[declared.name],
-            declared,
-            self._group_queues.get(declared.name),
+            declared.routing,
+            declared.work,
+            declared.groups,
             self._receipts,
             prefetch=prefetch,
             prefetch_per_group=prefetch_per_group,
@@ -159,19 +154,13 @@ class RabbitMQBroker:
             yield consumer
         finally:
             self._consumers.discard(consumer)
-            await consumer.end(
-                BrokerError(f"queue {queue!r}: this consumer has ended; open another one")
-            )
+            await consumer.end(consumer_ended(queue))
 
     @asynccontextmanager
     async def listen(self, *event_types: str) -> AsyncIterator[RabbitMQListener]:
-        self._check_open()
-        for event_type in event_types:
-            if event_type not in self._broadcasts:
-                raise BrokerError(
-                    f"type {event_type!r} was not declared as a broadcast; declare it first"
-                )
-        listener = RabbitMQListener(self._connection, tuple(dict.fromkeys(event_types)))
+        self._connection.check_open()
+        broadcasts = self._declared.broadcasts_among(event_types)
+        listener = RabbitMQListener(self._connection, broadcasts)
         await listener.open()
         self._listeners.add(listener)
         try:
@@ -193,19 +182,19 @@ class RabbitMQBroker:
         messages that other processes hold, and ready ones among the delayed or the suspects, since
         the server does not know their group. None for a queue without separate groups.
         """
-        declared = self._queue(queue)
-        mine = [each for each in self._consumers if each.queue == declared]
+        work, _, group_queues = self._queue(queue)
+        mine = [each for each in self._consumers if each.queue == work]
         if group is not None:
-            if not declared.separate_groups:
+            if group_queues is None:
                 return None
-            ready = await self._waiting_in([topology.group_queue(declared.name, group)])
+            ready = await self._waiting_in([topology.group_queue(work.name, group)])
             return ready + sum(consumer.holds(group) for consumer in mine)
-        names = [topology.delayed_queue(declared.name), topology.suspects_queue(declared.name)]
-        if declared.separate_groups:
-            known = self._group_queues[declared.name].known
-            names += (topology.group_queue(declared.name, each) for each in {*known, *groups})
+        names = [topology.delayed_queue(work.name), topology.suspects_queue(work.name)]
+        if group_queues is None:
+            names.append(work.name)
         else:
-            names.append(declared.name)
+            known = {*group_queues.known, *groups}
+            names += (topology.group_queue(work.name, each) for each in known)
         waiting = await self._waiting_in(names)
         return waiting + sum(consumer.delayed for consumer in mine)
 
@@ -222,11 +211,11 @@ class RabbitMQBroker:
         return await self._dead_letters(queue).purge()
 
     async def remove_group(self, queue: str, group: str) -> None:
-        declared = self._queue(queue)
-        if not declared.separate_groups:
-            raise BrokerError(f"queue {queue!r} does not keep its groups apart")
-        group_queue = topology.group_queue(declared.name, group)
-        self._group_queues[declared.name].forget(group)
+        work, _, group_queues = self._queue(queue)
+        if group_queues is None:
+            raise groups_together(queue)
+        group_queue = topology.group_queue(work.name, group)
+        group_queues.forget(group)
         await health.until_unused(self._connection, group_queue, UNUSED_SECONDS)
         await health.delete(self._connection, group_queue)
         # A channel numbers its messages by queue name: it would lose messages that it sends to a
@@ -244,7 +233,7 @@ class RabbitMQBroker:
         return await health.inspect(self._connection, [self._named(queue) for queue in queues])
 
     async def close(self) -> None:
-        error = BrokerClosed("the broker was closed; open another one")
+        error = broker_closed()
         for consumer in list(self._consumers):
             await consumer.end(error)
         for listener in list(self._listeners):
@@ -258,34 +247,26 @@ class RabbitMQBroker:
         found = await health.look(self._connection, names)
         return sum(seen.messages for seen in found.values() if seen is not None)
 
-    def _check_open(self) -> None:
-        if self._connection.closed:
-            raise BrokerClosed("the broker was closed; open another one")
-
     def _named(self, queue: WorkQueue) -> WorkQueue:
         """The queue under its name on the server."""
         return replace(queue, name=topology.named(queue.name, self._namespace))
 
-    def _queue(self, name: str) -> WorkQueue:
-        self._check_open()
-        try:
-            return self._queues[name]
-        except KeyError:
-            raise BrokerError(f"queue {name!r} is not declared; declare it first") from None
+    def _queue(self, name: str) -> _Declared:
+        self._connection.check_open()
+        return self._declared.queue(name)
 
     def _dead_letters(self, queue: str) -> DeadLetters:
-        declared = self._queue(queue)
-        routing = self._routing[declared.name]
-        return DeadLetters(self._connection, routing, declared, queue)
+        work, routing, _ = self._queue(queue)
+        return DeadLetters(self._connection, routing, work, queue)
 
-    async def _declare_queue(self, channel: AbstractChannel, label: str, queue: WorkQueue) -> None:
-        await self._connection.in_time(declare_queue(channel, self._events, queue))
-        if label not in self._queues:
-            self._queues[label] = queue
-            self._takers[queue.event_type].append(queue)
-            self._declared.queues[queue.name] = queue
+    async def _declare_queue(self, channel: AbstractChannel, queue: WorkQueue) -> None:
+        work = self._named(queue)
+        await self._connection.in_time(declare_queue(channel, self._events, work))
+        if self._declared.is_new(queue):
+            self._needed.queues[work.name] = work
+            group_queues = None
             if queue.separate_groups:
-                groups = self._declared.group_queues.setdefault(queue.name, set())
-                self._group_queues[queue.name] = GroupQueues(self._connection, queue, groups)
-            group_queues = self._group_queues.get(queue.name)
-            self._routing[queue.name] = Routing(queue, self._publisher, group_queues)
+                groups = self._needed.group_queues.setdefault(work.name, set())
+                group_queues = GroupQueues(self._connection, work, groups)
+            routing = Routing(work, self._publisher, group_queues)
+            self._declared.add(queue, _Declared(work, routing, group_queues))

@@ -14,9 +14,10 @@ from aio_pika.exceptions import AMQPError
 from pamqp.exceptions import PAMQPException
 from yarl import URL
 
+from socratic_bench.adapters.brokers.declarations import broker_closed
 from socratic_bench.concurrency.cancellation import finish_despite_cancel
 from socratic_bench.concurrency.retry_policy import RetryPolicy
-from socratic_bench.errors import BrokerClosed, BrokerUnavailable, InvalidSettings
+from socratic_bench.errors import BrokerUnavailable, InvalidSettings
 
 log = structlog.get_logger(__name__)
 
@@ -101,12 +102,12 @@ class ReconnectingConnection:
 
     async def connected(self) -> AbstractConnection:
         """Wait for the connection without a deadline. Raises BrokerClosed."""
-        self._check_open()
+        self.check_open()
         if self._keeper is None:
             self._keeper = asyncio.create_task(self._keep_up(), name="rabbitmq connection")
         while self._connection is None:
             await self._changed.wait()
-            self._check_open()
+            self.check_open()
         return self._connection
 
     async def another(self) -> AbstractConnection:
@@ -126,7 +127,7 @@ class ReconnectingConnection:
         except Exception as error:
             if not is_connection_error(error):
                 raise
-            self._check_open()
+            self.check_open()
             self._trouble = _explained(error)
             raise self._unavailable() from error
 
@@ -169,7 +170,7 @@ class ReconnectingConnection:
         except Exception as error:
             if not is_connection_error(error):
                 raise
-            self._check_open()
+            self.check_open()
             if not isinstance(error, TimeoutError):
                 self._trouble = _explained(error)
             raise self._unavailable() from error
@@ -196,9 +197,10 @@ class ReconnectingConnection:
     def _unavailable(self) -> BrokerUnavailable:
         return BrokerUnavailable(f"{self.name}: the broker cannot be used for now: {self._trouble}")
 
-    def _check_open(self) -> None:
+    def check_open(self) -> None:
+        """Raise BrokerClosed after `close`."""
         if self._closed:
-            raise BrokerClosed("the broker was closed; open another one")
+            raise broker_closed()
 
     async def _keep_up(self) -> None:
         attempt = 0

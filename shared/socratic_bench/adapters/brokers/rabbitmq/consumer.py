@@ -15,12 +15,9 @@ from socratic_bench.adapters.brokers.rabbitmq.health import Seen
 from socratic_bench.adapters.brokers.rabbitmq.intake import Intake
 from socratic_bench.adapters.brokers.rabbitmq.publishing import Routing
 from socratic_bench.adapters.brokers.rabbitmq.settling import Settling
-from socratic_bench.adapters.brokers.unacked import Part, UnackedMessages
+from socratic_bench.adapters.brokers.receiving import UnackedConsumer
 from socratic_bench.errors import (
-    BrokerClosed,
     BrokerError,
-    DeliveryLost,
-    InvalidInput,
 )
 from socratic_bench.ports.broker import Delivery, WorkQueue
 
@@ -30,7 +27,7 @@ HOLD_SECONDS: Final = 900.0
 RabbitMQ closes the channel of a consumer that leaves a message unsettled for half an hour."""
 
 
-class RabbitMQConsumer:
+class RabbitMQConsumer(UnackedConsumer[AbstractIncomingMessage]):
     """Consumes a queue, or all its group queues; fulfils the broker port."""
 
     def __init__(
@@ -46,24 +43,16 @@ class RabbitMQConsumer:
         delivery_limit: int,
         hold_seconds: float,
     ) -> None:
-        if prefetch < 1 or (prefetch_per_group is not None and prefetch_per_group < 1):
-            raise InvalidInput(
-                f"consumer of queue {queue.name!r}: a prefetch of {prefetch}, {prefetch_per_group} "
-                "per group, would never receive anything; give 1 or more"
-            )
-        self.queue = queue
-        self._routing = routing
-        self._delivery_limit = delivery_limit
-        self._unacked: UnackedMessages[AbstractIncomingMessage] = UnackedMessages(
-            queue.name,
+        super().__init__(
+            queue,
             receipts,
-            separate_groups=queue.separate_groups,
             prefetch=prefetch,
             prefetch_per_group=prefetch_per_group,
+            delivery_limit=delivery_limit,
         )
+        self.queue = queue
+        self._routing = routing
         self._settling = Settling(self._unacked)
-        self._draining = False
-        self._ended: BrokerError | None = None
         self._delayed = DelayedMessages(connection, routing, queue, longest_hold=hold_seconds)
         self._intake = Intake(
             connection,
@@ -75,6 +64,7 @@ class RabbitMQConsumer:
             prefetch=prefetch,
             per_group=prefetch if prefetch_per_group is None else prefetch_per_group,
             hold_seconds=hold_seconds,
+            on_broken=self._end,
         )
 
     @property
@@ -101,41 +91,12 @@ class RabbitMQConsumer:
         """Problems of the consumer's queues, by the queue's name on the server."""
         return self._intake.problems() | self._delayed.problems()
 
-    async def receive(self, limit: int) -> Sequence[Delivery]:
-        # A queue that is never empty must leave room for other tasks on the event loop.
-        await asyncio.sleep(0)
-        while True:
-            if error := self._ended or self._intake.broken:
-                raise error
-            if self._draining:
-                return []
-            now = asyncio.get_running_loop().time()
-            if self._intake.complete and (taken := self._unacked.take(limit, now)):
-                if taken[0].suspect:
-                    self._intake.look_after_suspect()
-                return taken
-            await self._unacked.receivers.wait()
-
     async def ack(self, deliveries: Iterable[Delivery]) -> None:
         deliveries = list(deliveries)
         done, stale = self._unacked.settle(deliveries)
         await self._settling.finish(done)
         if stale:
-            raise self._not_in_hand(stale)
-
-    async def retry(
-        self, delivery: Delivery, delay: float, reason: str, *, counted: bool = True
-    ) -> None:
-        if counted and delivery.attempt >= self._delivery_limit:
-            await self.reject(delivery, reason)
-            return
-        attempts = delivery.attempt if counted else delivery.attempt - 1
-        await self._settle_by(
-            delivery,
-            lambda: self._routing.republish([delivery.message], attempts, delay),
-            # The server redelivers a batch that was given up, unchanged.
-            needless=self._part(delivery).batch.given_up,
-        )
+            raise self._not_in_hand(stale[0].message.id, len(stale))
 
     async def reject(self, delivery: Delivery, reason: str) -> None:
         await self._settle_by(
@@ -144,29 +105,33 @@ class RabbitMQConsumer:
         )
 
     def drain(self) -> None:
-        self._draining = True
+        super().drain()
         self._intake.drain()
-        self._unacked.receivers.wake_all()
 
     async def end(self, error: BrokerError) -> None:
         """Return unsettled messages to the queue; later calls for messages raise `error`."""
-        self._ended = self._ended or error
+        self._end(error)
         try:
             await self._intake.end()
         finally:
             await self._delayed.end()
-            self._unacked.receivers.wake_all()
+            self._receivers.wake_all()
 
-    def _part(self, delivery: Delivery) -> Part[AbstractIncomingMessage]:
-        try:
-            return self._unacked.part(delivery)
-        except DeliveryLost:
-            raise self._not_in_hand([delivery]) from None
+    def _take(self, limit: int) -> Sequence[Delivery]:
+        if not self._intake.complete:
+            return []
+        taken = self._unacked.take(limit, asyncio.get_running_loop().time())
+        if taken and taken[0].suspect:
+            self._intake.look_after_suspect()
+        return taken
 
-    def _not_in_hand(self, deliveries: Sequence[Delivery]) -> BrokerError:
-        if isinstance(self._ended, BrokerClosed):
-            return self._ended
-        return self._unacked.lost(deliveries[0].message.id, len(deliveries))
+    async def _deliver_again(self, delivery: Delivery, attempts: int, delay: float) -> None:
+        await self._settle_by(
+            delivery,
+            lambda: self._routing.republish([delivery.message], attempts, delay),
+            # The server redelivers a batch that was given up, unchanged.
+            needless=self._part(delivery).batch.given_up,
+        )
 
     async def _settle_by(
         self, delivery: Delivery, publish: Callable[[], Awaitable[None]], *, needless: bool = False
@@ -187,4 +152,4 @@ class RabbitMQConsumer:
             done, stale = self._unacked.settle([delivery])
             await self._settling.finish(done)
         if stale:
-            raise self._not_in_hand(stale)
+            raise self._not_in_hand(delivery.message.id)

@@ -38,7 +38,7 @@ STEP_SECONDS: Final = 15.0
 Step = Callable[[AbstractChannel], Awaitable[None]]
 
 
-class Declared:
+class Needed:
     """The exchange, the queues and the group queues that this process needs."""
 
     def __init__(self, events: str) -> None:
@@ -262,11 +262,11 @@ class Watch:
     def __init__(
         self,
         connection: ReconnectingConnection,
-        declared: Declared,
+        needed: Needed,
         consumers: Collection[Watched],
     ) -> None:
         self._connection = connection
-        self._declared = declared
+        self._needed = needed
         self._consumers = consumers
         self._missing: list[str] = []
         self._leaderless: dict[str, float] = {}
@@ -296,9 +296,9 @@ class Watch:
 
     async def look(self) -> None:
         """Look once. Raises BrokerUnavailable and BrokerClosed."""
-        found = await health.look(self._connection, self._declared.names())
+        found = await health.look(self._connection, self._needed.names())
         missing = [name for name, seen in found.items() if seen is None]
-        missing += [name for name in self._declared.exchanges() if not await self._is_there(name)]
+        missing += [name for name in self._needed.exchanges() if not await self._is_there(name)]
         self._missing = missing
         for consumer in list(self._consumers):
             consumer.compare(found)
@@ -313,7 +313,7 @@ class Watch:
         if now < self._probe_at:
             return
         self._probe_at = now + PROBE_SECONDS
-        names = [topology.dead_letter_queue(name) for name in self._declared.queues]
+        names = [topology.dead_letter_queue(name) for name in self._needed.queues]
         leaderless = await health.leaderless(self._connection, names)
         self._leaderless = {name: self._leaderless.get(name, now) for name in leaderless}
         lost = [

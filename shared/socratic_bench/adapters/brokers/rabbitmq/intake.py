@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from math import inf
@@ -35,6 +35,7 @@ from socratic_bench.adapters.brokers.rabbitmq.wire import (
     from_amqp,
     redeliveries_of,
 )
+from socratic_bench.adapters.brokers.receiving import consumer_broke
 from socratic_bench.adapters.brokers.unacked import Batch, Part, UnackedMessages
 from socratic_bench.concurrency.cancellation import cancelled
 from socratic_bench.concurrency.deadlines import wait_at_most
@@ -66,7 +67,9 @@ class Intake:
         prefetch: int,
         per_group: int,
         hold_seconds: float,
+        on_broken: Callable[[BrokerError], None],
     ) -> None:
+        """`on_broken` hears of the error that ends the intake for good, if any."""
         self._connection = connection
         self._routing = routing
         self._queue = queue
@@ -86,8 +89,7 @@ class Intake:
         self.complete = False
         """Whether every existing queue is consumed. Until then the consumer hands out nothing: it
         would serve the first group alone."""
-        self.broken: BrokerError | None = None
-        """The error that ended the intake for good, if any."""
+        self._on_broken = on_broken
         self._draining = False
         self._changed = asyncio.Event()
         self._taking = False
@@ -172,10 +174,7 @@ class Intake:
             except Exception as error:
                 # Without this, callers that wait for messages would wait for ever.
                 log.exception("consumer broke", queue=self._queue.name)
-                self.broken = BrokerError(
-                    f"queue {self._queue.name!r}: its consumer broke: {error}"
-                )
-                self._unacked.receivers.wake_all()
+                self._on_broken(consumer_broke(self._queue.name, error))
                 return
 
     async def _consume_until_lost(self, channel: AbstractChannel) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections import deque
 from collections.abc import Sequence
 from typing import Final
 
@@ -17,11 +16,10 @@ from socratic_bench.adapters.brokers.rabbitmq.connection import (
 )
 from socratic_bench.adapters.brokers.rabbitmq.declaring import declare_events
 from socratic_bench.adapters.brokers.rabbitmq.wire import from_amqp
+from socratic_bench.adapters.brokers.receiving import BroadcastListener
 from socratic_bench.concurrency.cancellation import cancelled
 from socratic_bench.concurrency.deadlines import wait_at_most
-from socratic_bench.concurrency.waiting_line import WaitingLine
 from socratic_bench.errors import BrokerClosed, BrokerError
-from socratic_bench.events.message import Message
 
 log = structlog.get_logger(__name__)
 
@@ -29,31 +27,14 @@ BIND_SECONDS: Final = 5.0
 """Seconds between two renewals of a listener's bindings."""
 
 
-class RabbitMQListener:
-    """Keeps the newest messages until the caller asks for them. It misses messages that are
-    published while its connection is lost.
-    """
+class RabbitMQListener(BroadcastListener):
+    """Misses messages that are published while its connection is lost."""
 
     def __init__(self, connection: ReconnectingConnection, event_types: Sequence[str]) -> None:
+        super().__init__()
         self._connection = connection
         self._event_types = event_types
-        self._heard: deque[Message] = deque(maxlen=topology.LISTENER_BUFFER)
-        self._waiting = WaitingLine()
-        self._ended = False
-        self._closed = False
         self._running: asyncio.Task[None] | None = None
-
-    def __aiter__(self) -> RabbitMQListener:
-        return self
-
-    async def __anext__(self) -> Message:
-        while not self._heard:
-            if self._closed:
-                raise BrokerClosed("the broker this listener belongs to was closed")
-            if self._ended:
-                raise StopAsyncIteration
-            await self._waiting.wait()
-        return self._heard.popleft()
 
     async def open(self) -> None:
         """Listen from now on. Raises BrokerUnavailable and BrokerClosed."""
@@ -67,9 +48,7 @@ class RabbitMQListener:
 
     async def end(self, *, closed: bool) -> None:
         """Stop listening: the context ended, or the broker was closed."""
-        self._ended = True
-        self._closed = self._closed or closed
-        self._waiting.wake_all()
+        self.stop(closed=closed)
         if self._running is not None:
             await cancelled(self._running)
 
@@ -116,5 +95,4 @@ class RabbitMQListener:
             await queue.bind(events, routing_key=event_type)
 
     async def _on_message(self, incoming: AbstractIncomingMessage) -> None:
-        self._heard.extend(from_amqp(incoming))
-        self._waiting.wake_all()
+        self.hear(from_amqp(incoming))

@@ -12,6 +12,7 @@ from aio_pika import Message as AmqpMessage
 from aio_pika.abc import AbstractChannel
 from aio_pika.exceptions import ChannelNotFoundEntity, PublishError
 
+from socratic_bench.adapters.brokers.batches import batches
 from socratic_bench.adapters.brokers.rabbitmq import topology
 from socratic_bench.adapters.brokers.rabbitmq.connection import (
     ReconnectingConnection,
@@ -19,7 +20,7 @@ from socratic_bench.adapters.brokers.rabbitmq.connection import (
     is_connection_error,
 )
 from socratic_bench.adapters.brokers.rabbitmq.declaring import GroupQueues
-from socratic_bench.adapters.brokers.rabbitmq.wire import batches, to_amqp
+from socratic_bench.adapters.brokers.rabbitmq.wire import BATCH_BYTES, to_amqp
 from socratic_bench.errors import BrokerUnavailable, UnroutableMessage
 from socratic_bench.events.message import Message
 from socratic_bench.ports.broker import WorkQueue
@@ -231,7 +232,7 @@ class Routing:
             exchange, key = "", queue.name
         return [
             Outgoing(exchange, key, to_amqp(batch, attempts=attempts, due=due))
-            for batch in batches(messages, queue.batch)
+            for batch in batches(messages, queue.batch, most_bytes=BATCH_BYTES)
         ]
 
     async def dead_letter(self, messages: Sequence[Message], attempts: int, reason: str) -> None:

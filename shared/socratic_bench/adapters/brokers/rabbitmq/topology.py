@@ -23,6 +23,7 @@ import hashlib
 import re
 from typing import Any, Final
 
+from socratic_bench.adapters.brokers.receiving import LISTENER_BUFFER
 from socratic_bench.ports.broker import WorkQueue
 
 GROUP_HEADER: Final = "socratic-group"
@@ -31,9 +32,6 @@ GROUP_HEADER: Final = "socratic-group"
 # D-051: the server would count deploys and cut connections as attempts.
 NO_LIMIT: Final = 1_000_000_000
 """Switches the server's delivery limit off. RabbitMQ 4 sets 20 by default."""
-
-LISTENER_BUFFER: Final = 1_000
-"""The newest broadcasts that the server keeps for a slow listener."""
 
 _GROUP_NAME_LENGTH = 60
 

@@ -1,26 +1,18 @@
-"""Messages on the wire: single, or several as a batch.
-
-A single message is a CloudEvent in structured mode; a batch is CloudEvents' batch format, a JSON
-array of events. AMQP's properties and headers repeat the events' attributes, so that a person can
-read them in RabbitMQ's management page, and code can split a batch without parsing JSON.
-"""
+"""Messages on the wire: single, or several as a batch, with AMQP's properties and headers."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
-from itertools import accumulate
+from collections.abc import Sequence
 from typing import Any, Final
 
 from aio_pika import DeliveryMode
 from aio_pika import Message as AmqpMessage
 from aio_pika.abc import AbstractIncomingMessage
 
+from socratic_bench.adapters.brokers.batches import content_of, content_type_of, parts_of, split
 from socratic_bench.adapters.brokers.rabbitmq.topology import GROUP_HEADER
 from socratic_bench.events.message import Message
-
-SINGLE: Final = "application/cloudevents+json"
-BATCH: Final = "application/cloudevents-batch+json"
 
 BATCH_BYTES: Final = 512 * 1024
 """A batch of this many bytes is full, even with few messages."""
@@ -45,22 +37,6 @@ _PARTS = "socratic-parts"
 
 _SHORT = 255
 """The largest AMQP property, in bytes."""
-
-_BEGIN, _BETWEEN, _END = b"[\n", b",\n", b"\n]"
-
-
-def batches(messages: Sequence[Message], size: int) -> Iterator[list[Message]]:
-    """Split `messages`, in order, into batches of at most `size` and about BATCH_BYTES."""
-    batch: list[Message] = []
-    length = 0
-    for message in messages:
-        if batch and (len(batch) >= size or length + len(message.body) > BATCH_BYTES):
-            yield batch
-            batch, length = [], 0
-        batch.append(message)
-        length += len(message.body)
-    if batch:
-        yield batch
 
 
 def to_amqp(
@@ -89,16 +65,12 @@ def to_amqp(
             _SUBJECT: first.subject,
             _CORRELATION: first.correlation,
         }
-        body = first.body
     else:
-        headers[_PARTS] = [
-            value for each in messages for value in (each.id, each.group, len(each.body))
-        ]
-        body = b"".join((_BEGIN, _BETWEEN.join(each.body for each in messages), _END))
+        headers[_PARTS] = parts_of(messages)
     return AmqpMessage(
-        body,
+        content_of(messages),
         headers=headers,
-        content_type=SINGLE if len(messages) == 1 else BATCH,
+        content_type=content_type_of(messages),
         delivery_mode=DeliveryMode.PERSISTENT,
         message_id=_short(first.id),
         type=_short(first.type),
@@ -114,12 +86,8 @@ def from_amqp(incoming: AbstractIncomingMessage) -> list[Message]:
     parts = headers.get(_PARTS)
     if not isinstance(parts, list):
         return [_single(incoming, event_type)]
-    lengths = [each for each in parts[2::3] if isinstance(each, int)]
-    starts = accumulate((length + len(_BETWEEN) for length in lengths), initial=len(_BEGIN))
-    return [
-        Message(_text(id_), event_type, _text(group), incoming.body[start : start + length])
-        for id_, group, start, length in zip(parts[::3], parts[1::3], starts, lengths, strict=False)
-    ] or [_single(incoming, event_type)]
+    texts = [each if isinstance(each, int) else _text(each) for each in parts]
+    return split(incoming.body, event_type, texts) or [_single(incoming, event_type)]
 
 
 def _single(incoming: AbstractIncomingMessage, event_type: str) -> Message:

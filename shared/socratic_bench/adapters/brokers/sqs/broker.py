@@ -3,37 +3,35 @@
 from __future__ import annotations
 
 import asyncio
-import math
 from collections import defaultdict
 from collections.abc import AsyncIterator, Collection, Iterable, Sequence
 from contextlib import asynccontextmanager
 from itertools import count
 from typing import Final
 
+from socratic_bench.adapters.brokers.batches import SHARES, batches
+from socratic_bench.adapters.brokers.declarations import (
+    DELIVERY_LIMIT,
+    Declarations,
+    broker_closed,
+    groups_together,
+)
+from socratic_bench.adapters.brokers.receiving import consumer_ended
 from socratic_bench.adapters.brokers.sqs import topology
 from socratic_bench.adapters.brokers.sqs.address import address_of
 from socratic_bench.adapters.brokers.sqs.connection import AwsConnection
 from socratic_bench.adapters.brokers.sqs.consumer import INVISIBLE_SECONDS, SqsConsumer
 from socratic_bench.adapters.brokers.sqs.copies import Copies
 from socratic_bench.adapters.brokers.sqs.dead_letters import DeadLetters
-from socratic_bench.adapters.brokers.sqs.group_removal import remove_group
 from socratic_bench.adapters.brokers.sqs.intake import OrphanedPolls
 from socratic_bench.adapters.brokers.sqs.listener import SqsListener
 from socratic_bench.adapters.brokers.sqs.record_batch import RecordBatch
 from socratic_bench.adapters.brokers.sqs.sender import Claims, Outgoing, Sender, Target
 from socratic_bench.adapters.brokers.sqs.server_queue import LONGEST_POLL
 from socratic_bench.adapters.brokers.sqs.topology import Declared
-from socratic_bench.adapters.brokers.sqs.wire import batches
-from socratic_bench.errors import BrokerClosed, BrokerError, UnroutableMessage
+from socratic_bench.adapters.brokers.sqs.wire import BATCH_BYTES
 from socratic_bench.events.message import Message
 from socratic_bench.ports.broker import DeadLetter, WorkQueue
-
-SHARES: Final = 5
-"""The messages of one group in one publish are split into at least this many batches, so that
-several consumers can share them."""
-
-DELIVERY_LIMIT: Final = 20
-"""Attempts after which the broker dead-letters a message."""
 
 BROADCAST_BATCH: Final = 200
 """The most broadcasts in one message of SNS."""
@@ -68,8 +66,7 @@ class SqsBroker:
         self._delivery_limit = delivery_limit
         self._invisible = invisible
         self._poll_seconds = poll_seconds
-        self._declared: dict[str, Declared] = {}
-        self._takers: defaultdict[str, list[Declared]] = defaultdict(list)
+        self._declared: Declarations[Declared] = Declarations()
         self._topics: dict[str, str] = {}
         self._consumers: dict[SqsConsumer, str] = {}
         self._listeners: set[SqsListener] = set()
@@ -85,28 +82,16 @@ class SqsBroker:
     async def declare(self, queues: Iterable[WorkQueue], broadcasts: Iterable[str] = ()) -> None:
         self._connection.check_open()
         for queue in queues:
-            known = self._declared.get(queue.name)
-            if known is None:
-                declared = await topology.find_or_create(self._connection, queue)
-                self._declared[queue.name] = declared
-                self._takers[queue.event_type].append(declared)
-            elif known.work != queue:
-                raise BrokerError(
-                    f"queue {queue.name!r} takes type {known.work.event_type!r} and cannot be "
-                    f"declared for {queue.event_type!r} too; give one of them another name"
-                )
+            if self._declared.is_new(queue):
+                self._declared.add(queue, await topology.find_or_create(self._connection, queue))
         for event_type in broadcasts:
             if event_type not in self._topics:
                 self._topics[event_type] = await topology.topic_of(self._connection, event_type)
+                self._declared.broadcasts.add(event_type)
 
     async def publish(self, messages: Sequence[Message]) -> None:
         self._connection.check_open()
-        for message in messages:
-            if message.type not in self._takers and message.type not in self._topics:
-                raise UnroutableMessage(
-                    f"message {message.id!r}: no queue takes type {message.type!r} and it is not "
-                    "a broadcast; declare one or the other before publishing"
-                )
+        self._declared.check_routable(messages)
         # A cancelled caller must not stop a publish halfway, with a message in one of its queues.
         publishing = asyncio.create_task(self._publish(messages))
         self._publishing.add(publishing)
@@ -136,9 +121,7 @@ class SqsBroker:
             yield consumer
         finally:
             self._consumers.pop(consumer, None)
-            await consumer.end(
-                BrokerError(f"queue {queue!r}: this consumer has ended; open another one")
-            )
+            await consumer.end(consumer_ended(queue))
             if self._poll_seconds < LONGEST_POLL:
                 await self._orphans.ended()
 
@@ -156,12 +139,7 @@ class SqsBroker:
     @asynccontextmanager
     async def listen(self, *event_types: str) -> AsyncIterator[SqsListener]:
         self._connection.check_open()
-        for event_type in event_types:
-            if event_type not in self._topics:
-                raise BrokerError(
-                    f"type {event_type!r} was not declared as a broadcast; declare it first"
-                )
-        topics = [self._topics[event_type] for event_type in dict.fromkeys(event_types)]
+        topics = [self._topics[each] for each in self._declared.broadcasts_among(event_types)]
         listener = SqsListener(self._connection, self._claims, topics)
         await listener.open()
         self._listeners.add(listener)
@@ -196,11 +174,11 @@ class SqsBroker:
     async def remove_group(self, queue: str, group: str) -> None:
         declared = self._queue(queue)
         if not declared.work.separate_groups:
-            raise BrokerError(f"queue {queue!r} does not keep its groups apart")
-        await remove_group(declared.queue, self._copies(declared), group)
+            raise groups_together(queue)
+        await self._copies(declared).delete_group(group)
 
     async def ping(self) -> None:
-        known = [declared.queue.name for declared in self._declared.values()]
+        known = [declared.queue.name for declared in self._declared.queues()]
         # That there is no such queue is an answer as well.
         name = known[0] if known else self._connection.address.named("ping")
         await topology.find(self._connection, name)
@@ -216,7 +194,7 @@ class SqsBroker:
         return await topology.inspect(self._connection, queues)
 
     async def close(self) -> None:
-        error = BrokerClosed("the broker was closed; open another one")
+        error = broker_closed()
         for consumer in list(self._consumers):
             await consumer.end(error)
         for listener in list(self._listeners):
@@ -234,7 +212,7 @@ class SqsBroker:
             by_type[message.type].append(message)
         outgoing: list[Outgoing] = []
         for event_type, together in by_type.items():
-            for taker in self._takers.get(event_type, ()):
+            for taker in self._declared.takers(event_type):
                 outgoing += await self._to_queue(taker, together)
             if event_type in self._topics:
                 outgoing += await self._to_topic(self._topics[event_type], together)
@@ -245,12 +223,10 @@ class SqsBroker:
         target = Target(taker.queue.url, separate_groups=work.separate_groups)
         outgoing: list[Outgoing] = []
         for together in _by_group(messages) if work.separate_groups else [messages]:
-            size = work.batch
-            if work.separate_groups:
-                size = min(size, math.ceil(len(together) / SHARES))
+            shares = SHARES if work.separate_groups else 1
             outgoing += [
                 Outgoing(target, await self._sender.encoded(batch))
-                for batch in batches(together, size)
+                for batch in batches(together, work.batch, most_bytes=BATCH_BYTES, shares=shares)
             ]
         return outgoing
 
@@ -258,7 +234,7 @@ class SqsBroker:
         target = Target(topic, is_topic=True)
         return [
             Outgoing(target, await self._sender.encoded(batch, for_topic=True))
-            for batch in batches(messages, BROADCAST_BATCH)
+            for batch in batches(messages, BROADCAST_BATCH, most_bytes=BATCH_BYTES)
         ]
 
     def _published(self, publishing: asyncio.Task[None]) -> None:
@@ -268,10 +244,7 @@ class SqsBroker:
 
     def _queue(self, name: str) -> Declared:
         self._connection.check_open()
-        try:
-            return self._declared[name]
-        except KeyError:
-            raise BrokerError(f"queue {name!r} is not declared; declare it first") from None
+        return self._declared.queue(name)
 
     def _copies(self, declared: Declared) -> Copies:
         return Copies(self._sender, declared.work, declared.queue, declared.dead)

@@ -17,8 +17,9 @@ from botocore.exceptions import (  # type: ignore[import-untyped]
     NoRegionError,
 )
 
+from socratic_bench.adapters.brokers.declarations import broker_closed
 from socratic_bench.adapters.brokers.sqs.address import Address
-from socratic_bench.errors import BrokerClosed, BrokerUnavailable
+from socratic_bench.errors import BrokerUnavailable
 
 Service = Literal["sqs", "sns", "s3"]
 
@@ -103,7 +104,7 @@ class AwsConnection:
     def check_open(self) -> None:
         """Raise BrokerClosed after `close`."""
         if self._closed:
-            raise BrokerClosed("the broker was closed; open another one")
+            raise broker_closed()
 
     async def close(self) -> None:
         """Close all clients, also under requests that are on their way."""

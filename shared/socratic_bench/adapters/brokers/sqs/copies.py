@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import math
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Final, NamedTuple
 
+from socratic_bench.adapters.brokers.batches import batches
 from socratic_bench.adapters.brokers.sqs.sender import (
     LONGEST_DELAY,
     Claims,
@@ -15,14 +17,23 @@ from socratic_bench.adapters.brokers.sqs.sender import (
     Sender,
     Target,
 )
-from socratic_bench.adapters.brokers.sqs.server_queue import Incoming, ServerQueue, handles_of
-from socratic_bench.adapters.brokers.sqs.wire import State, batches
+from socratic_bench.adapters.brokers.sqs.server_queue import (
+    MOST_ENTRIES,
+    Incoming,
+    ServerQueue,
+    handles_of,
+)
+from socratic_bench.adapters.brokers.sqs.wire import BATCH_BYTES, State
 from socratic_bench.errors import BrokerUnavailable
 from socratic_bench.events.message import Message
 from socratic_bench.ports.broker import SUSPECT_AFTER, WorkQueue, alone_for, ended_alone
 
 EARLY_SECONDS: Final = 0.5
 """A message that comes so much before it is due counts as due."""
+
+
+_SEARCHED_SECONDS: Final = 30.0
+_SEARCH_SECONDS: Final = 1
 
 
 class PutBack(NamedTuple):
@@ -61,7 +72,7 @@ class Copies:
         await self._sender.send(
             [
                 Outgoing(self._target, await self._sender.encoded(batch, state), _whole(delay))
-                for batch in batches(messages, self._work.batch)
+                for batch in batches(messages, self._work.batch, most_bytes=BATCH_BYTES)
             ]
         )
 
@@ -99,6 +110,27 @@ class Copies:
         """Seconds until a delayed message is due; 0 if it is due, or will be in a moment."""
         left = incoming.state.due - self._now()
         return left if left > EARLY_SECONDS else 0.0
+
+    async def delete_group(self, group: str) -> None:
+        """Pass over the visible messages of the queue once; delete those of the group.
+
+        SQS cannot search a queue: the others go back as copies, uncounted. Delayed messages and
+        those in other hands stay.
+        """
+        left = await self._queue.depth()
+        while left > 0:
+            some = await self._queue.receive(
+                MOST_ENTRIES, invisible=_SEARCHED_SECONDS, wait=_SEARCH_SECONDS
+            )
+            if not some:
+                return
+            left -= len(some)
+            others = [each for each in some if each.encoded.group != group]
+            doomed = [each for each in some if each.encoded.group == group]
+            await asyncio.gather(
+                self._queue.delete(handles_of(doomed)),
+                self.put_back([PutBack(each, postponed=each.state.postponed) for each in others]),
+            )
 
     async def split(self, incoming: Incoming, messages: Iterable[Message]) -> None:
         """Replace a batch that came back too often by its messages, each of them a suspect."""

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import inf
 from typing import Final
 
 import structlog
 
+from socratic_bench.adapters.brokers.receiving import consumer_broke
 from socratic_bench.adapters.brokers.sqs.copies import (
     Copies,
     PutBack,
@@ -103,7 +104,9 @@ class Intake:
         prefetch_per_group: int | None,
         invisible: float,
         poll_seconds: int,
+        on_broken: Callable[[BrokerError], None],
     ) -> None:
+        """`on_broken` hears of the error that ends the intake for good, if any."""
         self._work = work
         self._queue = queue
         self._copies = copies
@@ -115,8 +118,7 @@ class Intake:
         self._per_group = prefetch_per_group if work.separate_groups else None
         self._invisible = invisible
         self._poll_seconds = poll_seconds
-        self.broken: BrokerError | None = None
-        """The error that ended the intake for good, if any."""
+        self._on_broken = on_broken
         self.trouble: str | None = None
         """Why the last poll failed; None if it did not."""
         self._messages_each = 1
@@ -172,8 +174,7 @@ class Intake:
         except Exception as error:
             # Without this, callers that wait for messages would wait for ever.
             log.exception("consumer broke", queue=self._queue.name)
-            self.broken = BrokerError(f"queue {self._work.name!r}: its consumer broke: {error}")
-            self._unacked.receivers.wake_all()
+            self._on_broken(consumer_broke(self._work.name, error))
 
     async def _take(self) -> None:
         """Poll once if there is room, else wait until there may be."""

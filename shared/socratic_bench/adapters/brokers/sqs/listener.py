@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Final
 from uuid import uuid4
 
 import structlog
 
+from socratic_bench.adapters.brokers.receiving import BroadcastListener
 from socratic_bench.adapters.brokers.sqs import topology
 from socratic_bench.adapters.brokers.sqs.connection import AwsConnection
 from socratic_bench.adapters.brokers.sqs.sender import Claims
@@ -21,9 +21,7 @@ from socratic_bench.adapters.brokers.sqs.server_queue import (
     handles_of,
 )
 from socratic_bench.concurrency.cancellation import cancelled
-from socratic_bench.concurrency.waiting_line import WaitingLine
 from socratic_bench.errors import BrokerClosed, BrokerError
-from socratic_bench.events.message import Message
 
 log = structlog.get_logger(__name__)
 
@@ -156,37 +154,19 @@ def _policy(queue: str, topics: Sequence[str]) -> str:
     )
 
 
-BUFFER: Final = 1_000
-"""Messages that a listener keeps until its caller takes them."""
-
 _INVISIBLE_SECONDS: Final = 30.0
 _TRY_AGAIN_SECONDS: Final = 1.0
 
 
-class SqsListener:
-    """Keeps the newest messages until the caller asks for them."""
+class SqsListener(BroadcastListener):
+    """Hears broadcasts from a queue of its own."""
 
     def __init__(self, connection: AwsConnection, claims: Claims, topics: Sequence[str]) -> None:
         """`topics` are the ARNs of what to listen to."""
+        super().__init__()
         self._claims = claims
         self._queue = ListenerQueue(connection, topics)
-        self._heard: deque[Message] = deque(maxlen=BUFFER)
-        self._waiting = WaitingLine()
-        self._ended = False
-        self._closed = False
         self._running: asyncio.Task[None] | None = None
-
-    def __aiter__(self) -> SqsListener:
-        return self
-
-    async def __anext__(self) -> Message:
-        while not self._heard:
-            if self._closed:
-                raise BrokerClosed("the broker this listener belongs to was closed")
-            if self._ended:
-                raise StopAsyncIteration
-            await self._waiting.wait()
-        return self._heard.popleft()
 
     async def open(self) -> None:
         """Listen from now on. Raises BrokerUnavailable and BrokerClosed."""
@@ -199,9 +179,7 @@ class SqsListener:
 
     async def end(self, *, closed: bool) -> None:
         """Stop listening: the context ended, or the broker was closed."""
-        self._ended = True
-        self._closed = self._closed or closed
-        self._waiting.wake_all()
+        self.stop(closed=closed)
         if self._running is not None:
             await cancelled(self._running)
         try:
@@ -223,7 +201,6 @@ class SqsListener:
     async def _hear(self, queue: ServerQueue) -> None:
         brought = await queue.receive(MOST_ENTRIES, invisible=_INVISIBLE_SECONDS)
         for incoming in brought:
-            self._heard.extend(await self._claims.messages_of(incoming))
-        self._waiting.wake_all()
+            self.hear(await self._claims.messages_of(incoming))
         if brought:
             await queue.delete(handles_of(brought))

@@ -8,6 +8,7 @@ from typing import Any
 
 import structlog
 
+from socratic_bench.adapters.brokers.declarations import attempts_of_copy
 from socratic_bench.adapters.brokers.sqs.copies import Copies, PutBack, Suspects, is_suspect
 from socratic_bench.adapters.brokers.sqs.sender import Claims
 from socratic_bench.adapters.brokers.sqs.server_queue import Incoming, ServerQueue, incoming_of
@@ -133,10 +134,11 @@ class RecordBatch:
         delivery = settlement.delivery
         if isinstance(settlement, Ack):
             return
-        if not isinstance(settlement, RetryLater) or (
-            settlement.counted and delivery.attempt >= self._delivery_limit
-        ):
-            await self._copies.dead_letter([delivery.message], delivery.attempt, settlement.reason)
-            return
-        attempts = delivery.attempt if settlement.counted else delivery.attempt - 1
-        await self._copies.again([delivery.message], State(attempts=attempts), settlement.delay)
+        if isinstance(settlement, RetryLater):
+            counted = settlement.counted
+            attempts = attempts_of_copy(delivery, self._delivery_limit, counted=counted)
+            if attempts is not None:
+                state = State(attempts=attempts)
+                await self._copies.again([delivery.message], state, settlement.delay)
+                return
+        await self._copies.dead_letter([delivery.message], delivery.attempt, settlement.reason)

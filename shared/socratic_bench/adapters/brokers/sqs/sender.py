@@ -8,21 +8,20 @@ than SQS keeps any message.
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from hashlib import sha256
 from typing import Any, Final, NamedTuple
 
+from socratic_bench.adapters.brokers.batches import content_of
 from socratic_bench.adapters.brokers.sqs.connection import AwsConnection, Service, is_final
-from socratic_bench.adapters.brokers.sqs.server_queue import Incoming
+from socratic_bench.adapters.brokers.sqs.server_queue import MOST_ENTRIES, Incoming
 from socratic_bench.adapters.brokers.sqs.wire import (
     MOST_BROADCAST_BYTES,
     MOST_BYTES,
     Encoded,
     State,
-    content_of,
     encode,
     typed,
 )
@@ -73,9 +72,6 @@ class Claims:
 
 SEND_SECONDS: Final = 30.0
 """Seconds within which SQS and SNS have to take all messages of one call."""
-
-MOST_ENTRIES: Final = 10
-"""The most messages of one request."""
 
 LONGEST_DELAY: Final = 900
 """Seconds: the longest delay of a message that SQS knows."""
@@ -241,7 +237,7 @@ def _requests(target: Target, outgoing: Sequence[Outgoing]) -> Iterator[list[Out
 
 def _group_id(group: str) -> str:
     """Return a group as SQS takes it: a hash of one that is empty, too long, or not ASCII."""
-    return group if _GROUP_ID.fullmatch(group) else hashlib.sha256(group.encode()).hexdigest()
+    return group if _GROUP_ID.fullmatch(group) else sha256(group.encode()).hexdigest()
 
 
 async def _caught(request: Any) -> BrokerError | None:

@@ -1,8 +1,7 @@
 """Messages on the wire: single, or several as a batch.
 
-A single message is a CloudEvent in structured mode; a batch is CloudEvents' batch format, a JSON
-array of events. Message attributes repeat the events' attributes for people and filters, in the
-encoding of CloudEvents' HTTP headers. One more attribute holds what the adapter needs.
+Message attributes repeat the events' attributes for people and filters, in the encoding of
+CloudEvents' HTTP headers. One more attribute holds what the adapter needs.
 """
 
 from __future__ import annotations
@@ -11,16 +10,13 @@ import base64
 import json
 import re
 import string
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from itertools import accumulate
 from typing import Any, Final, NamedTuple
 from urllib.parse import quote, unquote
 
+from socratic_bench.adapters.brokers.batches import content_of, content_type_of, parts_of, split
 from socratic_bench.events.message import Message
-
-SINGLE: Final = "application/cloudevents+json"
-BATCH: Final = "application/cloudevents-batch+json"
 
 BATCH_BYTES: Final = 60 * 1024
 """A batch of this many bytes is full: with its attributes it is one billed request, of 64 KiB."""
@@ -46,8 +42,6 @@ _PLAIN: Final = "".join(sorted(set(string.printable[:95]) - {"%"}))
 
 _EMPTY: Final = "="
 """Stands for an empty body, which SQS refuses: it is not base64 of anything."""
-
-_BEGIN, _BETWEEN, _END = b"[\n", b",\n", b"\n]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,20 +134,6 @@ class Encoded(NamedTuple):
         return Encoded(self.body, attributes)
 
 
-def batches(messages: Sequence[Message], size: int) -> Iterator[list[Message]]:
-    """Split `messages`, in order, into batches of at most `size` and about BATCH_BYTES."""
-    batch: list[Message] = []
-    length = 0
-    for message in messages:
-        if batch and (len(batch) >= size or length + len(message.body) > BATCH_BYTES):
-            yield batch
-            batch, length = [], 0
-        batch.append(message)
-        length += len(message.body)
-    if batch:
-        yield batch
-
-
 def encode(
     messages: Sequence[Message], state: State | None = None, *, claim: str | None = None
 ) -> Encoded:
@@ -163,7 +143,7 @@ def encode(
     """
     state = state or State()
     first = messages[0]
-    attributes = {_CONTENT_TYPE: SINGLE if len(messages) == 1 else BATCH, TYPE: first.type}
+    attributes = {_CONTENT_TYPE: content_type_of(messages), TYPE: first.type}
     parts: tuple[str | int, ...] = ()
     if len(messages) == 1:
         attributes |= {
@@ -173,7 +153,7 @@ def encode(
             _CORRELATION: first.correlation,
         }
     else:
-        parts = tuple(value for each in messages for value in (each.id, each.group, len(each.body)))
+        parts = tuple(parts_of(messages))
     if all(each.group == first.group for each in messages):
         attributes[GROUP] = first.group
     body, is_base64 = (claim, False) if claim else _text(content_of(messages))
@@ -195,23 +175,10 @@ def encode(
     )
 
 
-def content_of(messages: Sequence[Message]) -> bytes:
-    """Return the bytes of one message, or of several as a batch."""
-    if len(messages) == 1:
-        return messages[0].body
-    return b"".join((_BEGIN, _BETWEEN.join(each.body for each in messages), _END))
-
-
 def decode(encoded: Encoded, content: bytes, state: State, message_id: str) -> list[Message]:
     """Decode the messages in `content`, at least one. A foreign message passes unchanged."""
     event_type = _attribute(encoded, TYPE)
-    parts = state.parts
-    lengths = [each for each in parts[2::3] if isinstance(each, int)]
-    starts = accumulate((length + len(_BETWEEN) for length in lengths), initial=len(_BEGIN))
-    return [
-        Message(str(id_), event_type, str(group), content[start : start + length])
-        for id_, group, start, length in zip(parts[::3], parts[1::3], starts, lengths, strict=False)
-    ] or [
+    return split(content, event_type, state.parts) or [
         Message(
             _attribute(encoded, _ID) or message_id,
             event_type,
