@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 
 
@@ -18,6 +18,8 @@ class Proxy:
         self._flowing = asyncio.Event()
         self._flowing.set()
         self.port = 0
+        self.change: Callable[[bytes], bytes] = bytes
+        """What becomes of the bytes on their way."""
 
     async def start(self) -> None:
         """Let clients connect; after `stop`, at the same port again."""
@@ -61,7 +63,7 @@ class Proxy:
         with suppress(OSError):
             while data := await source.read(65536):
                 await self._flowing.wait()
-                target.write(data)
+                target.write(self.change(data))
                 await target.drain()
         target.close()
 

@@ -12,6 +12,9 @@ from uuid import uuid4
 
 from tests.servers.discovery import NotHere
 
+_FOLDER = "SOCRATIC_TEST_RABBITMQ_FOLDER"
+"""The variable with a folder of a server's programs, for another version than the installed one."""
+
 _FOLDERS = ("/usr/lib/rabbitmq/bin", "/opt/homebrew/sbin", "/usr/local/sbin")
 
 
@@ -104,7 +107,7 @@ class RabbitMQProcess:
 
 def _program() -> Path:
     # Debian's rabbitmq-server on the PATH changes to a user of its own; what it calls does not.
-    for folder in _FOLDERS:
+    for folder in filter(None, (os.environ.get(_FOLDER), *_FOLDERS)):
         if (program := Path(folder) / "rabbitmq-server").exists():
             return program
     if on_path := shutil.which("rabbitmq-server"):

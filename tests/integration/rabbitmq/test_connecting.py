@@ -1,16 +1,21 @@
-"""An attempt to connect that is cancelled leaves nothing behind."""
+"""An attempt to connect that is cancelled leaves nothing behind; an old server is refused."""
 
 from __future__ import annotations
 
 import asyncio
+import re
+from functools import partial
 
 import pytest
+from yarl import URL
 
-from socratic_bench.adapters.brokers.rabbitmq.connection import ReconnectingConnection
+from socratic_bench.adapters.brokers.rabbitmq.connection import ReconnectingConnection, connect
+from socratic_bench.errors import BrokerUnavailable
 from tests.servers import rabbitmq
+from tests.servers.proxy import proxy
 from tests.waiting import until
 
-pytestmark = [pytest.mark.connected, pytest.mark.long]
+pytestmark = pytest.mark.connected
 
 ROUNDS = 400
 
@@ -20,6 +25,7 @@ async def others() -> set[str]:
     return {repr(task) for task in asyncio.all_tasks() - {asyncio.current_task()}}
 
 
+@pytest.mark.long
 async def test_an_attempt_that_is_cancelled_at_any_moment_leaves_no_task_behind() -> None:
     connecting_to = ReconnectingConnection(await asyncio.to_thread(rabbitmq.SERVER.address))
     for steps in range(ROUNDS):
@@ -31,3 +37,13 @@ async def test_an_attempt_that_is_cancelled_at_any_moment_leaves_no_task_behind(
         if not connecting.cancelled():
             await connecting.result().close()
         await until(others, lambda left: not left, f"the end of attempt {steps}", patience=30)
+
+
+async def test_a_server_that_is_too_old_is_refused_with_its_version() -> None:
+    server = URL(await asyncio.to_thread(rabbitmq.SERVER.address))
+    async with proxy(server.host or "", server.port or 5672) as between:
+        between.change = partial(re.compile(rb"(?s)(\x07versionS.{4})\d").sub, rb"\g<1>2")
+        with pytest.raises(
+            BrokerUnavailable, match=r"RabbitMQ 2\.\d+\.\d+, .* upgrade it to 3\.10"
+        ):
+            await connect(server.with_host("127.0.0.1").with_port(between.port))

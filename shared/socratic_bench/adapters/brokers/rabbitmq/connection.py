@@ -43,6 +43,9 @@ def ignoring_connection_errors() -> Iterator[None]:
             raise
 
 
+OLDEST_SERVER: Final = (3, 10)
+"""The oldest RabbitMQ that the tests run on."""
+
 CONNECT_SECONDS: Final = 10.0
 """Seconds that one attempt to connect may take."""
 
@@ -253,6 +256,9 @@ class ReconnectingConnection:
 async def connect(url: URL) -> AbstractConnection:
     """Connect to the server at `url` within CONNECT_SECONDS.
 
+    Raises BrokerUnavailable if the server is older than OLDEST_SERVER: an upgrade helps, and a
+    service goes on without a restart.
+
     A failed connection is closed here: the driver would leave that to the garbage collector, which
     may run in a thread without an event loop.
     """
@@ -263,10 +269,23 @@ async def connect(url: URL) -> AbstractConnection:
         # cancellation that comes just when the connection is made.
         async with asyncio.timeout(CONNECT_SECONDS):
             await finish_despite_cancel(connection.connect(), patience=HANDSHAKE_SECONDS)
+        _refuse_old(connection)
     except BaseException:
         await connection.close()
         raise
     return connection
+
+
+def _refuse_old(connection: AbstractConnection) -> None:
+    """Raise BrokerUnavailable for an old RabbitMQ; a server of another make passes."""
+    said = connection.transport.connection.server_properties if connection.transport else {}
+    version = str(said.get("version"))
+    numbers = tuple(int(each) for each in version.split(".")[:2] if each.isdecimal())
+    if str(said.get("product")) == "RabbitMQ" and len(numbers) == 2 and numbers < OLDEST_SERVER:
+        oldest = ".".join(map(str, OLDEST_SERVER))
+        raise BrokerUnavailable(
+            f"the server is RabbitMQ {version}, which is too old; upgrade it to {oldest} or newer"
+        )
 
 
 def _checked(address: str) -> tuple[URL, str]:

@@ -28,6 +28,9 @@ WRITERS = 4
 READERS = 4
 """Reading connections of one process."""
 
+OLDEST_SERVER = 15
+"""The oldest PostgreSQL that the tests run on."""
+
 CONNECT_SECONDS = 10.0
 # A longer wait would outlast a service's deadline to start.
 LOCK_SECONDS = 15.0
@@ -191,8 +194,20 @@ async def _connect(
     )
     for host in others:
         with suppress(*_TRY_NEXT_HOST):
-            return await connect(host)
-    return await connect(last)
+            return _supported(address, await connect(host))
+    return _supported(address, await connect(last))
+
+
+def _supported(address: PostgreSQLAddress, connection: asyncpg.Connection) -> asyncpg.Connection:
+    """Return the connection. Raises StoreBroken if its server is too old."""
+    version = connection.get_server_version()
+    if version.major < OLDEST_SERVER:
+        connection.terminate()
+        raise StoreBroken(
+            f"{address.name}: the server is PostgreSQL {version.major}.{version.minor}, which is "
+            f"too old; upgrade it to {OLDEST_SERVER} or newer"
+        )
+    return connection
 
 
 def _replace_closed(connection: _Adapted, _record: object, _proxy: object) -> None:
