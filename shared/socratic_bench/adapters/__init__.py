@@ -1,1 +1,1 @@
-"""One folder per technology, with the same file names. Only adapters import a driver."""
+"""One folder per technology, those of brokers together. Only adapters import a driver."""
