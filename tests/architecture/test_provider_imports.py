@@ -119,7 +119,7 @@ def loaded(script: str, *arguments: str) -> tuple[set[str], set[str]]:
         ("bedrock/amazon.nova-lite-v1:0", "aws.bedrock"),
         ("openai/gpt-5", "openai.chat_completions"),
         ("ollama/llama3", "openai.chat_completions"),
-        ("anthropic/claude-sonnet-5", "anthropic.messages"),
+        ("anthropic/claude-sonnet-5", "anthropic"),
         ("reference/socratic", "reference"),
     ],
 )
