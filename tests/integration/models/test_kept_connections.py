@@ -11,9 +11,11 @@ from ssl import create_default_context
 import aiohttp
 import pytest
 
+from socratic_bench.errors import FailureKind
 from socratic_bench.testing.questions import a_question
-from socratic_runner.models.http.connectors import QuietConnector
-from tests.integration.models.conftest import OpenModel
+from socratic_runner.models.http import connectors
+from socratic_runner.models.http.connectors import QuietConnector, RestedConnector
+from tests.integration.models.conftest import OpenModel, failure_of
 from tests.servers.providers.certificates import Certificate, certificate_for
 from tests.servers.providers.raw_server import (
     Answering,
@@ -125,13 +127,121 @@ async def test_a_server_over_tls_that_lost_a_call_gets_a_connection_for_each(tmp
             assert server.connections == number
 
 
-async def test_a_connection_without_tls_is_used_once(open_model: OpenModel):
-    async def answer(_request: Request, writer: asyncio.StreamWriter) -> None:
-        writer.write(response("200 OK", completion("Why?"), "Content-Type: application/json"))
+@pytest.fixture
+def without_rest(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connectors, "REST_SECONDS", 0.0)
 
-    async with serving(answer) as server:
-        client = open_model(MODEL, server.address, stream=False)
-        for number in (1, 2, 3):
-            assert (await client.ask(a_question())).text == "Why?"
+
+async def call(session: aiohttp.ClientSession, server: RawServer) -> str:
+    async with session.post(server.address, data=b"?") as reply:
+        return await reply.text()
+
+
+async def reply_to(_request: Request, writer: asyncio.StreamWriter) -> None:
+    writer.write(response("200 OK", b"reply"))
+
+
+async def test_a_connection_without_tls_is_used_again_after_a_rest(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    async with (
+        serving(reply_to) as server,
+        aiohttp.ClientSession(connector=RestedConnector()) as session,
+    ):
+        for number in range(1, 4):
+            assert await call(session, server) == "reply"
+            assert server.connections == number
+        monkeypatch.setattr(connectors, "REST_SECONDS", 0.0)
+        for _ in range(3):
+            assert await call(session, server) == "reply"
+        assert server.connections == 3
+
+
+@pytest.mark.usefixtures("without_rest")
+async def test_a_server_that_ends_a_connection_silently_gets_one_for_each_call():
+    async def end_the_first(_request: Request, writer: asyncio.StreamWriter) -> None:
+        writer.write(response("200 OK", b"reply"))
+        if server.connections == 1:
+            await writer.drain()
+            writer.close()
+
+    async with (
+        serving(end_the_first) as server,
+        aiohttp.ClientSession(connector=RestedConnector()) as session,
+    ):
+        for number in range(1, 5):
+            assert await call(session, server) == "reply"
             await server.gone.wait()
             assert server.connections == number
+
+
+@pytest.mark.usefixtures("without_rest")
+async def test_a_server_that_lost_a_call_gets_a_connection_for_each(open_model: OpenModel):
+    async def lose_the_second(_request: Request, writer: asyncio.StreamWriter) -> None:
+        if len(server.requests) == 2:
+            writer.close()
+        else:
+            writer.write(response("200 OK", completion("Why?"), "Content-Type: application/json"))
+
+    async with serving(lose_the_second) as server:
+        client = open_model(MODEL, server.address, stream=False)
+        await client.ask(a_question())
+        assert (await failure_of(client)).kind is FailureKind.UNREACHABLE
+        assert server.connections == 1
+        for number in (2, 3, 4):
+            assert (await client.ask(a_question())).text == "Why?"
+            assert server.connections == number
+
+
+@pytest.mark.usefixtures("without_rest")
+async def test_no_more_connections_rest_than_are_kept(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(connectors, "MOST_RESTING", 2)
+    waiting = asyncio.Barrier(6)
+
+    async def reply_together(request: Request, writer: asyncio.StreamWriter) -> None:
+        await waiting.wait()
+        await reply_to(request, writer)
+
+    async with (
+        serving(reply_together) as server,
+        aiohttp.ClientSession(connector=RestedConnector()) as session,
+    ):
+        for connections in (6, 10):
+            async with asyncio.TaskGroup() as calls:
+                for _ in range(6):
+                    calls.create_task(call(session, server))
+            assert server.connections == connections
+
+
+@pytest.mark.usefixtures("without_rest")
+async def test_what_is_idle_of_a_server_that_is_not_trusted_is_not_used():
+    begun, go_on, end = asyncio.Semaphore(0), asyncio.Event(), asyncio.Event()
+
+    async def end_the_first(request: Request, writer: asyncio.StreamWriter) -> None:
+        number = len(server.requests)
+        begun.release()
+        if number in {2, 3}:
+            await go_on.wait()
+        await reply_to(request, writer)
+        if number == 1:
+            await end.wait()
+            writer.close()
+
+    async with (
+        serving(end_the_first) as server,
+        aiohttp.ClientSession(connector=RestedConnector()) as session,
+        asyncio.TaskGroup() as calls,
+    ):
+        first = calls.create_task(call(session, server))
+        await begun.acquire()
+        others = [calls.create_task(call(session, server)) for _ in range(2)]
+        for _ in others:
+            await begun.acquire()
+        await first  # its connection is the oldest that is idle
+        go_on.set()
+        await asyncio.wait(others)
+        end.set()
+        await server.gone.wait()
+        for connections in (4, 5):
+            assert await call(session, server) == "reply"
+            assert server.connections == connections

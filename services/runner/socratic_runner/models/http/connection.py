@@ -18,7 +18,7 @@ from socratic_bench.concurrency.thawing_timeout import ThawingTimeout
 from socratic_bench.domain.experiment.manifest import Limits
 from socratic_bench.errors import FailureKind, InvalidInput, ModelCallFailed
 from socratic_runner.models.access import refused_address
-from socratic_runner.models.http.connectors import QuietConnector, SingleUseConnector, why
+from socratic_runner.models.http.connectors import QuietConnector, RestedConnector, why
 from socratic_runner.models.http.failures import Failures
 from socratic_runner.models.http.reading import EventDecoder, Reading
 
@@ -69,7 +69,7 @@ class Connection:
         self._limits = limits
         self._failures = failures
         self._streamed = streamed
-        self._reusing: QuietConnector | None = None
+        self._connector: QuietConnector | None = None
         self._proxy = _proxy_for(url)
         self._session: aiohttp.ClientSession | None = None
         self._closed = False
@@ -117,10 +117,11 @@ class Connection:
 
     def _open_session(self) -> aiohttp.ClientSession:
         if self._session is None:
-            if self._url.startswith("https://"):
-                self._reusing = QuietConnector()
+            self._connector = (
+                QuietConnector() if self._url.startswith("https://") else RestedConnector()
+            )
             self._session = aiohttp.ClientSession(
-                connector=self._reusing or SingleUseConnector(),
+                connector=self._connector,
                 timeout=aiohttp.ClientTimeout(
                     total=None, connect=self._limits.connect_timeout_seconds
                 ),
@@ -175,8 +176,8 @@ class Connection:
             message = f"no connection within {self._limits.connect_timeout_seconds:g} s"
         if began:
             return reading.cut(message)
-        if self._reusing is not None and not isinstance(error, aiohttp.ClientConnectorError):
-            self._reusing.distrust()
+        if self._connector is not None and not isinstance(error, aiohttp.ClientConnectorError):
+            self._connector.distrust()
         return failure(FailureKind.UNREACHABLE, f"cannot be reached: {message}")
 
     def _failed_handshake(self, error: BaseException) -> ModelCallFailed:

@@ -1,30 +1,35 @@
-"""Opens connections, reuses them only if they stayed silent, and words why one failed."""
+"""Reuses a connection only if it stayed silent since its last reply, and words why one failed."""
 
 from __future__ import annotations
 
 import os
 import re
 import select
-from typing import Any, Final
-from weakref import WeakSet
+from time import monotonic
+from typing import TYPE_CHECKING, Final
 
 import aiohttp
 
 from socratic_runner.models.access import new_socket
 
+if TYPE_CHECKING:
+    from aiohttp.client_proto import ResponseHandler
+    from aiohttp.client_reqrep import ConnectionKey
+    from aiohttp.connector import Connection
+    from aiohttp.tracing import Trace
+
 KEPT_SECONDS: Final = 4.0
 """Seconds that an idle connection is kept: many servers close theirs after 5 s."""
 
+# D-141: llama.cpp's server closes connections without a word.
+REST_SECONDS: Final = 0.5
+"""Seconds that a connection without TLS rests before its next call."""
+
+MOST_RESTING: Final = 24
+"""The most idle connections without TLS for one model."""
+
 _NUMBERS: Final = re.compile(r"\[Errno (\d+)\]")
 """The beginning of the message where several addresses were tried."""
-
-
-class SingleUseConnector(aiohttp.TCPConnector):
-    """Opens a connection for each call, for servers without TLS."""
-
-    # D-141: llama.cpp's server closes connections without a word.
-    def __init__(self) -> None:
-        super().__init__(limit=0, force_close=True, socket_factory=new_socket)
 
 
 class QuietConnector(aiohttp.TCPConnector):
@@ -37,30 +42,58 @@ class QuietConnector(aiohttp.TCPConnector):
     def __init__(self) -> None:
         super().__init__(limit=0, keepalive_timeout=KEPT_SECONDS, socket_factory=new_socket)
         self._is_trusted = True
-        self._used: WeakSet[object] = WeakSet()
 
-    async def connect(self, *args: Any, **kwargs: Any) -> aiohttp.connector.Connection:
-        """Return a new connection, or an idle one that is quiet."""
-        while True:
-            connection = await super().connect(*args, **kwargs)
-            if (protocol := connection.protocol) not in self._used:
-                self._used.add(protocol)
-                return connection
-            if self._is_trusted and _is_quiet(connection):
-                return connection
-            connection.close()
+    async def _get(self, key: ConnectionKey, traces: list[Trace]) -> Connection | None:
+        self.drop_ended(key)
+        return await super()._get(key, traces) if self._is_trusted else None
+
+    def _release(
+        self, key: ConnectionKey, protocol: ResponseHandler, *, should_close: bool = False
+    ) -> None:
+        should_close = should_close or not self._is_trusted
+        super()._release(key, protocol, should_close=should_close)
+
+    def drop_ended(self, key: ConnectionKey) -> bool:
+        """Close idle connections that received bytes, from the oldest on; tells of any."""
+        idle = self._conns.get(key)
+        ended = False
+        while idle and not _is_quiet(idle[0][0]):
+            idle.popleft()[0].abort()
+            ended = True
+        return ended
 
     def distrust(self) -> None:
         """Note that the server lost a call."""
         self._is_trusted = False
 
 
-def _is_quiet(connection: aiohttp.connector.Connection) -> bool:
+class RestedConnector(QuietConnector):
+    """Reuses a connection after a rest, unless the server lost a call or ended a connection.
+
+    Some servers end a connection after a reply without announcing it. A call on it before the end
+    arrives is lost, so a connection rests for longer than that takes. Meanwhile calls open other
+    connections: without TLS a new one costs no wait.
+    """
+
+    async def _get(self, key: ConnectionKey, traces: list[Trace]) -> Connection | None:
+        if self.drop_ended(key):
+            self.distrust()
+        idle = self._conns.get(key)
+        if not self._is_trusted or not idle or monotonic() - idle[0][1] < REST_SECONDS:
+            return None
+        return await super(QuietConnector, self)._get(key, traces)
+
+    def _release(
+        self, key: ConnectionKey, protocol: ResponseHandler, *, should_close: bool = False
+    ) -> None:
+        full = len(self._conns.get(key, ())) >= MOST_RESTING
+        super()._release(key, protocol, should_close=should_close or full)
+
+
+def _is_quiet(protocol: ResponseHandler) -> bool:
     """Return whether no byte arrived on an idle connection, read by this process or not."""
-    protocol, transport = connection.protocol, connection.transport
-    if protocol is None or protocol.should_close or transport is None:
-        return False
-    if not hasattr(select, "poll"):
+    transport = protocol.transport
+    if protocol.should_close or transport is None or not hasattr(select, "poll"):
         return False
     # A transport over TLS whose connection has ended has none, although it is not closed yet.
     connected = transport.get_extra_info("socket")

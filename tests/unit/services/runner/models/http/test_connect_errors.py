@@ -2,6 +2,7 @@
 
 import asyncio
 import errno
+import inspect
 import socket
 
 import aiohttp
@@ -46,3 +47,14 @@ async def test_a_name_that_is_not_known_and_anything_else_keep_their_words():
         "0 bytes read on a total of 1 expected bytes"
     )
     assert why(OSError()) == "OSError"
+
+
+def test_aiohttp_has_the_private_members_that_the_connectors_override():
+    """If this fails, read aiohttp's connector.py anew: connectors.py decides there which idle
+    connection is used again, and with other members it would use all of them, or none.
+    """
+    connector = aiohttp.BaseConnector
+    assert list(inspect.signature(connector._get).parameters) == ["self", "key", "traces"]
+    release = list(inspect.signature(connector._release).parameters)
+    assert release == ["self", "key", "protocol", "should_close"]
+    assert "self._conns" in inspect.getsource(connector._get)
