@@ -18,14 +18,14 @@ def open_store(address: str) -> Store:
     """
     scheme = address.partition(":")[0]
     if scheme in {"sqlite", "postgresql"}:
-        from socratic_bench.adapters.sql.store import SqlStore  # noqa: PLC0415 - only when asked for
+        from socratic_bench.adapters.stores.sql.store import SqlStore  # noqa: PLC0415 - only when asked for
 
         return SqlStore.from_url(address)
     if scheme == "dynamodb":
         require_package(
             "aiobotocore", needed_by="a store in DynamoDB", extra="socratic-ai-bench[aws]"
         )
-        from socratic_bench.adapters.dynamodb.store import (  # noqa: PLC0415 - only when asked for
+        from socratic_bench.adapters.stores.dynamodb.store import (  # noqa: PLC0415 - only when asked for
             DynamoDBStore,
         )
 

@@ -13,7 +13,7 @@ import httpx
 
 from socratic_api.bootstrap import build_app
 from socratic_api.settings import ApiSettings
-from socratic_bench.adapters.memory.store.store import MemoryStore
+from socratic_bench.adapters.stores.memory.store import MemoryStore
 
 JSON = "application/json"
 HEAD = """\

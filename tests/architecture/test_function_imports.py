@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-STORE = "socratic_bench.adapters.dynamodb.store"
+STORE = "socratic_bench.adapters.stores.dynamodb.store"
 OTHER_PLATFORMS = {"aio_pika", "asyncpg", "boto3", "sqlalchemy", "uvicorn"}
 PAGES = {"starlette", "prometheus_client"}
 PLANS = {"yaml", "socratic_bench.planning.config_file.config"}

@@ -31,7 +31,7 @@ MODULES = [
 ]
 
 CONTRACT = ROOT / "tests/contract/store"
-ADAPTERS = ROOT / "shared/socratic_bench/adapters"
+ADAPTERS = ROOT / "shared/socratic_bench/adapters/stores"
 
 
 def test_the_contract_of_the_store_calls_every_method_of_every_role():

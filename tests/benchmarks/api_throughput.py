@@ -23,7 +23,7 @@ from starlette.routing import Route
 
 from socratic_api.bootstrap import build_app
 from socratic_api.settings import ApiSettings
-from socratic_bench.adapters.sql.store import SqlStore
+from socratic_bench.adapters.stores.sql.store import SqlStore
 from socratic_bench.domain.experiment.manifest import Experiment
 from socratic_bench.hosting.http.server import serving
 from socratic_bench.hosting.signals import stop_signals

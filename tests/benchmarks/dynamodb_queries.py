@@ -16,7 +16,7 @@ import httpx
 
 from socratic_api.bootstrap import build_app
 from socratic_api.settings import ApiSettings
-from socratic_bench.adapters.dynamodb.store import DynamoDBStore
+from socratic_bench.adapters.stores.dynamodb.store import DynamoDBStore
 from socratic_bench.domain.experiment.manifest import Experiment
 from socratic_bench.ports.stores.responses import NO_LEASE, RecordedFailure
 from tests.benchmarks.dynamodb_units import Bill

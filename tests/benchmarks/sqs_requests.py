@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from contextlib import AsyncExitStack
 
 from socratic_bench.adapters.brokers.sqs.broker import SqsBroker
-from socratic_bench.adapters.memory.store.store import MemoryStore
+from socratic_bench.adapters.stores.memory.store import MemoryStore
 from socratic_bench.adapters.system.clock import SystemClock
 from socratic_bench.consuming.queues import BROADCASTS, WORK_QUEUES
 from socratic_bench.domain.experiment.manifest import Experiment, Manifest, TutorModel

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-MIGRATION = "shared/socratic_bench/adapters/sql/migrations/versions/0009_overdue_owners.py"
+MIGRATION = ":(glob)**/versions/0009_overdue_owners.py"
 FOLDERS = (
     "shared",
     *(f"services/{kind}" for kind in ("runner", "judge", "curator", "api")),

@@ -11,8 +11,8 @@ from typing import Any
 
 from pydantic_core import to_json
 
-from socratic_bench.adapters.sql.migrations.upgrade import HEAD
-from socratic_bench.adapters.sql.store import SqlStore
+from socratic_bench.adapters.stores.sql.migrations.upgrade import HEAD
+from socratic_bench.adapters.stores.sql.store import SqlStore
 from socratic_bench.ports.stores.responses import RecordedFailure
 from tests.contract.store.facts import (
     a_failure,

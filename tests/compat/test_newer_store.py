@@ -13,7 +13,7 @@ from structlog.testing import capture_logs
 
 from socratic_api.bootstrap import build_app
 from socratic_api.settings import ApiSettings
-from socratic_bench.adapters.sql.store import SqlStore
+from socratic_bench.adapters.stores.sql.store import SqlStore
 from socratic_bench.domain.experiment.manifest import Experiment
 from socratic_bench.errors import StoreError
 from socratic_bench.ports.stores.responses import RecordedFailure

@@ -16,7 +16,7 @@ import pytest_asyncio
 
 from socratic_api.entrypoints.container import serve
 from socratic_api.settings import ApiSettings
-from socratic_bench.adapters.sql.store import SqlStore
+from socratic_bench.adapters.stores.sql.store import SqlStore
 from socratic_bench.ports.broker import Broker
 from tests.built_pages import packed_once, require_pages
 from tests.dashboard.browser import DESKTOP, PHONE, Visit, launched, visiting

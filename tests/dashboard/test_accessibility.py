@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from socratic_bench.adapters.sql.store import SqlStore
+from socratic_bench.adapters.stores.sql.store import SqlStore
 from tests.dashboard.accessibility import LOOKS, Look, assert_accessible
 from tests.dashboard.conftest import Visit
 from tests.dashboard.seeding import experiment, seed, tutors

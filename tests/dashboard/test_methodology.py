@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from socratic_bench.adapters.sql.store import SqlStore
+from socratic_bench.adapters.stores.sql.store import SqlStore
 from tests.dashboard.accessibility import findings
 from tests.dashboard.conftest import DESKTOP, PHONE, Visit
 from tests.dashboard.research_page import models_at, width_of

@@ -11,7 +11,7 @@ from typing import Any
 import httpx
 import pytest
 
-from socratic_bench.adapters.sql.store import SqlStore
+from socratic_bench.adapters.stores.sql.store import SqlStore
 from socratic_bench.domain.experiment.manifest import TutorModel
 from tests.contract.store.facts import a_score
 from tests.dashboard.conftest import PHONE, Visit

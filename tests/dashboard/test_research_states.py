@@ -7,7 +7,7 @@ from decimal import Decimal
 
 import pytest
 
-from socratic_bench.adapters.sql.store import SqlStore
+from socratic_bench.adapters.stores.sql.store import SqlStore
 from socratic_bench.domain.experiment.manifest import Experiment, Manifest
 from tests.dashboard.conftest import Visit
 from tests.dashboard.research_page import AWAY_MS, MODEL_ROWS, RUNNING_MS, rows_of, wind_on

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from socratic_bench.adapters.sql.store import SqlStore
+from socratic_bench.adapters.stores.sql.store import SqlStore
 from socratic_bench.domain.experiment.manifest import Experiment
 from socratic_bench.ports.stores.store import Store
 from socratic_cli.embedded import Benchmark

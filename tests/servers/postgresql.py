@@ -14,7 +14,7 @@ from uuid import uuid4
 
 import asyncpg
 
-from socratic_bench.adapters.sql.store import SqlStore
+from socratic_bench.adapters.stores.sql.store import SqlStore
 from tests.servers.discovery import (
     NotHere,
     Server,

@@ -6,7 +6,7 @@ import asyncio
 import tempfile
 from pathlib import Path
 
-from socratic_bench.adapters.sql.store import SqlStore
+from socratic_bench.adapters.stores.sql.store import SqlStore
 
 _PREPARED: list[bytes] = []
 """A database with the tables of this version and nothing in them; or nothing yet."""

@@ -15,7 +15,7 @@ from datetime import UTC, datetime, timedelta
 
 from socratic_bench.adapters.brokers.memory.broker import MemoryBroker
 from socratic_bench.adapters.brokers.memory.consumer import MemoryConsumer
-from socratic_bench.adapters.memory.store.store import MemoryStore
+from socratic_bench.adapters.stores.memory.store import MemoryStore
 from socratic_bench.consuming.queues import BROADCASTS, RUNNER_RUN_REQUESTED, WORK_QUEUES
 from socratic_bench.consuming.worker import Worker
 from socratic_bench.domain.experiment.manifest import Experiment

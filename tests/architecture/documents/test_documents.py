@@ -10,7 +10,7 @@ from starlette.routing import Route
 from socratic_api.bootstrap import build_app
 from socratic_api.settings import ApiSettings
 from socratic_bench import score
-from socratic_bench.adapters.sql.store import SqlStore
+from socratic_bench.adapters.stores.sql.store import SqlStore
 from socratic_bench.domain.experiment.manifest import Limits, Manifest, Parameters, TutorModel
 from socratic_bench.domain.money import Price
 from socratic_bench.domain.scenario import Scenario

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from socratic_bench.adapters.memory.store.store import MemoryStore
+from socratic_bench.adapters.stores.memory.store import MemoryStore
 from socratic_bench.consuming.queues import (
     BROADCASTS,
     CURATOR_RESPONSE_SCORED,

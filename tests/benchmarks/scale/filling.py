@@ -13,9 +13,9 @@ from itertools import islice
 from random import Random
 from typing import Any, Final, Protocol
 
-from socratic_bench.adapters.records import microseconds, record_of
-from socratic_bench.adapters.sql.aggregates.rows import row_of_cell
-from socratic_bench.adapters.sql.store import SqlStore
+from socratic_bench.adapters.stores.records import microseconds, record_of
+from socratic_bench.adapters.stores.sql.aggregates.rows import row_of_cell
+from socratic_bench.adapters.stores.sql.store import SqlStore
 from socratic_bench.domain.aggregates.cell import Cell, CellKey
 from socratic_bench.domain.experiment.manifest import Experiment, TutorModel
 from socratic_bench.domain.response import Response, Usage

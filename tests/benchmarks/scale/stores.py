@@ -19,7 +19,7 @@ import asyncpg
 from socratic_api.answers import ready_bytes
 from socratic_api.bootstrap import build_app
 from socratic_api.settings import ApiSettings
-from socratic_bench.adapters.sql.store import SqlStore
+from socratic_bench.adapters.stores.sql.store import SqlStore
 from socratic_bench.domain.experiment.manifest import Experiment
 from socratic_bench.hosting.garbage import quiet_garbage_collector
 from socratic_bench.hosting.http.server import serving

@@ -19,7 +19,7 @@ from contextlib import asynccontextmanager
 from statistics import quantiles
 from typing import TYPE_CHECKING
 
-from socratic_bench.adapters.sql.store import SqlStore
+from socratic_bench.adapters.stores.sql.store import SqlStore
 from socratic_bench.domain.experiment.manifest import Experiment
 from tests.benchmarks.services.running_services import PATIENCE, experiment_of, running
 from tests.benchmarks.services.visible_latency import TUTORS, request

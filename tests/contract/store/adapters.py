@@ -11,10 +11,10 @@ from functools import partial
 from pathlib import Path
 from typing import Protocol, TypeVar
 
-from socratic_bench.adapters.dynamodb.store import DynamoDBStore
-from socratic_bench.adapters.memory.store.state import StoreState
-from socratic_bench.adapters.memory.store.store import MemoryStore
-from socratic_bench.adapters.sql.store import SqlStore
+from socratic_bench.adapters.stores.dynamodb.store import DynamoDBStore
+from socratic_bench.adapters.stores.memory.state import StoreState
+from socratic_bench.adapters.stores.memory.store import MemoryStore
+from socratic_bench.adapters.stores.sql.store import SqlStore
 from socratic_bench.ports.stores.store import Store
 from tests.servers import dynamodb, postgresql, sqlite
 

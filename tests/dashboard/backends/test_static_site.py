@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from socratic_api.settings import ApiSettings
-from socratic_bench.adapters.sql.store import SqlStore
+from socratic_bench.adapters.stores.sql.store import SqlStore
 from tests.dashboard.backends.web_server import web_server, write_site
 from tests.dashboard.conftest import Visit, serving
 from tests.dashboard.research_page import rows_of

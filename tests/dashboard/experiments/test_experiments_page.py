@@ -12,7 +12,7 @@ import pytest
 
 from socratic_api.settings import ApiSettings
 from socratic_bench.adapters.brokers.memory.broker import MemoryBroker
-from socratic_bench.adapters.sql.store import SqlStore
+from socratic_bench.adapters.stores.sql.store import SqlStore
 from socratic_bench.consuming.queues import BROADCASTS, JUDGE_RESPONSE_RECORDED, WORK_QUEUES
 from socratic_bench.events.message import Message
 from tests.dashboard.conftest import PHONE, Visit, serving

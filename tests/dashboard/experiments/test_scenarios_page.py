@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from socratic_bench.adapters.sql.store import SqlStore
+from socratic_bench.adapters.stores.sql.store import SqlStore
 from socratic_bench.domain.experiment.manifest import Experiment, Manifest
 from socratic_bench.domain.scenario import Scenario
 from tests.contract.store.facts import a_response

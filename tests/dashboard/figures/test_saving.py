@@ -10,7 +10,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from socratic_bench.adapters.sql.store import SqlStore
+from socratic_bench.adapters.stores.sql.store import SqlStore
 from socratic_bench.domain.experiment.manifest import TutorModel
 from socratic_bench.version import __version__
 from tests.dashboard.conftest import PHONE, Visit

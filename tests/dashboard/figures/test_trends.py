@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from socratic_bench.adapters.sql.store import SqlStore
+from socratic_bench.adapters.stores.sql.store import SqlStore
 from socratic_bench.domain.experiment.manifest import Experiment, Manifest
 from socratic_bench.reporting.timeline.timeseries import timeseries
 from tests.contract.store.facts import a_response, record_unleased

@@ -5,7 +5,7 @@ from __future__ import annotations
 import httpx
 import pytest
 
-from socratic_bench.adapters.sql.store import SqlStore
+from socratic_bench.adapters.stores.sql.store import SqlStore
 from tests.contract.store.facts import a_response
 from tests.dashboard.accessibility import LOOKS, Look, assert_accessible, findings
 from tests.dashboard.conftest import Visit

@@ -9,7 +9,7 @@ from urllib.parse import parse_qsl, urlsplit
 import httpx
 import pytest
 
-from socratic_bench.adapters.sql.store import SqlStore
+from socratic_bench.adapters.stores.sql.store import SqlStore
 from tests.dashboard.accessibility import LOOKS, Look, assert_accessible
 from tests.dashboard.conftest import Visit
 from tests.dashboard.research_page import MODEL_ROWS, rows_of

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from socratic_bench.adapters.sql.store import SqlStore
+from socratic_bench.adapters.stores.sql.store import SqlStore
 from socratic_bench.domain.experiment.manifest import Experiment, Manifest
 from socratic_bench.domain.run import Run
 from socratic_bench.domain.scenario import Scenario

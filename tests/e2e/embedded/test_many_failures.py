@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from socratic_bench.adapters.sql.store import SqlStore
+from socratic_bench.adapters.stores.sql.store import SqlStore
 from socratic_bench.domain.experiment.manifest import Experiment
 from socratic_bench.planning.config_file.config import read_config
 from socratic_bench.planning.model_catalogue import RegisteredModels

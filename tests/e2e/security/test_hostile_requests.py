@@ -16,7 +16,7 @@ import httpx
 import pytest
 
 from socratic_api.routes.score import LARGE_AT_ONCE
-from socratic_bench.adapters.sql.store import SqlStore
+from socratic_bench.adapters.stores.sql.store import SqlStore
 from tests.built_pages import require_pages
 from tests.dashboard.seeding import experiment, seed, tutors
 from tests.e2e.service_processes import PREFIX, ServiceProcess

@@ -9,7 +9,7 @@ import pytest
 
 from socratic_api.bootstrap import build_app
 from socratic_api.settings import ApiSettings
-from socratic_bench.adapters.sql.store import SqlStore
+from socratic_bench.adapters.stores.sql.store import SqlStore
 from socratic_bench.ports.stores.store import Store
 from tests.built_pages import packed_once, require_pages
 from tests.prepared_sqlite import prepared_store

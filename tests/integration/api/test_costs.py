@@ -12,7 +12,7 @@ import pytest
 
 from socratic_api.bootstrap import SPENDING_SECONDS, build_app
 from socratic_api.settings import ApiSettings
-from socratic_bench.adapters.sql.store import SqlStore
+from socratic_bench.adapters.stores.sql.store import SqlStore
 from socratic_bench.domain.experiment.manifest import Experiment, TutorModel
 from socratic_bench.domain.money import Price
 from socratic_bench.ports.stores.leases import Lease, LeaseKey

@@ -8,7 +8,7 @@ import pytest
 
 from socratic_api import experiment_metrics
 from socratic_api.experiment_metrics import ExperimentMetrics
-from socratic_bench.adapters.sql.store import SqlStore
+from socratic_bench.adapters.stores.sql.store import SqlStore
 from socratic_bench.domain.experiment.state import ExperimentState
 from socratic_bench.hosting.metrics.process_metrics import Metrics
 from socratic_bench.ports.stores.leases import CallEnd

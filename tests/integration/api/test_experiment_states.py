@@ -5,7 +5,7 @@ from __future__ import annotations
 import httpx
 import pytest
 
-from socratic_bench.adapters.sql.store import SqlStore
+from socratic_bench.adapters.stores.sql.store import SqlStore
 from socratic_bench.domain.experiment.state import ExperimentState
 from tests.contract.store.facts import a_score, an_experiment
 from tests.waiting import until

@@ -8,8 +8,8 @@ import httpx
 import pytest
 
 from socratic_api.settings import ApiSettings
-from socratic_bench.adapters.sql.store import SqlStore
-from socratic_bench.adapters.sql.transactions import Transaction
+from socratic_bench.adapters.stores.sql.store import SqlStore
+from socratic_bench.adapters.stores.sql.transactions import Transaction
 from socratic_bench.domain.experiment.manifest import Manifest
 from socratic_bench.reporting.known import pools
 from socratic_bench.reporting.leaderboard import selection

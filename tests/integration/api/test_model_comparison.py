@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import httpx
 
-from socratic_bench.adapters.sql.store import SqlStore
+from socratic_bench.adapters.stores.sql.store import SqlStore
 from socratic_bench.reporting.leaderboard.comparison import model_comparison
 from socratic_bench.reporting.leaderboard.csv_text import comparison_csv
 from tests.dashboard.seeding import MONDAY, experiment, seed, tutors

@@ -16,7 +16,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from socratic_api.entrypoints.container import serve
 from socratic_api.settings import ApiSettings
-from socratic_bench.adapters.sql.store import SqlStore
+from socratic_bench.adapters.stores.sql.store import SqlStore
 from socratic_bench.errors import InvalidSettings
 from tests.waiting import waiting_for
 

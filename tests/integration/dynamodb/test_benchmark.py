@@ -6,8 +6,8 @@ from urllib.parse import quote
 
 import pytest
 
-from socratic_bench.adapters.dynamodb.store import DynamoDBStore
-from socratic_bench.adapters.memory.store.store import MemoryStore
+from socratic_bench.adapters.stores.dynamodb.store import DynamoDBStore
+from socratic_bench.adapters.stores.memory.store import MemoryStore
 from socratic_bench.domain.aggregates.cell import CellKey
 from socratic_bench.domain.experiment.manifest import Experiment, Manifest, TutorModel
 from socratic_bench.planning.config_file.scenario_selection import load_pack

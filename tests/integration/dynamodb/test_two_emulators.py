@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from socratic_bench.adapters.dynamodb.store import DynamoDBStore
+from socratic_bench.adapters.stores.dynamodb.store import DynamoDBStore
 from socratic_bench.domain.experiment.state import ExperimentState
 from socratic_bench.domain.leasing import LeaseAnswer
 from socratic_bench.ports.stores.experiments import Progress

@@ -7,7 +7,7 @@ from collections import defaultdict
 
 import pytest
 
-from socratic_bench.adapters.sql.store import SqlStore
+from socratic_bench.adapters.stores.sql.store import SqlStore
 from tests.contract.store.adapters import opened
 from tests.e2e.command import Terminal
 from tests.integration.examples.conftest import EXAMPLES

@@ -10,7 +10,7 @@ REPOSITORY = Path(__file__).parents[3]
 
 PREPARE = """
 import asyncio, sys
-from socratic_bench.adapters.sql.store import SqlStore
+from socratic_bench.adapters.stores.sql.store import SqlStore
 
 async def main():
     store = SqlStore.from_url(sys.argv[1])

@@ -7,8 +7,8 @@ import sys
 
 import pytest
 
-from socratic_bench.adapters.sql.backend import backend_for
-from socratic_bench.adapters.sql.store import SqlStore
+from socratic_bench.adapters.stores.sql.backend import backend_for
+from socratic_bench.adapters.stores.sql.store import SqlStore
 from socratic_bench.errors import InvalidSettings
 
 PASSWORD = "k33p-this"
@@ -75,7 +75,7 @@ def test_without_the_driver_sqlite_works_and_postgresql_says_what_to_install() -
     script = """
 import sys
 sys.modules["asyncpg"] = None  # as if it were not installed
-from socratic_bench.adapters.sql.store import SqlStore
+from socratic_bench.adapters.stores.sql.store import SqlStore
 from socratic_bench.errors import MissingExtra
 SqlStore.from_url("sqlite:///benchmark.db")
 try:

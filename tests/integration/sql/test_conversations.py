@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from structlog.testing import capture_logs
 
-from socratic_bench.adapters.records import record_of
-from socratic_bench.adapters.sql.store import SqlStore
+from socratic_bench.adapters.stores.records import record_of
+from socratic_bench.adapters.stores.sql.store import SqlStore
 from tests.contract.store.adapters import opened
 from tests.contract.store.facts import a_conversation, a_response, a_run, record_unleased
 

@@ -6,7 +6,7 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
-from socratic_bench.adapters.sql.store import SqlStore
+from socratic_bench.adapters.stores.sql.store import SqlStore
 from socratic_bench.ports.stores.responses import NO_LEASE, RecordedFailure
 from tests.benchmarks.scale.filling import PENDING, fill, outcomes
 from tests.benchmarks.scale.loading import loader_of

@@ -13,9 +13,9 @@ from uuid import uuid4
 import asyncpg
 import pytest
 
-from socratic_bench.adapters.sql.backend import backend_for
-from socratic_bench.adapters.sql.migrations.reading import OLDEST_READABLE
-from socratic_bench.adapters.sql.store import SqlStore
+from socratic_bench.adapters.stores.sql.backend import backend_for
+from socratic_bench.adapters.stores.sql.migrations.reading import OLDEST_READABLE
+from socratic_bench.adapters.stores.sql.store import SqlStore
 from socratic_bench.errors import StoreBroken
 from tests.contract.store.facts import a_score
 from tests.dashboard.seeding import experiment, seed, tutors
@@ -154,7 +154,7 @@ async def test_a_reader_in_a_folder_that_takes_no_file_sees_what_others_commit(
     await writer.prepare()
     await writer.close()
     monkeypatch.setattr(
-        "socratic_bench.adapters.sql.sqlite.engine._is_in_read_only_folder", lambda _: True
+        "socratic_bench.adapters.stores.sql.sqlite.engine._is_in_read_only_folder", lambda _: True
     )
     reader = SqlStore.from_url(url)
     assert await reader.cells() == []

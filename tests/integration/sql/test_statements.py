@@ -11,16 +11,16 @@ from typing import Any
 import pytest
 from sqlalchemy import URL, ClauseElement, Executable, create_engine, event
 
-from socratic_bench.adapters.sql.aggregates import statements as aggregates
-from socratic_bench.adapters.sql.experiments import deleting
-from socratic_bench.adapters.sql.experiments import statements as experiments
-from socratic_bench.adapters.sql.leases import statements as leases
-from socratic_bench.adapters.sql.postgresql.dialect import PostgreSQLDialect
-from socratic_bench.adapters.sql.responses import statements as responses
-from socratic_bench.adapters.sql.sqlite.dialect import SQLiteDialect
-from socratic_bench.adapters.sql.statements import Statements
-from socratic_bench.adapters.sql.store import SqlStore
-from socratic_bench.adapters.sql.transactions import Insertion, Row, Transaction
+from socratic_bench.adapters.stores.sql.aggregates import statements as aggregates
+from socratic_bench.adapters.stores.sql.experiments import deleting
+from socratic_bench.adapters.stores.sql.experiments import statements as experiments
+from socratic_bench.adapters.stores.sql.leases import statements as leases
+from socratic_bench.adapters.stores.sql.postgresql.dialect import PostgreSQLDialect
+from socratic_bench.adapters.stores.sql.responses import statements as responses
+from socratic_bench.adapters.stores.sql.sqlite.dialect import SQLiteDialect
+from socratic_bench.adapters.stores.sql.statements import Statements
+from socratic_bench.adapters.stores.sql.store import SqlStore
+from socratic_bench.adapters.stores.sql.transactions import Insertion, Row, Transaction
 from socratic_bench.ports.stores.leases import CallEnd
 from tests.contract.store.adapters import opened
 from tests.contract.store.facts import a_response, an_experiment, claim_of

@@ -13,7 +13,7 @@ import pytest
 import structlog
 
 from socratic_bench.adapters.brokers.memory.broker import MemoryBroker
-from socratic_bench.adapters.sql.store import SqlStore
+from socratic_bench.adapters.stores.sql.store import SqlStore
 from socratic_bench.consuming.queues import BROADCASTS, WORK_QUEUES
 from socratic_bench.events.message import Message
 from socratic_cli.cli import main

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from socratic_bench.adapters.sql.store import SqlStore
+from socratic_bench.adapters.stores.sql.store import SqlStore
 from socratic_bench.errors import InvalidConfig, MissingExtra
 from socratic_cli import run
 from socratic_cli.execution.store_lock import StoreInUse

@@ -8,7 +8,7 @@ import pytest
 from pydantic import SecretStr
 
 from socratic_bench.adapters.brokers.memory.broker import MemoryBroker
-from socratic_bench.adapters.memory.store.store import MemoryStore
+from socratic_bench.adapters.stores.memory.store import MemoryStore
 from socratic_bench.consuming.dispatch import BatchDispatcher, Dispatcher
 from socratic_bench.consuming.outcomes import Handled, Rejected
 from socratic_bench.consuming.queues import JUDGE_RESPONSE_RECORDED

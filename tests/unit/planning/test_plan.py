@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from socratic_bench.adapters.memory.store.store import MemoryStore
+from socratic_bench.adapters.stores.memory.store import MemoryStore
 from socratic_bench.concurrency.retry_policy import RetryPolicy
 from socratic_bench.domain.experiment.manifest import Experiment, Manifest, TutorModel
 from socratic_bench.domain.experiment.state import ExperimentState

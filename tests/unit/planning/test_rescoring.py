@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from socratic_bench.adapters.memory.store.store import MemoryStore
+from socratic_bench.adapters.stores.memory.store import MemoryStore
 from socratic_bench.domain.experiment.manifest import Experiment, Manifest, TutorModel
 from socratic_bench.domain.scenario import Scenario
 from socratic_bench.errors import InvalidInput

@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from socratic_bench.adapters.memory.store.store import MemoryStore
+from socratic_bench.adapters.stores.memory.store import MemoryStore
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from socratic_bench.adapters.memory.store.store import MemoryStore
+from socratic_bench.adapters.stores.memory.store import MemoryStore
 from socratic_bench.domain.experiment.manifest import Experiment
 from socratic_bench.domain.experiment.outline import ExperimentOutline
 from socratic_bench.domain.experiment.state import ExperimentState

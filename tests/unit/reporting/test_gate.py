@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from socratic_bench.adapters.memory.store.store import MemoryStore
+from socratic_bench.adapters.stores.memory.store import MemoryStore
 from socratic_bench.domain.experiment.manifest import Experiment, Manifest, Parameters, TutorModel
 from socratic_bench.domain.experiment.state import ExperimentState
 from socratic_bench.domain.response import Response, Usage

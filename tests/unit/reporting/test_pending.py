@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator, Collection
 
 import pytest
 
-from socratic_bench.adapters.memory.store.store import MemoryStore
+from socratic_bench.adapters.stores.memory.store import MemoryStore
 from socratic_bench.domain.run import Run
 from socratic_bench.reporting.pending import PendingRun, WaitsFor, pending_runs
 from tests.contract.store.facts import (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from socratic_bench.adapters.memory.store.store import MemoryStore
+from socratic_bench.adapters.stores.memory.store import MemoryStore
 from socratic_bench.domain.experiment.manifest import Experiment
 from socratic_bench.reporting.profiles.agreement import profile_agreement
 from tests.contract.store.facts import a_score, an_experiment, an_unscored

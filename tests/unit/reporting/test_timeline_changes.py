@@ -7,7 +7,7 @@ from datetime import timedelta
 
 import pytest
 
-from socratic_bench.adapters.memory.store.store import MemoryStore
+from socratic_bench.adapters.stores.memory.store import MemoryStore
 from socratic_bench.domain.aggregates.difference import paired_difference
 from socratic_bench.domain.aggregates.run_scores import RunScores
 from socratic_bench.domain.experiment.manifest import Experiment, TutorModel

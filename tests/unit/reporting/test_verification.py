@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from socratic_bench.adapters.sql.store import SqlStore
+from socratic_bench.adapters.stores.sql.store import SqlStore
 from socratic_bench.domain.run import RunFailure
 from socratic_bench.domain.score import ScoredResponse
 from socratic_bench.errors import StoreUnavailable, UnknownExperiment

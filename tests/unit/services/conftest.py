@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from socratic_bench.adapters.memory.store.store import MemoryStore
+from socratic_bench.adapters.stores.memory.store import MemoryStore
 from tests.unit.services.two_runs import EXPERIMENT
 
 

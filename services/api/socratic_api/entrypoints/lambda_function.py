@@ -14,7 +14,7 @@ from socratic_api.http.whole_answers import WholeAnswers
 from socratic_api.settings import ApiFunctionSettings, ApiSettings
 from socratic_bench.adapters.aws.documents import read_parameter
 from socratic_bench.adapters.brokers.sqs.broker import SqsBroker
-from socratic_bench.adapters.dynamodb.store import DynamoDBStore
+from socratic_bench.adapters.stores.dynamodb.store import DynamoDBStore
 from socratic_bench.errors import InvalidSettings
 from socratic_bench.hosting.functions.environment import Environment
 from socratic_bench.hosting.functions.http_function import HttpFunction

@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 from socratic_api.settings import ApiSettings
-from socratic_bench.adapters.sql.store import SqlStore
+from socratic_bench.adapters.stores.sql.store import SqlStore
 from tests.contract.store.facts import a_response
 from tests.dashboard.seeding import MONDAY, experiment, seed, tutors
 from tests.integration.api.conftest import opened

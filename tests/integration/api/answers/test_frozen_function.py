@@ -17,7 +17,7 @@ from socratic_api.answers import ready_bytes
 from socratic_api.bootstrap import build_app
 from socratic_api.control.capabilities import Capabilities
 from socratic_api.settings import ApiSettings
-from socratic_bench.adapters.sql.store import SqlStore
+from socratic_bench.adapters.stores.sql.store import SqlStore
 from socratic_bench.hosting.functions.environment import Environment
 from socratic_bench.hosting.functions.http_function import HttpFunction
 from tests.contract.store.facts import an_experiment

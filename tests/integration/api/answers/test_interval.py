@@ -7,7 +7,7 @@ from itertools import product
 import httpx
 import pytest
 
-from socratic_bench.adapters.sql.store import SqlStore
+from socratic_bench.adapters.stores.sql.store import SqlStore
 from tests.dashboard.seeding import experiment, seed, tutors
 
 EXAMPLE = "0.9 0.8; 0.7, 0.9\n.6 0.6;\r\n0.9 1;0.8 0.8;"

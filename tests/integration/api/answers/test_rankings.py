@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import httpx
 
-from socratic_bench.adapters.sql.store import SqlStore
+from socratic_bench.adapters.stores.sql.store import SqlStore
 from tests.dashboard.seeding import experiment, seed, tutors
 
 OLD = {"scores": {"open_ended": 75, "probing_depth": 82, "overall": 84.0}}

@@ -13,7 +13,7 @@ from socratic_api.bootstrap import build_app
 from socratic_api.control.capabilities import Capabilities
 from socratic_api.settings import ApiSettings
 from socratic_bench.adapters.brokers.memory.broker import MemoryBroker
-from socratic_bench.adapters.sql.store import SqlStore
+from socratic_bench.adapters.stores.sql.store import SqlStore
 from socratic_bench.consuming.queues import BROADCASTS, WORK_QUEUES
 
 Asking = Callable[..., AbstractAsyncContextManager[httpx.AsyncClient]]

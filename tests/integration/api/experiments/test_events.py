@@ -15,7 +15,7 @@ from socratic_api.answers import streams as streams_module
 from socratic_api.answers.streams import Streams
 from socratic_api.bootstrap import build_app
 from socratic_api.settings import ApiSettings
-from socratic_bench.adapters.sql.store import SqlStore
+from socratic_bench.adapters.stores.sql.store import SqlStore
 from socratic_bench.domain.experiment.state import ExperimentState
 from socratic_bench.errors import StoreUnavailable
 from socratic_bench.hosting.http.server import serving

@@ -10,7 +10,7 @@ import pytest
 
 from socratic_api.control.capabilities import Capabilities
 from socratic_bench.adapters.brokers.memory.broker import MemoryBroker
-from socratic_bench.adapters.sql.store import SqlStore
+from socratic_bench.adapters.stores.sql.store import SqlStore
 from tests.dashboard.seeding import experiment, seed, tutors
 from tests.integration.api.experiments.conftest import CONFIG, Asking
 from tests.waiting import until

@@ -15,7 +15,7 @@ from pydantic import SecretStr
 from socratic_api.bootstrap import build_app
 from socratic_api.http.access import is_loopback, require_keys
 from socratic_api.settings import ApiSettings
-from socratic_bench.adapters.sql.store import SqlStore
+from socratic_bench.adapters.stores.sql.store import SqlStore
 from socratic_bench.errors import InvalidSettings
 from socratic_bench.service_settings import load_settings
 

@@ -12,7 +12,7 @@ from starlette.routing import Route
 
 from socratic_api.bootstrap import build_app
 from socratic_api.settings import ApiSettings
-from socratic_bench.adapters.sql.store import SqlStore
+from socratic_bench.adapters.stores.sql.store import SqlStore
 from tests.dashboard.seeding import experiment, seed, tutors
 
 PATHS = [

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from socratic_bench.adapters.brokers.memory.broker import MemoryBroker
-from socratic_bench.adapters.sql.store import SqlStore
+from socratic_bench.adapters.stores.sql.store import SqlStore
 from socratic_bench.consuming.queues import BROADCASTS, WORK_QUEUES
 from tests.dashboard.conftest import serving
 from tests.dashboard.seeding import experiment, seed, tutors

@@ -7,7 +7,7 @@ from typing import Any
 import httpx
 import pytest
 
-from socratic_bench.adapters.sql.store import SqlStore
+from socratic_bench.adapters.stores.sql.store import SqlStore
 from socratic_bench.domain.experiment.manifest import Experiment
 from socratic_bench.ports.stores.responses import RecordedFailure
 from tests.contract.store.facts import a_failure, a_response

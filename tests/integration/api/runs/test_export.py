@@ -10,7 +10,7 @@ import pytest
 from socratic_api.bootstrap import build_app
 from socratic_api.http.whole_answers import WholeAnswers
 from socratic_api.settings import ApiSettings
-from socratic_bench.adapters.sql.store import SqlStore
+from socratic_bench.adapters.stores.sql.store import SqlStore
 from socratic_bench.domain.experiment.manifest import Experiment
 from socratic_bench.reporting.difference.model_difference import model_difference
 from socratic_bench.reporting.export.formats import FORMATS, file_pieces

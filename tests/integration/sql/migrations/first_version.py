@@ -9,9 +9,9 @@ from alembic import command
 from alembic.config import Config
 from sqlalchemy import Connection, text
 
-from socratic_bench.adapters.records import microseconds, record_of
-from socratic_bench.adapters.sql import migrations
-from socratic_bench.adapters.sql.backend import Backend
+from socratic_bench.adapters.stores.records import microseconds, record_of
+from socratic_bench.adapters.stores.sql import migrations
+from socratic_bench.adapters.stores.sql.backend import Backend
 from socratic_bench.domain.leasing import LeaseAnswer
 from socratic_bench.ports.stores.leases import CallCount, Spending
 from socratic_bench.ports.stores.store import Store

@@ -8,8 +8,8 @@ from typing import Any
 
 from sqlalchemy import Connection, text
 
-from socratic_bench.adapters.records import microseconds, record_of
-from socratic_bench.adapters.sql.backend import Backend
+from socratic_bench.adapters.stores.records import microseconds, record_of
+from socratic_bench.adapters.stores.sql.backend import Backend
 from socratic_bench.domain.leasing import LeaseAnswer
 from socratic_bench.domain.run import Run
 from socratic_bench.ports.stores.leases import CallCount, ModelInHand, Spending

@@ -13,11 +13,11 @@ from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import create_engine
 
-from socratic_bench.adapters.sql.backend import backend_for
-from socratic_bench.adapters.sql.migrations import upgrade
-from socratic_bench.adapters.sql.migrations.upgrade import HEAD, OLDEST_READER
-from socratic_bench.adapters.sql.schema import METADATA
-from socratic_bench.adapters.sql.store import SqlStore
+from socratic_bench.adapters.stores.sql.backend import backend_for
+from socratic_bench.adapters.stores.sql.migrations import upgrade
+from socratic_bench.adapters.stores.sql.migrations.upgrade import HEAD, OLDEST_READER
+from socratic_bench.adapters.stores.sql.schema import METADATA
+from socratic_bench.adapters.stores.sql.store import SqlStore
 from socratic_bench.errors import StoreBroken
 from tests.contract.store.facts import StoppedClock, a_run, a_score
 from tests.integration.sql.migrations import first_version, second_version

@@ -10,11 +10,11 @@ from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from sqlalchemy import Connection
 
-from socratic_bench.adapters.sql.backend import backend_for
-from socratic_bench.adapters.sql.migrations.upgrade import HEAD
-from socratic_bench.adapters.sql.postgresql import engine as postgresql_engine
-from socratic_bench.adapters.sql.schema import METADATA
-from socratic_bench.adapters.sql.store import SqlStore
+from socratic_bench.adapters.stores.sql.backend import backend_for
+from socratic_bench.adapters.stores.sql.migrations.upgrade import HEAD
+from socratic_bench.adapters.stores.sql.postgresql import engine as postgresql_engine
+from socratic_bench.adapters.stores.sql.schema import METADATA
+from socratic_bench.adapters.stores.sql.store import SqlStore
 from socratic_bench.errors import StoreBroken, StoreError, StoreUnavailable
 from tests.contract.store.adapters import opened
 from tests.contract.store.facts import StoppedClock, a_run, a_score

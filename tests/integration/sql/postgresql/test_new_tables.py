@@ -9,12 +9,12 @@ import pytest
 from sqlalchemy import ClauseElement, text
 from sqlalchemy.dialects import postgresql as dialects
 
-from socratic_bench.adapters.sql.backend import backend_for
-from socratic_bench.adapters.sql.database import Database
-from socratic_bench.adapters.sql.postgresql.dialect import PostgreSQLDialect
-from socratic_bench.adapters.sql.responses import statements as responses
-from socratic_bench.adapters.sql.statements import Statements
-from socratic_bench.adapters.sql.store import SqlStore
+from socratic_bench.adapters.stores.sql.backend import backend_for
+from socratic_bench.adapters.stores.sql.database import Database
+from socratic_bench.adapters.stores.sql.postgresql.dialect import PostgreSQLDialect
+from socratic_bench.adapters.stores.sql.responses import statements as responses
+from socratic_bench.adapters.stores.sql.statements import Statements
+from socratic_bench.adapters.stores.sql.store import SqlStore
 from socratic_bench.ports.stores.responses import RecordedFailure
 from tests.contract.store.adapters import opened
 from tests.contract.store.facts import (

@@ -12,10 +12,10 @@ import pytest
 from asyncpg.transaction import Transaction
 from sqlalchemy import text
 
-from socratic_bench.adapters.records import record_of
-from socratic_bench.adapters.sql.backend import backend_for
-from socratic_bench.adapters.sql.database import Database
-from socratic_bench.adapters.sql.store import SqlStore
+from socratic_bench.adapters.stores.records import record_of
+from socratic_bench.adapters.stores.sql.backend import backend_for
+from socratic_bench.adapters.stores.sql.database import Database
+from socratic_bench.adapters.stores.sql.store import SqlStore
 from socratic_bench.domain.aggregates.cell import Cell, key_of_score
 from socratic_bench.domain.experiment.state import ExperimentState
 from socratic_bench.domain.leasing import LeaseAnswer
@@ -44,7 +44,7 @@ pytestmark = pytest.mark.connected
 
 WORK_AS_ONE_OF_MANY = """
 import asyncio, json, random, sys
-from socratic_bench.adapters.sql.store import SqlStore
+from socratic_bench.adapters.stores.sql.store import SqlStore
 from socratic_bench.domain.leasing import LeaseAnswer
 from tests.contract.store.facts import a_response, claim_of
 from tests.integration.sql.postgresql.test_postgresql import EXPERIMENT, facts

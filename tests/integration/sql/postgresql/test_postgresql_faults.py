@@ -11,8 +11,8 @@ import asyncpg
 import pytest
 from sqlalchemy import text
 
-from socratic_bench.adapters.sql.postgresql import engine as postgresql_engine
-from socratic_bench.adapters.sql.store import SqlStore
+from socratic_bench.adapters.stores.sql.postgresql import engine as postgresql_engine
+from socratic_bench.adapters.stores.sql.store import SqlStore
 from socratic_bench.errors import (
     StoreUnavailable,
 )

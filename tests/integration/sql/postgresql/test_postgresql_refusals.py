@@ -14,9 +14,9 @@ from uuid import uuid4
 import asyncpg
 import pytest
 
-from socratic_bench.adapters.sql.postgresql import engine as postgresql_engine
-from socratic_bench.adapters.sql.postgresql.errors import explain
-from socratic_bench.adapters.sql.store import SqlStore
+from socratic_bench.adapters.stores.sql.postgresql import engine as postgresql_engine
+from socratic_bench.adapters.stores.sql.postgresql.errors import explain
+from socratic_bench.adapters.stores.sql.store import SqlStore
 from socratic_bench.errors import (
     StoreBroken,
     StoreError,

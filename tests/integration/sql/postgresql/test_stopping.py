@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from sqlalchemy import Executable
 
-from socratic_bench.adapters.sql.store import SqlStore
-from socratic_bench.adapters.sql.transactions import Transaction
+from socratic_bench.adapters.stores.sql.store import SqlStore
+from socratic_bench.adapters.stores.sql.transactions import Transaction
 from socratic_bench.domain.experiment.manifest import Experiment
 from socratic_bench.domain.experiment.state import ExperimentState
 from socratic_bench.domain.leasing import LeaseAnswer

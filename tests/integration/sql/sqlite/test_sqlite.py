@@ -10,16 +10,16 @@ from pathlib import Path
 import pytest
 from sqlalchemy import text
 
-from socratic_bench.adapters.sql import database
-from socratic_bench.adapters.sql.sqlite import engine as sqlite_engine
-from socratic_bench.adapters.sql.store import SqlStore
+from socratic_bench.adapters.stores.sql import database
+from socratic_bench.adapters.stores.sql.sqlite import engine as sqlite_engine
+from socratic_bench.adapters.stores.sql.store import SqlStore
 from tests.contract.store.adapters import opened
 from tests.contract.store.facts import a_response, a_run, record_unleased
 from tests.waiting import PATIENCE
 
 READ_AND_LEAVE = """
 import asyncio, sys
-from socratic_bench.adapters.sql.store import SqlStore
+from socratic_bench.adapters.stores.sql.store import SqlStore
 
 async def main():
     store = SqlStore.from_url(sys.argv[1])

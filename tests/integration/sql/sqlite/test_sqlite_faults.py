@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from socratic_bench.adapters.sql.sqlite import engine as sqlite_engine
-from socratic_bench.adapters.sql.sqlite.errors import explain
-from socratic_bench.adapters.sql.store import SqlStore
+from socratic_bench.adapters.stores.sql.sqlite import engine as sqlite_engine
+from socratic_bench.adapters.stores.sql.sqlite.errors import explain
+from socratic_bench.adapters.stores.sql.store import SqlStore
 from socratic_bench.domain.response import Response
 from socratic_bench.errors import StoreBroken, StoreError, StoreNotWritable, StoreUnavailable
 from tests.contract.store.facts import a_response, a_run, a_score, record_unleased
@@ -27,7 +27,7 @@ WRITE_UP_TO_A_LIMIT = """
 import asyncio, resource, sys
 from tests.contract.store.facts import a_response, a_run
 from socratic_bench.ports.stores.responses import NO_LEASE
-from socratic_bench.adapters.sql.store import SqlStore
+from socratic_bench.adapters.stores.sql.store import SqlStore
 from socratic_bench.errors import StoreNotWritable
 
 async def main():

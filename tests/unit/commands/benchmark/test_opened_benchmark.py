@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from socratic_bench.adapters.sql.store import SqlStore
+from socratic_bench.adapters.stores.sql.store import SqlStore
 from socratic_bench.domain.leasing import LeaseAnswer
 from socratic_bench.planning.config_file.config import BenchmarkConfig
 from socratic_bench.providers.endpoints.endpoint import ANYWHERE

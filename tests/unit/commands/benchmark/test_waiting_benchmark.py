@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from socratic_bench.adapters.memory.store.store import MemoryStore
+from socratic_bench.adapters.stores.memory.store import MemoryStore
 from socratic_bench.concurrency.retry_policy import RetryPolicy
 from socratic_bench.domain.response import Usage
 from socratic_bench.errors import StoreNotWritable

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from socratic_bench.adapters.memory.store.store import MemoryStore
+from socratic_bench.adapters.stores.memory.store import MemoryStore
 from socratic_bench.adapters.system.clock import SystemClock
 from socratic_bench.domain.experiment.state import ExperimentState
 from socratic_cli.commands.control import watch as watching

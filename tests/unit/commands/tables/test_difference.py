@@ -8,7 +8,7 @@ from itertools import combinations
 import pytest
 from rich.console import Console
 
-from socratic_bench.adapters.memory.store.store import MemoryStore
+from socratic_bench.adapters.stores.memory.store import MemoryStore
 from socratic_bench.domain.experiment.manifest import TutorModel
 from socratic_bench.reporting.difference.model_difference import ModelDifference, model_difference
 from socratic_cli.tables.difference import difference_table

@@ -8,7 +8,7 @@ from decimal import Decimal
 import pytest
 from rich.console import Console
 
-from socratic_bench.adapters.memory.store.store import MemoryStore
+from socratic_bench.adapters.stores.memory.store import MemoryStore
 from socratic_bench.domain.experiment.state import ExperimentState
 from socratic_bench.domain.money import Price
 from socratic_bench.domain.trouble import Trouble

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from socratic_bench.adapters.memory.store.store import MemoryStore
+from socratic_bench.adapters.stores.memory.store import MemoryStore
 from socratic_bench.domain.experiment.manifest import Manifest, TutorModel
 from socratic_bench.domain.scenario import Scenario
 from socratic_bench.reporting.leaderboard.baseline import CONSTANT_REPLY, baseline_of

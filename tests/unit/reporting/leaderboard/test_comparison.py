@@ -7,7 +7,7 @@ from datetime import timedelta
 
 import pytest
 
-from socratic_bench.adapters.memory.store.store import MemoryStore
+from socratic_bench.adapters.stores.memory.store import MemoryStore
 from socratic_bench.domain.experiment.manifest import Experiment, Manifest, TutorModel
 from socratic_bench.domain.scenario import Scenario
 from socratic_bench.domain.score import ScoredResponse

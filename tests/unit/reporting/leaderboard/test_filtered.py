@@ -8,7 +8,7 @@ from datetime import timedelta
 
 import pytest
 
-from socratic_bench.adapters.memory.store.store import MemoryStore
+from socratic_bench.adapters.stores.memory.store import MemoryStore
 from socratic_bench.domain.experiment.manifest import Experiment
 from socratic_bench.errors import InvalidInput
 from socratic_bench.reporting.cost_analysis import cost_analysis

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from socratic_bench.adapters.memory.store.store import MemoryStore
+from socratic_bench.adapters.stores.memory.store import MemoryStore
 from tests.unit.services.runner.limits.virtual_time import VirtualTimeLoop
 from tests.unit.services.runner.scripted import EXPERIMENT
 

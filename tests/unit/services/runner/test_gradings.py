@@ -5,7 +5,7 @@ from decimal import Decimal
 
 import pytest
 
-from socratic_bench.adapters.memory.store.store import MemoryStore
+from socratic_bench.adapters.stores.memory.store import MemoryStore
 from socratic_bench.consuming.outcomes import Handled, Postponed
 from socratic_bench.domain.experiment.manifest import Experiment, Grader, Manifest, TutorModel
 from socratic_bench.domain.grading import INSTRUCTION, Grading, grading_run_id, message_of

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from structlog.testing import capture_logs
 
-from socratic_bench.adapters.sql.store import SqlStore
+from socratic_bench.adapters.stores.sql.store import SqlStore
 from socratic_bench.consuming.outcomes import Handled, Postponed
 from socratic_runner.conversations import conversation_runner
 from socratic_runner.handling.request_sorting import NEWER_SECONDS

@@ -2,7 +2,7 @@
 
 import asyncio
 
-from socratic_bench.adapters.memory.store.store import MemoryStore
+from socratic_bench.adapters.stores.memory.store import MemoryStore
 from socratic_bench.domain.experiment.manifest import Experiment, Limits, TutorModel
 from socratic_bench.domain.leasing import LeaseAnswer
 from socratic_bench.errors import FailureKind, ModelCallFailed

@@ -4,7 +4,7 @@ from decimal import Decimal
 
 import pytest
 
-from socratic_bench.adapters.memory.store.store import MemoryStore
+from socratic_bench.adapters.stores.memory.store import MemoryStore
 from socratic_bench.consuming.queues import JUDGE_RESPONSE_RECORDED, RUNNER_RUN_REQUESTED
 from socratic_bench.events.codec import decode
 from socratic_bench.planning.plan import PlanCounts, resume

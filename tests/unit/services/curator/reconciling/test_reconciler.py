@@ -9,8 +9,8 @@ from datetime import timedelta
 import pytest
 from structlog.testing import capture_logs
 
-from socratic_bench.adapters.memory.store.store import MemoryStore
-from socratic_bench.adapters.sql.store import SqlStore
+from socratic_bench.adapters.stores.memory.store import MemoryStore
+from socratic_bench.adapters.stores.sql.store import SqlStore
 from socratic_bench.concurrency.cancellation import cancelled
 from socratic_bench.consuming.queues import (
     CURATOR_RUN_FAILED,

@@ -5,7 +5,7 @@ import itertools
 import pytest
 
 from socratic_bench.adapters.brokers.memory.broker import MemoryBroker
-from socratic_bench.adapters.memory.store.store import MemoryStore
+from socratic_bench.adapters.stores.memory.store import MemoryStore
 from socratic_bench.consuming.queues import (
     BROADCASTS,
     CURATOR_RUN_FAILED,

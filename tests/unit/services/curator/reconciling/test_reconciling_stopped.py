@@ -4,8 +4,8 @@ from datetime import timedelta
 
 import pytest
 
-from socratic_bench.adapters.memory.store.store import MemoryStore
-from socratic_bench.adapters.sql.store import SqlStore
+from socratic_bench.adapters.stores.memory.store import MemoryStore
+from socratic_bench.adapters.stores.sql.store import SqlStore
 from socratic_bench.consuming.queues import RUNNER_RUN_REQUESTED
 from socratic_bench.domain.experiment.state import ExperimentState
 from socratic_curator.reconciling import expiry

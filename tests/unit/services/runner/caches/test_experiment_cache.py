@@ -7,7 +7,7 @@ from collections import Counter
 
 import pytest
 
-from socratic_bench.adapters.memory.store.experiments import MemoryExperiments
+from socratic_bench.adapters.stores.memory.experiments import MemoryExperiments
 from socratic_bench.domain.experiment.manifest import Experiment
 from socratic_runner import experiment_cache
 from socratic_runner.experiment_cache import ExperimentCache

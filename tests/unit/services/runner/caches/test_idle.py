@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from socratic_bench.adapters.memory.store.store import MemoryStore
+from socratic_bench.adapters.stores.memory.store import MemoryStore
 from socratic_bench.domain.experiment.manifest import Experiment
 from socratic_bench.ports.models import Reply
 from socratic_runner import last_uses

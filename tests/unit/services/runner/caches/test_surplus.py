@@ -6,8 +6,8 @@ import asyncio
 
 import pytest
 
-from socratic_bench.adapters.memory.store.experiments import MemoryExperiments
-from socratic_bench.adapters.memory.store.store import MemoryStore
+from socratic_bench.adapters.stores.memory.experiments import MemoryExperiments
+from socratic_bench.adapters.stores.memory.store import MemoryStore
 from socratic_bench.domain.experiment.manifest import Experiment, TutorModel
 from socratic_bench.ports.models import Reply
 from socratic_bench.ports.stores.leases import ModelInHand

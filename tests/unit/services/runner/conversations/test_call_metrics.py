@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from socratic_bench.adapters.memory.store.store import MemoryStore
+from socratic_bench.adapters.stores.memory.store import MemoryStore
 from socratic_bench.domain.response import Usage
 from socratic_bench.errors import FailureKind, ModelCallFailed
 from socratic_bench.hosting.metrics.process_metrics import Metrics

@@ -5,7 +5,7 @@ from collections import Counter
 
 import pytest
 
-from socratic_bench.adapters.memory.store.store import MemoryStore
+from socratic_bench.adapters.stores.memory.store import MemoryStore
 from socratic_bench.domain.experiment.manifest import Experiment, Limits, Manifest, TutorModel
 from socratic_bench.errors import (
     FailureKind,

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from socratic_bench.adapters.memory.store.leases import MemoryLeases
+from socratic_bench.adapters.stores.memory.leases import MemoryLeases
 from socratic_bench.concurrency.retry_policy import RetryPolicy
 from socratic_bench.consuming.waits import Waits
 from socratic_bench.domain.leasing import LeaseAnswer

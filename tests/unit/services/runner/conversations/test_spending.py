@@ -6,7 +6,7 @@ from decimal import Decimal
 
 import pytest
 
-from socratic_bench.adapters.memory.store.store import MemoryStore
+from socratic_bench.adapters.stores.memory.store import MemoryStore
 from socratic_bench.domain.experiment.manifest import (
     Experiment,
     Limits,

@@ -6,7 +6,7 @@ from itertools import pairwise
 import pytest
 from structlog.testing import capture_logs
 
-from socratic_bench.adapters.sql.store import SqlStore
+from socratic_bench.adapters.stores.sql.store import SqlStore
 from socratic_bench.domain.experiment.manifest import TutorModel
 from socratic_bench.errors import FailureKind
 from socratic_bench.providers.registry import account_scope

@@ -1,0 +1,1 @@
+"""Implementations of the store port, and what several of them share."""

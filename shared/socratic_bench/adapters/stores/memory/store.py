@@ -1,0 +1,36 @@
+"""The store in the memory of the process."""
+
+from __future__ import annotations
+
+from socratic_bench.adapters.stores.memory.aggregates import MemoryAggregates
+from socratic_bench.adapters.stores.memory.experiments import MemoryExperiments
+from socratic_bench.adapters.stores.memory.leases import MemoryLeases
+from socratic_bench.adapters.stores.memory.limits import MemorySharedLimits
+from socratic_bench.adapters.stores.memory.responses import MemoryResponses
+from socratic_bench.ports.stores.store import Store
+
+
+class MemoryStore(
+    MemoryExperiments, MemoryResponses, MemoryLeases, MemorySharedLimits, MemoryAggregates, Store
+):
+    """A Store whose facts end with the process.
+
+    Stores with one `StoreState` share it, within one event loop. A method reads and changes all its
+    items in one step.
+    """
+
+    async def prepare(self) -> None:
+        """Do nothing: the state has no schema."""
+        await self.ping()
+
+    async def check_readable(self) -> None:
+        """Everything can be read: the state has no schema."""
+        await self.ping()
+
+    async def ping(self) -> None:
+        async with self._state_alone():
+            pass
+
+    async def close(self) -> None:
+        self._closed = True
+        await self._idle.wait()

@@ -1,0 +1,160 @@
+"""The statements about leases, their owners, and the cost of their calls."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from sqlalchemy import (
+    BindParameter,
+    and_,
+    bindparam,
+    case,
+    delete,
+    func,
+    or_,
+    select,
+    union,
+    update,
+)
+
+from socratic_bench.adapters.stores.sql.dialect import Dialect
+from socratic_bench.adapters.stores.sql.experiments.statements import EXPERIMENT
+from socratic_bench.adapters.stores.sql.schema import CALLS, HAS_RESERVATION, OWNERS, SPENDING
+
+_NOW: BindParameter[int] = bindparam("now")
+
+_IS_ALIVE = and_(~OWNERS.c.gone, OWNERS.c.seen_at >= bindparam("dead_before"))
+
+_OF_THE_DEAD = CALLS.c.owner.in_(select(OWNERS.c.owner).where(~_IS_ALIVE))
+"""Whether a call's owner is dead. Takes `dead_before`."""
+
+_OF_THE_OVERDUE = CALLS.c.owner.in_(
+    select(OWNERS.c.owner).where(
+        _IS_ALIVE, or_(OWNERS.c.overdue, OWNERS.c.seen_at < bindparam("silent_before"))
+    )
+)
+"""Whether a call's owner is alive and may still have its outcome to store. Takes `dead_before` and
+`silent_before`."""
+
+SPENDINGS = select(
+    SPENDING.c.experiment_id,
+    SPENDING.c.budget,
+    SPENDING.c.committed,
+    select(func.coalesce(func.sum(CALLS.c.reserved), 0))
+    .where(CALLS.c.experiment_id == SPENDING.c.experiment_id, HAS_RESERVATION)
+    .where(CALLS.c.leased_until >= _NOW, ~_OF_THE_DEAD)
+    .scalar_subquery(),
+    SPENDING.c.exhausted,
+)
+"""The experiment; budget, committed, in flight, exhausted. Takes `now` and `dead_before`."""
+
+ADD_COMMITTED = (
+    update(SPENDING)
+    .where(SPENDING.c.experiment_id == bindparam("at_experiment_id"))
+    .values(committed=SPENDING.c.committed + bindparam("more"))
+)
+
+EXHAUST = (
+    update(SPENDING)
+    .where(SPENDING.c.experiment_id == bindparam("at_experiment_id"))
+    .where(SPENDING.c.budget - SPENDING.c.committed < bindparam("reserve"))
+    .values(exhausted=True)
+)
+"""A missing budget compares as unknown, and is never exhausted."""
+
+IN_HAND = select(OWNERS.c.in_hand).where(_IS_ALIVE)
+"""Takes `dead_before`."""
+
+FIND_TROUBLES = select(OWNERS.c.owner, OWNERS.c.troubles).where(
+    _IS_ALIVE, OWNERS.c.troubles.is_not(None)
+)
+"""Takes `dead_before`."""
+
+LIST_OWNERS = union(
+    select(OWNERS.c.owner).where(~OWNERS.c.gone),
+    select(CALLS.c.owner).where(CALLS.c.leased_until >= _NOW),
+)
+"""Owners that have not left, or that have a lease but no heartbeat. Takes `now`."""
+
+FORGET_OWNERS = delete(OWNERS).where(OWNERS.c.seen_at < bindparam("forgotten_before"))
+
+
+CALLS_OF_EXPERIMENT = select(func.coalesce(func.sum(CALLS.c.calls), 0), func.count()).where(
+    CALLS.c.experiment_id == EXPERIMENT, CALLS.c.calls > 0
+)
+
+
+class LeaseStatements:
+    """Statements about many leases or owners at once, made for a dialect."""
+
+    def __init__(self, dialect: Dialect) -> None:
+        self.rows = dialect.rows
+
+        self.spendings = SPENDINGS.where(dialect.among(SPENDING.c.experiment_id, "experiment_ids"))
+        self.take_spending = (
+            select(SPENDING.c.experiment_id, SPENDING.c.budget, SPENDING.c.committed)
+            .where(dialect.among(SPENDING.c.experiment_id, "experiment_ids"))
+            .order_by(SPENDING.c.experiment_id)
+            .with_for_update()
+        )
+
+        call = dialect.insert(CALLS)
+        is_open = CALLS.c.lease_id != ""
+        lapsed = dialect.with_entry(CALLS.c.lapsed, CALLS.c.lease_id, CALLS.c.reserved)
+        is_another = or_(
+            CALLS.c.lease_id != call.excluded.lease_id, CALLS.c.owner != call.excluded.owner
+        )
+        is_free = or_(and_(CALLS.c.leased_until < _NOW, ~_OF_THE_OVERDUE), _OF_THE_DEAD)
+        lease = call.on_conflict_do_update(
+            index_elements=list(CALLS.primary_key),
+            set_={
+                "calls": CALLS.c.calls + 1,
+                "owner": call.excluded.owner,
+                "leased_until": call.excluded.leased_until,
+                "reserved": call.excluded.reserved,
+                "lease_id": call.excluded.lease_id,
+                "lapsed": case((is_open, lapsed), else_=CALLS.c.lapsed),
+            },
+            where=and_(is_another, or_(CALLS.c.owner == call.excluded.owner, is_free)),
+        )
+        self.lease = dialect.insertion(CALLS, lease)
+        """Also takes the times of judgement. Returns the new leases."""
+
+        call_key = list(CALLS.primary_key.columns)
+        self.keys_of_calls = partial(dialect.keys, call_key)
+        self.find_leases = select(
+            *CALLS.primary_key,
+            CALLS.c.owner,
+            CALLS.c.lease_id,
+            or_(CALLS.c.owner == bindparam("claimant"), is_free),
+        ).where(dialect.keyed(call_key))
+        """Takes `keys_of_calls`, `claimant` and the times of judgement. Returns whether the
+        claimant may take each."""
+
+        self.take_calls = (
+            select(CALLS)
+            .where(dialect.keyed(call_key))
+            .order_by(*CALLS.primary_key)
+            .with_for_update()
+        )
+        """Takes `keys_of_calls`, and locks them in their order."""
+
+        self.make_calls = call.on_conflict_do_nothing()
+        changing = [column for column in CALLS.columns if not column.primary_key]
+        self.write_calls = call.on_conflict_do_update(
+            index_elements=list(CALLS.primary_key),
+            set_={column.name: call.excluded[column.name] for column in changing},
+        )
+
+        owner = dialect.insert(OWNERS)
+        self.write_owners = owner.on_conflict_do_update(
+            index_elements=list(OWNERS.primary_key),
+            set_={
+                "beat": OWNERS.c.beat + 1,
+                "seen_at": owner.excluded.seen_at,
+                "gone": owner.excluded.gone,
+                "in_hand": owner.excluded.in_hand,
+                "troubles": owner.excluded.troubles,
+                "overdue": owner.excluded.overdue,
+            },
+        )
