@@ -79,7 +79,7 @@ class Leasing:
         answers |= dict.fromkeys(over_budget, LeaseAnswer.OVER_BUDGET)
         answers |= dict.fromkeys(answered, LeaseAnswer.ANSWERED)
         answers |= dict.fromkeys(stopped, LeaseAnswer.STOPPED)
-        held = await self._held(_without(claims, over_budget | granted | stopped))
+        held = await self._held(_without(claims, over_budget | granted | stopped | answered))
         return answers | dict.fromkeys(granted | held.already, LeaseAnswer.GRANTED)
 
     async def _stopped(self, claims: Claims) -> set[CallKey]:
