@@ -10,7 +10,7 @@ from types import ModuleType
 import pytest
 
 from socratic_bench.adapters.brokers.sqs.address import address_of
-from socratic_bench.adapters.stores.dynamodb.table.address import parse
+from socratic_bench.adapters.stores.dynamodb.clients import parse
 
 SCRIPT = Path(__file__).parents[2] / "deploy" / "local" / "up.py"
 

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from socratic_bench.adapters.brokers.sqs.address import LAST_RESORT_RECEIVES
-from socratic_bench.adapters.stores.dynamodb.table.items import PK, SK
-from socratic_bench.adapters.stores.dynamodb.table.schema import EXPIRES, TABLE
+from socratic_bench.adapters.stores.dynamodb.items import PK, SK
+from socratic_bench.adapters.stores.dynamodb.schema import EXPIRES, TABLE
 from socratic_bench.consuming.queues import BROADCASTS, WORK_QUEUES
 from tests.architecture.api_types import openapi_document
 from tests.aws.environment import python, synthesize

@@ -17,9 +17,9 @@ from itertools import islice
 from math import ceil
 from typing import Any
 
+from socratic_bench.adapters.stores.dynamodb.clients import aws_session
+from socratic_bench.adapters.stores.dynamodb.items import decoded, size
 from socratic_bench.adapters.stores.dynamodb.store import DynamoDBStore
-from socratic_bench.adapters.stores.dynamodb.table.clients import aws_session
-from socratic_bench.adapters.stores.dynamodb.table.items import decoded, size
 from socratic_bench.domain.experiment.manifest import Experiment
 from socratic_bench.domain.run import Run
 from socratic_bench.ports.stores.leases import Lease, LeaseKey

@@ -13,12 +13,11 @@ from pathlib import Path
 from urllib.parse import parse_qsl, urlencode
 
 from socratic_bench.adapters.brokers.sqs.broker import SqsBroker
+from socratic_bench.adapters.stores.dynamodb import keys
+from socratic_bench.adapters.stores.dynamodb.clients import aws_session, parse
 from socratic_bench.adapters.stores.dynamodb.store import DynamoDBStore
-from socratic_bench.adapters.stores.dynamodb.table import keys
-from socratic_bench.adapters.stores.dynamodb.table.address import parse
-from socratic_bench.adapters.stores.dynamodb.table.clients import aws_session
-from socratic_bench.adapters.stores.dynamodb.table.table import Table
-from socratic_bench.adapters.stores.dynamodb.turns.pending import pending_turns
+from socratic_bench.adapters.stores.dynamodb.table import Table
+from socratic_bench.adapters.stores.dynamodb.turns import pending_turns
 from socratic_bench.consuming.queues import BROADCASTS, WORK_QUEUES
 from socratic_bench.ports.stores.responses import TurnKey
 from tests.chaos.aws_gateway import AwsGateway, aws_gateway

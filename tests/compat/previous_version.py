@@ -12,13 +12,16 @@ from typing import Any
 from sqlalchemy import Connection, text
 
 from socratic_bench.adapters.stores.conversations import KnownConversations
-from socratic_bench.adapters.stores.sql.aggregates.rows import (
+from socratic_bench.adapters.stores.sql.aggregate_statements import (
     row_of_cell,
     row_of_failure,
     row_of_score,
 )
-from socratic_bench.adapters.stores.sql.experiments.rows import row_of_experiment, row_of_spending
-from socratic_bench.adapters.stores.sql.responses.rows import row_of_response
+from socratic_bench.adapters.stores.sql.experiment_statements import (
+    row_of_experiment,
+    row_of_spending,
+)
+from socratic_bench.adapters.stores.sql.response_statements import row_of_response
 from socratic_bench.domain.aggregates.cell import fold
 from tests.contract.store.facts import a_failure, a_response, a_score, an_experiment
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from socratic_bench.adapters.stores.sql.backend import backend_for
+from socratic_bench.adapters.stores.sql.database import backend_for
 from socratic_bench.adapters.stores.sql.store import SqlStore
 from socratic_bench.ports.stores.experiments import Progress
 from socratic_bench.ports.stores.leases import CallCount

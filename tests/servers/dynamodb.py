@@ -11,9 +11,8 @@ from unittest import mock
 from urllib.parse import quote
 from uuid import uuid4
 
-from socratic_bench.adapters.stores.dynamodb.table.address import parse
-from socratic_bench.adapters.stores.dynamodb.table.clients import aws_session
-from socratic_bench.adapters.stores.dynamodb.table.table import Table
+from socratic_bench.adapters.stores.dynamodb.clients import aws_session, parse
+from socratic_bench.adapters.stores.dynamodb.table import Table
 from tests.servers import aws_emulator
 from tests.servers.discovery import Server
 

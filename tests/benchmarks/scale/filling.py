@@ -14,7 +14,7 @@ from random import Random
 from typing import Any, Final, Protocol
 
 from socratic_bench.adapters.stores.records import microseconds, record_of
-from socratic_bench.adapters.stores.sql.aggregates.rows import row_of_cell
+from socratic_bench.adapters.stores.sql.aggregate_statements import row_of_cell
 from socratic_bench.adapters.stores.sql.store import SqlStore
 from socratic_bench.domain.aggregates.cell import Cell, CellKey
 from socratic_bench.domain.experiment.manifest import Experiment, TutorModel

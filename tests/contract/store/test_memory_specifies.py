@@ -128,22 +128,22 @@ class History:
                 return list(await store.record(*map(list, zip(*recorded, strict=True))))
             case ("end", numbers, billed):
                 ends = {claim.key for claim in self._claimed(numbers)}
-                return await store.end_calls([CallEnd(key, billed) for key in ends])
+                await store.end_calls([CallEnd(key, billed) for key in ends])
             case ("give back", numbers):
-                return await store.give_back_leases([each.key for each in self._claimed(numbers)])
+                await store.give_back_leases([each.key for each in self._claimed(numbers)])
             case ("beat", owner, overdue):
                 hand = [ModelInHand(id_, "reference/tutor-0")]
-                return await store.heartbeat(self._owner(owner), hand, overdue=overdue)
+                await store.heartbeat(self._owner(owner), hand, overdue=overdue)
             case ("leave", owner):
-                return await store.leave(self._owner(owner))
+                await store.leave(self._owner(owner))
             case ("leave others", owner):
-                return await store.leave_others(self._owner(owner))
+                await store.leave_others(self._owner(owner))
             case ("budget", budget):
                 return await store.register(
                     an_experiment(models=1, scenarios=2, budget=budget, occasion=self._name)
                 )
             case ("exhaust", reserve):
-                return await store.exhaust(id_, reserve)
+                await store.exhaust(id_, reserve)
             case ("state", state):
                 return await store.change_state(id_, state)
             case ("share", owner, total, wants):
@@ -170,7 +170,7 @@ class History:
                 )
             case ("fail", run, turn, retry):
                 failed = RecordedFailure(self._failure(run, turn), retry)
-                return await store.record_failures([failed])
+                await store.record_failures([failed])
             case ("complete",):
                 return await store.complete(id_, MONDAY)
             case ("delete",):

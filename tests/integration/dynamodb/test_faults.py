@@ -10,11 +10,11 @@ from urllib.parse import quote
 
 import pytest
 
+from socratic_bench.adapters.stores.dynamodb import table as table_module
+from socratic_bench.adapters.stores.dynamodb.clients import parse
+from socratic_bench.adapters.stores.dynamodb.items import Key
 from socratic_bench.adapters.stores.dynamodb.store import DynamoDBStore
-from socratic_bench.adapters.stores.dynamodb.table import table as table_module
-from socratic_bench.adapters.stores.dynamodb.table.address import parse
-from socratic_bench.adapters.stores.dynamodb.table.items import Key
-from socratic_bench.adapters.stores.dynamodb.table.table import Table
+from socratic_bench.adapters.stores.dynamodb.table import Table
 from socratic_bench.domain.leasing import LeaseAnswer
 from socratic_bench.errors import StoreUnavailable
 from socratic_bench.ports.stores.leases import CallCount, CallEnd, Spending

@@ -11,11 +11,11 @@ from unittest import mock
 
 import pytest
 
+from socratic_bench.adapters.stores.dynamodb import keys
+from socratic_bench.adapters.stores.dynamodb.clients import parse
+from socratic_bench.adapters.stores.dynamodb.items import at, size
 from socratic_bench.adapters.stores.dynamodb.store import DynamoDBStore
-from socratic_bench.adapters.stores.dynamodb.table import keys
-from socratic_bench.adapters.stores.dynamodb.table.address import parse
-from socratic_bench.adapters.stores.dynamodb.table.items import at, size
-from socratic_bench.adapters.stores.dynamodb.table.table import Table
+from socratic_bench.adapters.stores.dynamodb.table import Table
 from socratic_bench.domain.experiment.state import ExperimentState
 from socratic_bench.errors import StoreBroken, StoreRefused
 from tests.contract.store.facts import (

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from socratic_bench.adapters.stores.sql.backend import backend_for
+from socratic_bench.adapters.stores.sql.database import backend_for
 from socratic_bench.adapters.stores.sql.store import SqlStore
 from socratic_bench.errors import InvalidSettings
 

@@ -13,8 +13,8 @@ from uuid import uuid4
 import asyncpg
 import pytest
 
-from socratic_bench.adapters.stores.sql.backend import backend_for
-from socratic_bench.adapters.stores.sql.migrations.reading import OLDEST_READABLE
+from socratic_bench.adapters.stores.sql.database import backend_for
+from socratic_bench.adapters.stores.sql.migrations.upgrade import OLDEST_READABLE
 from socratic_bench.adapters.stores.sql.store import SqlStore
 from socratic_bench.errors import StoreBroken
 from tests.contract.store.facts import a_score

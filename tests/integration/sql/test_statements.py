@@ -11,14 +11,17 @@ from typing import Any
 import pytest
 from sqlalchemy import URL, ClauseElement, Executable, create_engine, event
 
-from socratic_bench.adapters.stores.sql.aggregates import statements as aggregates
-from socratic_bench.adapters.stores.sql.experiments import deleting
-from socratic_bench.adapters.stores.sql.experiments import statements as experiments
-from socratic_bench.adapters.stores.sql.leases import statements as leases
-from socratic_bench.adapters.stores.sql.postgresql.dialect import PostgreSQLDialect
-from socratic_bench.adapters.stores.sql.responses import statements as responses
-from socratic_bench.adapters.stores.sql.sqlite.dialect import SQLiteDialect
-from socratic_bench.adapters.stores.sql.statements import Statements
+from socratic_bench.adapters.stores.sql import (
+    aggregate_statements,
+    experiment_statements,
+    ledger,
+    response_statements,
+    states,
+)
+from socratic_bench.adapters.stores.sql.limits import PauseStatements, ShareStatements
+from socratic_bench.adapters.stores.sql.postgresql.backend import PostgreSQLDialect
+from socratic_bench.adapters.stores.sql.role import Statements
+from socratic_bench.adapters.stores.sql.sqlite.backend import SQLiteDialect
 from socratic_bench.adapters.stores.sql.store import SqlStore
 from socratic_bench.adapters.stores.sql.transactions import Insertion, Row, Transaction
 from socratic_bench.ports.stores.leases import CallEnd
@@ -37,9 +40,12 @@ SCANS = (
 
 def _texts(name: str) -> dict[str, str]:
     everything = dict[str, Any]()
-    for module in (aggregates, deleting, experiments, leases, responses):
+    modules = aggregate_statements, states, experiment_statements, ledger, response_statements
+    for module in modules:
         everything |= vars(module)
-    for of_role in vars(Statements(DIALECTS[name])).values():
+    dialect = DIALECTS[name]
+    of_limits = PauseStatements(dialect), ShareStatements(dialect)
+    for of_role in (*vars(Statements(dialect)).values(), *of_limits):
         everything |= vars(of_role)
     for each, insertion in list(everything.items()):
         if isinstance(insertion, Insertion):
@@ -135,7 +141,7 @@ async def test_sqlite_looks_keys_up_in_an_index(tmp_path: Path) -> None:
     path = tmp_path / "benchmark.db"
     async with opened(lambda: SqlStore.from_url(f"sqlite:///{path}")):
         pass
-    of = Statements(DIALECTS["sqlite"])
+    of, shares = Statements(DIALECTS["sqlite"]), ShareStatements(DIALECTS["sqlite"])
     turns = [("exp", "run-1", 1), ("exp", "run-2", 2)]
     engine = create_engine(f"sqlite:///{path}")
     plans: dict[str, str] = {}
@@ -152,9 +158,11 @@ async def test_sqlite_looks_keys_up_in_an_index(tmp_path: Path) -> None:
         connection.execute(of.leases.find_leases, keys)
         connection.execute(of.experiments.hold_open, {"experiment_ids": ["exp", "other"]})
         connection.execute(of.responses.responses, {"run_ids": ["run-1", "run-2"]})
-        connection.execute(responses.UNSCORED_RESPONSES, {"experiment_id": "exp", "limit": 1})
-        connection.execute(experiments.LIST_RUNNING)
-        connection.execute(of.shares.delete_shares, of.shares.keys_of_shares([("gpt", "a")]))
+        connection.execute(
+            response_statements.UNSCORED_RESPONSES, {"experiment_id": "exp", "limit": 1}
+        )
+        connection.execute(experiment_statements.LIST_RUNNING)
+        connection.execute(shares.delete_shares, shares.keys_of_shares([("gpt", "a")]))
         cells = of.aggregates.keys_of_cells(
             [("exp", "a/b", "scenario", turn, "v1") for turn in (1, 2)]
         )
@@ -170,7 +178,7 @@ async def test_what_is_in_flight_is_found_without_reading_every_call(tmp_path: P
     path = tmp_path / "benchmark.db"
     async with opened(lambda: SqlStore.from_url(f"sqlite:///{path}")):
         pass
-    spending = str(leases.SPENDINGS.compile(dialect=URL.create("sqlite").get_dialect()()))
+    spending = str(ledger.SPENDINGS.compile(dialect=URL.create("sqlite").get_dialect()()))
     with closing(sqlite3.connect(path)) as connection:
         parameters = [0] * spending.count("?")
         plan = connection.execute(f"EXPLAIN QUERY PLAN {spending}", parameters).fetchall()

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 from botocore.exceptions import ClientError, EndpointConnectionError, NoCredentialsError
 
-from socratic_bench.adapters.stores.dynamodb.table.address import TableAddress, parse
-from socratic_bench.adapters.stores.dynamodb.table.errors import explain
+from socratic_bench.adapters.stores.dynamodb.clients import TableAddress, explain, parse
 from socratic_bench.errors import (
     InvalidSettings,
     StoreBroken,

@@ -39,7 +39,7 @@ from socratic_bench.adapters.brokers.sqs.address import (
     LAST_RESORT_RECEIVES,
     RETENTION_SECONDS,
 )
-from socratic_bench.adapters.stores.dynamodb.table.keys import LARGE_RESPONSES
+from socratic_bench.adapters.stores.dynamodb.keys import LARGE_RESPONSES
 from socratic_bench.consuming.queues import BROADCASTS, WORK_QUEUES
 from socratic_bench.hosting.functions.embedded_metrics import NAMESPACE
 from socratic_bench.ports.broker import WorkQueue

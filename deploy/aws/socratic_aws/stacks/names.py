@@ -12,7 +12,7 @@ from aws_cdk import ArnFormat, Stack, aws_sns, aws_sqs
 from constructs import Construct
 
 from socratic_aws.stacks.stage import Stage
-from socratic_bench.adapters.stores.dynamodb.table.keys import LARGE_RESPONSES
+from socratic_bench.adapters.stores.dynamodb.keys import LARGE_RESPONSES
 from socratic_bench.ports.broker import WorkQueue
 
 DEAD_LETTERS: Final = "-dlq"

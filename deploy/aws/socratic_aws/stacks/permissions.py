@@ -20,7 +20,7 @@ from socratic_aws.stacks.services import (
     Service,
 )
 from socratic_aws.stacks.stage import Stage
-from socratic_bench.adapters.stores.dynamodb.table.keys import LARGE_RESPONSES
+from socratic_bench.adapters.stores.dynamodb.keys import LARGE_RESPONSES
 from socratic_bench.consuming.queues import BROADCASTS
 
 CONSUMED: Final = tuple(

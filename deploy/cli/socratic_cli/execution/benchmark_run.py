@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import NamedTuple
 
-from socratic_bench.adapters.stores.memory.limits import MemorySharedLimits
+from socratic_bench.adapters.stores.memory.leases import MemorySharedLimits
 from socratic_bench.adapters.system.clock import SystemClock
 from socratic_bench.domain.experiment.manifest import TutorModel
 from socratic_bench.domain.experiment.state import ExperimentState, stopped_sentence

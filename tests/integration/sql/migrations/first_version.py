@@ -11,7 +11,7 @@ from sqlalchemy import Connection, text
 
 from socratic_bench.adapters.stores.records import microseconds, record_of
 from socratic_bench.adapters.stores.sql import migrations
-from socratic_bench.adapters.stores.sql.backend import Backend
+from socratic_bench.adapters.stores.sql.database import Backend
 from socratic_bench.domain.leasing import LeaseAnswer
 from socratic_bench.ports.stores.leases import CallCount, Spending
 from socratic_bench.ports.stores.store import Store

@@ -9,7 +9,7 @@ from typing import Any
 from sqlalchemy import Connection, text
 
 from socratic_bench.adapters.stores.records import microseconds, record_of
-from socratic_bench.adapters.stores.sql.backend import Backend
+from socratic_bench.adapters.stores.sql.database import Backend
 from socratic_bench.domain.leasing import LeaseAnswer
 from socratic_bench.domain.run import Run
 from socratic_bench.ports.stores.leases import CallCount, ModelInHand, Spending

@@ -13,7 +13,7 @@ from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import create_engine
 
-from socratic_bench.adapters.stores.sql.backend import backend_for
+from socratic_bench.adapters.stores.sql.database import backend_for
 from socratic_bench.adapters.stores.sql.migrations import upgrade
 from socratic_bench.adapters.stores.sql.migrations.upgrade import HEAD, OLDEST_READER
 from socratic_bench.adapters.stores.sql.schema import METADATA

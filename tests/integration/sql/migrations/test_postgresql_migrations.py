@@ -10,7 +10,7 @@ from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from sqlalchemy import Connection
 
-from socratic_bench.adapters.stores.sql.backend import backend_for
+from socratic_bench.adapters.stores.sql.database import backend_for
 from socratic_bench.adapters.stores.sql.migrations.upgrade import HEAD
 from socratic_bench.adapters.stores.sql.postgresql import engine as postgresql_engine
 from socratic_bench.adapters.stores.sql.schema import METADATA

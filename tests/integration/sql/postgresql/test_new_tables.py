@@ -9,11 +9,10 @@ import pytest
 from sqlalchemy import ClauseElement, text
 from sqlalchemy.dialects import postgresql as dialects
 
-from socratic_bench.adapters.stores.sql.backend import backend_for
-from socratic_bench.adapters.stores.sql.database import Database
-from socratic_bench.adapters.stores.sql.postgresql.dialect import PostgreSQLDialect
-from socratic_bench.adapters.stores.sql.responses import statements as responses
-from socratic_bench.adapters.stores.sql.statements import Statements
+from socratic_bench.adapters.stores.sql import response_statements as responses
+from socratic_bench.adapters.stores.sql.database import Database, backend_for
+from socratic_bench.adapters.stores.sql.postgresql.backend import PostgreSQLDialect
+from socratic_bench.adapters.stores.sql.role import Statements
 from socratic_bench.adapters.stores.sql.store import SqlStore
 from socratic_bench.ports.stores.responses import RecordedFailure
 from tests.contract.store.adapters import opened

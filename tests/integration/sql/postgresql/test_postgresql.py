@@ -13,8 +13,7 @@ from asyncpg.transaction import Transaction
 from sqlalchemy import text
 
 from socratic_bench.adapters.stores.records import record_of
-from socratic_bench.adapters.stores.sql.backend import backend_for
-from socratic_bench.adapters.stores.sql.database import Database
+from socratic_bench.adapters.stores.sql.database import Database, backend_for
 from socratic_bench.adapters.stores.sql.store import SqlStore
 from socratic_bench.domain.aggregates.cell import Cell, key_of_score
 from socratic_bench.domain.experiment.state import ExperimentState

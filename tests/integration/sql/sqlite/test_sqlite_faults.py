@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from socratic_bench.adapters.stores.sql.sqlite import engine as sqlite_engine
-from socratic_bench.adapters.stores.sql.sqlite.errors import explain
+from socratic_bench.adapters.stores.sql.sqlite.backend import explain
 from socratic_bench.adapters.stores.sql.store import SqlStore
 from socratic_bench.domain.response import Response
 from socratic_bench.errors import StoreBroken, StoreError, StoreNotWritable, StoreUnavailable

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from functools import wraps
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
-from socratic_bench.adapters.stores.dynamodb.table.table import Table
+from socratic_bench.adapters.stores.dynamodb.table import Table
 from socratic_bench.adapters.stores.records import microseconds
 from socratic_bench.errors import StoreError
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from socratic_bench.adapters.stores.dynamodb.aggregates.role import DynamoDBAggregates
-from socratic_bench.adapters.stores.dynamodb.experiments.role import DynamoDBExperiments
-from socratic_bench.adapters.stores.dynamodb.leases.role import DynamoDBLeases
-from socratic_bench.adapters.stores.dynamodb.limits.role import DynamoDBSharedLimits
-from socratic_bench.adapters.stores.dynamodb.responses.role import DynamoDBResponses
+from socratic_bench.adapters.stores.dynamodb import keys, schema
+from socratic_bench.adapters.stores.dynamodb.aggregates import DynamoDBAggregates
+from socratic_bench.adapters.stores.dynamodb.clients import parse
+from socratic_bench.adapters.stores.dynamodb.experiments import DynamoDBExperiments
+from socratic_bench.adapters.stores.dynamodb.leases import DynamoDBLeases
+from socratic_bench.adapters.stores.dynamodb.limits import DynamoDBSharedLimits
+from socratic_bench.adapters.stores.dynamodb.responses import DynamoDBResponses
 from socratic_bench.adapters.stores.dynamodb.role import Now
-from socratic_bench.adapters.stores.dynamodb.table import keys, schema
-from socratic_bench.adapters.stores.dynamodb.table.address import parse
-from socratic_bench.adapters.stores.dynamodb.table.table import Table
+from socratic_bench.adapters.stores.dynamodb.table import Table
 from socratic_bench.ports.stores.store import Store
 
 

@@ -1,4 +1,4 @@
-"""The role `Leases` of the store in memory."""
+"""The roles `Leases` and `SharedLimits` of the store in memory."""
 
 from __future__ import annotations
 
@@ -7,12 +7,25 @@ from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Final
 
-from socratic_bench.adapters.stores.memory.granting import grant, holder
-from socratic_bench.adapters.stores.memory.ledger import settle
-from socratic_bench.adapters.stores.memory.role import MemoryRole
-from socratic_bench.adapters.stores.memory.state import Owner, StoreState
-from socratic_bench.domain.leasing import LeaseAnswer
+from socratic_bench.adapters.stores.memory.state import (
+    HeldShare,
+    MemoryRole,
+    Owner,
+    StoreState,
+    TurnCalls,
+)
+from socratic_bench.domain.fair_share import Share, part_of
+from socratic_bench.domain.leasing import (
+    Claimant,
+    Holder,
+    LeaseAnswer,
+    OpenLease,
+    TurnStanding,
+    answer_to,
+)
+from socratic_bench.domain.pause import NONE, PauseNews, after
 from socratic_bench.domain.trouble import Trouble
+from socratic_bench.errors import StoreRefused
 from socratic_bench.ports.stores.leases import (
     CallCount,
     CallEnd,
@@ -21,6 +34,94 @@ from socratic_bench.ports.stores.leases import (
     ModelInHand,
     Spending,
 )
+from socratic_bench.ports.stores.limits import PauseAnswer, ShareClaim
+from socratic_bench.ports.stores.responses import TurnKey
+
+MOST_NANODOLLARS: Final = 2**63 - 1
+"""The largest amount that every store can count."""
+
+
+def commit(state: StoreState, experiment_id: str, nanodollars: int) -> None:
+    """Add to the committed money of an experiment, if it is registered.
+
+    Raises StoreRefused, and changes nothing, for a number that is too large.
+    """
+    account = state.accounts.get(experiment_id)
+    committed = 0 if account is None else account.committed
+    if committed + nanodollars > MOST_NANODOLLARS:
+        raise StoreRefused(f"experiment {experiment_id} would cost more than a store can count")
+    if account is not None:
+        account.committed += nanodollars
+
+
+def settle(state: StoreState, lease: LeaseKey, cost: int | None, *, begun: bool = True) -> bool:
+    """End a lease; returns whether it was open.
+
+    `cost` replaces the reservation; None: the reservation stays committed. A call that did not
+    begin does not count. Raises StoreRefused as `commit` does.
+    """
+    calls = state.facts_of(lease.experiment_id).calls.get(TurnKey(lease.run_id, lease.turn))
+    if calls is None or (reserved := calls.reserved_under(lease.lease_id)) is None:
+        return False
+    if cost is not None:
+        commit(state, lease.experiment_id, cost - reserved)
+    calls.end(lease.lease_id)
+    calls.calls -= not begun
+    return True
+
+
+def holder(state: StoreState, name: str, now: datetime) -> Holder:
+    """Return the standing of an owner."""
+    owner = state.owners.get(name)
+    if owner is None:
+        return Holder.UNKNOWN
+    silent = (now - owner.seen_at).total_seconds()
+    return Holder.of(silent, is_gone=owner.gone, overdue=owner.overdue)
+
+
+def grant(
+    state: StoreState, lease: Lease, owner: str, now: datetime, *, may_judge: bool
+) -> LeaseAnswer:
+    """Lease a turn to an owner if the rule of leases allows it.
+
+    Raises StoreRefused, and changes nothing, for a reservation that is too large to count.
+    """
+    key = lease.key
+    turn = TurnKey(key.run_id, key.turn)
+    calls = state.facts_of(key.experiment_id).calls.get(turn) or TurnCalls()
+    claimant = Claimant(owner, key.lease_id, lease.reserve, may_judge)
+    answer = answer_to(claimant, _standing(state, key.experiment_id, turn, calls, now))
+    is_held_already = (calls.owner, calls.lease_id) == (owner, key.lease_id)
+    if answer is not LeaseAnswer.GRANTED or is_held_already:
+        return answer
+    commit(state, key.experiment_id, lease.reserve)
+    if calls.lease_id:
+        calls.lapsed[calls.lease_id] = calls.reserved
+    calls.calls += 1
+    calls.owner = owner
+    calls.leased_until = now + timedelta(seconds=lease.seconds)
+    calls.reserved, calls.lease_id = lease.reserve, key.lease_id
+    state.facts_to_change(key.experiment_id).calls[turn] = calls
+    return answer
+
+
+def _standing(
+    state: StoreState, experiment_id: str, turn: TurnKey, calls: TurnCalls, now: datetime
+) -> TurnStanding:
+    experiment = state.experiments.get(experiment_id)
+    account = state.accounts.get(experiment_id)
+    is_over = calls.leased_until is None or calls.leased_until < now
+    return TurnStanding(
+        may_call=experiment is None or experiment.state.calls_may_begin,
+        is_answered=state.response(turn) is not None,
+        open=(
+            OpenLease(calls.owner, calls.lease_id, is_over, holder(state, calls.owner, now))
+            if calls.lease_id
+            else None
+        ),
+        left=None if account is None else account.left,
+    )
+
 
 FORGOTTEN_AFTER: Final = timedelta(days=7)
 """Silence after which the store forgets an owner: its leases have expired."""
@@ -154,3 +255,42 @@ def _in_flight(state: StoreState, experiment_id: str, now: datetime) -> int:
         and calls.leased_until >= now
         and not holder(state, calls.owner, now).is_dead
     )
+
+
+class MemorySharedLimits(MemoryRole):
+    """Divides shared limits, and keeps the pauses of models."""
+
+    async def share(
+        self, claims: Sequence[ShareClaim], owner: str, seconds: float
+    ) -> Mapping[str, int]:
+        of_scopes = {claim.scope: claim for claim in claims}
+        async with self._state_alone() as state:
+            now = self._now()
+            return {
+                scope: _claim_share(state.shares[scope], claim, owner, now, seconds)
+                for scope, claim in of_scopes.items()
+            }
+
+    async def pauses(self, news: Sequence[PauseNews]) -> Mapping[str, PauseAnswer]:
+        answers: dict[str, PauseAnswer] = {}
+        async with self._state_alone() as state:
+            now = self._now().timestamp()
+            for each in news:
+                pause, may_call = after(state.pauses.get(each.scope, NONE), each, now)
+                if each.replied or each.pushed_back or each.wants_call:
+                    state.pauses[each.scope] = pause
+                answers[each.scope] = PauseAnswer(pause.at(now), may_call)
+        return answers
+
+
+def _claim_share(
+    held: dict[str, HeldShare], claim: ShareClaim, owner: str, now: datetime, seconds: float
+) -> int:
+    for name, each in list(held.items()):
+        if name == owner or each.until < now:
+            del held[name]
+    others = {name: each.share for name, each in held.items()}
+    parts = part_of(claim.total, owner, claim.wants, others, now.timestamp())
+    if parts or claim.wants:
+        held[owner] = HeldShare(Share(parts, claim.wants), now + timedelta(seconds=seconds))
+    return parts

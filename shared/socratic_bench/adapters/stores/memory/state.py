@@ -1,15 +1,13 @@
-"""The shared state of the stores of one process: the facts of every role, as plain objects.
-
-A method of a store changes them between two awaits, so that no other method sees half of a change.
-Callers never hold these objects: stores copy them on the way in and out.
-"""
+"""The base of every role of the store in memory."""
 
 from __future__ import annotations
 
+import asyncio
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import NamedTuple
 
 from socratic_bench.domain.aggregates.cell import Cell, CellKey
@@ -23,6 +21,7 @@ from socratic_bench.domain.response import Response
 from socratic_bench.domain.run import RunFailure
 from socratic_bench.domain.score import ScoredResponse
 from socratic_bench.domain.trouble import Trouble
+from socratic_bench.errors import StoreError
 from socratic_bench.ports.stores.leases import ModelInHand
 from socratic_bench.ports.stores.responses import RecordedFailure, TurnKey
 
@@ -217,3 +216,43 @@ class StoreState:
             response = None if is_grading(turn.run_id) else self.response(turn)
             if response is not None and not self.is_scored(experiment_id, turn):
                 yield response
+
+
+def _machine_time() -> datetime:
+    return datetime.now(UTC)
+
+
+class MemoryRole:
+    """A state, perhaps shared with other stores, and a clock."""
+
+    def __init__(
+        self, state: StoreState | None = None, now: Callable[[], datetime] | None = None
+    ) -> None:
+        """Without `state` the store begins empty; without `now` it reads the machine's clock."""
+        self._state = StoreState() if state is None else state
+        self._now = now or _machine_time
+        self._in_use = 0
+        self._idle = asyncio.Event()
+        self._idle.set()
+        self._closed = False
+
+    @asynccontextmanager
+    async def _state_alone(self) -> AsyncIterator[StoreState]:
+        """Yield the state for one step, which reads and changes it without awaiting.
+
+        Other tasks run once before the step; a cancellation can only arrive then.
+        """
+        if self._closed:
+            raise StoreError("memory: the store was closed; open it again")
+        self._in_use += 1
+        self._idle.clear()
+        try:
+            await asyncio.sleep(0)
+            yield self._state
+        finally:
+            self._in_use -= 1
+            if not self._in_use:
+                self._idle.set()
+
+    def _no_experiment(self, experiment_id: str) -> StoreError:
+        return StoreError(f"memory: there is no experiment {experiment_id}")

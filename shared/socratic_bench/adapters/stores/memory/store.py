@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from socratic_bench.adapters.stores.memory.aggregates import MemoryAggregates
 from socratic_bench.adapters.stores.memory.experiments import MemoryExperiments
-from socratic_bench.adapters.stores.memory.leases import MemoryLeases
-from socratic_bench.adapters.stores.memory.limits import MemorySharedLimits
-from socratic_bench.adapters.stores.memory.responses import MemoryResponses
+from socratic_bench.adapters.stores.memory.facts import MemoryAggregates, MemoryResponses
+from socratic_bench.adapters.stores.memory.leases import MemoryLeases, MemorySharedLimits
 from socratic_bench.ports.stores.store import Store
 
 

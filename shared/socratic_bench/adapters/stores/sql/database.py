@@ -1,33 +1,96 @@
-"""The database of a store: its schema, its reading and its writing transactions."""
+"""The database of a store: its kind, its schema, its reading and its writing transactions."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass
 from functools import partial
+from typing import Final
 
-from sqlalchemy import Executable
+from sqlalchemy import Connection, Executable
 from sqlalchemy.exc import SQLAlchemyError
 
-from socratic_bench.adapters.stores.sql.backend import Backend
 from socratic_bench.adapters.stores.sql.dialect import Dialect
-from socratic_bench.adapters.stores.sql.migrations.reading import (
-    OLDEST_READER,
-    REVISION,
+from socratic_bench.adapters.stores.sql.migrations.upgrade import (
+    FIND_OLDEST_READER,
+    FIND_REVISION,
+    HEAD,
     refuse_unreadable,
+    upgrade,
 )
-from socratic_bench.adapters.stores.sql.migrations.upgrade import HEAD, upgrade
 from socratic_bench.adapters.stores.sql.transactions import (
     WAIT_SECONDS,
     Connections,
+    Engine,
     Parameters,
     Rows,
     Transaction,
 )
 from socratic_bench.concurrency.cancellation import finish_despite_cancel
 from socratic_bench.concurrency.deadlines import wait_at_most
-from socratic_bench.errors import StoreBroken, StoreError
+from socratic_bench.errors import InvalidSettings, StoreBroken, StoreError
+from socratic_bench.extras import require_package
+
+ADDRESSES: Final = (
+    "give sqlite:///path/to/file.db, or sqlite:////path from the root, or "
+    "postgresql://user:password@host:port/database"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Backend:
+    """The differences of one kind of database."""
+
+    name: str
+    """The database for people, without a password."""
+
+    dialect: Dialect
+    """Makes its statements."""
+
+    create: Callable[[], None]
+    """Creates the file or database that engines connect to. Blocks. May raise a StoreError."""
+
+    migrate: Callable[[Callable[[Connection], None]], None]
+    """Does work in a transaction that excludes other migrations, in any process. Blocks."""
+
+    writing: Callable[[], Engine]
+    writers: int
+    """The number of connections of `writing`."""
+
+    reading: Callable[[], Engine]
+    """An engine whose transactions only read, each one state of the database."""
+
+    readers: int
+    errors: tuple[type[Exception], ...]
+    """The driver's errors, besides those of SQLAlchemy and of the operating system."""
+
+    explain: Callable[[Exception], StoreError]
+    """Returns this project's error for one of the driver, SQLAlchemy or the operating system."""
+
+
+def backend_for(url: str) -> Backend:
+    """Return the backend of a store's address. Raises InvalidSettings for any other address."""
+    scheme, separator, _ = url.partition("://")
+    if scheme == "sqlite" and separator:
+        from socratic_bench.adapters.stores.sql.sqlite.backend import (  # noqa: PLC0415 - a circular import
+            sqlite_backend,
+        )
+
+        return sqlite_backend(url)
+    if scheme == "postgresql" and separator:
+        require_package(
+            "asyncpg", needed_by="a store in PostgreSQL", extra="socratic-ai-bench[postgresql]"
+        )
+        from socratic_bench.adapters.stores.sql.postgresql.backend import (  # noqa: PLC0415 - an optional dependency
+            postgresql_backend,
+        )
+
+        return postgresql_backend(url)
+    # The rest of the address may hold a password.
+    named = f"{scheme}://…" if separator else repr(url)
+    raise InvalidSettings(f"{named} is not an address of an SQL store: {ADDRESSES}")
 
 
 class Database:
@@ -71,7 +134,7 @@ class Database:
     async def check_readable(self) -> None:
         """Check that this version can read the present schema. Raises StoreBroken."""
         async with self.read() as transaction:
-            rows = await transaction.execute(REVISION)
+            rows = await transaction.execute(FIND_REVISION)
         if not rows:
             raise StoreBroken(f"{self.name}: the store is empty")
         revision = str(rows[0][0])
@@ -83,7 +146,7 @@ class Database:
         """Return the oldest version that may use the database; None if unknown."""
         try:
             async with self.read() as transaction:
-                rows = await transaction.execute(OLDEST_READER)
+                rows = await transaction.execute(FIND_OLDEST_READER)
         except StoreBroken:
             return None  # without the table
         return str(rows[0][0]) if rows else None

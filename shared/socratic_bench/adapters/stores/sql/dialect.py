@@ -7,12 +7,52 @@ once.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from typing import Any, Final, TypeVar
 
-from sqlalchemy import Column, ColumnElement, Executable, Table
+from sqlalchemy import (
+    Column,
+    ColumnClause,
+    ColumnElement,
+    Executable,
+    Exists,
+    Select,
+    Table,
+    exists,
+    literal_column,
+)
 
 from socratic_bench.adapters.stores.sql.transactions import Insertion, Parameters, Row
+
+CHUNK = 500
+"""The most keys in one `SELECT`."""
+
+PAGE = 500
+"""The number of rows in a page."""
+
+Item = TypeVar("Item")
+
+
+def chunks(items: Iterable[Item], size: int = CHUNK) -> Iterator[list[Item]]:
+    """Yield `items` in order, `size` at a time."""
+    remaining = iter(items)
+    while chunk := list(islice(remaining, size)):
+        yield chunk
+
+
+_FENCE: Final[ColumnClause[int]] = literal_column("0")
+"""An offset that skips no row. PostgreSQL joins no query with an offset to the one around it."""
+
+
+def looked_up(query: Select[Any]) -> Exists:
+    """Return the condition that a row of `query` exists, which names a whole key of its table.
+
+    D-109: PostgreSQL counts the rows of a growing table about once a minute. Until then its planner
+    takes the table for small, and may compare each row of one table with each row of the other.
+    """
+    return exists(query.offset(_FENCE))
+
 
 Columns = Sequence[Column[Any]]
 

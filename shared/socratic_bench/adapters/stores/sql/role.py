@@ -1,11 +1,54 @@
-"""The base of every role of the SQL store."""
+"""The base of every role of the SQL store: a database, the statements in its dialect, a clock."""
 
 from __future__ import annotations
 
-from socratic_bench.adapters.stores.sql.clock import Clock, Now
+from collections.abc import Callable
+from datetime import UTC, datetime
+
+from sqlalchemy import Executable
+
+from socratic_bench.adapters.stores.records import microseconds
+from socratic_bench.adapters.stores.sql.aggregate_statements import AggregateStatements
 from socratic_bench.adapters.stores.sql.database import Database
-from socratic_bench.adapters.stores.sql.statements import Statements
+from socratic_bench.adapters.stores.sql.dialect import Dialect
+from socratic_bench.adapters.stores.sql.experiment_statements import ExperimentStatements
+from socratic_bench.adapters.stores.sql.ledger import LeaseStatements
+from socratic_bench.adapters.stores.sql.response_statements import ResponseStatements
+from socratic_bench.adapters.stores.sql.transactions import Transaction
 from socratic_bench.errors import StoreError
+
+Now = Callable[[], datetime]
+
+
+class Clock:
+    """Tells the time in microseconds since 1970-01-01 UTC, one for all processes on a database.
+
+    Processes on one SQLite file share a machine and its clock. Processes on one PostgreSQL server
+    take the server's clock.
+    """
+
+    def __init__(self, server_time: Executable | None, now: Now | None) -> None:
+        """Take the time of `now`; without it, of `server_time`, or else of the machine."""
+        self._server_time = server_time
+        self._now = now
+
+    async def now(self, transaction: Transaction) -> int:
+        if self._now is not None:
+            return microseconds(self._now())
+        if self._server_time is None:
+            return microseconds(datetime.now(UTC))
+        [(time,)] = await transaction.execute(self._server_time)
+        return int(time)
+
+
+class Statements:
+    """The statements of all roles: a transaction may use several, as in storing a response."""
+
+    def __init__(self, dialect: Dialect) -> None:
+        self.experiments = ExperimentStatements(dialect)
+        self.responses = ResponseStatements(dialect)
+        self.leases = LeaseStatements(dialect)
+        self.aggregates = AggregateStatements(dialect)
 
 
 class SqlRole:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from sqlalchemy import select
 
-from socratic_bench.adapters.stores.sql.aggregates.role import SqlAggregates
-from socratic_bench.adapters.stores.sql.backend import backend_for
-from socratic_bench.adapters.stores.sql.clock import Now
-from socratic_bench.adapters.stores.sql.database import Database
-from socratic_bench.adapters.stores.sql.experiments.role import SqlExperiments
-from socratic_bench.adapters.stores.sql.leases.role import SqlLeases
-from socratic_bench.adapters.stores.sql.limits.role import SqlSharedLimits
-from socratic_bench.adapters.stores.sql.responses.role import SqlResponses
+from socratic_bench.adapters.stores.sql.aggregates import SqlAggregates
+from socratic_bench.adapters.stores.sql.database import Database, backend_for
+from socratic_bench.adapters.stores.sql.experiments import SqlExperiments
+from socratic_bench.adapters.stores.sql.leases import SqlLeases
+from socratic_bench.adapters.stores.sql.limits import SqlSharedLimits
+from socratic_bench.adapters.stores.sql.responses import SqlResponses
+from socratic_bench.adapters.stores.sql.role import Now
 from socratic_bench.adapters.stores.sql.schema import EXPERIMENTS
 from socratic_bench.ports.stores.store import Store
 

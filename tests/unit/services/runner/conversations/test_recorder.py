@@ -5,7 +5,7 @@ import asyncio
 import pytest
 import structlog
 
-from socratic_bench.adapters.stores.memory.responses import MemoryResponses
+from socratic_bench.adapters.stores.memory.facts import MemoryResponses
 from socratic_bench.concurrency.cancellation import cancelled
 from socratic_bench.concurrency.retry_policy import RetryPolicy
 from socratic_bench.consuming.waits import Waits

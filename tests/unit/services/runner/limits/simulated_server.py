@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
-from socratic_bench.adapters.stores.memory.limits import MemorySharedLimits
+from socratic_bench.adapters.stores.memory.leases import MemorySharedLimits
 from socratic_bench.domain.pause import NONE, Pause, PauseNews, after
 from socratic_bench.domain.response import Usage
 from socratic_bench.errors import FailureKind, ModelCallFailed, StoreUnavailable

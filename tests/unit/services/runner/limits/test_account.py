@@ -8,7 +8,7 @@ from contextlib import AsyncExitStack
 import pytest
 from structlog.testing import capture_logs
 
-from socratic_bench.adapters.stores.memory.limits import MemorySharedLimits
+from socratic_bench.adapters.stores.memory.leases import MemorySharedLimits
 from socratic_bench.adapters.stores.sql.store import SqlStore
 from socratic_bench.domain.experiment.manifest import Limits, TutorModel
 from socratic_bench.domain.fair_share import fair_shares

@@ -1,13 +1,13 @@
-"""The upgrade of a database's schema to this version."""
+"""The schema of a database: its upgrade to this version, and whether this version can read it."""
 
 from __future__ import annotations
 
 import threading
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import structlog
-from sqlalchemy import Connection, inspect, text
+from sqlalchemy import Connection, Select, column, inspect, select, table, text
 
 from socratic_bench.errors import StoreBroken
 
@@ -88,3 +88,29 @@ def _write_oldest_reader(connection: Connection) -> None:
     connection.execute(
         text("INSERT INTO schema_readers VALUES (:oldest)"), {"oldest": OLDEST_READER}
     )
+
+
+OLDEST_READABLE: Final = "0006"
+"""The oldest schema that has every table and column which reports and the API read."""
+
+FIND_REVISION: Final[Select[Any]] = select(column("version_num")).select_from(
+    table("alembic_version")
+)
+"""Selects the migration of a database."""
+
+FIND_OLDEST_READER: Final[Select[Any]] = select(column("oldest")).select_from(
+    table("schema_readers")
+)
+"""Selects the oldest version that may use a database, by the version that migrated it."""
+
+
+def refuse_unreadable(database: str, revision: str, oldest_reader: str | None) -> None:
+    """Raise StoreBroken for a schema that is too old, or too new, for this version."""
+    if revision < OLDEST_READABLE:
+        raise StoreBroken(
+            f"{database}: its schema ({revision}) is older than this version of Socratic Bench "
+            f"reads ({OLDEST_READABLE} or newer), and reading leaves it as it is; "
+            "`socratic-bench run CONFIG` or `submit CONFIG` with this store upgrades it"
+        )
+    if revision > HEAD and (oldest_reader is None or oldest_reader > HEAD):
+        raise newer_schema(database, revision)

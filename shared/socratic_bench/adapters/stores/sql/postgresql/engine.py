@@ -7,20 +7,125 @@ transaction and releases its locks.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Protocol
+from urllib.parse import unquote, urlsplit
 
 import asyncpg  # type: ignore[import-untyped]
-from sqlalchemy import Connection, ExceptionContext, event, text
+from sqlalchemy import Connection, ExceptionContext, Executable, event, text
 from sqlalchemy.exc import DisconnectionError
-from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 
-from socratic_bench.adapters.stores.sql.postgresql.address import PostgreSQLAddress
 from socratic_bench.adapters.stores.sql.postgresql.errors import ERRORS, explain, has_lost_track
-from socratic_bench.adapters.stores.sql.postgresql.sessions import NativeEngine
-from socratic_bench.errors import StoreBroken
+from socratic_bench.adapters.stores.sql.transactions import Insertion, Keys, Parameters, Row, Rows
+from socratic_bench.errors import InvalidSettings, StoreBroken
+
+_FORM = "postgresql://user:password@host:port/database"
+
+
+@dataclass(frozen=True, slots=True)
+class PostgreSQLAddress:
+    """The hosts, the name and the credentials of a database."""
+
+    url: str = field(repr=False)
+    """The driver's form, with the password, for the driver alone."""
+
+    hosts: str
+    """`host:port`, or several of them, separated by commas."""
+
+    database: str
+
+    @property
+    def each_host(self) -> Sequence[str]:
+        """Return the driver's form of the address with each host alone."""
+        parts = urlsplit(self.url)
+        access, at, hosts = parts.netloc.rpartition("@")
+        return [parts._replace(netloc=f"{access}{at}{host}").geturl() for host in hosts.split(",")]
+
+    @property
+    def name(self) -> str:
+        """The database for people."""
+        return f"postgresql://{self.hosts}/{self.database}"
+
+
+def parse(url: str) -> PostgreSQLAddress:
+    """Parse `url`. Raises InvalidSettings for a malformed one, without quoting it.
+
+    The driver gets the part after a `?`, such as `sslmode=verify-full`.
+    """
+    if "@" in url.rpartition("@")[0] or "#" in url:
+        raise InvalidSettings(
+            f"the store's address does not have the form {_FORM}: "
+            "in a user or password write @ as %40, # as %23, / as %2F and ? as %3F"
+        )
+    try:
+        parts = urlsplit(url)
+        hosts = parts.netloc.rpartition("@")[2]
+        if "," not in hosts:
+            _ = parts.port  # raises ValueError for a port that is not a number
+    except ValueError:
+        raise InvalidSettings(
+            f"the store's address has a wrong host or port: give {_FORM}"
+        ) from None
+    database = unquote(parts.path.removeprefix("/"))
+    if not database or "/" in parts.path.removeprefix("/") or "@" in parts.path + parts.query:
+        raise InvalidSettings(f"the store's address names no database: give {_FORM}")
+    return PostgreSQLAddress(url=url, hosts=hosts, database=database)
+
+
+class NativeSession:
+    """A connection of an asynchronous engine."""
+
+    def __init__(self, connection: AsyncConnection) -> None:
+        self._connection = connection
+
+    async def execute(self, statement: Executable, parameters: Parameters | None) -> Rows:
+        if self._connection.sync_connection is None:
+            await self._connection.start()
+        result = await self._connection.execute(statement, parameters)
+        return result.all() if result.returns_rows else ()
+
+    async def insert(self, insertion: Insertion, rows: Sequence[Row], others: Row) -> Keys:
+        return await self.execute(insertion.statement, insertion.parameters(rows, **others))
+
+    async def rollback(self) -> None:
+        await self._connection.rollback()
+
+    async def commit(self) -> None:
+        if self._connection.sync_connection is not None:
+            await self._connection.commit()
+            await self._connection.close()
+
+    async def close(self) -> None:
+        if self._connection.sync_connection is not None:
+            await self._connection.close()
+
+
+class NativeEngine:
+    """An asynchronous engine."""
+
+    def __init__(self, engine: AsyncEngine) -> None:
+        self._engine = engine
+        self._outside_transactions = engine.execution_options(isolation_level="AUTOCOMMIT")
+        self.connects = 0
+        event.listen(engine.sync_engine, "connect", self._count)
+
+    def session(self) -> NativeSession:
+        return NativeSession(self._engine.connect())
+
+    async def look_up(self, statement: Executable, parameters: Parameters | None) -> Rows:
+        async with self._outside_transactions.connect() as connection:
+            return (await connection.execute(statement, parameters)).all()
+
+    async def dispose(self) -> None:
+        await self._engine.dispose()
+
+    def _count(self, _connection: object, _record: object) -> None:
+        self.connects += 1
+
 
 WRITERS = 4
 """Writing connections of one process: leases, responses, scores."""

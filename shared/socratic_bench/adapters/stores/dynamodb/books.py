@@ -1,0 +1,251 @@
+"""The turns and the account of an experiment: read, changed by one call, and written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Final, TypeVar
+
+from socratic_bench.adapters.stores.dynamodb import keys
+from socratic_bench.adapters.stores.dynamodb.items import Item, Key, Transaction, Value, at, key_of
+from socratic_bench.adapters.stores.dynamodb.table import Table
+from socratic_bench.adapters.stores.dynamodb.turns import Turn, turn_of_item
+from socratic_bench.domain.experiment.state import ExperimentState
+from socratic_bench.errors import StoreRefused
+from socratic_bench.ports.stores.leases import LeaseKey
+from socratic_bench.ports.stores.responses import TurnKey
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """An account as it was read. Every claim of a lease and every settled cost changes it."""
+
+    state: ExperimentState | None = None
+    """None: the experiment is not registered, and no money is counted."""
+
+    profile: str | None = None
+    budget: int | None = None
+    committed: int = 0
+    exhausted: bool = False
+    calls: int = 0
+    turns: int = 0
+    """Turns with at least one call."""
+
+    @property
+    def is_registered(self) -> bool:
+        return self.state is not None
+
+    @property
+    def is_deleted(self) -> bool:
+        return self.state is ExperimentState.DELETED
+
+    @property
+    def may_call(self) -> bool:
+        return self.state is None or self.state.calls_may_begin
+
+
+def account_of_item(item: Item | None) -> Account:
+    if item is None:
+        return Account()
+    state, profile, budget = item.get("state"), item.get("profile"), item.get("budget")
+    return Account(
+        state=None if state is None else ExperimentState(str(state)),
+        profile=None if profile is None else str(profile),
+        budget=None if budget is None else int(budget),
+        committed=int(item.get("committed", 0)),
+        exhausted=bool(item.get("exhausted", False)),
+        calls=int(item.get("calls", 0)),
+        turns=int(item.get("turns", 0)),
+    )
+
+
+MOST_NANODOLLARS: Final = 2**63 - 1
+"""The largest amount that every store can count."""
+
+
+class Books:
+    """Changes turns in memory, and writes all changes in one transaction."""
+
+    def __init__(self, experiment_id: str, account: Account, turns: Mapping[TurnKey, Turn]) -> None:
+        self.experiment_id = experiment_id
+        self.account = account
+        self.turns = turns
+        self._committed = 0
+        self._calls = 0
+        self._turns = 0
+        self._reserved = 0
+        """The money reserved by new leases."""
+
+        self._has_new_lease = False
+
+    @property
+    def left(self) -> int | None:
+        """The rest of the budget: None without one, negative after it was lowered."""
+        account = self.account
+        if account.budget is None:
+            return None
+        return account.budget - account.committed - self._committed
+
+    def commit(self, nanodollars: int) -> None:
+        """Add to the committed money, if the experiment is registered.
+
+        Raises StoreRefused for a number that is too large.
+        """
+        before = self.account.committed + self._committed if self.account.is_registered else 0
+        if before + nanodollars > MOST_NANODOLLARS:
+            raise StoreRefused(
+                f"experiment {self.experiment_id} would cost more than a store can count"
+            )
+        if self.account.is_registered:
+            self._committed += nanodollars
+
+    def lease(self, turn: Turn, lease: LeaseKey, owner: str, until: int, reserve: int) -> None:
+        """Begin a lease, count its call and commit its reservation."""
+        self.commit(reserve)
+        self._turns += not turn.calls
+        self._calls += 1
+        self._reserved += reserve
+        self._has_new_lease = True
+        turn.lease(lease.lease_id, owner, until, reserve)
+
+    def settle(self, lease: LeaseKey, cost: int | None, *, begun: bool = True) -> bool:
+        """End a lease; returns whether it was open.
+
+        `cost` replaces the reservation; None: the reservation stays committed. A call that did not
+        begin does not count. Raises StoreRefused as `commit` does.
+        """
+        turn = self.turns[TurnKey(lease.run_id, lease.turn)]
+        if (reserved := turn.reserved_under(lease.lease_id)) is None:
+            return False
+        if cost is not None:
+            self.commit(cost - reserved)
+        turn.end(lease.lease_id)
+        if not begun:
+            turn.calls -= 1
+            self._calls -= 1
+            self._turns -= not turn.calls
+        return True
+
+    @property
+    def changed(self) -> Iterable[Turn]:
+        return (turn for turn in self.turns.values() if turn.is_changed)
+
+    @property
+    def new_marks(self) -> list[Item]:
+        """The marks of changed turns that the store did not have."""
+        return [
+            at(
+                keys.pending(self.experiment_id, *turn.key),
+                {"run": turn.key.run_id, "turn": turn.key.turn},
+            )
+            for turn in self.changed
+            if not turn.version
+        ]
+
+    @property
+    def touches_account(self) -> bool:
+        return self._has_new_lease or any((self._committed, self._calls, self._turns))
+
+    def write_to(self, transaction: Transaction) -> None:
+        """Add the changed turns and the account."""
+        for turn in self.changed:
+            transaction.put_version(turn.item(), turn.version)
+        if self.touches_account:
+            self._write_account(transaction)
+
+    def _write_account(self, transaction: Transaction) -> None:
+        account = self.account
+        conditions = [
+            "attribute_not_exists(#state)" if account.state is None else "#state = :state"
+        ]
+        values: dict[str, Value] = {"calls": self._calls, "turns": self._turns}
+        updates = ["#calls :calls", "#turns :turns"]
+        if account.state is not None:
+            values |= {"state": str(account.state), "committed": self._committed}
+            updates.append("#committed :committed")
+        if self._reserved and account.budget is not None:
+            values |= {"budget": account.budget, "room": account.budget - self._committed}
+            conditions.append("#budget = :budget AND #committed <= :room")
+        elif self._reserved:
+            conditions.append("attribute_not_exists(#budget)")
+        transaction.update(
+            keys.account(self.experiment_id),
+            f"ADD {', '.join(updates)}",
+            " AND ".join(conditions),
+            values,
+        )
+
+
+TURNS_AT_ONCE: Final = 48
+"""The most turns of one transaction; for each, a lease may look at an owner besides."""
+
+Decision = TypeVar("Decision")
+
+
+async def read_books(
+    table: Table, experiment_id: str, turns: Collection[TurnKey], more: Collection[Key] = ()
+) -> tuple[Books, Mapping[Key, Item]]:
+    """Read turns and their account, and `more` items."""
+    account = keys.account(experiment_id)
+    found = await table.get([account, *(keys.turn(*turn) for turn in turns), *more])
+    books = Books(
+        experiment_id,
+        account_of_item(found.get(account)),
+        {turn: _turn(experiment_id, turn, found) for turn in turns},
+    )
+    return books, found
+
+
+async def change(
+    table: Table,
+    experiment_id: str,
+    turns: Collection[TurnKey],
+    decide: Callable[[Books], Decision],
+) -> Decision:
+    """Let `decide` change the books, and write them; it decides again if others were quicker.
+
+    `decide` must not keep what it changed before.
+    """
+    backoff = table.backoff()
+    while True:
+        books, _ = await read_books(table, experiment_id, turns)
+        decision = decide(books)
+        if await written(table, books):
+            return decision
+        await backoff.pause()
+
+
+async def written(
+    table: Table, books: Books, check: Callable[[Transaction], None] | None = None
+) -> bool:
+    """Write changed books, unless others have changed any of it since it was read.
+
+    `check` adds what else has to be as it was. The marks of new turns are written first and alone,
+    for half the price: readers pass over a mark without a turn, and a turn is never without a mark.
+    """
+    transaction = table.transaction()
+    books.write_to(transaction)
+    if not len(transaction):
+        return True
+    if check is not None:
+        check(transaction)
+    marks = books.new_marks
+    await table.write(marks)
+    if not await table.commit(transaction):
+        return True
+    if marks and (await account_of(table, books.experiment_id)).is_deleted:
+        await table.write([], map(key_of, marks))  # nobody looks for them again
+    return False
+
+
+async def account_of(table: Table, experiment_id: str) -> Account:
+    key = keys.account(experiment_id)
+    return account_of_item((await table.get([key])).get(key))
+
+
+def _turn(experiment_id: str, key: TurnKey, found: Mapping[Key, Item]) -> Turn:
+    """Return a turn of this experiment; an empty one for a run of another experiment."""
+    item = found.get(keys.turn(*key))
+    if item is None or item["experiment"] != experiment_id:
+        return Turn(experiment_id, key)
+    return turn_of_item(key, item)

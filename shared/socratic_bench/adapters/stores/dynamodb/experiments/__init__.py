@@ -1,1 +1,0 @@
-"""The role `Experiments` in DynamoDB."""

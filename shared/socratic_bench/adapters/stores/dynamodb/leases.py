@@ -1,0 +1,223 @@
+"""The role `Leases` of the store in DynamoDB."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+
+from socratic_bench.adapters.stores.dynamodb import keys
+from socratic_bench.adapters.stores.dynamodb.books import (
+    TURNS_AT_ONCE,
+    Books,
+    account_of,
+    account_of_item,
+    change,
+)
+from socratic_bench.adapters.stores.dynamodb.clients import chunks, together
+from socratic_bench.adapters.stores.dynamodb.granting import Granting, Owner, item_of_owner, owners
+from socratic_bench.adapters.stores.dynamodb.items import SK
+from socratic_bench.adapters.stores.dynamodb.role import DynamoDBRole, ends_before_close
+from socratic_bench.adapters.stores.dynamodb.turns import Turn, pending_turns
+from socratic_bench.domain.leasing import LeaseAnswer
+from socratic_bench.domain.trouble import Trouble
+from socratic_bench.ports.stores.leases import (
+    CallCount,
+    CallEnd,
+    Lease,
+    LeaseKey,
+    ModelInHand,
+    Spending,
+)
+from socratic_bench.ports.stores.responses import TurnKey
+
+
+class DynamoDBLeases(DynamoDBRole):
+    """Grants and ends leases, and knows the live owners."""
+
+    @ends_before_close
+    async def take_leases(
+        self, leases: Sequence[Lease], owner: str, *, may_judge: bool = True
+    ) -> Sequence[LeaseAnswer]:
+        firsts: dict[LeaseKey, Lease] = {}
+        for lease in leases:
+            firsts.setdefault(_turn_of(lease.key), lease)
+        of_experiments: defaultdict[str, list[Lease]] = defaultdict(list)
+        for lease in firsts.values():
+            of_experiments[lease.key.experiment_id].append(lease)
+        answered = await together(
+            self._take_of_experiment(some, owner, may_judge=may_judge)
+            for some in of_experiments.values()
+        )
+        granted = {turn: answer for answers in answered for turn, answer in answers.items()}
+        answers: list[LeaseAnswer] = []
+        for lease in leases:
+            answer = granted[_turn_of(lease.key)]
+            is_first = lease.key == firsts[_turn_of(lease.key)].key
+            # Of two claims of one turn at once, the first one holds it.
+            is_same = is_first or answer is LeaseAnswer.ANSWERED
+            answers.append(answer if is_same else LeaseAnswer.HELD)
+        return answers
+
+    async def _take_of_experiment(
+        self, leases: Sequence[Lease], owner: str, *, may_judge: bool
+    ) -> dict[LeaseKey, LeaseAnswer]:
+        """Claim leases of different turns; a later one gets the room that earlier ones left."""
+        answers: dict[LeaseKey, LeaseAnswer] = {}
+        async with self._table.alone(leases[0].key.experiment_id):
+            for some in chunks(leases, TURNS_AT_ONCE):
+                granting = Granting(self._table, some, owner, self._now(), may_judge=may_judge)
+                for lease, answer in zip(some, await granting.answers(), strict=True):
+                    answers[_turn_of(lease.key)] = answer
+        return answers
+
+    @ends_before_close
+    async def give_back_leases(self, leases: Collection[LeaseKey]) -> None:
+        await self._end(leases, lambda books, lease: books.settle(lease, 0, begun=False))
+
+    @ends_before_close
+    async def end_calls(self, ends: Collection[CallEnd]) -> None:
+        are_billed: dict[LeaseKey, bool] = {}
+        for lease, billed in ends:
+            are_billed.setdefault(lease, billed)
+        await self._end(
+            are_billed, lambda books, lease: books.settle(lease, None if are_billed[lease] else 0)
+        )
+
+    async def _end(
+        self, leases: Iterable[LeaseKey], end: Callable[[Books, LeaseKey], object]
+    ) -> None:
+        of_experiments: defaultdict[str, list[LeaseKey]] = defaultdict(list)
+        for lease in dict.fromkeys(leases):
+            of_experiments[lease.experiment_id].append(lease)
+        await together(self._end_of_experiment(some, end) for some in of_experiments.values())
+
+    async def _end_of_experiment(
+        self, leases: Sequence[LeaseKey], end: Callable[[Books, LeaseKey], object]
+    ) -> None:
+        experiment_id = leases[0].experiment_id
+        async with self._table.alone(experiment_id):
+            for some in chunks(leases, TURNS_AT_ONCE):
+                turns = {TurnKey(lease.run_id, lease.turn) for lease in some}
+
+                def end_each(books: Books, some: Sequence[LeaseKey] = some) -> None:
+                    for lease in some:
+                        end(books, lease)
+
+                await change(self._table, experiment_id, turns, end_each)
+
+    async def heartbeat(
+        self,
+        owner: str,
+        in_hand: Collection[ModelInHand],
+        troubles: Collection[Trouble] = (),
+        *,
+        overdue: bool = False,
+    ) -> None:
+        await self._table.put(item_of_owner(owner, self._now(), in_hand, troubles, overdue=overdue))
+
+    async def leave(self, owner: str) -> None:
+        await self._table.put(item_of_owner(owner, self._now(), is_gone=True))
+
+    @ends_before_close
+    async def leave_others(self, owner: str) -> None:
+        now = self._now()
+        others = {each.name for each in await self._owners(now) if not each.is_gone}
+        listed = await self._table.query(keys.EXPERIMENTS)
+        for turns in await together(pending_turns(self._table, str(item[SK])) for item in listed):
+            others |= {turn.owner for turn in turns if (turn.leased_until or 0) >= now}
+        await self._table.write(
+            item_of_owner(name, now, is_gone=True) for name in sorted(others - {owner})
+        )
+
+    async def models_in_hand(self, experiment_id: str) -> Mapping[str, int]:
+        found: Counter[str] = Counter()
+        for owner in await self._alive():
+            found.update(each.model_id for each in owner.in_hand if each[0] == experiment_id)
+        return found
+
+    async def troubles(self, experiment_id: str) -> Sequence[Trouble]:
+        return [
+            trouble
+            for owner in await self._alive()
+            for trouble in owner.troubles
+            if trouble.experiment_id == experiment_id
+        ]
+
+    async def calls(self, experiment_id: str) -> CallCount:
+        account = await account_of(self._table, experiment_id)
+        return CallCount(calls=account.calls, turns=account.turns)
+
+    async def spending(self, experiment_id: str) -> Spending:
+        if spending := (await self.spending_of([experiment_id])).get(experiment_id):
+            return spending
+        raise self._no_experiment(experiment_id)
+
+    async def spending_of(self, experiment_ids: Collection[str]) -> Mapping[str, Spending]:
+        ids = list(dict.fromkeys(experiment_ids))
+        found = await self._table.get(map(keys.account, ids))
+        accounts = {id_: account_of_item(found.get(keys.account(id_))) for id_ in ids}
+        spent = [id_ for id_ in ids if accounts[id_].committed]
+        owners = {each.name: each for each in await self._owners(self._now())} if spent else {}
+        in_flight = dict(
+            zip(spent, await together(self._in_flight(id_, owners) for id_ in spent), strict=True)
+        )
+        return {
+            id_: Spending(
+                account.budget,
+                account.committed,
+                # Calls begin and end between the reading of the account and that of their turns.
+                min(in_flight.get(id_, 0), account.committed),
+                account.exhausted,
+            )
+            for id_, account in accounts.items()
+            if account.is_registered
+        }
+
+    @ends_before_close
+    async def exhaust(self, experiment_id: str, reserve: int) -> None:
+        backoff = self._table.backoff()
+        while True:
+            account = await account_of(self._table, experiment_id)
+            if account.budget is None or account.budget - account.committed >= reserve:
+                return
+            if account.exhausted or account.is_deleted:
+                return
+            transaction = self._table.transaction()
+            transaction.update(
+                keys.account(experiment_id),
+                "SET #exhausted = :true",
+                "#budget = :budget AND #committed > :most",
+                {"true": True, "budget": account.budget, "most": account.budget - reserve},
+            )
+            transaction.update(
+                keys.experiment(experiment_id),
+                "SET #exhausted = :true ADD #version :one",
+                values={"true": True, "one": 1},
+            )
+            if not await self._table.commit(transaction):
+                return
+            await backoff.pause()
+
+    async def _in_flight(self, experiment_id: str, owners: Mapping[str, Owner]) -> int:
+        """Return the reservations under leases of live owners, in nanodollars."""
+        now = self._now()
+        turns = await pending_turns(self._table, experiment_id)
+        return sum(turn.reserved for turn in turns if _is_held(turn, owners, now))
+
+    async def _owners(self, now: int) -> list[Owner]:
+        return owners(await self._table.query(keys.OWNERS), now)
+
+    async def _alive(self) -> list[Owner]:
+        now = self._now()
+        return [owner for owner in await self._owners(now) if not owner.holder(now).is_dead]
+
+
+def _is_held(turn: Turn, owners: Mapping[str, Owner], now: int) -> bool:
+    """Whether a turn has an open lease of an owner that is alive, or of an unknown one."""
+    owner = owners.get(turn.owner)
+    is_alive = owner is None or not owner.holder(now).is_dead
+    return turn.leased_until is not None and turn.leased_until >= now and is_alive
+
+
+def _turn_of(lease: LeaseKey) -> LeaseKey:
+    return lease._replace(lease_id="")

@@ -1,1 +1,0 @@
-"""The role `Responses` in DynamoDB."""

@@ -1,1 +1,0 @@
-"""The table: its client, its keys, its items and its transactions."""

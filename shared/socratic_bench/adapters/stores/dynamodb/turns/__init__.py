@@ -1,1 +1,0 @@
-"""Turns of runs: their leases, their calls and the money for them."""

@@ -1,1 +1,0 @@
-"""The role `Aggregates`, in SQL."""

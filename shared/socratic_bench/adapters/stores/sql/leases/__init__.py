@@ -1,1 +1,0 @@
-"""The role `Leases`, in SQL."""

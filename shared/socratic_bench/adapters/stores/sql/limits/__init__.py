@@ -1,1 +1,0 @@
-"""The role `SharedLimits`, in SQL."""
