@@ -153,7 +153,9 @@ class AwsStack:
         self.in_flight |= {
             (service.pid, turn.key)
             for turn in await pending_turns(self.table, experiment_id)
-            if f"-{service.pid}-" in turn.owner and turn.lease_id and not turn.is_answered
+            if f"-{service.pid}-" in turn.calls.owner
+            and turn.calls.lease_id
+            and not turn.is_answered
         }
 
     def _one_of(self, kind: str, chance: random.Random) -> str:

@@ -14,13 +14,30 @@ class Share(NamedTuple):
 
     parts: int
     wants: int
+    until: int
+    """The time at which the owner loses them, in microseconds on the store's clock."""
 
 
-def part_of(total: int, owner: str, wants: int, others: Mapping[str, Share], seconds: float) -> int:
+def after_claim(
+    shares: Mapping[str, Share], total: int, owner: str, wants: int, now: int, until: int
+) -> tuple[int, dict[str, Share]]:
+    """Return the parts that an owner gets of a limit until a time, and the shares of all owners.
+
+    Shares whose time is over are gone, and so is that of an owner without parts and wishes.
+    """
+    others = {name: each for name, each in shares.items() if name != owner and each.until >= now}
+    parts = _part_of(total, owner, wants, others, now / 1_000_000)
+    own = {owner: Share(parts, wants, until)} if parts or wants else {}
+    return parts, others | own
+
+
+def _part_of(
+    total: int, owner: str, wants: int, others: Mapping[str, Share], seconds: float
+) -> int:
     """Return the parts of a limit for one owner: its fair share, or the rest that others left.
 
     `others` are the live shares of other owners, who give back what is too much at their own next
-    claim. `seconds` is the time of the store's clock.
+    claim.
     """
     wanted = {name: share.wants for name, share in others.items()}
     turn = int(seconds // TURN_SECONDS)

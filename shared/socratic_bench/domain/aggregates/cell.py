@@ -6,13 +6,14 @@ facts gives the same cell, byte for byte. Scores count in millionths.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from pydantic_core import from_json
 
-from socratic_bench.domain.aggregates.facts import RunKey, furthest, run_of
+from socratic_bench.domain.aggregates.facts import RunKey, furthest, outranks, run_of
 from socratic_bench.domain.identifiers import canonical_json
 from socratic_bench.domain.run import RunFailure
 from socratic_bench.domain.score import ScoredResponse
@@ -222,25 +223,108 @@ def key_of_failure(failure: RunFailure) -> CellKey:
     return CellKey(run.experiment_id, run.model_id, run.scenario_id, failure.turn, failure.profile)
 
 
+class StoredFailure(NamedTuple):
+    """A failure that was folded."""
+
+    failure: RunFailure
+    counted: bool
+    """Whether its cell counts the failure: not if the run ended with a response."""
+
+
+class Fold:
+    """Folds facts into cells.
+
+    A store hands in what it has of these cells and runs, and then writes what has changed.
+    """
+
+    def __init__(
+        self,
+        cells: dict[CellKey, Cell] | None = None,
+        failures: dict[RunKey, StoredFailure] | None = None,
+        ended: set[RunKey] | None = None,
+    ) -> None:
+        """`ended` are the runs with a score of their last turn. The fold changes all three."""
+        self.cells = {} if cells is None else cells
+        self.failures = {} if failures is None else failures
+        self._ended = set() if ended is None else ended
+        self._touched: set[CellKey] = set()
+        self.changed: set[CellKey] = set()
+        self.written: set[RunKey] = set()
+        """The runs whose failure is new, or further on than the former one."""
+
+        self.withdrawn: set[RunKey] = set()
+        """The runs whose former failure no longer counts."""
+
+        self.failed: Counter[CellKey] = Counter()
+        """How many failures more, or less, each cell counts than before."""
+
+    @property
+    def touched(self) -> list[Cell]:
+        """The cells of the facts and those that lost a failure, in order, without empty ones."""
+        cells = (self.cells[key] for key in sorted(self._touched))
+        return [cell for cell in cells if cell.responses]
+
+    def add_score(self, scored: ScoredResponse, *, is_new: bool = True) -> None:
+        """Fold a new score in. A score in the last turn of its run withdraws the run's failure."""
+        cell = self._touch(key_of_score(scored), scored.run.dimension)
+        if is_new:
+            cell.add_score(scored)
+            self.changed.add(cell.key)
+        if scored.last_turn:
+            self._ended.add(run_of(scored))
+            self._withdraw(run_of(scored))
+
+    def add_failure(self, failure: RunFailure) -> None:
+        """Fold in a failure that outranks its run's former one; none of an ended run counts."""
+        run = run_of(failure)
+        cell = self._touch(key_of_failure(failure), failure.run.dimension)
+        former = self.failures.get(run)
+        if not outranks(failure, None if former is None else former.failure):
+            return
+        self._withdraw(run)
+        counted = run not in self._ended
+        self.failures[run] = StoredFailure(failure, counted)
+        self.written.add(run)
+        if counted:
+            cell.add_failure()
+            self._count(cell.key, 1)
+
+    def _withdraw(self, run: RunKey) -> None:
+        if (former := self.failures.get(run)) is None:
+            return
+        cell = self._touch(key_of_failure(former.failure), former.failure.run.dimension)
+        if former.counted:
+            self.failures[run] = former._replace(counted=False)
+            self.withdrawn.add(run)
+            cell.withdraw_failure()
+            self._count(cell.key, -1)
+
+    def _count(self, key: CellKey, failures: int) -> None:
+        self.changed.add(key)
+        self.failed[key] += failures
+
+    def _touch(self, key: CellKey, dimension: str) -> Cell:
+        self._touched.add(key)
+        cell = self.cells.get(key)
+        if cell is None:
+            cell = self.cells[key] = Cell(key, dimension)
+        return cell
+
+
 def fold(
     scores: Iterable[ScoredResponse], failures: Iterable[RunFailure]
 ) -> Mapping[CellKey, Cell]:
     """Fold facts, each given once, into new cells.
 
     A response in a run's last turn outweighs any failure of that run; of several failures of one
-    run, `facts.furthest` counts.
+    run, `facts.furthest` counts. A cell of uncounted failures alone is left out.
     """
-    cells: dict[CellKey, Cell] = {}
-    ended: set[RunKey] = set()
+    folded = Fold()
     for scored in scores:
-        _cell_for(cells, key_of_score(scored), scored.run.dimension).add_score(scored)
-        if scored.last_turn:
-            ended.add(run_of(scored))
-    for run, failure in furthest(failures).items():
-        if run in ended:
-            continue
-        _cell_for(cells, key_of_failure(failure), failure.run.dimension).add_failure()
-    return cells
+        folded.add_score(scored)
+    for failure in furthest(failures).values():
+        folded.add_failure(failure)
+    return {key: cell for key, cell in folded.cells.items() if cell.responses}
 
 
 def merge_into(cells: dict[CellKey, Cell], more: Mapping[CellKey, Cell]) -> None:
@@ -250,10 +334,3 @@ def merge_into(cells: dict[CellKey, Cell], more: Mapping[CellKey, Cell]) -> None
             cells[key].merge(cell)
         else:
             cells[key] = cell
-
-
-def _cell_for(cells: dict[CellKey, Cell], key: CellKey, dimension: str) -> Cell:
-    cell = cells.get(key)
-    if cell is None:
-        cell = cells[key] = Cell(key, dimension)
-    return cell

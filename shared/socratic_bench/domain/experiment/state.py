@@ -42,6 +42,32 @@ LEFT_FOR: Final[Mapping[ExperimentState, frozenset[ExperimentState]]] = {
 """The states that each state may be reached from."""
 
 
+def decided(
+    present: ExperimentState, to: ExperimentState, *, has_requests: bool
+) -> ExperimentState:
+    """Return the state after a person's decision: the present one if it does not allow `to`.
+
+    `has_requests` tells whether services carry the experiment out and have not completed it;
+    without requests to repeat, a resumed experiment is open.
+    """
+    if present not in LEFT_FOR[to]:
+        return present
+    if to is ExperimentState.RESUMED and not has_requests:
+        return ExperimentState.OPEN
+    return to
+
+
+def standing(state: ExperimentState, *, is_complete: bool, is_exhausted: bool) -> str:
+    """Return the word under which an experiment is counted: its state, or how it is doing."""
+    if state is ExperimentState.DELETED:
+        return state
+    if is_complete:
+        return "complete"
+    if not state.calls_may_begin:
+        return state
+    return "exhausted" if is_exhausted else "running"
+
+
 def stopped_sentence(experiment_id: str, state: ExperimentState) -> str:
     """Say why a stopped experiment is not carried out, and the remedy."""
     if state is ExperimentState.DELETED:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Final, NamedTuple, Protocol
 
 from socratic_bench.domain.response import Response
@@ -26,6 +26,16 @@ class RecordedFailure(NamedTuple):
     retry: int
     """The number of the request that it answers: 0 is the plan's, each retry of the run one
     more."""
+
+
+def latest_of_runs(failures: Iterable[RecordedFailure]) -> dict[str, RecordedFailure]:
+    """Return the failure of each run that stays: the highest `retry`, the first of equal ones."""
+    latest: dict[str, RecordedFailure] = {}
+    for failed in failures:
+        known = latest.setdefault(failed.failure.run.run_id, failed)
+        if known.retry < failed.retry:
+            latest[failed.failure.run.run_id] = failed
+    return latest
 
 
 class Responses(Protocol):

@@ -9,7 +9,7 @@ from itertools import chain, starmap
 from typing import Final
 
 from socratic_bench.adapters.stores.dynamodb import keys
-from socratic_bench.adapters.stores.dynamodb.books import Account, account_of, account_of_item
+from socratic_bench.adapters.stores.dynamodb.books import StoredAccount, account_of, account_of_item
 from socratic_bench.adapters.stores.dynamodb.cells import (
     CELLS,
     FAILURES,
@@ -19,7 +19,7 @@ from socratic_bench.adapters.stores.dynamodb.cells import (
     row_of_score,
 )
 from socratic_bench.adapters.stores.dynamodb.clients import together
-from socratic_bench.adapters.stores.dynamodb.folding import Fold, rounds
+from socratic_bench.adapters.stores.dynamodb.folding import Folding, rounds
 from socratic_bench.adapters.stores.dynamodb.items import SK, Item, at
 from socratic_bench.adapters.stores.dynamodb.registration import delete_rows
 from socratic_bench.adapters.stores.dynamodb.role import DynamoDBRole, Now, ends_before_close
@@ -75,7 +75,7 @@ class DynamoDBAggregates(DynamoDBRole):
                 [each for each in scores if each.run.experiment_id in profiles],
                 [each for each in failures if each.run.experiment_id in profiles],
             ):
-                folds = (Fold(self._table, parts, profiles).cells() for parts in of_round)
+                folds = (Folding(self._table, parts, profiles).cells() for parts in of_round)
                 for some in await together(folds):
                     cells |= {cell.key: cell for cell in some}
         # The state is read before and after: no transaction holds an experiment for its folds.
@@ -86,7 +86,7 @@ class DynamoDBAggregates(DynamoDBRole):
         present = (cells[key] for key in sorted(cells) if key.experiment_id not in deleted)
         return [cell for cell in present if cell.responses]
 
-    async def _accounts(self, experiment_ids: Iterable[str]) -> dict[str, Account]:
+    async def _accounts(self, experiment_ids: Iterable[str]) -> dict[str, StoredAccount]:
         places = {keys.account(id_): id_ for id_ in experiment_ids}
         found = await self._table.get(places)
         return {id_: account_of_item(found.get(place)) for place, id_ in places.items()}

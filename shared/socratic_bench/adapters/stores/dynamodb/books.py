@@ -11,22 +11,19 @@ from socratic_bench.adapters.stores.dynamodb.items import Item, Key, Transaction
 from socratic_bench.adapters.stores.dynamodb.table import Table
 from socratic_bench.adapters.stores.dynamodb.turns import Turn, turn_of_item
 from socratic_bench.domain.experiment.state import ExperimentState
-from socratic_bench.errors import StoreRefused
+from socratic_bench.domain.leasing import Account
 from socratic_bench.ports.stores.leases import LeaseKey
 from socratic_bench.ports.stores.responses import TurnKey
 
 
-@dataclass(frozen=True, slots=True)
-class Account:
-    """An account as it was read. Every claim of a lease and every settled cost changes it."""
+@dataclass(slots=True)
+class StoredAccount(Account):
+    """The account of an experiment. Every claim of a lease and every settled cost changes it."""
 
     state: ExperimentState | None = None
     """None: the experiment is not registered, and no money is counted."""
 
     profile: str | None = None
-    budget: int | None = None
-    committed: int = 0
-    exhausted: bool = False
     calls: int = 0
     turns: int = 0
     """Turns with at least one call."""
@@ -44,11 +41,11 @@ class Account:
         return self.state is None or self.state.calls_may_begin
 
 
-def account_of_item(item: Item | None) -> Account:
+def account_of_item(item: Item | None) -> StoredAccount:
     if item is None:
-        return Account()
+        return StoredAccount()
     state, profile, budget = item.get("state"), item.get("profile"), item.get("budget")
-    return Account(
+    return StoredAccount(
         state=None if state is None else ExperimentState(str(state)),
         profile=None if profile is None else str(profile),
         budget=None if budget is None else int(budget),
@@ -59,18 +56,16 @@ def account_of_item(item: Item | None) -> Account:
     )
 
 
-MOST_NANODOLLARS: Final = 2**63 - 1
-"""The largest amount that every store can count."""
-
-
 class Books:
     """Changes turns in memory, and writes all changes in one transaction."""
 
-    def __init__(self, experiment_id: str, account: Account, turns: Mapping[TurnKey, Turn]) -> None:
+    def __init__(
+        self, experiment_id: str, account: StoredAccount, turns: Mapping[TurnKey, Turn]
+    ) -> None:
         self.experiment_id = experiment_id
         self.account = account
         self.turns = turns
-        self._committed = 0
+        self._committed_before = account.committed
         self._calls = 0
         self._turns = 0
         self._reserved = 0
@@ -78,35 +73,28 @@ class Books:
 
         self._has_new_lease = False
 
-    @property
-    def left(self) -> int | None:
-        """The rest of the budget: None without one, negative after it was lowered."""
-        account = self.account
-        if account.budget is None:
-            return None
-        return account.budget - account.committed - self._committed
-
     def commit(self, nanodollars: int) -> None:
-        """Add to the committed money, if the experiment is registered.
+        """Add to the committed money; the store keeps it if the experiment is registered.
 
         Raises StoreRefused for a number that is too large.
         """
-        before = self.account.committed + self._committed if self.account.is_registered else 0
-        if before + nanodollars > MOST_NANODOLLARS:
-            raise StoreRefused(
-                f"experiment {self.experiment_id} would cost more than a store can count"
-            )
-        if self.account.is_registered:
-            self._committed += nanodollars
+        self.account.commit(nanodollars, self.experiment_id)
+
+    @property
+    def _committed(self) -> int:
+        """The growth of the committed money."""
+        account = self.account
+        return account.committed - self._committed_before if account.is_registered else 0
 
     def lease(self, turn: Turn, lease: LeaseKey, owner: str, until: int, reserve: int) -> None:
         """Begin a lease, count its call and commit its reservation."""
         self.commit(reserve)
-        self._turns += not turn.calls
+        self._turns += not turn.calls.calls
         self._calls += 1
         self._reserved += reserve
         self._has_new_lease = True
-        turn.lease(lease.lease_id, owner, until, reserve)
+        turn.calls.lease(lease.lease_id, owner, until, reserve)
+        turn.is_changed = True
 
     def settle(self, lease: LeaseKey, cost: int | None, *, begun: bool = True) -> bool:
         """End a lease; returns whether it was open.
@@ -115,15 +103,15 @@ class Books:
         begin does not count. Raises StoreRefused as `commit` does.
         """
         turn = self.turns[TurnKey(lease.run_id, lease.turn)]
-        if (reserved := turn.reserved_under(lease.lease_id)) is None:
+        if (reserved := turn.calls.reserved_under(lease.lease_id)) is None:
             return False
         if cost is not None:
             self.commit(cost - reserved)
-        turn.end(lease.lease_id)
+        turn.calls.end(lease.lease_id, begun=begun)
+        turn.is_changed = True
         if not begun:
-            turn.calls -= 1
             self._calls -= 1
-            self._turns -= not turn.calls
+            self._turns -= not turn.calls.calls
         return True
 
     @property
@@ -238,7 +226,7 @@ async def written(
     return False
 
 
-async def account_of(table: Table, experiment_id: str) -> Account:
+async def account_of(table: Table, experiment_id: str) -> StoredAccount:
     key = keys.account(experiment_id)
     return account_of_item((await table.get([key])).get(key))
 

@@ -17,7 +17,7 @@ from socratic_bench.adapters.stores.dynamodb.items import (
 )
 from socratic_bench.adapters.stores.dynamodb.table import Table
 from socratic_bench.adapters.stores.records import Records, record_of
-from socratic_bench.domain.aggregates.cell import Cell, CellKey, millionths
+from socratic_bench.domain.aggregates.cell import Cell, CellKey, StoredFailure, millionths
 from socratic_bench.domain.run import RunFailure
 from socratic_bench.domain.score import ScoredResponse
 from socratic_bench.ports.stores.experiments import Progress
@@ -36,8 +36,6 @@ class StoredCell:
 
     version: int = 0
     """The version that was read; 0: the store has no such cell."""
-
-    is_changed: bool = False
 
     def item(self) -> Item:
         """The item without its version."""
@@ -116,36 +114,23 @@ def row_of_score(item: Item) -> Sequence[Any]:
     return str(item["run"]), int(item["turn"]), str(item["profile"]), unpacked(item["record"])
 
 
-@dataclass(slots=True)
-class StoredFailure:
-    """A folded failure."""
-
-    failure: RunFailure
-    is_counted: bool
-    """Whether its cell counts the failure: not if the run ended with a response."""
-
-    version: int = 0
-    is_changed: bool = False
-
-    def item(self) -> Item:
-        """The item without its version."""
-        run = self.failure.run
-        return at(
-            keys.folded_failure(run.experiment_id, run.run_id, self.failure.profile),
-            {
-                "run": run.run_id,
-                "turn": self.failure.turn,
-                "profile": self.failure.profile,
-                "counted": self.is_counted,
-                "record": packed(record_of(self.failure)),
-            },
-        )
+def item_of_failure(stored: StoredFailure) -> Item:
+    """The item without its version."""
+    failure = stored.failure
+    return at(
+        keys.folded_failure(failure.run.experiment_id, failure.run.run_id, failure.profile),
+        {
+            "run": failure.run.run_id,
+            "turn": failure.turn,
+            "profile": failure.profile,
+            "counted": stored.counted,
+            "record": packed(record_of(failure)),
+        },
+    )
 
 
 def stored_failure(item: Item) -> StoredFailure:
-    return StoredFailure(
-        FAILURES.fact(row_of_failure(item)), bool(item["counted"]), int(item[VERSION])
-    )
+    return StoredFailure(FAILURES.fact(row_of_failure(item)), bool(item["counted"]))
 
 
 def row_of_failure(item: Item) -> Sequence[Any]:

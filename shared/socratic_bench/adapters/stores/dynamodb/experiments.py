@@ -28,7 +28,7 @@ from socratic_bench.adapters.stores.dynamodb.turns import unscored_turns
 from socratic_bench.adapters.stores.records import microseconds, time_at, with_pin
 from socratic_bench.domain.experiment.manifest import Experiment
 from socratic_bench.domain.experiment.outline import ExperimentOutline
-from socratic_bench.domain.experiment.state import LEFT_FOR, ExperimentState
+from socratic_bench.domain.experiment.state import ExperimentState, decided, standing
 from socratic_bench.ports.stores.experiments import ExperimentCounts, Progress, RunningExperiment
 
 
@@ -46,9 +46,11 @@ class DynamoDBExperimentStates(DynamoDBRole):
             listed = await self._listed(experiment_id)
             if listed is None:
                 raise self._no_experiment(experiment_id)
-            if listed.state not in LEFT_FOR[to]:
-                return listed.state
-            changed = replace(listed, state=_reached(listed, to))
+            has_requests = listed.is_submitted and listed.completed_at is None
+            state = decided(listed.state, to, has_requests=has_requests)
+            if state is listed.state:
+                return state
+            changed = replace(listed, state=state)
             if changed.is_deleted and changed.completed_at is None:
                 changed = replace(changed, completed_at=self._now())
             transaction = self._table.transaction()
@@ -124,14 +126,6 @@ class DynamoDBExperimentStates(DynamoDBRole):
             transaction.delete(mark)
 
 
-def _reached(listed: Listed, to: ExperimentState) -> ExperimentState:
-    """Return OPEN instead of RESUMED where the services have nothing to request again."""
-    has_requests = listed.is_submitted and listed.completed_at is None
-    if to is ExperimentState.RESUMED and not has_requests:
-        return ExperimentState.OPEN
-    return to
-
-
 class DynamoDBExperiments(DynamoDBExperimentStates):
     """Registers and completes experiments, and reports their progress."""
 
@@ -184,7 +178,14 @@ class DynamoDBExperiments(DynamoDBExperimentStates):
         return [outline for outline in outlines if outline is not None]
 
     async def count_experiments(self) -> ExperimentCounts:
-        counts = Counter(map(_standing, await self._all()))
+        counts = Counter(
+            standing(
+                each.state,
+                is_complete=each.completed_at is not None,
+                is_exhausted=each.is_exhausted,
+            )
+            for each in await self._all()
+        )
         return ExperimentCounts(
             **{each.name: counts[each.name] for each in fields(ExperimentCounts)}
         )
@@ -288,14 +289,3 @@ class DynamoDBExperiments(DynamoDBExperimentStates):
             read = MODELS.facts([(plans[key], manifest_of(plan))])
             known[plans[key]] = read[0] if read else None
         return {id_: known.get(id_) for id_ in running}
-
-
-def _standing(listed: Listed) -> str:
-    """Return the field of ExperimentCounts that counts an experiment; none is `deleted`."""
-    if listed.is_deleted:
-        return listed.state
-    if listed.completed_at is not None:
-        return "complete"
-    if not listed.state.calls_may_begin:
-        return listed.state
-    return "exhausted" if listed.is_exhausted else "running"

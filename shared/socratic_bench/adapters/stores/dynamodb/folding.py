@@ -6,7 +6,7 @@ known, it is left out; where another curator changed a cell, all is read again.
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -14,7 +14,7 @@ from typing import Final
 from socratic_bench.adapters.stores.dynamodb import keys
 from socratic_bench.adapters.stores.dynamodb.cells import (
     StoredCell,
-    StoredFailure,
+    item_of_failure,
     item_of_score,
     stored_cell,
     stored_failure,
@@ -23,12 +23,20 @@ from socratic_bench.adapters.stores.dynamodb.clients import chunks, together
 from socratic_bench.adapters.stores.dynamodb.items import (
     MISSING,
     MOST_ACTIONS,
+    VERSION,
     Key,
     Transaction,
 )
 from socratic_bench.adapters.stores.dynamodb.schema import grow
 from socratic_bench.adapters.stores.dynamodb.table import Table
-from socratic_bench.domain.aggregates.cell import Cell, CellKey, key_of_failure, key_of_score
+from socratic_bench.domain.aggregates.cell import (
+    Cell,
+    CellKey,
+    Fold,
+    StoredFailure,
+    key_of_failure,
+    key_of_score,
+)
 from socratic_bench.domain.aggregates.facts import (
     RunKey,
     ScoreKey,
@@ -138,7 +146,7 @@ def _guard(key: CellKey) -> CellKey:
     return key._replace(turn=1)
 
 
-class Fold:
+class Folding:
     """Parts of different groups, folded together."""
 
     def __init__(
@@ -183,8 +191,8 @@ class Fold:
         """Fold each of these by itself, one after the other; the last state of a cell counts."""
         cells: dict[CellKey, Cell] = {}
         for parts in divided:
-            fold = Fold(self._table, parts, self._profiles)
-            cells |= {cell.key: cell for cell in await fold.cells()}
+            folding = Folding(self._table, parts, self._profiles)
+            cells |= {cell.key: cell for cell in await folding.cells()}
         return list(cells.values())
 
 
@@ -204,20 +212,20 @@ class Attempt:
         self._known = known
         self._cells: dict[CellKey, StoredCell] = {}
         self._failures: dict[RunKey, StoredFailure] = {}
+        self._versions: dict[RunKey, int] = {}
+        """The versions of the stored failures."""
+
         self._ended: set[RunKey] = set()
         """The runs with a stored score of their last turn, among those that fail."""
 
-        self._touched: set[CellKey] = set()
+        self.touched: list[Cell] = []
+        """The cells of the facts, and those that lost a failure; known once they are applied."""
+
         self.new: dict[Key, ScoreKey] = {}
         """The scores that are taken for new, by the keys of their items."""
 
         self.marks: list[Key] = []
         """The marks of turns that have their score with these."""
-
-    @property
-    def touched(self) -> list[Cell]:
-        """The cells of the facts, and those that lost a failure."""
-        return [self._cells[key].cell for key in self._touched]
 
     async def read(self) -> None:
         """Read the cells of the facts, and stored failures that the facts may change."""
@@ -240,20 +248,29 @@ class Attempt:
     def transaction(self) -> Transaction:
         """Apply the facts to what was read; returns the writes."""
         transaction = self._table.transaction()
+        cells = {key: stored.cell for key, stored in self._cells.items()}
+        fold = Fold(cells, self._failures, self._ended)
         for part in self._parts:
-            self._touched |= part.cells
             for scored in part.scores:
-                self._add_score(transaction, scored)
+                self._add_score(transaction, fold, scored)
             for failure in part.failures:
-                self._add_failure(part, failure)
-        for failed in self._failures.values():
-            if failed.is_changed:
-                transaction.put_version(failed.item(), failed.version)
-        changed = {key for key, cell in self._cells.items() if cell.is_changed}
+                fold.add_failure(failure)
+        self.touched = fold.touched
+        for run in fold.written | fold.withdrawn:
+            item = item_of_failure(fold.failures[run])
+            transaction.put_version(item, self._versions.get(run, 0))
         if not len(transaction):
             return transaction
+        new = Counter(
+            key_of_failure(fold.failures[run].failure)._replace(turn=1)
+            for run in fold.written - self._versions.keys()
+        )
+        changed = fold.changed | new.keys()
         for key in {key._replace(turn=1) for key in changed} | changed:
-            transaction.put_version(self._cells[key].item(), self._cells[key].version)
+            stored = self._cells[key]
+            stored.failed += fold.failed[key]
+            stored.failures += new[key]
+            transaction.put_version(stored.item(), stored.version)
         if changed:
             grow(transaction)
         return transaction
@@ -279,6 +296,7 @@ class Attempt:
         places = {keys.folded_failure(*run): run for run in runs}
         for place, item in (await self._table.get(places)).items():
             self._failures[places[place]] = stored_failure(item)
+            self._versions[places[place]] = int(item[VERSION])
         former = [failed.failure for failed in self._failures.values()]
         unread = {key_of_failure(each): each.run.dimension for each in former}
         unread = {key: name for key, name in unread.items() if key not in self._cells}
@@ -286,50 +304,13 @@ class Attempt:
             self._expect([key], dimension)
         await self._read_cells(list(unread))
 
-    def _add_score(self, transaction: Transaction, scored: ScoredResponse) -> None:
+    def _add_score(self, transaction: Transaction, fold: Fold, scored: ScoredResponse) -> None:
         run, key = scored.run, score_of(scored)
-        if key not in self._known:
+        is_new = key not in self._known
+        fold.add_score(scored, is_new=is_new)
+        if is_new:
             place = keys.score(run.experiment_id, run.run_id, scored.profile, scored.turn)
             self.new[place] = key
             transaction.put(item_of_score(scored), MISSING)
             if self._profiles[run.experiment_id] in {None, scored.profile}:
                 self.marks.append(keys.pending(run.experiment_id, run.run_id, scored.turn))
-            self._changed(key_of_score(scored)).cell.add_score(scored)
-        if scored.last_turn:
-            self._ended.add(run_of(scored))
-            self._withdraw(self._failures.get(run_of(scored)))
-
-    def _add_failure(self, part: Part, failure: RunFailure) -> None:
-        """Store a failure that is new, or at a higher turn than the stored one of its run."""
-        run = run_of(failure)
-        stored = self._failures.get(run)
-        if stored is None:
-            self._changed(part.guard).failures += 1
-        elif not outranks(failure, stored.failure):
-            self._touched.add(key_of_failure(stored.failure))
-            return
-        self._withdraw(stored)
-        is_counted = run not in self._ended
-        version = stored.version if stored else 0
-        self._failures[run] = StoredFailure(failure, is_counted, version, is_changed=True)
-        if is_counted:
-            counting = self._changed(key_of_failure(failure))
-            counting.cell.add_failure()
-            counting.failed += 1
-
-    def _withdraw(self, stored: StoredFailure | None) -> None:
-        """Take a stored failure out of its cell, if it counts."""
-        if stored is None:
-            return
-        key = key_of_failure(stored.failure)
-        self._touched.add(key)
-        if stored.is_counted:
-            stored.is_counted, stored.is_changed = False, True
-            counting = self._changed(key)
-            counting.cell.withdraw_failure()
-            counting.failed -= 1
-
-    def _changed(self, key: CellKey) -> StoredCell:
-        cell = self._cells[key]
-        cell.is_changed = True
-        return cell

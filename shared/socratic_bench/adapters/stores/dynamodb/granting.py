@@ -3,93 +3,63 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from datetime import timedelta
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from pydantic import TypeAdapter
 
 from socratic_bench.adapters.stores.dynamodb import keys
 from socratic_bench.adapters.stores.dynamodb.books import Books, read_books, written
-from socratic_bench.adapters.stores.dynamodb.items import Item, Transaction, at
+from socratic_bench.adapters.stores.dynamodb.items import SK, Item, Transaction, at
 from socratic_bench.adapters.stores.dynamodb.schema import EXPIRES
 from socratic_bench.adapters.stores.dynamodb.table import Table
 from socratic_bench.adapters.stores.dynamodb.turns import Turn
 from socratic_bench.domain.leasing import (
+    FORGOTTEN_AFTER,
+    SECOND,
     Claimant,
-    Holder,
     LeaseAnswer,
-    OpenLease,
+    Owner,
     TurnStanding,
     answer_to,
 )
 from socratic_bench.domain.trouble import Trouble
-from socratic_bench.ports.stores.leases import Lease, ModelInHand
+from socratic_bench.ports.stores.leases import Lease
 from socratic_bench.ports.stores.responses import TurnKey
-
-SECOND: Final = 1_000_000
-"""In microseconds."""
-
-FORGOTTEN_AFTER: Final = timedelta(days=7) // timedelta(microseconds=1)
-"""Silence after which the store forgets an owner: its leases have expired."""
 
 _TROUBLES = TypeAdapter(tuple[Trouble, ...])
 
 
-@dataclass(frozen=True, slots=True)
-class Owner:
-    """An owner, by its last heartbeat."""
-
-    name: str
-    seen_at: int
-    is_gone: bool
-    in_hand: tuple[ModelInHand, ...] = ()
-    troubles: tuple[Trouble, ...] = ()
-    overdue: bool = False
-
-    def holder(self, now: int) -> Holder:
-        """Return its standing as the owner of a lease."""
-        silent = (now - self.seen_at) / SECOND
-        return Holder.of(silent, is_gone=self.is_gone, overdue=self.overdue)
-
-
-def item_of_owner(
-    name: str,
-    now: int,
-    in_hand: Collection[ModelInHand] = (),
-    troubles: Collection[Trouble] = (),
-    *,
-    is_gone: bool = False,
-    overdue: bool = False,
-) -> Item:
+def item_of_owner(name: str, owner: Owner) -> Item:
+    in_hand, troubles = sorted(owner.in_hand), owner.troubles
     return at(
         keys.owner(name),
         {
-            "seen_at": now,
-            "is_gone": is_gone,
-            "in_hand": json.dumps(sorted(set(in_hand))) if in_hand else None,
-            "troubles": _TROUBLES.dump_json(tuple(troubles)).decode() if troubles else None,
-            "overdue": overdue or None,
-            EXPIRES: (now + FORGOTTEN_AFTER) // SECOND,
+            "seen_at": owner.seen_at,
+            "is_gone": owner.gone,
+            "in_hand": json.dumps(in_hand) if in_hand else None,
+            "troubles": _TROUBLES.dump_json(troubles).decode() if troubles else None,
+            "overdue": owner.overdue or None,
+            EXPIRES: (owner.seen_at + FORGOTTEN_AFTER) // SECOND,
         },
     )
 
 
-def owners(items: Iterable[Item], now: int) -> list[Owner]:
+def owners(items: Iterable[Item], now: int) -> dict[str, Owner]:
     """Return the owners in these items, without forgotten ones: DynamoDB deletes those later."""
-    read = map(_owner_of_item, items)
-    return [each for each in read if each.seen_at >= now - FORGOTTEN_AFTER]
+    read = {str(item[SK]): _owner_of_item(item) for item in items}
+    return {name: each for name, each in read.items() if each.seen_at >= now - FORGOTTEN_AFTER}
 
 
 def _owner_of_item(item: Item) -> Owner:
     return Owner(
-        name=str(item["SK"]),
         seen_at=int(item["seen_at"]),
-        is_gone=bool(item["is_gone"]),
-        in_hand=tuple(ModelInHand(*each) for each in json.loads(str(item.get("in_hand", "[]")))),
-        troubles=_TROUBLES.validate_json(str(item.get("troubles", "[]"))),
+        gone=bool(item["is_gone"]),
         overdue=bool(item.get("overdue", False)),
+        in_hand=frozenset(
+            (id_, model) for id_, model in json.loads(str(item.get("in_hand", "[]")))
+        ),
+        troubles=_TROUBLES.validate_json(str(item.get("troubles", "[]"))),
     )
 
 
@@ -131,33 +101,26 @@ class Granting:
 
     async def _know_owners(self, books: Books) -> None:
         """Read the owners of the open leases of others."""
-        others = {turn.owner for turn in books.turns.values() if turn.lease_id} - {self._owner}
-        found = await self._table.get(map(keys.owner, others))
-        self._owners = {each.name: each for each in owners(found.values(), self._now)}
+        held = {turn.calls.owner for turn in books.turns.values() if turn.calls.lease_id}
+        found = await self._table.get(map(keys.owner, held - {self._owner}))
+        self._owners = owners(found.values(), self._now)
 
     def _answer(self, books: Books, turn: Turn, lease: Lease) -> LeaseAnswer:
-        """Lease a turn if the port's conditions hold."""
-        held = self._held(turn)
-        standing = TurnStanding(books.account.may_call, turn.is_answered, held, books.left)
+        """Lease a turn if the rule of leases allows it."""
+        account = books.account
+        held = turn.calls.open(self._owners, self._now)
         claimant = Claimant(self._owner, lease.key.lease_id, lease.reserve, self._may_judge)
+        standing = TurnStanding(account.may_call, turn.is_answered, held, account.left)
         answer = answer_to(claimant, standing)
         if held is not None:
             if held.owner != self._owner and held.holder.is_dead and answer in _OVERTAKING:
                 self._overtaken.add(held.owner)
-            if (held.owner, held.lease_id) == (self._owner, lease.key.lease_id):
+            if held.is_of(claimant):
                 return answer
         if answer is LeaseAnswer.GRANTED:
             until = self._now + round(lease.seconds * SECOND)
             books.lease(turn, lease.key, self._owner, until, lease.reserve)
         return answer
-
-    def _held(self, turn: Turn) -> OpenLease | None:
-        if not turn.lease_id:
-            return None
-        owner = self._owners.get(turn.owner)
-        holder = Holder.UNKNOWN if owner is None else owner.holder(self._now)
-        is_over = (turn.leased_until or 0) < self._now
-        return OpenLease(turn.owner, turn.lease_id, is_over, holder)
 
     def _expect_owners(self, transaction: Transaction) -> None:
         """Expect that the owners that were dead have not come back since."""
@@ -166,5 +129,5 @@ class Granting:
             transaction.check(
                 keys.owner(name),
                 "#seen_at = :seen_at AND #is_gone = :is_gone",
-                {"seen_at": owner.seen_at, "is_gone": owner.is_gone},
+                {"seen_at": owner.seen_at, "is_gone": owner.gone},
             )

@@ -14,11 +14,11 @@ from socratic_bench.adapters.stores.dynamodb.books import (
     change,
 )
 from socratic_bench.adapters.stores.dynamodb.clients import chunks, together
-from socratic_bench.adapters.stores.dynamodb.granting import Granting, Owner, item_of_owner, owners
+from socratic_bench.adapters.stores.dynamodb.granting import Granting, item_of_owner, owners
 from socratic_bench.adapters.stores.dynamodb.items import SK
 from socratic_bench.adapters.stores.dynamodb.role import DynamoDBRole, ends_before_close
-from socratic_bench.adapters.stores.dynamodb.turns import Turn, pending_turns
-from socratic_bench.domain.leasing import LeaseAnswer
+from socratic_bench.adapters.stores.dynamodb.turns import pending_turns
+from socratic_bench.domain.leasing import LeaseAnswer, Owner, answers_in_order
 from socratic_bench.domain.trouble import Trouble
 from socratic_bench.ports.stores.leases import (
     CallCount,
@@ -49,14 +49,8 @@ class DynamoDBLeases(DynamoDBRole):
             for some in of_experiments.values()
         )
         granted = {turn: answer for answers in answered for turn, answer in answers.items()}
-        answers: list[LeaseAnswer] = []
-        for lease in leases:
-            answer = granted[_turn_of(lease.key)]
-            is_first = lease.key == firsts[_turn_of(lease.key)].key
-            # Of two claims of one turn at once, the first one holds it.
-            is_same = is_first or answer is LeaseAnswer.ANSWERED
-            answers.append(answer if is_same else LeaseAnswer.HELD)
-        return answers
+        each = ((_turn_of(lease.key), lease.key.lease_id) for lease in leases)
+        return answers_in_order(each, granted)
 
     async def _take_of_experiment(
         self, leases: Sequence[Lease], owner: str, *, may_judge: bool
@@ -113,26 +107,29 @@ class DynamoDBLeases(DynamoDBRole):
         *,
         overdue: bool = False,
     ) -> None:
-        await self._table.put(item_of_owner(owner, self._now(), in_hand, troubles, overdue=overdue))
+        told = Owner(
+            self._now(), overdue=overdue, in_hand=frozenset(in_hand), troubles=tuple(troubles)
+        )
+        await self._table.put(item_of_owner(owner, told))
 
     async def leave(self, owner: str) -> None:
-        await self._table.put(item_of_owner(owner, self._now(), is_gone=True))
+        await self._table.put(item_of_owner(owner, Owner(self._now(), gone=True)))
 
     @ends_before_close
     async def leave_others(self, owner: str) -> None:
         now = self._now()
-        others = {each.name for each in await self._owners(now) if not each.is_gone}
+        others = {name for name, each in (await self._owners(now)).items() if not each.gone}
         listed = await self._table.query(keys.EXPERIMENTS)
         for turns in await together(pending_turns(self._table, str(item[SK])) for item in listed):
-            others |= {turn.owner for turn in turns if (turn.leased_until or 0) >= now}
+            others |= {turn.calls.owner for turn in turns if turn.calls.until >= now}
         await self._table.write(
-            item_of_owner(name, now, is_gone=True) for name in sorted(others - {owner})
+            item_of_owner(name, Owner(now, gone=True)) for name in sorted(others - {owner})
         )
 
     async def models_in_hand(self, experiment_id: str) -> Mapping[str, int]:
         found: Counter[str] = Counter()
         for owner in await self._alive():
-            found.update(each.model_id for each in owner.in_hand if each[0] == experiment_id)
+            found.update(model for id_, model in owner.in_hand if id_ == experiment_id)
         return found
 
     async def troubles(self, experiment_id: str) -> Sequence[Trouble]:
@@ -157,7 +154,7 @@ class DynamoDBLeases(DynamoDBRole):
         found = await self._table.get(map(keys.account, ids))
         accounts = {id_: account_of_item(found.get(keys.account(id_))) for id_ in ids}
         spent = [id_ for id_ in ids if accounts[id_].committed]
-        owners = {each.name: each for each in await self._owners(self._now())} if spent else {}
+        owners = await self._owners(self._now()) if spent else {}
         in_flight = dict(
             zip(spent, await together(self._in_flight(id_, owners) for id_ in spent), strict=True)
         )
@@ -202,21 +199,14 @@ class DynamoDBLeases(DynamoDBRole):
         """Return the reservations under leases of live owners, in nanodollars."""
         now = self._now()
         turns = await pending_turns(self._table, experiment_id)
-        return sum(turn.reserved for turn in turns if _is_held(turn, owners, now))
+        return sum(turn.calls.in_flight(owners, now) for turn in turns)
 
-    async def _owners(self, now: int) -> list[Owner]:
+    async def _owners(self, now: int) -> dict[str, Owner]:
         return owners(await self._table.query(keys.OWNERS), now)
 
     async def _alive(self) -> list[Owner]:
         now = self._now()
-        return [owner for owner in await self._owners(now) if not owner.holder(now).is_dead]
-
-
-def _is_held(turn: Turn, owners: Mapping[str, Owner], now: int) -> bool:
-    """Whether a turn has an open lease of an owner that is alive, or of an unknown one."""
-    owner = owners.get(turn.owner)
-    is_alive = owner is None or not owner.holder(now).is_dead
-    return turn.leased_until is not None and turn.leased_until >= now and is_alive
+        return [each for each in (await self._owners(now)).values() if not each.holder(now).is_dead]
 
 
 def _turn_of(lease: LeaseKey) -> LeaseKey:

@@ -8,27 +8,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Final, NamedTuple
 
 from socratic_bench.adapters.stores.dynamodb import keys
 from socratic_bench.adapters.stores.dynamodb.clients import together
 from socratic_bench.adapters.stores.dynamodb.items import VERSION, Item, Key, Value, at
 from socratic_bench.adapters.stores.dynamodb.role import DynamoDBRole, ends_before_close
-from socratic_bench.domain.fair_share import Share, part_of
+from socratic_bench.domain.fair_share import Share, after_claim
+from socratic_bench.domain.leasing import SECOND
 from socratic_bench.domain.pause import NONE, Pause, PauseNews, after
 from socratic_bench.ports.stores.limits import PauseAnswer, ShareClaim
-
-SECOND: Final = 1_000_000
-"""In microseconds."""
-
-
-class StoredShare(NamedTuple):
-    """An owner's parts of a limit in the item of the limit."""
-
-    parts: int
-    wants: int
-    held_until: int
-    """In microseconds."""
 
 
 class DynamoDBSharedLimits(DynamoDBRole):
@@ -54,8 +42,10 @@ class DynamoDBSharedLimits(DynamoDBRole):
             while True:
                 seen = await self._seen(key)
                 now = self._now()
-                shares = _valid_shares(seen, now)
-                parts = _claim(shares, claim, owner, now, seconds)
+                until = now + round(seconds * SECOND)
+                stored = {} if seen is None else json.loads(str(seen["shares"]))
+                held = {name: Share(*share) for name, share in stored.items()}
+                parts, shares = after_claim(held, claim.total, owner, claim.wants, now, until)
                 if await self._replaced(key, seen, {"shares": json.dumps(shares)}):
                     return parts
                 await backoff.pause()
@@ -81,23 +71,6 @@ class DynamoDBSharedLimits(DynamoDBRole):
         transaction = self._table.transaction()
         transaction.put_version(at(key, attributes), int(seen[VERSION]) if seen else 0)
         return not await self._table.commit(transaction)
-
-
-def _valid_shares(item: Item | None, now: int) -> dict[str, StoredShare]:
-    stored = {} if item is None else json.loads(str(item["shares"]))
-    shares = {name: StoredShare(*share) for name, share in stored.items()}
-    return {name: share for name, share in shares.items() if share.held_until >= now}
-
-
-def _claim(
-    shares: dict[str, StoredShare], claim: ShareClaim, owner: str, now: int, seconds: float
-) -> int:
-    shares.pop(owner, None)
-    others = {name: Share(each.parts, each.wants) for name, each in shares.items()}
-    parts = part_of(claim.total, owner, claim.wants, others, now / SECOND)
-    if parts or claim.wants:
-        shares[owner] = StoredShare(parts, claim.wants, now + round(seconds * SECOND))
-    return parts
 
 
 def _pause_of_item(item: Item | None) -> Pause:

@@ -30,6 +30,7 @@ from socratic_bench.adapters.stores.dynamodb.table import Table
 from socratic_bench.adapters.stores.records import record_of, with_fields_of
 from socratic_bench.domain.experiment.manifest import Experiment
 from socratic_bench.domain.experiment.state import stopped_sentence
+from socratic_bench.domain.leasing import Account
 from socratic_bench.domain.money import nanodollars
 from socratic_bench.errors import ExperimentStopped, StoreRefused, StoreUnreadable
 
@@ -89,11 +90,12 @@ async def _updated(table: Table, stored: Stored, experiment: Experiment) -> Stor
     is_submitted = stored.listed.is_submitted or experiment.submitted
     if manifest == manifest_of(stored.plan) and is_submitted == stored.listed.is_submitted:
         return stored
-    is_lifted = _is_lifted(before, experiment)
+    account = Account(_nanodollars(before), exhausted=stored.listed.is_exhausted)
+    account.set_budget(_nanodollars(experiment))
     changed = replace(
         stored.listed,
         is_submitted=is_submitted,
-        is_exhausted=stored.listed.is_exhausted and not is_lifted,
+        is_exhausted=account.exhausted,
     )
     new = Stored(changed, _plan(table, experiment, manifest))
     transaction = table.transaction()
@@ -131,12 +133,6 @@ def _write_budget(transaction: Transaction, experiment: Experiment, listed: List
         update += ", #budget = :budget"
         values["budget"] = budget
     transaction.update(keys.account(listed.experiment_id), update, values=values)
-
-
-def _is_lifted(before: Experiment, experiment: Experiment) -> bool:
-    """Whether the cap is raised or removed: the budget is then no longer exhausted."""
-    old, new = _nanodollars(before), _nanodollars(experiment)
-    return new is None or old is None or new > old
 
 
 def _nanodollars(experiment: Experiment) -> int | None:

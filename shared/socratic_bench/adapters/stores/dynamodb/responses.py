@@ -24,7 +24,7 @@ from socratic_bench.adapters.stores.dynamodb.turns import (
 from socratic_bench.adapters.stores.records import Records, record_of
 from socratic_bench.domain.response import Response
 from socratic_bench.domain.run import RunFailure
-from socratic_bench.ports.stores.responses import RecordedFailure, TurnKey
+from socratic_bench.ports.stores.responses import RecordedFailure, TurnKey, latest_of_runs
 
 
 def failure_of_item(item: Item) -> Sequence[Any]:
@@ -195,11 +195,7 @@ class DynamoDBResponses(DynamoDBRole):
 
     @ends_before_close
     async def record_failures(self, failures: Sequence[RecordedFailure]) -> None:
-        latest: dict[str, RecordedFailure] = {}
-        for failed in failures:
-            known = latest.setdefault(failed.failure.run.run_id, failed)
-            if known.retry < failed.retry:
-                latest[failed.failure.run.run_id] = failed
+        latest = latest_of_runs(failures)
         recorded = RecordedFailures(self._table)
         for experiment_id in await recorded.record(latest.values()):
             await _remove_late_rows(self._table, experiment_id)

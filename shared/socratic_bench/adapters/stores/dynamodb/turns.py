@@ -11,6 +11,7 @@ from socratic_bench.adapters.stores.dynamodb.clients import together
 from socratic_bench.adapters.stores.dynamodb.items import VERSION, Item, Value, at, unpacked
 from socratic_bench.adapters.stores.dynamodb.table import Table
 from socratic_bench.domain.grading import is_grading
+from socratic_bench.domain.leasing import TurnCalls
 from socratic_bench.ports.stores.responses import TurnKey
 
 
@@ -20,16 +21,7 @@ class Turn:
 
     experiment_id: str
     key: TurnKey
-    calls: int = 0
-    owner: str = ""
-    leased_until: int | None = None
-    """Microseconds since 1970-01-01 UTC; None: no lease is open."""
-
-    reserved: int = 0
-    lease_id: str = ""
-    lapsed: dict[str, int] = field(default_factory=dict)
-    """The reservations of leases that were taken over, by lease id."""
-
+    calls: TurnCalls = field(default_factory=TurnCalls)
     record: Value | None = None
     """The packed record of the response; None without one, and for one in the bucket."""
 
@@ -47,33 +39,6 @@ class Turn:
 
     is_changed: bool = False
 
-    def reserved_under(self, lease_id: str) -> int | None:
-        """Return the reservation of an open lease of this turn; None for an ended lease."""
-        if not lease_id:
-            return None
-        return self.reserved if lease_id == self.lease_id else self.lapsed.get(lease_id)
-
-    def end(self, lease_id: str) -> None:
-        """End an open lease."""
-        if lease_id == self.lease_id:
-            self.lease_id, self.owner, self.leased_until, self.reserved = "", "", None, 0
-        else:
-            del self.lapsed[lease_id]
-        self.is_changed = True
-
-    def lease(self, lease_id: str, owner: str, until: int, reserve: int) -> None:
-        """Begin a lease; the reservation of an open one stays."""
-        if self.lease_id:
-            self.lapsed[self.lease_id] = self.reserved
-        self.calls += 1
-        self.lease_id, self.owner, self.leased_until, self.reserved = (
-            lease_id,
-            owner,
-            until,
-            reserve,
-        )
-        self.is_changed = True
-
     @property
     def is_answered(self) -> bool:
         return self.record is not None or bool(self.body)
@@ -90,14 +55,15 @@ class Turn:
 
     def item(self) -> Item:
         """The item without its version; attributes without a value are left out."""
+        calls = self.calls
         attributes: dict[str, Value | None] = {
             "experiment": self.experiment_id,
-            "calls": self.calls or None,
-            "owner": self.owner or None,
-            "until": self.leased_until,
-            "reserved": self.reserved or None,
-            "lease": self.lease_id or None,
-            "lapsed": json.dumps(self.lapsed) if self.lapsed else None,
+            "calls": calls.calls or None,
+            "owner": calls.owner if calls.lease_id else None,
+            "until": calls.until or None,
+            "reserved": calls.reserved or None,
+            "lease": calls.lease_id or None,
+            "lapsed": json.dumps(calls.lapsed) if calls.lapsed else None,
             "record": self.record,
             "body": self.body or None,
             "profile": self.profile or None,
@@ -107,16 +73,17 @@ class Turn:
 
 
 def turn_of_item(key: TurnKey, item: Item) -> Turn:
-    until = item.get("until")
     return Turn(
         experiment_id=str(item["experiment"]),
         key=key,
-        calls=int(item.get("calls", 0)),
-        owner=str(item.get("owner", "")),
-        leased_until=None if until is None else int(until),
-        reserved=int(item.get("reserved", 0)),
-        lease_id=str(item.get("lease", "")),
-        lapsed=json.loads(str(item.get("lapsed", "{}"))),
+        calls=TurnCalls(
+            calls=int(item.get("calls", 0)),
+            owner=str(item.get("owner", "")),
+            until=int(item.get("until", 0)),
+            reserved=int(item.get("reserved", 0)),
+            lease_id=str(item.get("lease", "")),
+            lapsed=json.loads(str(item.get("lapsed", "{}"))),
+        ),
         record=item.get("record"),
         body=str(item.get("body", "")),
         profile=str(item.get("profile", "")),

@@ -7,97 +7,31 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import fields
 from datetime import datetime
 
-from socratic_bench.adapters.stores.memory.state import (
-    Account,
-    MemoryRole,
-    StoredExperiment,
-    StoreState,
-)
+from socratic_bench.adapters.stores.memory.state import MemoryRole, StoredExperiment, StoreState
 from socratic_bench.domain.experiment.manifest import Experiment, Manifest
 from socratic_bench.domain.experiment.outline import ExperimentOutline
-from socratic_bench.domain.experiment.state import LEFT_FOR, ExperimentState, stopped_sentence
+from socratic_bench.domain.experiment.state import (
+    ExperimentState,
+    decided,
+    standing,
+    stopped_sentence,
+)
+from socratic_bench.domain.leasing import Account
 from socratic_bench.domain.money import nanodollars
 from socratic_bench.errors import ExperimentStopped
 from socratic_bench.ports.stores.experiments import ExperimentCounts, Progress, RunningExperiment
 
 
-class MemoryExperimentStates(MemoryRole):
-    """Stops, resumes and pins experiments, and removes deleted ones."""
-
-    async def states(self, experiment_ids: Collection[str]) -> Mapping[str, ExperimentState]:
-        async with self._state_alone() as state:
-            return {
-                id_: state.experiments[id_].state
-                for id_ in experiment_ids
-                if id_ in state.experiments
-            }
-
-    async def change_state(self, experiment_id: str, to: ExperimentState) -> ExperimentState:
-        async with self._state_alone() as state:
-            stored = state.experiments.get(experiment_id)
-            if stored is None:
-                raise self._no_experiment(experiment_id)
-            if stored.state not in LEFT_FOR[to]:
-                return stored.state
-            stored.state = _reached(stored, to)
-            if stored.state is ExperimentState.DELETED:
-                stored.manifest = None
-                stored.completed_at = stored.completed_at or self._now()
-            state.revision += 1
-            return stored.state
-
-    async def pin(self, experiment_id: str, at: datetime | None) -> None:
-        async with self._state_alone() as state:
-            stored = state.experiments.get(experiment_id)
-            if stored is None or stored.manifest is None:
-                raise self._no_experiment(experiment_id)
-            stored.manifest = stored.manifest.model_copy(update={"pinned_at": at})
-            state.revision += 1
-
-    async def delete_rows(self, experiment_id: str) -> int:
-        async with self._state_alone() as state:
-            facts = state.facts_of(experiment_id)
-            if not state.is_deleted(experiment_id) or not facts.rows:
-                return 0
-            del state.facts[experiment_id]
-            for run_id in {turn.run_id for turn in facts.calls}:
-                state.responses.pop(run_id, None)
-            state.revision += 1
-            return facts.rows
-
-    async def deletable(self, completed_before: datetime | None) -> Sequence[str]:
-        async with self._state_alone() as state:
-            return [
-                id_
-                for id_, stored in state.experiments.items()
-                if (
-                    state.facts_of(id_).rows > 0
-                    if stored.state is ExperimentState.DELETED
-                    else _was_complete(stored, completed_before)
-                )
-            ]
-
-
-def _reached(stored: StoredExperiment, to: ExperimentState) -> ExperimentState:
-    """Return OPEN instead of RESUMED where the services have nothing to request again."""
-    has_requests = stored.submitted and stored.completed_at is None
-    if to is ExperimentState.RESUMED and not has_requests:
-        return ExperimentState.OPEN
-    return to
-
-
-def _was_complete(stored: StoredExperiment, before: datetime | None) -> bool:
-    return before is not None and stored.completed_at is not None and stored.completed_at < before
-
-
-class MemoryExperiments(MemoryExperimentStates):
-    """Registers and completes experiments, and reports their progress."""
+class MemoryExperiments(MemoryRole):
+    """Registers, stops and completes experiments, reports their progress, and deletes them."""
 
     async def register(self, experiment: Experiment) -> Experiment:
         async with self._state_alone() as state:
             known = state.experiments.get(experiment.experiment_id)
             stored = _update(state, known, experiment) if known else _add(state, experiment)
-            _set_budget(state, experiment)
+            budget = experiment.manifest.budget
+            account = state.accounts.setdefault(experiment.experiment_id, Account())
+            account.set_budget(None if budget is None else nanodollars(budget))
             conversations = state.facts_to_change(stored.experiment_id).conversations
             for key in experiment.reuse_keys:
                 conversations.setdefault(key, stored.created_at)
@@ -123,7 +57,12 @@ class MemoryExperiments(MemoryExperimentStates):
         counts: Counter[str] = Counter()
         async with self._state_alone() as state:
             for stored in state.experiments.values():
-                counts[_standing(state, stored)] += 1
+                word = standing(
+                    stored.state,
+                    is_complete=stored.completed_at is not None,
+                    is_exhausted=state.accounts[stored.experiment_id].exhausted,
+                )
+                counts[word] += 1
         return ExperimentCounts(
             **{each.name: counts[each.name] for each in fields(ExperimentCounts)}
         )
@@ -187,6 +126,65 @@ class MemoryExperiments(MemoryExperimentStates):
                 if (stored := state.experiments.get(id_)) is not None
             }
 
+    async def states(self, experiment_ids: Collection[str]) -> Mapping[str, ExperimentState]:
+        async with self._state_alone() as state:
+            return {
+                id_: state.experiments[id_].state
+                for id_ in experiment_ids
+                if id_ in state.experiments
+            }
+
+    async def change_state(self, experiment_id: str, to: ExperimentState) -> ExperimentState:
+        async with self._state_alone() as state:
+            stored = state.experiments.get(experiment_id)
+            if stored is None:
+                raise self._no_experiment(experiment_id)
+            has_requests = stored.submitted and stored.completed_at is None
+            changed = decided(stored.state, to, has_requests=has_requests)
+            if changed is stored.state:
+                return changed
+            stored.state = changed
+            if stored.state is ExperimentState.DELETED:
+                stored.manifest = None
+                stored.completed_at = stored.completed_at or self._now()
+            state.revision += 1
+            return stored.state
+
+    async def pin(self, experiment_id: str, at: datetime | None) -> None:
+        async with self._state_alone() as state:
+            stored = state.experiments.get(experiment_id)
+            if stored is None or stored.manifest is None:
+                raise self._no_experiment(experiment_id)
+            stored.manifest = stored.manifest.model_copy(update={"pinned_at": at})
+            state.revision += 1
+
+    async def delete_rows(self, experiment_id: str) -> int:
+        async with self._state_alone() as state:
+            facts = state.facts_of(experiment_id)
+            if not state.is_deleted(experiment_id) or not facts.rows:
+                return 0
+            del state.facts[experiment_id]
+            for run_id in {turn.run_id for turn in facts.calls}:
+                state.responses.pop(run_id, None)
+            state.revision += 1
+            return facts.rows
+
+    async def deletable(self, completed_before: datetime | None) -> Sequence[str]:
+        async with self._state_alone() as state:
+            return [
+                id_
+                for id_, stored in state.experiments.items()
+                if (
+                    state.facts_of(id_).rows > 0
+                    if stored.state is ExperimentState.DELETED
+                    else _was_complete(stored, completed_before)
+                )
+            ]
+
+
+def _was_complete(stored: StoredExperiment, before: datetime | None) -> bool:
+    return before is not None and stored.completed_at is not None and stored.completed_at < before
+
 
 def _add(state: StoreState, experiment: Experiment) -> StoredExperiment:
     stored = StoredExperiment(
@@ -232,30 +230,9 @@ def _with_name_and_notes_of(stored: Manifest | None, manifest: Manifest) -> Mani
     return manifest.model_copy(update=kept)
 
 
-def _set_budget(state: StoreState, experiment: Experiment) -> None:
-    """Set the cap: a raised or removed budget is no longer exhausted."""
-    budget = experiment.manifest.budget
-    cap = None if budget is None else nanodollars(budget)
-    account = state.accounts.setdefault(experiment.experiment_id, Account())
-    is_lifted = cap is None or account.budget is None or cap > account.budget
-    account.exhausted = account.exhausted and not is_lifted
-    account.budget = cap
-
-
 def _newest_first(experiments: Iterable[StoredExperiment]) -> list[StoredExperiment]:
     by_id = sorted(experiments, key=lambda each: each.experiment_id)
     return sorted(by_id, key=lambda each: each.created_at, reverse=True)
-
-
-def _standing(state: StoreState, stored: StoredExperiment) -> str:
-    """Return the field of ExperimentCounts that counts an experiment; none is `deleted`."""
-    if stored.state is ExperimentState.DELETED:
-        return stored.state
-    if stored.completed_at is not None:
-        return "complete"
-    if not stored.state.calls_may_begin:
-        return stored.state
-    return "exhausted" if state.accounts[stored.experiment_id].exhausted else "running"
 
 
 def _done(state: StoreState, stored: StoredExperiment) -> int:

@@ -8,16 +8,11 @@ from copy import deepcopy
 from itertools import chain, islice
 from typing import Final
 
-from socratic_bench.adapters.stores.memory.leases import commit, settle
-from socratic_bench.adapters.stores.memory.state import (
-    Facts,
-    MemoryRole,
-    StoredFailure,
-    StoreState,
-    TurnCalls,
-)
-from socratic_bench.domain.aggregates.cell import Cell, CellKey, key_of_failure, key_of_score
-from socratic_bench.domain.aggregates.facts import RunKey, ScoreKey, outranks, run_of, score_of
+from socratic_bench.adapters.stores.memory.leases import settle
+from socratic_bench.adapters.stores.memory.state import MemoryRole, StoreState
+from socratic_bench.domain.aggregates.cell import Cell, Fold
+from socratic_bench.domain.aggregates.facts import RunKey, ScoreKey, outranks, score_of
+from socratic_bench.domain.leasing import TurnCalls
 from socratic_bench.domain.response import Response
 from socratic_bench.domain.run import RunFailure
 from socratic_bench.domain.score import ScoredResponse
@@ -94,7 +89,7 @@ def _record(state: StoreState, response: Response, lease_id: str | None) -> Resp
     if lease_id is not None or charged is not None:
         lease = LeaseKey(run.experiment_id, *turn, lease_id or "")
         if not settle(state, lease, charged) and stored is None:
-            commit(state, run.experiment_id, charged or 0)
+            state.account_of(run.experiment_id).commit(charged or 0, run.experiment_id)
     if stored is not None:
         return _copy(stored)
     state.facts_to_change(run.experiment_id).calls.setdefault(turn, TurnCalls())
@@ -110,72 +105,6 @@ def _copy_of_recorded(recorded: RecordedFailure) -> RecordedFailure:
     return recorded._replace(failure=recorded.failure.model_copy(deep=True))
 
 
-class Fold:
-    """One call of `Aggregates.fold`: collects the cells that its facts touch."""
-
-    def __init__(self, state: StoreState) -> None:
-        self._state = state
-        self._touched: dict[CellKey, Cell] = {}
-
-    def cells(self) -> list[Cell]:
-        """The touched cells, in the order of their keys, without empty ones."""
-        cells = (self._touched[key] for key in sorted(self._touched))
-        return [cell for cell in cells if cell.responses]
-
-    def add_score(self, scored: ScoredResponse) -> None:
-        """Store a score and fold it in, if it is new; a last turn's score withdraws a failure."""
-        if self._state.is_deleted(scored.run.experiment_id):
-            return
-        facts = self._state.facts_to_change(scored.run.experiment_id)
-        cell = self._touch(facts, key_of_score(scored), scored.run.dimension)
-        key = score_of(scored)
-        if key not in facts.scores:
-            facts.scores[key] = scored.model_copy(deep=True)
-            cell.add_score(scored)
-            self._count_change(scored.run.experiment_id)
-        if scored.last_turn:
-            run = run_of(scored)
-            facts.ended.add(run)
-            self._withdraw(facts, run)
-
-    def add_failure(self, failure: RunFailure) -> None:
-        """Store a failure that is new, or at a higher turn than the stored one of its run."""
-        if self._state.is_deleted(failure.run.experiment_id):
-            return
-        facts = self._state.facts_to_change(failure.run.experiment_id)
-        cell = self._touch(facts, key_of_failure(failure), failure.run.dimension)
-        run = run_of(failure)
-        stored = facts.failures.get(run)
-        if stored is not None and not outranks(failure, stored.failure):
-            return
-        self._withdraw(facts, run)
-        counted = run not in facts.ended
-        facts.failures[run] = StoredFailure(failure.model_copy(deep=True), counted)
-        if counted:
-            cell.add_failure()
-            self._count_change(failure.run.experiment_id)
-
-    def _withdraw(self, facts: Facts, run: RunKey) -> None:
-        """Take a stored failure out of its cell, if it counts."""
-        if (stored := facts.failures.get(run)) is None:
-            return
-        failure = stored.failure
-        cell = self._touch(facts, key_of_failure(failure), failure.run.dimension)
-        if stored.counted:
-            stored.counted = False
-            cell.withdraw_failure()
-            self._count_change(failure.run.experiment_id)
-
-    def _count_change(self, experiment_id: str) -> None:
-        self._state.revision += 1
-        self._state.cell_revisions[experiment_id] += 1
-
-    def _touch(self, facts: Facts, key: CellKey, dimension: str) -> Cell:
-        cell = facts.cells.setdefault(key, Cell(key, dimension))
-        self._touched[key] = cell
-        return cell
-
-
 PAGE: Final = 500
 """The number of scores or failures in a page."""
 
@@ -187,12 +116,23 @@ class MemoryAggregates(MemoryRole):
         self, scores: Sequence[ScoredResponse], failures: Sequence[RunFailure]
     ) -> Sequence[Cell]:
         async with self._state_alone() as state:
-            fold = Fold(state)
+            ids = {scored.run.experiment_id for scored in scores}
+            ids |= {failure.run.experiment_id for failure in failures}
+            folds = {
+                id_: _fold_into(state, id_) for id_ in sorted(ids) if not state.is_deleted(id_)
+            }
             for scored in scores:
-                fold.add_score(scored)
+                if (fold := folds.get(scored.run.experiment_id)) is not None:
+                    stored = state.facts[scored.run.experiment_id].scores
+                    fold.add_score(scored, is_new=score_of(scored) not in stored)
+                    stored.setdefault(score_of(scored), scored.model_copy(deep=True))
             for failure in failures:
-                fold.add_failure(failure)
-            return deepcopy(fold.cells())
+                if (fold := folds.get(failure.run.experiment_id)) is not None:
+                    fold.add_failure(failure.model_copy(deep=True))
+            for id_, fold in folds.items():
+                state.revision += len(fold.changed)
+                state.cell_revisions[id_] += len(fold.changed)
+            return deepcopy([cell for fold in folds.values() for cell in fold.touched])
 
     async def cells(
         self, experiment_ids: Collection[str] | None = None, model_id: str | None = None
@@ -288,6 +228,11 @@ class MemoryAggregates(MemoryRole):
     async def revision(self) -> str:
         async with self._state_alone() as state:
             return str(state.revision)
+
+
+def _fold_into(state: StoreState, experiment_id: str) -> Fold:
+    facts = state.facts_to_change(experiment_id)
+    return Fold(facts.cells, facts.failures, facts.ended)
 
 
 def _is_answered(state: StoreState, run_id: str) -> bool:

@@ -4,28 +4,22 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from datetime import datetime, timedelta
-from typing import Final
 
-from socratic_bench.adapters.stores.memory.state import (
-    HeldShare,
-    MemoryRole,
-    Owner,
-    StoreState,
-    TurnCalls,
-)
-from socratic_bench.domain.fair_share import Share, part_of
+from socratic_bench.adapters.stores.memory.state import MemoryRole, StoreState
+from socratic_bench.domain.fair_share import after_claim
 from socratic_bench.domain.leasing import (
+    FORGOTTEN_AFTER,
+    SECOND,
     Claimant,
-    Holder,
     LeaseAnswer,
-    OpenLease,
+    Owner,
+    TurnCalls,
     TurnStanding,
     answer_to,
+    answers_in_order,
 )
 from socratic_bench.domain.pause import NONE, PauseNews, after
 from socratic_bench.domain.trouble import Trouble
-from socratic_bench.errors import StoreRefused
 from socratic_bench.ports.stores.leases import (
     CallCount,
     CallEnd,
@@ -37,95 +31,6 @@ from socratic_bench.ports.stores.leases import (
 from socratic_bench.ports.stores.limits import PauseAnswer, ShareClaim
 from socratic_bench.ports.stores.responses import TurnKey
 
-MOST_NANODOLLARS: Final = 2**63 - 1
-"""The largest amount that every store can count."""
-
-
-def commit(state: StoreState, experiment_id: str, nanodollars: int) -> None:
-    """Add to the committed money of an experiment, if it is registered.
-
-    Raises StoreRefused, and changes nothing, for a number that is too large.
-    """
-    account = state.accounts.get(experiment_id)
-    committed = 0 if account is None else account.committed
-    if committed + nanodollars > MOST_NANODOLLARS:
-        raise StoreRefused(f"experiment {experiment_id} would cost more than a store can count")
-    if account is not None:
-        account.committed += nanodollars
-
-
-def settle(state: StoreState, lease: LeaseKey, cost: int | None, *, begun: bool = True) -> bool:
-    """End a lease; returns whether it was open.
-
-    `cost` replaces the reservation; None: the reservation stays committed. A call that did not
-    begin does not count. Raises StoreRefused as `commit` does.
-    """
-    calls = state.facts_of(lease.experiment_id).calls.get(TurnKey(lease.run_id, lease.turn))
-    if calls is None or (reserved := calls.reserved_under(lease.lease_id)) is None:
-        return False
-    if cost is not None:
-        commit(state, lease.experiment_id, cost - reserved)
-    calls.end(lease.lease_id)
-    calls.calls -= not begun
-    return True
-
-
-def holder(state: StoreState, name: str, now: datetime) -> Holder:
-    """Return the standing of an owner."""
-    owner = state.owners.get(name)
-    if owner is None:
-        return Holder.UNKNOWN
-    silent = (now - owner.seen_at).total_seconds()
-    return Holder.of(silent, is_gone=owner.gone, overdue=owner.overdue)
-
-
-def grant(
-    state: StoreState, lease: Lease, owner: str, now: datetime, *, may_judge: bool
-) -> LeaseAnswer:
-    """Lease a turn to an owner if the rule of leases allows it.
-
-    Raises StoreRefused, and changes nothing, for a reservation that is too large to count.
-    """
-    key = lease.key
-    turn = TurnKey(key.run_id, key.turn)
-    calls = state.facts_of(key.experiment_id).calls.get(turn) or TurnCalls()
-    claimant = Claimant(owner, key.lease_id, lease.reserve, may_judge)
-    answer = answer_to(claimant, _standing(state, key.experiment_id, turn, calls, now))
-    is_held_already = (calls.owner, calls.lease_id) == (owner, key.lease_id)
-    if answer is not LeaseAnswer.GRANTED or is_held_already:
-        return answer
-    commit(state, key.experiment_id, lease.reserve)
-    if calls.lease_id:
-        calls.lapsed[calls.lease_id] = calls.reserved
-    calls.calls += 1
-    calls.owner = owner
-    calls.leased_until = now + timedelta(seconds=lease.seconds)
-    calls.reserved, calls.lease_id = lease.reserve, key.lease_id
-    state.facts_to_change(key.experiment_id).calls[turn] = calls
-    return answer
-
-
-def _standing(
-    state: StoreState, experiment_id: str, turn: TurnKey, calls: TurnCalls, now: datetime
-) -> TurnStanding:
-    experiment = state.experiments.get(experiment_id)
-    account = state.accounts.get(experiment_id)
-    is_over = calls.leased_until is None or calls.leased_until < now
-    return TurnStanding(
-        may_call=experiment is None or experiment.state.calls_may_begin,
-        is_answered=state.response(turn) is not None,
-        open=(
-            OpenLease(calls.owner, calls.lease_id, is_over, holder(state, calls.owner, now))
-            if calls.lease_id
-            else None
-        ),
-        left=None if account is None else account.left,
-    )
-
-
-FORGOTTEN_AFTER: Final = timedelta(days=7)
-"""Silence after which the store forgets an owner: its leases have expired."""
-
 
 class MemoryLeases(MemoryRole):
     """Grants and ends leases, and knows the live owners."""
@@ -133,20 +38,14 @@ class MemoryLeases(MemoryRole):
     async def take_leases(
         self, leases: Sequence[Lease], owner: str, *, may_judge: bool = True
     ) -> Sequence[LeaseAnswer]:
-        firsts: dict[LeaseKey, tuple[LeaseKey, LeaseAnswer]] = {}
-        answers: list[LeaseAnswer] = []
+        answers: dict[tuple[object, ...], LeaseAnswer] = {}
         async with self._state_alone() as state:
-            now = self._now()
+            now = self._clock()
             for lease in leases:
-                turn = lease.key._replace(lease_id="")
-                if turn not in firsts:
-                    answer = grant(state, lease, owner, now, may_judge=may_judge)
-                    firsts[turn] = lease.key, answer
-                first, answer = firsts[turn]
-                # Of two claims of one turn at once, the first one holds it.
-                is_same = lease.key == first or answer is LeaseAnswer.ANSWERED
-                answers.append(answer if is_same else LeaseAnswer.HELD)
-        return answers
+                if lease.key[:3] not in answers:
+                    claimant = Claimant(owner, lease.key.lease_id, lease.reserve, may_judge)
+                    answers[lease.key[:3]] = _grant(state, lease, claimant, now)
+        return answers_in_order(((lease.key[:3], lease.key.lease_id) for lease in leases), answers)
 
     async def give_back_leases(self, leases: Collection[LeaseKey]) -> None:
         async with self._state_alone() as state:
@@ -166,15 +65,13 @@ class MemoryLeases(MemoryRole):
         *,
         overdue: bool = False,
     ) -> None:
-        told = tuple(trouble.model_copy(deep=True) for trouble in troubles)
+        hand, told = frozenset(in_hand), tuple(each.model_copy(deep=True) for each in troubles)
         async with self._state_alone() as state:
-            state.owners[owner] = Owner(
-                self._now(), in_hand=frozenset(in_hand), troubles=told, overdue=overdue
-            )
+            state.owners[owner] = Owner(self._clock(), overdue=overdue, in_hand=hand, troubles=told)
 
     async def leave(self, owner: str) -> None:
         async with self._state_alone() as state:
-            now = self._now()
+            now = self._clock()
             state.owners[owner] = Owner(now, gone=True)
             for name, each in list(state.owners.items()):
                 if each.seen_at < now - FORGOTTEN_AFTER:
@@ -182,16 +79,11 @@ class MemoryLeases(MemoryRole):
 
     async def leave_others(self, owner: str) -> None:
         async with self._state_alone() as state:
-            now = self._now()
+            now = self._clock()
             others = {name for name, each in state.owners.items() if not each.gone}
-            others |= {
-                calls.owner
-                for facts in state.facts.values()
-                for calls in facts.calls.values()
-                if calls.leased_until is not None and calls.leased_until >= now
-            }
-            for name in others - {owner}:
-                state.owners[name] = Owner(now, gone=True)
+            every = (calls for facts in state.facts.values() for calls in facts.calls.values())
+            others |= {calls.owner for calls in every if calls.until >= now}
+            state.owners |= dict.fromkeys(others - {owner}, Owner(now, gone=True))
 
     async def models_in_hand(self, experiment_id: str) -> Mapping[str, int]:
         owners: Counter[str] = Counter()
@@ -220,41 +112,27 @@ class MemoryLeases(MemoryRole):
         raise self._no_experiment(experiment_id)
 
     async def spending_of(self, experiment_ids: Collection[str]) -> Mapping[str, Spending]:
+        spending: dict[str, Spending] = {}
         async with self._state_alone() as state:
-            now = self._now()
-            return {
-                id_: Spending(
-                    account.budget,
-                    account.committed,
-                    _in_flight(state, id_, now),
-                    account.exhausted,
-                )
-                for id_ in experiment_ids
-                if (account := state.accounts.get(id_)) is not None
-            }
+            now = self._clock()
+            for id_ in experiment_ids:
+                if (account := state.accounts.get(id_)) is not None:
+                    calls = state.facts_of(id_).calls.values()
+                    in_flight = sum(each.in_flight(state.owners, now) for each in calls)
+                    spending[id_] = Spending(
+                        account.budget, account.committed, in_flight, account.exhausted
+                    )
+        return spending
 
     async def exhaust(self, experiment_id: str, reserve: int) -> None:
         async with self._state_alone() as state:
-            account = state.accounts.get(experiment_id)
-            if account is not None and account.left is not None and account.left < reserve:
+            account = state.account_of(experiment_id)
+            if account.left is not None and account.left < reserve:
                 account.exhausted = True
 
     def _alive(self, state: StoreState) -> list[Owner]:
-        now = self._now()
-        return [
-            owner for name, owner in state.owners.items() if not holder(state, name, now).is_dead
-        ]
-
-
-def _in_flight(state: StoreState, experiment_id: str, now: datetime) -> int:
-    """Return the reservations under leases of live owners, in nanodollars."""
-    return sum(
-        calls.reserved
-        for calls in state.facts_of(experiment_id).calls.values()
-        if calls.leased_until is not None
-        and calls.leased_until >= now
-        and not holder(state, calls.owner, now).is_dead
-    )
+        now = self._clock()
+        return [owner for owner in state.owners.values() if not owner.holder(now).is_dead]
 
 
 class MemorySharedLimits(MemoryRole):
@@ -263,18 +141,21 @@ class MemorySharedLimits(MemoryRole):
     async def share(
         self, claims: Sequence[ShareClaim], owner: str, seconds: float
     ) -> Mapping[str, int]:
-        of_scopes = {claim.scope: claim for claim in claims}
+        granted: dict[str, int] = {}
         async with self._state_alone() as state:
-            now = self._now()
-            return {
-                scope: _claim_share(state.shares[scope], claim, owner, now, seconds)
-                for scope, claim in of_scopes.items()
-            }
+            now = self._clock()
+            until = now + round(seconds * SECOND)
+            for scope, total, wants in claims:
+                held = state.shares.get(scope, {})
+                granted[scope], state.shares[scope] = after_claim(
+                    held, total, owner, wants, now, until
+                )
+        return granted
 
     async def pauses(self, news: Sequence[PauseNews]) -> Mapping[str, PauseAnswer]:
         answers: dict[str, PauseAnswer] = {}
         async with self._state_alone() as state:
-            now = self._now().timestamp()
+            now = self._clock() / SECOND
             for each in news:
                 pause, may_call = after(state.pauses.get(each.scope, NONE), each, now)
                 if each.replied or each.pushed_back or each.wants_call:
@@ -283,14 +164,42 @@ class MemorySharedLimits(MemoryRole):
         return answers
 
 
-def _claim_share(
-    held: dict[str, HeldShare], claim: ShareClaim, owner: str, now: datetime, seconds: float
-) -> int:
-    for name, each in list(held.items()):
-        if name == owner or each.until < now:
-            del held[name]
-    others = {name: each.share for name, each in held.items()}
-    parts = part_of(claim.total, owner, claim.wants, others, now.timestamp())
-    if parts or claim.wants:
-        held[owner] = HeldShare(Share(parts, claim.wants), now + timedelta(seconds=seconds))
-    return parts
+def settle(state: StoreState, lease: LeaseKey, cost: int | None, *, begun: bool = True) -> bool:
+    """End a lease; returns whether it was open.
+
+    `cost` replaces the reservation; None: the reservation stays committed. A call that did not
+    begin does not count. Raises StoreRefused for a cost that is too large to count.
+    """
+    turn = TurnKey(lease.run_id, lease.turn)
+    calls = state.facts_of(lease.experiment_id).calls.get(turn, TurnCalls())
+    if (reserved := calls.reserved_under(lease.lease_id)) is None:
+        return False
+    if cost is not None:
+        account = state.account_of(lease.experiment_id)
+        account.commit(cost - reserved, lease.experiment_id)
+    calls.end(lease.lease_id, begun=begun)
+    return True
+
+
+def _grant(state: StoreState, lease: Lease, claimant: Claimant, now: int) -> LeaseAnswer:
+    """Lease a turn if the rule of leases allows it.
+
+    Raises StoreRefused, and changes nothing, for a reservation that is too large to count.
+    """
+    id_, turn = lease.key.experiment_id, TurnKey(lease.key.run_id, lease.key.turn)
+    experiment, account = state.experiments.get(id_), state.account_of(id_)
+    calls = state.facts_of(id_).calls.get(turn, TurnCalls())
+    held = calls.open(state.owners, now)
+    standing = TurnStanding(
+        may_call=experiment is None or experiment.state.calls_may_begin,
+        is_answered=state.response(turn) is not None,
+        open=held,
+        left=account.left,
+    )
+    answer = answer_to(claimant, standing)
+    if answer is LeaseAnswer.GRANTED and not (held and held.is_of(claimant)):
+        account.commit(lease.reserve, id_)
+        until = now + round(lease.seconds * SECOND)
+        calls.lease(claimant.lease_id, claimant.owner, until, lease.reserve)
+        state.facts_to_change(id_).calls[turn] = calls
+    return answer

@@ -1,4 +1,8 @@
-"""The base of every role of the store in memory."""
+"""What the store in memory has: the facts of every role as plain objects, and one step at a time.
+
+A method changes them between two awaits, so that no other method sees half of a change. Callers
+never hold these objects: stores copy them on the way in and out.
+"""
 
 from __future__ import annotations
 
@@ -8,21 +12,19 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import NamedTuple
 
-from socratic_bench.domain.aggregates.cell import Cell, CellKey
+from socratic_bench.adapters.stores.records import microseconds
+from socratic_bench.domain.aggregates.cell import Cell, CellKey, StoredFailure
 from socratic_bench.domain.aggregates.facts import RunKey, ScoreKey
 from socratic_bench.domain.experiment.manifest import Experiment, Manifest
 from socratic_bench.domain.experiment.state import ExperimentState
 from socratic_bench.domain.fair_share import Share
 from socratic_bench.domain.grading import is_grading
+from socratic_bench.domain.leasing import Account, Owner, TurnCalls
 from socratic_bench.domain.pause import Pause
 from socratic_bench.domain.response import Response
-from socratic_bench.domain.run import RunFailure
 from socratic_bench.domain.score import ScoredResponse
-from socratic_bench.domain.trouble import Trouble
 from socratic_bench.errors import StoreError
-from socratic_bench.ports.stores.leases import ModelInHand
 from socratic_bench.ports.stores.responses import RecordedFailure, TurnKey
 
 
@@ -56,75 +58,6 @@ class StoredExperiment:
             state=self.state,
             submitted=self.submitted,
         )
-
-
-@dataclass(slots=True)
-class Account:
-    """The budget of an experiment and its committed money, in nanodollars."""
-
-    budget: int | None = None
-    committed: int = 0
-    exhausted: bool = False
-
-    @property
-    def left(self) -> int | None:
-        """The rest of the budget: None without one, negative after it was lowered."""
-        return None if self.budget is None else self.budget - self.committed
-
-
-@dataclass(slots=True)
-class TurnCalls:
-    """The number of calls for a turn, and the leases of those calls."""
-
-    calls: int = 0
-    owner: str = ""
-    leased_until: datetime | None = None
-    """None: no lease is open."""
-
-    reserved: int = 0
-    lease_id: str = ""
-    lapsed: dict[str, int] = field(default_factory=dict)
-    """The reservations of leases that were taken over, by lease id."""
-
-    def reserved_under(self, lease_id: str) -> int | None:
-        """Return the reservation of an open lease of this turn; None for an ended lease."""
-        if not lease_id:
-            return None
-        return self.reserved if lease_id == self.lease_id else self.lapsed.get(lease_id)
-
-    def end(self, lease_id: str) -> None:
-        """End an open lease."""
-        if lease_id == self.lease_id:
-            self.lease_id, self.leased_until, self.reserved = "", None, 0
-        else:
-            del self.lapsed[lease_id]
-
-
-@dataclass(slots=True)
-class Owner:
-    """An owner of leases, by its last heartbeat."""
-
-    seen_at: datetime
-    gone: bool = False
-    in_hand: frozenset[ModelInHand] = frozenset()
-    troubles: tuple[Trouble, ...] = ()
-    overdue: bool = False
-
-
-class HeldShare(NamedTuple):
-    """An owner's parts of a limit, and until when it has them."""
-
-    share: Share
-    until: datetime
-
-
-@dataclass(slots=True)
-class StoredFailure:
-    """A folded failure."""
-
-    failure: RunFailure
-    counted: bool
-    """Whether its cell counts the failure: not if the run ended with a response."""
 
 
 @dataclass(slots=True)
@@ -171,9 +104,7 @@ class StoreState:
     """By run and turn."""
 
     owners: dict[str, Owner] = field(default_factory=dict)
-    shares: defaultdict[str, dict[str, HeldShare]] = field(
-        default_factory=lambda: defaultdict(dict)
-    )
+    shares: defaultdict[str, dict[str, Share]] = field(default_factory=lambda: defaultdict(dict))
     """By the name of the limit and the owner."""
 
     pauses: dict[str, Pause] = field(default_factory=dict)
@@ -186,6 +117,10 @@ class StoreState:
     def facts_of(self, experiment_id: str) -> Facts:
         """Return the facts of an experiment for reading; an unknown one gets an unkept object."""
         return self.facts.get(experiment_id) or Facts()
+
+    def account_of(self, experiment_id: str) -> Account:
+        """Return the account of an experiment; an unregistered one gets an unkept object."""
+        return self.accounts.get(experiment_id) or Account()
 
     def facts_to_change(self, experiment_id: str) -> Facts:
         return self.facts.setdefault(experiment_id, Facts())
@@ -253,6 +188,10 @@ class MemoryRole:
             self._in_use -= 1
             if not self._in_use:
                 self._idle.set()
+
+    def _clock(self) -> int:
+        """Tell the time in microseconds since 1970-01-01 UTC."""
+        return microseconds(self._now())
 
     def _no_experiment(self, experiment_id: str) -> StoreError:
         return StoreError(f"memory: there is no experiment {experiment_id}")

@@ -21,7 +21,7 @@ from socratic_bench.adapters.stores.sql.aggregate_statements import (
     SCORE_RECORDS,
 )
 from socratic_bench.adapters.stores.sql.dialect import chunks
-from socratic_bench.adapters.stores.sql.folding import Fold
+from socratic_bench.adapters.stores.sql.folding import Folding
 from socratic_bench.adapters.stores.sql.role import SqlRole
 from socratic_bench.domain.aggregates.cell import Cell
 from socratic_bench.domain.run import RunFailure
@@ -37,7 +37,7 @@ class SqlAggregates(SqlRole):
         self, scores: Sequence[ScoredResponse], failures: Sequence[RunFailure]
     ) -> Sequence[Cell]:
         async with self._database.write() as transaction:
-            return await Fold(transaction, self._statements).add(scores, failures)
+            return await Folding(transaction, self._statements).add(scores, failures)
 
     async def cells(
         self, experiment_ids: Collection[str] | None = None, model_id: str | None = None

@@ -34,7 +34,7 @@ from socratic_bench.adapters.stores.sql.states import SqlExperimentStates
 from socratic_bench.adapters.stores.sql.transactions import Transaction
 from socratic_bench.domain.experiment.manifest import Experiment
 from socratic_bench.domain.experiment.outline import ExperimentOutline
-from socratic_bench.domain.experiment.state import ExperimentState, stopped_sentence
+from socratic_bench.domain.experiment.state import ExperimentState, standing, stopped_sentence
 from socratic_bench.errors import ExperimentStopped
 from socratic_bench.ports.stores.experiments import ExperimentCounts, Progress, RunningExperiment
 
@@ -101,12 +101,7 @@ class SqlExperiments(SqlExperimentStates):
             rows = await transaction.execute(COUNT_EXPERIMENTS)
         for is_complete, is_exhausted, stored, count in rows:
             state = ExperimentState(stored)
-            if is_complete:
-                counts["complete"] += count
-            elif not state.calls_may_begin:
-                counts[state] += count
-            else:
-                counts["exhausted" if is_exhausted else "running"] += count
+            counts[standing(state, is_complete=is_complete, is_exhausted=is_exhausted)] += count
         return ExperimentCounts(
             **{each.name: counts[each.name] for each in fields(ExperimentCounts)}
         )

@@ -8,7 +8,7 @@ may belong to different turns, but always to one scenario.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from socratic_bench.adapters.stores.records import record_of
 from socratic_bench.adapters.stores.sql.aggregate_statements import (
@@ -24,12 +24,17 @@ from socratic_bench.adapters.stores.sql.dialect import chunks
 from socratic_bench.adapters.stores.sql.experiment_statements import deleted_among
 from socratic_bench.adapters.stores.sql.role import Statements
 from socratic_bench.adapters.stores.sql.transactions import Transaction
-from socratic_bench.domain.aggregates.cell import Cell, CellKey, key_of_failure, key_of_score
+from socratic_bench.domain.aggregates.cell import (
+    Cell,
+    CellKey,
+    Fold,
+    StoredFailure,
+    key_of_failure,
+    key_of_score,
+)
 from socratic_bench.domain.aggregates.facts import (
     RunKey,
     ScoreKey,
-    furthest,
-    outranks,
     run_of,
     score_of,
 )
@@ -37,15 +42,7 @@ from socratic_bench.domain.run import RunFailure
 from socratic_bench.domain.score import ScoredResponse
 
 
-class StoredFailure(NamedTuple):
-    """A stored failure."""
-
-    failure: RunFailure
-    counted: bool
-    """Whether its cell counts it."""
-
-
-class Fold:
+class Folding:
     """One fold, for one writing transaction."""
 
     def __init__(self, transaction: Transaction, statements: Statements) -> None:
@@ -53,7 +50,6 @@ class Fold:
         self._experiments = statements.experiments
         self._statements = statements.aggregates
         self._cells: dict[CellKey, Cell] = {}
-        self._changed: set[CellKey] = set()
 
     async def add(
         self, scores: Sequence[ScoredResponse], failures: Sequence[RunFailure]
@@ -61,17 +57,19 @@ class Fold:
         """Store these facts and fold in the new ones; returns their cells by key."""
         scores, failures, dimensions = await self._take_guards(scores, failures)
         await self._take(dimensions)
-        await self._add_scores(_first_scores(scores))
-        overruled: set[CellKey] = set()
-        if scores and await self._have_failures({key.experiment_id for key in dimensions}):
-            overruled |= await self._withdraw_failures(
-                {run_of(scored) for scored in scores if scored.last_turn}
-            )
-        if failures:
-            overruled |= await self._add_failures(furthest(failures))
-        await self._write_cells()
-        cells = (self._cells[key] for key in sorted(overruled.union(dimensions)))
-        return [cell for cell in cells if cell.responses]
+        new = await self._insert_scores(_first_scores(scores))
+        failing = set(map(run_of, failures))
+        former = await self._former({run_of(each) for each in scores if each.last_turn} | failing)
+        fold = Fold(self._cells, dict(former), await self._ended(failing))
+        for scored in scores:
+            # Of several scores of a turn in one call, the first one is new.
+            fold.add_score(scored, is_new=score_of(scored) in new)
+            new.discard(score_of(scored))
+        for failure in failures:
+            fold.add_failure(failure)
+        await self._write_failures(fold, former)
+        await self._write_cells(fold)
+        return fold.touched
 
     async def _take_guards(
         self, scores: Sequence[ScoredResponse], failures: Sequence[RunFailure]
@@ -130,85 +128,68 @@ class Fold:
             cell = CELL_RECORDS.fact(row)
             self._cells[cell.key] = cell
 
-    async def _add_scores(self, scores: dict[ScoreKey, ScoredResponse]) -> None:
+    async def _insert_scores(self, scores: dict[ScoreKey, ScoredResponse]) -> set[ScoreKey]:
+        """Store scores; returns the keys of the new ones."""
         if not scores:
-            return
+            return set()
         rows = [row_of_score(scores[key]) for key in sorted(scores)]
-        for row in await self._transaction.insert(self._statements.insert_scores, rows):
-            scored = scores[ScoreKey._make(row)]
-            self._cell_to_change(key_of_score(scored)).add_score(scored)
+        inserted = await self._transaction.insert(self._statements.insert_scores, rows)
+        return {ScoreKey._make(row) for row in inserted}
 
-    async def _withdraw_failures(self, ended: Collection[RunKey]) -> set[CellKey]:
-        """Withdraw the failures of these runs; returns the cells that counted them."""
-        # D-021: keeping whichever came first would make figures depend on the order.
-        stored = await self._stored_failures(ended)
-        counted = [run for run, failure in stored.items() if failure.counted]
-        for run in counted:
-            self._cell_to_change(key_of_failure(stored[run].failure)).withdraw_failure()
-        if counted:
-            await self._transaction.execute(WITHDRAW_FAILURE, [_at(run) for run in counted])
-        return {key_of_failure(failure.failure) for failure in stored.values()}
-
-    async def _add_failures(self, failures: dict[RunKey, RunFailure]) -> set[CellKey]:
-        """Store failures that are new, or at higher turns than the stored ones of their runs.
-
-        Returns the cells that counted the former failures.
-        """
-        stored = await self._stored_failures(failures)
-        new = sorted(failures.keys() - stored.keys())
-        further = sorted(run for run in stored if outranks(failures[run], stored[run].failure))
-        ended: set[RunKey] = set()
-        for runs in chunks([*new, *further]):
-            rows = await self._transaction.execute(self._statements.ended_runs, _ids(runs))
-            ended.update(RunKey._make(row) for row in rows)
-        if new:
-            records = [row_of_failure(failures[run], counted=run not in ended) for run in new]
-            await self._transaction.execute(
-                self._statements.insert_failures, self._statements.rows(records)
-            )
-        if further:
-            replacements = [{**_at(run), "record": record_of(failures[run])} for run in further]
-            await self._transaction.execute(REPLACE_FAILURE, replacements)
-        for run in further:
-            if stored[run].counted:
-                self._cell_to_change(key_of_failure(stored[run].failure)).withdraw_failure()
-        for run in (*new, *further):
-            if run not in ended:
-                self._cell_to_change(key_of_failure(failures[run])).add_failure()
-        return {key_of_failure(stored[run].failure) for run in further}
-
-    async def _have_failures(self, experiment_ids: Collection[str]) -> bool:
-        """Whether the store has a failure of these experiments."""
-        if not experiment_ids:
-            return False
-        parameters = {"experiment_ids": list(experiment_ids)}
-        return bool(await self._transaction.execute(self._statements.has_failures, parameters))
-
-    async def _stored_failures(self, runs: Collection[RunKey]) -> dict[RunKey, StoredFailure]:
+    async def _former(self, runs: Collection[RunKey]) -> dict[RunKey, StoredFailure]:
         """Return the stored failures of these runs, with their cells locked."""
-        stored: dict[RunKey, StoredFailure] = {}
-        if await self._have_failures({run.experiment_id for run in runs}):
-            for chunk in chunks(runs):
-                rows = await self._transaction.execute(self._statements.failures, _ids(chunk))
-                for row in rows:
-                    failure = FAILURE_RECORDS.fact(row)
-                    if run_of(failure) in runs:
-                        stored[run_of(failure)] = StoredFailure(failure, row.counted)
+        former: dict[RunKey, StoredFailure] = {}
+        ids = {"experiment_ids": list({run.experiment_id for run in runs})}
+        if not runs or not await self._transaction.execute(self._statements.has_failures, ids):
+            return former
+        for chunk in chunks(runs):
+            rows = await self._transaction.execute(self._statements.failures, _ids(chunk))
+            for row in rows:
+                failure = FAILURE_RECORDS.fact(row)
+                if run_of(failure) in runs:
+                    former[run_of(failure)] = StoredFailure(failure, row.counted)
         await self._take(
-            {key_of_failure(failure): failure.run.dimension for failure, _ in stored.values()}
+            {key_of_failure(failure): failure.run.dimension for failure, _ in former.values()}
         )
-        return stored
+        return former
 
-    async def _write_cells(self) -> None:
-        if self._changed:
-            cells = [row_of_cell(self._cells[key]) for key in sorted(self._changed)]
+    async def _ended(self, runs: Iterable[RunKey]) -> set[RunKey]:
+        """Return those of these runs that have a score of their last turn."""
+        ended: set[RunKey] = set()
+        for chunk in chunks(sorted(runs)):
+            rows = await self._transaction.execute(self._statements.ended_runs, _ids(chunk))
+            ended.update(RunKey._make(row) for row in rows)
+        return ended
+
+    async def _write_failures(self, fold: Fold, former: Mapping[RunKey, StoredFailure]) -> None:
+        new = [
+            row_of_failure(fold.failures[run].failure, counted=fold.failures[run].counted)
+            for run in sorted(fold.written - former.keys())
+        ]
+        if new:
+            rows = self._statements.rows(new)
+            await self._transaction.execute(self._statements.insert_failures, rows)
+        if replaced := sorted(fold.written & former.keys()):
+            records = [record_of(fold.failures[run].failure) for run in replaced]
+            parameters = [
+                {**_at(run), "record": record}
+                for run, record in zip(replaced, records, strict=True)
+            ]
+            await self._transaction.execute(REPLACE_FAILURE, parameters)
+        uncounted = [
+            run
+            for run in sorted(fold.withdrawn)
+            if not fold.failures[run].counted and run in former
+        ]
+        if uncounted:
+            await self._transaction.execute(WITHDRAW_FAILURE, [_at(run) for run in uncounted])
+
+    async def _write_cells(self, fold: Fold) -> None:
+        if fold.changed:
+            cells = [row_of_cell(fold.cells[key]) for key in sorted(fold.changed)]
             await self._transaction.execute(
                 self._statements.write_cells, self._statements.rows(cells)
             )
-
-    def _cell_to_change(self, key: CellKey) -> Cell:
-        self._changed.add(key)
-        return self._cells[key]
 
 
 def _dimensions(

@@ -11,8 +11,6 @@ from pydantic import TypeAdapter
 from socratic_bench.adapters.stores.records import Records
 from socratic_bench.adapters.stores.sql.dialect import chunks
 from socratic_bench.adapters.stores.sql.leasing import (
-    MICROSECONDS,
-    Claimant,
     Leasing,
     times_of_judgement,
 )
@@ -28,7 +26,7 @@ from socratic_bench.adapters.stores.sql.ledger import (
 )
 from socratic_bench.adapters.stores.sql.role import SqlRole
 from socratic_bench.adapters.stores.sql.transactions import Transaction
-from socratic_bench.domain.leasing import LeaseAnswer
+from socratic_bench.domain.leasing import FORGOTTEN_AFTER, LeaseAnswer
 from socratic_bench.domain.trouble import Trouble
 from socratic_bench.ports.stores.leases import (
     CallCount,
@@ -50,10 +48,6 @@ def record_of_troubles(troubles: Collection[Trouble]) -> str | None:
     return _TROUBLES.dump_json(list(troubles)).decode() if troubles else None
 
 
-FORGOTTEN_AFTER = 7 * 24 * 3600 * MICROSECONDS
-"""Silence after which all leases of an owner have expired."""
-
-
 class SqlLeases(SqlRole):
     """Grants and ends leases, and knows the live owners."""
 
@@ -63,8 +57,8 @@ class SqlLeases(SqlRole):
         if not leases:
             return []
         async with self._database.write() as transaction:
-            claimant = Claimant(owner, await self._clock.now(transaction), may_judge)
-            leasing = Leasing(transaction, self._statements, claimant)
+            now = await self._clock.now(transaction)
+            leasing = Leasing(transaction, self._statements, owner, now, may_judge=may_judge)
             return await leasing.take(leases)
 
     async def give_back_leases(self, leases: Collection[LeaseKey]) -> None:

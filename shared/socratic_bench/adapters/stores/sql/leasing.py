@@ -7,27 +7,20 @@ from typing import NamedTuple
 
 from socratic_bench.adapters.stores.sql.dialect import chunks
 from socratic_bench.adapters.stores.sql.experiment_statements import stopped_among
-from socratic_bench.adapters.stores.sql.ledger import CallKey, Ledger, call_of
+from socratic_bench.adapters.stores.sql.ledger import CallKey, Ledger, call_of, row_of_calls
 from socratic_bench.adapters.stores.sql.role import Statements
 from socratic_bench.adapters.stores.sql.transactions import Transaction
-from socratic_bench.domain.leasing import DEAD_AFTER_SECONDS, LeaseAnswer
+from socratic_bench.domain.leasing import (
+    DEAD_AFTER_SECONDS,
+    SECOND,
+    LeaseAnswer,
+    TurnCalls,
+    answers_in_order,
+)
 from socratic_bench.ports.stores.leases import Lease
-
-MICROSECONDS = 1_000_000
 
 Claims = Mapping[CallKey, Lease]
 """One claim of each turn, in the order of serving."""
-
-
-class Claimant(NamedTuple):
-    """An owner that claims leases, and the time."""
-
-    owner: str
-    now: int
-    """In microseconds, by the clock of the store."""
-
-    may_judge: bool
-    """Whether it may take a silent owner for dead."""
 
 
 class Held(NamedTuple):
@@ -42,12 +35,20 @@ class Leasing:
     """The claims of one owner, for one writing transaction."""
 
     def __init__(
-        self, transaction: Transaction, statements: Statements, claimant: Claimant
+        self,
+        transaction: Transaction,
+        statements: Statements,
+        owner: str,
+        now: int,
+        *,
+        may_judge: bool,
     ) -> None:
+        """`now` is the time of the store's clock, in microseconds."""
         self._transaction = transaction
         self._statements = statements
-        self._claimant = claimant
-        self._times = times_of_judgement(claimant.now, may_judge=claimant.may_judge)
+        self._owner = owner
+        self._now = now
+        self._times = times_of_judgement(now, may_judge=may_judge)
         self._ledger = Ledger(transaction, statements.leases)
 
     async def take(self, claims: Sequence[Lease]) -> list[LeaseAnswer]:
@@ -56,7 +57,8 @@ class Leasing:
         for claim in claims:
             firsts.setdefault(call_of(claim.key), claim)
         answers = await self._answers(firsts)
-        return [_answer_to(claim, firsts, answers) for claim in claims]
+        each = ((call_of(claim.key), claim.key.lease_id) for claim in claims)
+        return answers_in_order(each, answers)
 
     async def _answers(self, claims: Claims) -> dict[CallKey, LeaseAnswer]:
         """Answer claims; query budgets only for claims that reserve money."""
@@ -116,17 +118,16 @@ class Leasing:
         if not wanted:
             return set()
         rows = [
-            {
-                "experiment_id": call.experiment_id,
-                "run_id": call.run_id,
-                "turn": call.turn,
-                "calls": 1,
-                "owner": self._claimant.owner,
-                "leased_until": self._claimant.now + round(claim.seconds * MICROSECONDS),
-                "reserved": claim.reserve,
-                "lease_id": claim.key.lease_id,
-                "lapsed": None,
-            }
+            row_of_calls(
+                call,
+                TurnCalls(
+                    1,
+                    self._owner,
+                    self._now + round(claim.seconds * SECOND),
+                    claim.reserve,
+                    claim.key.lease_id,
+                ),
+            )
             for call, claim in sorted(wanted.items())
         ]
         taken = await self._transaction.insert(self._statements.leases.lease, rows, **self._times)
@@ -136,14 +137,14 @@ class Leasing:
         held = Held(set(), set())
         for chunk in chunks(sorted(claims)):
             parameters = self._statements.leases.keys_of_calls(
-                chunk, claimant=self._claimant.owner, **self._times
+                chunk, claimant=self._owner, **self._times
             )
             rows = await self._transaction.execute(self._statements.leases.find_leases, parameters)
             for *key, owner, lease_id, may_be_taken in rows:
                 call = CallKey._make(key)
                 if not may_be_taken:
                     held.by_others.add(call)
-                elif (owner, lease_id) == (self._claimant.owner, claims[call].key.lease_id):
+                elif (owner, lease_id) == (self._owner, claims[call].key.lease_id):
                     held.already.add(call)
         return held
 
@@ -164,16 +165,9 @@ def times_of_judgement(now: int, *, may_judge: bool = True) -> dict[str, int]:
 
     No silent owner is dead unless the claimant may judge its silence.
     """
-    silent_before = now - round(DEAD_AFTER_SECONDS * MICROSECONDS)
+    silent_before = now - round(DEAD_AFTER_SECONDS * SECOND)
     dead_before = silent_before if may_judge else 0
     return {"now": now, "dead_before": dead_before, "silent_before": silent_before}
-
-
-def _answer_to(claim: Lease, firsts: Claims, answers: Mapping[CallKey, LeaseAnswer]) -> LeaseAnswer:
-    """Answer one claim. Of two claims of one turn at once, the first one holds it."""
-    answer = answers[call_of(claim.key)]
-    is_first = claim.key == firsts[call_of(claim.key)].key
-    return answer if is_first or answer is LeaseAnswer.ANSWERED else LeaseAnswer.HELD
 
 
 def _without(claims: Claims, calls: Collection[CallKey]) -> Claims:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -31,7 +30,7 @@ from socratic_bench.adapters.stores.sql.dialect import Dialect, chunks
 from socratic_bench.adapters.stores.sql.experiment_statements import EXPERIMENT
 from socratic_bench.adapters.stores.sql.schema import CALLS, HAS_RESERVATION, OWNERS, SPENDING
 from socratic_bench.adapters.stores.sql.transactions import Transaction
-from socratic_bench.errors import StoreRefused
+from socratic_bench.domain.leasing import Account, TurnCalls
 from socratic_bench.ports.stores.leases import LeaseKey
 
 _NOW: BindParameter[int] = bindparam("now")
@@ -173,10 +172,6 @@ class LeaseStatements:
         )
 
 
-MOST_NANODOLLARS = 2**63 - 1
-"""The largest value of a 64-bit column. SQLite would continue with a float."""
-
-
 class CallKey(NamedTuple):
     """The key of the calls for a turn."""
 
@@ -195,45 +190,13 @@ class Ending(NamedTuple):
     """Whether its call began, and so counts."""
 
 
-@dataclass(slots=True)
-class Call:
-    """A row of `calls`."""
-
-    experiment_id: str
-    run_id: str
-    turn: int
-    calls: int
-    owner: str
-    leased_until: int
-    reserved: int
-    lease_id: str
-    lapsed: str | None
-
-    def end(self, lease_id: str) -> int | None:
-        """End a lease of this turn. Returns its reservation; None for an ended lease."""
-        if not lease_id:
-            return None
-        if lease_id == self.lease_id:
-            reserved = self.reserved
-            self.lease_id, self.leased_until, self.reserved = "", 0, 0
-            return reserved
-        lapsed: dict[str, int] = json.loads(self.lapsed or "{}")
-        ended = lapsed.pop(lease_id, None)
-        if ended is not None:
-            self.lapsed = json.dumps(lapsed) if lapsed else None
-        return ended
-
-    def row(self) -> Mapping[str, Any]:
-        return {name: getattr(self, name) for name in self.__slots__}
-
-
 class Ledger:
     """The committed money, for one writing transaction."""
 
     def __init__(self, transaction: Transaction, statements: LeaseStatements) -> None:
         self._transaction = transaction
         self._statements = statements
-        self._committed: dict[str, int] = {}
+        self._accounts: dict[str, Account] = {}
         self._more: Counter[str] = Counter()
 
     async def lock(self, experiment_ids: Collection[str]) -> dict[str, int | None]:
@@ -247,8 +210,8 @@ class Ledger:
                 self._statements.take_spending, {"experiment_ids": chunk}
             )
             for experiment_id, budget, committed in rows:
-                self._committed[experiment_id] = committed
-                left[experiment_id] = None if budget is None else budget - committed
+                account = self._accounts[experiment_id] = Account(budget, committed)
+                left[experiment_id] = account.left
         return left
 
     def add(self, experiment_id: str, nanodollars: int) -> None:
@@ -261,19 +224,19 @@ class Ledger:
         The caller has locked the experiments of leases whose cost differs from their reservation.
         """
         settled: set[LeaseKey] = set()
-        changed: dict[CallKey, Call] = {}
+        changed: dict[CallKey, TurnCalls] = {}
         calls = await self._take_calls({call_of(lease) for lease in endings})
         for lease, (cost, begun) in endings.items():
-            call = calls.get(call_of(lease))
-            if call is None or (reserved := call.end(lease.lease_id)) is None:
+            turn = calls.get(call_of(lease), TurnCalls())
+            if (reserved := turn.reserved_under(lease.lease_id)) is None:
                 continue
+            turn.end(lease.lease_id, begun=begun)
             settled.add(lease)
-            changed[call_of(lease)] = call
-            call.calls -= not begun
+            changed[call_of(lease)] = turn
             if cost is not None:
                 self.add(lease.experiment_id, cost - reserved)
         if changed:
-            rows = [changed[key].row() for key in sorted(changed)]
+            rows = [row_of_calls(key, changed[key]) for key in sorted(changed)]
             await self._transaction.execute(
                 self._statements.write_calls, self._statements.rows(rows)
             )
@@ -282,7 +245,7 @@ class Ledger:
     async def know(self, keys: Collection[CallKey]) -> None:
         """Make missing rows for these turns, which were answered without a lease."""
         if keys:
-            rows = [Call(*key, 0, "", 0, 0, "", None).row() for key in sorted(keys)]
+            rows = [row_of_calls(key, TurnCalls()) for key in sorted(keys)]
             await self._transaction.execute(
                 self._statements.make_calls, self._statements.rows(rows)
             )
@@ -290,24 +253,36 @@ class Ledger:
     async def write(self) -> None:
         """Write the changes of committed money."""
         for experiment_id, nanodollars in sorted(self._more.items()):
-            if self._committed.get(experiment_id, 0) + nanodollars > MOST_NANODOLLARS:
-                raise StoreRefused(
-                    f"experiment {experiment_id} would cost more than a store can count"
-                )
+            account = self._accounts.get(experiment_id) or Account()
+            account.commit(nanodollars, experiment_id)
             if nanodollars:
                 parameters = {"at_experiment_id": experiment_id, "more": nanodollars}
                 await self._transaction.execute(ADD_COMMITTED, parameters)
 
-    async def _take_calls(self, keys: Collection[CallKey]) -> dict[CallKey, Call]:
-        calls: dict[CallKey, Call] = {}
+    async def _take_calls(self, keys: Collection[CallKey]) -> dict[CallKey, TurnCalls]:
+        calls: dict[CallKey, TurnCalls] = {}
         for chunk in chunks(sorted(keys)):
             parameters = self._statements.keys_of_calls(chunk)
             for row in await self._transaction.execute(self._statements.take_calls, parameters):
-                call = Call(*row)
-                calls[CallKey(call.experiment_id, call.run_id, call.turn)] = call
+                *key, number, owner, until, reserved, lease_id, lapsed = row
+                calls[CallKey._make(key)] = TurnCalls(
+                    number, owner, until, reserved, lease_id, json.loads(lapsed or "{}")
+                )
         return calls
 
 
 def call_of(lease: LeaseKey) -> CallKey:
     """Return the turn of a lease."""
     return CallKey(lease.experiment_id, lease.run_id, lease.turn)
+
+
+def row_of_calls(key: CallKey, calls: TurnCalls) -> Mapping[str, Any]:
+    return {
+        **key._asdict(),
+        "calls": calls.calls,
+        "owner": calls.owner,
+        "leased_until": calls.until,
+        "reserved": calls.reserved,
+        "lease_id": calls.lease_id,
+        "lapsed": json.dumps(calls.lapsed) if calls.lapsed else None,
+    }

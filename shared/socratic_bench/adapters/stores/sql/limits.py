@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any, Final, NamedTuple
+from typing import Any
 
 from sqlalchemy import delete, select
 
@@ -13,11 +13,10 @@ from socratic_bench.adapters.stores.sql.dialect import Dialect, chunks
 from socratic_bench.adapters.stores.sql.role import Now, SqlRole
 from socratic_bench.adapters.stores.sql.schema import LIMITS, PAUSES, SHARES
 from socratic_bench.adapters.stores.sql.transactions import Transaction
-from socratic_bench.domain.fair_share import Share, part_of
+from socratic_bench.domain.fair_share import Share, after_claim
+from socratic_bench.domain.leasing import SECOND
 from socratic_bench.domain.pause import NONE, Pause, PauseNews, after
 from socratic_bench.ports.stores.limits import PauseAnswer, ShareClaim
-
-MICROSECONDS: Final = 1_000_000
 
 
 class PauseStatements:
@@ -58,7 +57,7 @@ class Pausing:
         for chunk in chunks(found):
             rows = await self._transaction.execute(self._statements.pauses, {"scopes": chunk})
             found |= {row[0]: _pause(row) for row in rows}
-        seconds = now / MICROSECONDS
+        seconds = now / SECOND
         answers: dict[str, PauseAnswer] = {}
         for each in news:
             pause, may_call = after(found[each.scope], each, seconds)
@@ -73,7 +72,7 @@ class Pausing:
         found = await self._transaction.execute(
             self._statements.take_pauses, self._statements.rows(new)
         )
-        seconds = now / MICROSECONDS
+        seconds = now / SECOND
         answers: dict[str, PauseAnswer] = {}
         changed: list[dict[str, Any]] = []
         for row in found:
@@ -91,7 +90,7 @@ class Pausing:
 
 def _pause(row: Sequence[Any]) -> Pause:
     _, number, in_a_row, *times, kind, reason = row
-    until, next_call, gap = (each / MICROSECONDS for each in times)
+    until, next_call, gap = (each / SECOND for each in times)
     return Pause(number, in_a_row, until, next_call, gap, kind, reason)
 
 
@@ -100,9 +99,9 @@ def _row(scope: str, pause: Pause) -> dict[str, Any]:
         "scope": scope,
         "number": pause.number,
         "in_a_row": pause.in_a_row,
-        "paused_until": round(pause.until * MICROSECONDS),
-        "next_call": round(pause.next_call * MICROSECONDS),
-        "gap": round(pause.gap * MICROSECONDS),
+        "paused_until": round(pause.until * SECOND),
+        "next_call": round(pause.next_call * SECOND),
+        "gap": round(pause.gap * SECOND),
         "kind": pause.kind,
         "reason": pause.reason,
     }
@@ -134,72 +133,63 @@ class ShareStatements:
         self.delete_shares = delete(SHARES).where(dialect.keyed(share_key))
 
 
-class ShareKey(NamedTuple):
-    """The key of a share."""
-
-    scope: str
-    owner: str
-
-
 class Sharing:
-    """The claims of one owner, for one writing transaction."""
+    """The claims of one owner, for one writing transaction.
+
+    The row of a limit is the lock on its shares, those of silent owners included.
+    """
 
     def __init__(self, transaction: Transaction, statements: ShareStatements, owner: str) -> None:
         self._transaction = transaction
         self._statements = statements
         self._owner = owner
-        self._shares: dict[ShareKey, Share] = {}
-        self._gone: list[ShareKey] = []
 
     async def claim(self, claims: Sequence[ShareClaim], now: int, until: int) -> dict[str, int]:
         """Do the work of `SharedLimits.share`. Times are in microseconds, by the store's clock."""
         of_scopes = {claim.scope: claim for claim in claims}
-        await self._take(of_scopes, now)
+        present = await self._take(of_scopes)
         granted: dict[str, int] = {}
-        for scope, claim in of_scopes.items():
-            parts = granted[scope] = self._part(claim, now / MICROSECONDS)
-            own = ShareKey(scope, self._owner)
-            if parts or claim.wants:
-                self._shares[own] = Share(parts, claim.wants)
-            elif self._shares.pop(own, None):
-                self._gone.append(own)
-        await self._write(until)
+        own: list[dict[str, Any]] = []
+        gone: list[tuple[str, str]] = []
+        for scope, total, wants in of_scopes.values():
+            held = present[scope]
+            granted[scope], left = after_claim(held, total, self._owner, wants, now, until)
+            gone += [(scope, name) for name in held.keys() - left.keys()]
+            if share := left.get(self._owner):
+                own.append(_row_of_share(scope, self._owner, share))
+        await self._write(own, gone)
         return granted
 
-    async def _take(self, claims: Mapping[str, ShareClaim], now: int) -> None:
+    async def _take(self, claims: Mapping[str, ShareClaim]) -> dict[str, dict[str, Share]]:
         """Lock these limits in the order of their names, and read their shares."""
         limits = [{"scope": scope, "total": claims[scope].total} for scope in sorted(claims)]
         await self._transaction.execute(self._statements.take_limits, self._statements.rows(limits))
+        shares: dict[str, dict[str, Share]] = {scope: {} for scope in claims}
         for chunk in chunks(claims):
             rows = await self._transaction.execute(self._statements.shares, {"scopes": chunk})
-            for scope, owner, parts, wants, held_until in rows:
-                key = ShareKey(scope, owner)
-                if held_until < now and owner != self._owner:
-                    self._gone.append(key)
-                else:
-                    self._shares[key] = Share(parts, wants)
+            for scope, owner, *share in rows:
+                shares[scope][owner] = Share(*share)
+        return shares
 
-    def _part(self, claim: ShareClaim, seconds: float) -> int:
-        others = {
-            key.owner: share
-            for key, share in self._shares.items()
-            if key.scope == claim.scope and key.owner != self._owner
-        }
-        return part_of(claim.total, self._owner, claim.wants, others, seconds)
-
-    async def _write(self, until: int) -> None:
-        own = [
-            {**key._asdict(), **share._asdict(), "held_until": until}
-            for key, share in sorted(self._shares.items())
-            if key.owner == self._owner
-        ]
+    async def _write(self, own: list[dict[str, Any]], gone: list[tuple[str, str]]) -> None:
         if own:
+            rows = sorted(own, key=lambda row: str(row["scope"]))
             await self._transaction.execute(
-                self._statements.write_shares, self._statements.rows(own)
+                self._statements.write_shares, self._statements.rows(rows)
             )
-        for chunk in chunks(self._gone):
+        for chunk in chunks(gone):
             keys = self._statements.keys_of_shares(chunk)
             await self._transaction.execute(self._statements.delete_shares, keys)
+
+
+def _row_of_share(scope: str, owner: str, share: Share) -> dict[str, Any]:
+    return {
+        "scope": scope,
+        "owner": owner,
+        "parts": share.parts,
+        "wants": share.wants,
+        "held_until": share.until,
+    }
 
 
 class SqlSharedLimits(SqlRole):
@@ -218,7 +208,7 @@ class SqlSharedLimits(SqlRole):
         async with self._database.write() as transaction:
             now = await self._clock.now(transaction)
             sharing = Sharing(transaction, self._of_shares, owner)
-            return await sharing.claim(claims, now, now + round(seconds * MICROSECONDS))
+            return await sharing.claim(claims, now, now + round(seconds * SECOND))
 
     async def pauses(self, news: Sequence[PauseNews]) -> Mapping[str, PauseAnswer]:
         told = [each for each in news if each.replied or each.pushed_back or each.wants_call]

@@ -27,10 +27,11 @@ from socratic_bench.adapters.stores.sql.response_statements import (
 )
 from socratic_bench.adapters.stores.sql.role import Now, SqlRole, Statements
 from socratic_bench.adapters.stores.sql.transactions import Execute, Transaction
+from socratic_bench.domain.aggregates.facts import outranks
 from socratic_bench.domain.response import Response
 from socratic_bench.domain.run import RunFailure
 from socratic_bench.ports.stores.leases import LeaseKey
-from socratic_bench.ports.stores.responses import RecordedFailure, TurnKey
+from socratic_bench.ports.stores.responses import RecordedFailure, TurnKey, latest_of_runs
 
 
 class Recording:
@@ -201,11 +202,7 @@ class SqlResponses(SqlRole):
         return [response for response in responses if turn_of(response) in unscored]
 
     async def record_failures(self, failures: Sequence[RecordedFailure]) -> None:
-        latest: dict[str, RecordedFailure] = {}
-        for failed in failures:
-            known = latest.setdefault(failed.failure.run.run_id, failed)
-            if known.retry < failed.retry:
-                latest[failed.failure.run.run_id] = failed
+        latest = latest_of_runs(failures)
         if not latest:
             return
         ids = {failed.failure.run.experiment_id for failed in latest.values()}
@@ -236,8 +233,6 @@ class SqlResponses(SqlRole):
         async with self._database.read() as transaction:
             rows = await transaction.execute(UNFOLDED_FAILURES, parameters)
         unfolded = [
-            failure
-            for failure, folded in UNFOLDED.facts(rows)
-            if folded is None or folded.turn < failure.turn
+            failure for failure, folded in UNFOLDED.facts(rows) if outranks(failure, folded)
         ]
         return unfolded[:limit]

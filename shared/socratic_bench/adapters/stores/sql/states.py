@@ -42,7 +42,7 @@ from socratic_bench.adapters.stores.sql.schema import (
     SCORES,
 )
 from socratic_bench.adapters.stores.sql.transactions import Transaction
-from socratic_bench.domain.experiment.state import LEFT_FOR, ExperimentState
+from socratic_bench.domain.experiment.state import ExperimentState, decided
 
 ROWS_AT_A_TIME = 2_000
 """The most rows of a table that one transaction removes."""
@@ -164,10 +164,9 @@ class SqlExperimentStates(SqlRole):
             raise self._no_experiment(experiment_id)
         [(state, submitted, completed_at)] = rows
         present = ExperimentState(state)
-        if present not in LEFT_FOR[to]:
+        to = decided(present, to, has_requests=submitted and completed_at is None)
+        if to is present:
             return present
-        if to is ExperimentState.RESUMED and (not submitted or completed_at is not None):
-            to = ExperimentState.OPEN
         parameters: dict[str, Any] = {"at_experiment_id": experiment_id}
         if to is ExperimentState.DELETED:
             parameters["at"] = await self._clock.now(transaction)
